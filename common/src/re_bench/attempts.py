@@ -1,0 +1,366 @@
+"""The append-only log of a run's attempts, one line of JSON each.
+
+A line is `{"attempt":{...},"crc":"8 hex digits","v":1}` in one canonical spelling, so that a line is whole exactly
+if encoding what it says gives its bytes again. Earlier bytes are never touched: what a kill left half-written stays, is
+fenced off by a newline before the next attempt, and is counted as torn by whoever reads.
+"""
+
+import contextlib
+import dataclasses
+import errno
+import fcntl
+import json
+import math
+import os
+import stat
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from re_bench.normalise import How, aggregate, finite, normalise
+
+Status = Literal["valid", "invalid", "error"]
+"""How an attempt ended: scored, refused for a fault of the submission, or failed for a fault of ours."""
+
+MAX_LINE = 1 << 20
+"""The longest line written, in bytes with its newline."""
+
+_VERSION = 1
+_DETAILS_BUDGET = MAX_LINE // 2
+_MESSAGE_BUDGET = MAX_LINE // 4
+_TEXTS = ("time", "task", "profile", "message", "submission", "sandbox", "scorer")
+
+
+class LogError(OSError):
+    """The log is not a plain file that can be used; the message says what it is instead."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """One scored submission.
+
+    Attributes:
+        n: its number in the log, from 1; 0 until it has been appended.
+        time: when it was scored, ISO 8601 in UTC.
+        task: the task's id.
+        profile: the profile it was scored at.
+        status: "valid", "invalid" or "error".
+        raw: the raw score in the task's unit; a number exactly if the status is "valid".
+        reward: the normalised score; None also while the profile has no anchors.
+        message: what the agent may read.
+        details: what only the log keeps; plain JSON values.
+        seconds: wall-clock seconds the scoring took.
+        submission: SHA-256 of the staged tree in hex, or "".
+        sandbox: the name of the sandbox backend.
+        scorer: the version of the scorer.
+    """
+
+    time: str
+    task: str
+    profile: str
+    status: Status
+    raw: float | None
+    reward: float | None
+    message: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    submission: str = ""
+    sandbox: str = ""
+    scorer: str = ""
+    n: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FinalScore:
+    """The score of a whole run: `raw` and `reward` are None if no attempt was valid."""
+
+    raw: float | None
+    reward: float | None
+    attempts: int
+    valid: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogContents:
+    """What a log holds: its whole attempts in the order of the file, and how many lines were not whole."""
+
+    attempts: tuple[Attempt, ...]
+    torn: int
+
+    def final(self, aggregation: How, anchors: tuple[float, float] | None) -> FinalScore:
+        """Combine the attempts into the final score.
+
+        Args:
+            aggregation: "min", "max" or "last", over raw scores.
+            anchors: the starting and the reference score, or None, which leaves the reward None.
+
+        Raises:
+            ValueError: if the aggregation is unknown or the anchors are unusable.
+        """
+        scores = [attempt.raw for attempt in self.attempts]
+        raw = aggregate(scores, aggregation)
+        reward = None if raw is None or anchors is None else normalise(raw, *anchors)
+        return FinalScore(raw, reward, len(scores), sum(score is not None for score in scores))
+
+
+class AttemptLog:
+    """The attempt log at a path, which need not exist yet; its directory must.
+
+    Any number of processes may append and read at the same time.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def append(self, attempt: Attempt) -> Attempt:
+        """Add an attempt, returning only once it is on the disk.
+
+        Args:
+            attempt: without a number, which the log gives it.
+
+        Returns:
+            The attempt as it was written: numbered; details and message cut if they would not fit a line, text that
+            is no Unicode replaced, and values in details that JSON does not know turned into text.
+
+        Raises:
+            TypeError: if a field has the wrong type.
+            ValueError: if a field is impossible: a number already given, a score that is not finite, or a score
+                without the status "valid" or the reverse.
+            LogError: if the path is not a plain file or its directory is missing.
+            OSError: if the system refuses the write; the attempt is then not acknowledged.
+        """
+        if attempt.n != 0:
+            msg = f"an attempt gets its number from the log, this one already has {attempt.n}"
+            raise ValueError(msg)
+        _check(attempt)
+        handle = _open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            return self._append_locked(handle, attempt)
+        finally:
+            os.close(handle)
+
+    def read(self) -> LogContents:
+        """Read every whole attempt; a log that does not exist yet is empty.
+
+        Takes no lock, so a line being written at this moment may count as torn. Never raises for what the file holds.
+
+        Raises:
+            LogError: if the path is not a plain file.
+        """
+        try:
+            handle = _open(self.path, os.O_RDONLY)
+        except FileNotFoundError:
+            return LogContents((), 0)
+        with os.fdopen(handle, "rb") as stream:
+            return _contents(stream.read())
+
+    def final(self, aggregation: How, anchors: tuple[float, float] | None) -> FinalScore:
+        """Read the log and combine its attempts; see `LogContents.final`."""
+        return self.read().final(aggregation, anchors)
+
+    def _append_locked(self, handle: int, attempt: Attempt) -> Attempt:
+        earlier = _read_all(handle)
+        if not earlier:
+            # Before the first line, so that no attempt is acknowledged in a file a power cut could unlink.
+            _sync_directory(self.path.parent)
+        highest = max((known.n for known in _contents(earlier).attempts), default=0)
+        line, written = _line(dataclasses.replace(attempt, n=highest + 1))
+        fence = b"" if not earlier or earlier.endswith(b"\n") else b"\n"
+        _write_all(handle, fence + line)
+        os.fsync(handle)
+        return written
+
+
+def _open(path: Path, flags: int) -> int:
+    """Open a regular file, and nothing else, without waiting for anyone."""
+    try:
+        # Not following links and not blocking: the path may have been prepared by somebody unfriendly.
+        handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        _explain(path, error, creating=bool(flags & os.O_CREAT))
+        raise
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        raise _not_plain(path, mode)
+    return handle
+
+
+def _explain(path: Path, error: OSError, *, creating: bool) -> None:
+    """Raise LogError where the system's own words for a failed open would mislead."""
+    if creating and error.errno == errno.ENOENT:
+        msg = "the directory of the attempt log is missing"
+        raise LogError(errno.ENOENT, msg, str(path)) from error
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        mode = os.lstat(path).st_mode
+        if not stat.S_ISREG(mode):
+            raise _not_plain(path, mode) from error
+
+
+def _not_plain(path: Path, mode: int) -> LogError:
+    return LogError(errno.EINVAL, f"the attempt log must be a plain file, this is {_kind(mode)}", str(path))
+
+
+def _kind(mode: int) -> str:
+    """Name the kind of a file that is not regular."""
+    if stat.S_ISLNK(mode):
+        return "a symbolic link"
+    if stat.S_ISDIR(mode):
+        return "a directory"
+    return "a named pipe" if stat.S_ISFIFO(mode) else "a device or socket"
+
+
+def _read_all(handle: int) -> bytes:
+    with os.fdopen(os.dup(handle), "rb") as stream:
+        stream.seek(0)
+        return stream.read()
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    """Write every byte; the system may take fewer than it is given."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+def _sync_directory(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _check(attempt: Attempt) -> None:
+    """Raise TypeError or ValueError unless the attempt is one that may stand in a log."""
+    for name in _TEXTS:
+        if not isinstance(getattr(attempt, name), str):
+            msg = f"{name} must be text, got {type(getattr(attempt, name)).__name__}"
+            raise TypeError(msg)
+    if not isinstance(attempt.details, Mapping):
+        msg = f"details must be a mapping, got {type(attempt.details).__name__}"
+        raise TypeError(msg)
+    if attempt.status not in get_args(Status):
+        msg = f"status must be one of {', '.join(get_args(Status))}, got {attempt.status!r}"
+        raise ValueError(msg)
+    finite(attempt.seconds, "seconds")
+    _check_scores(attempt)
+
+
+def _check_scores(attempt: Attempt) -> None:
+    """Raise unless exactly a valid attempt has a raw score, and no other a reward."""
+    for name, score in (("raw", attempt.raw), ("reward", attempt.reward)):
+        if score is not None:
+            finite(score, name)
+    if attempt.status == "valid" and attempt.raw is None:
+        msg = "a valid attempt needs a raw score, got None"
+        raise ValueError(msg)
+    if attempt.status != "valid" and (attempt.raw, attempt.reward) != (None, None):
+        msg = f"an attempt that is {attempt.status} has no score, got raw {attempt.raw}, reward {attempt.reward}"
+        raise ValueError(msg)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":"))
+
+
+def _encode(fields: object) -> bytes:
+    crc = zlib.crc32(_json(fields).encode("ascii"))
+    return _json({"v": _VERSION, "crc": f"{crc:08x}", "attempt": fields}).encode("ascii")
+
+
+def _decode(line: bytes) -> Attempt | None:
+    """Return the attempt in a line without its newline, or None if the line is not whole."""
+    try:
+        fields = json.loads(line)["attempt"]
+        if _encode(fields) != line:
+            return None
+        attempt = Attempt(**fields)
+        _check(attempt)
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError):
+        return None
+    numbered = isinstance(attempt.n, int) and not isinstance(attempt.n, bool) and attempt.n >= 1
+    return attempt if numbered else None
+
+
+def _contents(data: bytes) -> LogContents:
+    read = [_decode(line) for line in data.split(b"\n") if line]
+    whole = tuple(attempt for attempt in read if attempt is not None)
+    return LogContents(whole, len(read) - len(whole))
+
+
+def _line(attempt: Attempt) -> tuple[bytes, Attempt]:
+    """Return the line of an attempt, with its newline, and the attempt as the line tells it."""
+    attempt = _cleaned(attempt)
+    line = _encode(_fields(attempt))
+    if len(line) >= MAX_LINE:
+        line = _encode(_fields(_shortened(attempt)))
+    written = _decode(line)
+    if written is None or len(line) >= MAX_LINE:
+        msg = f"the attempt does not fit a line of {MAX_LINE} bytes even without details"
+        raise ValueError(msg)
+    return line + b"\n", written
+
+
+def _fields(attempt: Attempt) -> dict[str, Any]:
+    return {key.name: getattr(attempt, key.name) for key in dataclasses.fields(attempt)}
+
+
+def _cleaned(attempt: Attempt) -> Attempt:
+    """Give every field the one spelling that reading it back gives."""
+    changes: dict[str, Any] = {name: _text(getattr(attempt, name)) for name in _TEXTS}
+    for name in ("raw", "reward", "seconds"):
+        value = getattr(attempt, name)
+        changes[name] = None if value is None else float(value)
+    try:
+        # There and back, so that keys are text before they are sorted.
+        changes["details"] = json.loads(json.dumps(_plain(attempt.details), allow_nan=False))
+    except (ValueError, TypeError, RecursionError) as error:
+        changes["details"] = {"left_out": f"all details: JSON cannot hold them ({type(error).__name__})"}
+    return dataclasses.replace(attempt, **changes)
+
+
+def _text(text: str) -> str:
+    """Replace what is no Unicode, which no terminal or report could show."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _plain(value: object) -> object:
+    """Turn a value into what JSON knows; a NaN or an unknown object becomes text rather than losing the attempt."""
+    if isinstance(value, str):
+        return _text(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, Mapping):
+        return {_text(str(key)): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return _text(repr(value))
+
+
+def _shortened(attempt: Attempt) -> Attempt:
+    """Cut an attempt to fit a line: the smallest details stay, and the beginning of the message."""
+    sizes = {key: len(_json({key: value})) for key, value in attempt.details.items()}
+    kept: dict[str, Any] = {}
+    room = _DETAILS_BUDGET
+    for key in sorted(sizes, key=sizes.__getitem__):
+        room -= sizes[key]
+        if room < 0:
+            break
+        kept[key] = attempt.details[key]
+    lost = len(sizes) - len(kept)
+    if lost:
+        kept["left_out"] = f"{lost} of {len(sizes)} details: a line holds at most {MAX_LINE} bytes"
+    return dataclasses.replace(attempt, details=kept, message=_shortened_text(attempt.message))
+
+
+def _shortened_text(text: str) -> str:
+    if len(_json(text)) <= _MESSAGE_BUDGET:
+        return text
+    # One character takes at most twelve bytes: two escapes.
+    return f"{text[: _MESSAGE_BUDGET // 12]} [cut: {len(text)} characters in all]"

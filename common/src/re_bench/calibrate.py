@@ -1,0 +1,92 @@
+"""Measuring a task's anchors: baseline and reference, scored again and again, written back with their circumstances."""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib.metadata
+import platform
+import statistics
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.errors import ReBenchError
+from re_bench.manifest import Anchors, Source, Spread
+from re_bench.manifest_edit import write_anchors
+from re_bench.validate import score_variant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from re_bench.score import Score
+    from re_bench.tasks import Task
+
+__all__ = ["calibrate", "hardware", "versions"]
+
+_DIGITS = 9
+_RECORDED = ("re-bench-common", "numpy", "torch", "triton")
+
+
+def calibrate(task: Task, profile: str, *, repeats: int, sandbox: str | None = None) -> Anchors:
+    """Score baseline and reference ``repeats`` times each, interleaved, and write their means into ``task.toml``.
+
+    The hardware and versions that a scorer names in its details (``hardware``, ``versions``) go before our own.
+
+    Raises:
+        ReBenchError: if one of the scores is not valid.
+    """
+    scores: dict[str, list[Score]] = {"baseline": [], "reference": []}
+    for _ in range(repeats):
+        for variant, found in scores.items():
+            found.append(_valid(task, variant, score_variant(task, variant, profile, sandbox)))
+    starting, reference = ([score.raw for score in found if score.raw is not None] for found in scores.values())
+    details = scores["reference"][0].details
+    source = Source(
+        kind="modelled" if task.manifest.profiles[profile].modelled else "measured",
+        where=f"nox -s calibrate-{task.name}",
+        hardware=str(details.get("hardware") or hardware()),
+        date=dt.datetime.now(dt.UTC).date(),
+        repeats=repeats,
+        spread=Spread(starting=_spread(starting), reference=_spread(reference)),
+        versions=versions() | {str(name): str(value) for name, value in dict(details.get("versions") or {}).items()},
+    )
+    anchors = Anchors(starting=_mean(starting), reference=_mean(reference), source=source)
+    write_anchors(task.directory / "task.toml", profile, anchors)
+    return anchors
+
+
+def hardware() -> str:
+    """Return the processor's name and the number of its cores, as Linux tells them."""
+    cores = len(_lines("/proc/cpuinfo", "processor"))
+    model = next(iter(_lines("/proc/cpuinfo", "model name")), platform.machine())
+    return f"{model}, {cores} cores"
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that scores depend on."""
+    found = {"python": platform.python_version()}
+    for name in _RECORDED:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _valid(task: Task, variant: str, score: Score) -> Score:
+    if score.status != "valid":
+        msg = f"{task.name}: {variant} is {score.status}, so there is nothing to calibrate: {score.message}"
+        raise ReBenchError(msg)
+    return score
+
+
+def _mean(raws: Sequence[float]) -> float:
+    return round(statistics.fmean(raws), _DIGITS)
+
+
+def _spread(raws: Sequence[float]) -> float:
+    return round(statistics.stdev(raws), _DIGITS) if len(raws) > 1 else 0.0
+
+
+def _lines(path: str, key: str) -> list[str]:
+    pairs = (line.partition(":") for line in Path(path).read_text(errors="replace").splitlines())
+    return [value.strip() for name, _colon, value in pairs if name.strip() == key]

@@ -1,0 +1,217 @@
+"""The ``re-bench`` command. Each subcommand imports what it needs when it runs, so that ``--help`` is quick."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from re_bench.errors import ReBenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from re_bench.tasks import Task
+
+__all__ = ["main"]
+
+_PROFILES = ("auto", "cpu", "gpu", "paper")
+_SANDBOXES = ("bubblewrap", "none")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status: 0 done, 1 a failure, 2 a wrong request, 3 an invalid score."""
+    options = _parser().parse_args(arguments)
+    action: Callable[[argparse.Namespace], int] = options.action
+    try:
+        return action(options)
+    except ReBenchError as error:
+        print(f"re-bench: {error}", file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt:
+        print("re-bench: interrupted", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="re-bench", description="Five research-engineering tasks and their scores.")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    tasks = _command(commands, "tasks", _tasks, "list the tasks and their anchors", task=False)
+    _add_json(tasks)
+
+    workspace = _command(commands, "workspace", _workspace, "lay out what an agent finds, or one of our solutions")
+    workspace.add_argument("directory", metavar="DIR", type=Path, help="a directory that does not exist yet")
+    workspace.add_argument("--with", dest="variant", default="baseline", metavar="baseline|reference|cheats/NAME")
+    _add_profile(workspace)
+    _add_json(workspace)
+
+    score = _command(commands, "score", _score, "score a submission")
+    score.add_argument("directory", metavar="DIR", type=Path, help="the submission's directory")
+    score.add_argument("--log", metavar="FILE", type=Path, help="append the attempt here and show the final score")
+    _add_profile(score)
+    _add_sandbox(score)
+    _add_json(score)
+
+    validate = _command(
+        commands, "validate", _validate, "check baseline, reference and every cheat of tasks", task=False
+    )
+    validate.add_argument(
+        "tasks", metavar="TASK", nargs="*", help="names, ids or directories; all tasks if none is given"
+    )
+    validate.add_argument("--solution", metavar="DIR", type=Path, help="score this submission beside ours")
+    validate.add_argument(
+        "--repeats", type=_positive, default=1, metavar="N", help="scorings of baseline and reference"
+    )
+    validate.add_argument(
+        "--jobs", type=_positive, metavar="N", help="scorings at a time (default: one if time is measured)"
+    )
+    _add_profile(validate)
+    _add_sandbox(validate)
+    _add_json(validate)
+
+    calibrate = _command(commands, "calibrate", _calibrate, "measure the anchors and write them into task.toml")
+    calibrate.add_argument("--repeats", type=_positive, default=5, metavar="N")
+    _add_profile(calibrate)
+    _add_sandbox(calibrate)
+    _add_json(calibrate)
+    return parser
+
+
+def _command(
+    commands: Any, name: str, action: Callable[[argparse.Namespace], int], text: str, *, task: bool = True
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+    parser.set_defaults(action=action)
+    if task:
+        parser.add_argument("task", metavar="TASK", help="a task's name or id, or its directory")
+    return parser
+
+
+def _add_profile(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--profile", choices=_PROFILES, default="auto", help="auto: gpu where there is one, else cpu")
+
+
+def _add_sandbox(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sandbox", choices=_SANDBOXES, help="'none' protects nothing and is recorded in the score")
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _positive(text: str) -> int:
+    value = int(text) if text.isascii() and text.isdigit() else 0
+    if value < 1:
+        msg = f"expected a positive whole number, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return value
+
+
+def _task(options: argparse.Namespace) -> Task:
+    from re_bench.tasks import find_task
+
+    return find_task(options.task)
+
+
+def _print(value: dict[str, Any]) -> None:
+    print(json.dumps(value, allow_nan=False))
+
+
+def _tasks(options: argparse.Namespace) -> int:
+    from re_bench.report.tables import number, table
+    from re_bench.tasks import find_tasks
+
+    tasks = find_tasks()
+    if options.json:
+        _print(
+            {
+                name: task.manifest.model_dump(mode="json") | {"directory": str(task.directory)}
+                for name, task in tasks.items()
+            }
+        )
+        return 0
+    rows = []
+    for name, task in tasks.items():
+        manifest = task.manifest
+        known = {profile: manifest.anchors(profile) for profile in manifest.profiles}
+        pairs = [(profile, anchors.starting, anchors.reference) for profile, anchors in known.items() if anchors]
+        pairs += [(f"published, {entry.name}", entry.starting, entry.reference) for entry in manifest.published]
+        for profile, starting, reference in pairs:
+            rows.append([name, manifest.direction, manifest.aggregation, number(starting), number(reference), profile])
+    print(table(("task", "better", "final", "starting", "reference", "anchors of"), rows))
+    return 0
+
+
+def _workspace(options: argparse.Namespace) -> int:
+    from re_bench.workspace import lay_out
+
+    task = _task(options)
+    lay_out(task, options.directory, options.variant)
+    if options.json:
+        _print({"task": task.name, "directory": str(options.directory.resolve()), "with": options.variant})
+    else:
+        print(f"{options.directory}: {task.name} with {options.variant}")
+    return 0
+
+
+def _score(options: argparse.Namespace) -> int:
+    from re_bench.runner import record, score_submission
+    from re_bench.score import EXIT_STATUS, describe
+
+    task = _task(options)
+    score = score_submission(task, options.directory, options.profile, options.sandbox)
+    final = record(task, score, options.log) if options.log else None
+    if options.json:
+        _print(json.loads(score.to_json()) | ({"final": final} if final else {}))
+    else:
+        print(describe(task, score))
+        if final:
+            print(f"attempt {final['attempt']}, final so far: raw {final['raw']}, reward {final['reward']}")
+    return EXIT_STATUS[score.status]
+
+
+def _validate(options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from re_bench.score import choose_profile
+    from re_bench.tasks import find_task, find_tasks
+    from re_bench.validate import default_jobs, validate
+
+    named = [find_task(name) for name in options.tasks]
+    tasks = named or [task for task in find_tasks().values() if task.scorer.is_file()]
+    reports = []
+    for task in tasks:
+        profile, _entry = choose_profile(task, options.profile)
+        jobs = options.jobs or default_jobs(task, profile)
+        report = validate(
+            task, profile, repeats=options.repeats, jobs=jobs, sandbox=options.sandbox, solution=options.solution
+        )
+        reports.append(report)
+        if not options.json:
+            print(report.text(), flush=True)
+    holds = all(report.holds for report in reports)
+    if options.json:
+        _print({"reports": [asdict(report) | {"holds": report.holds} for report in reports], "holds": holds})
+    return 0 if holds else 1
+
+
+def _calibrate(options: argparse.Namespace) -> int:
+    from re_bench.calibrate import calibrate
+    from re_bench.score import choose_profile
+
+    task = _task(options)
+    profile, _entry = choose_profile(task, options.profile)
+    anchors = calibrate(task, profile, repeats=options.repeats, sandbox=options.sandbox)
+    if options.json:
+        _print({"task": task.name, "profile": profile, "anchors": anchors.model_dump(mode="json")})
+    else:
+        print(f"{task.name}, profile {profile}: starting {anchors.starting}, reference {anchors.reference}")
+        print(f"written to {task.directory / 'task.toml'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+"""The failures that re-bench tells apart, each with the exit status that a program returns for it."""
+
+from __future__ import annotations
+
+__all__ = ["Invalid", "ReBenchError", "UsageError"]
+
+
+class ReBenchError(Exception):
+    """Something of ours failed; the text says what, where and what to do. Exit status 1."""
+
+    exit_status = 1
+
+
+class UsageError(ReBenchError):
+    """The request cannot be carried out here: a wrong argument, a missing device, no sandbox. Exit status 2."""
+
+    exit_status = 2
+
+
+class Invalid(ReBenchError):  # noqa: N818 - named for the status it leads to
+    """The submission is at fault; the text is the reason that its author reads. Exit status 3."""
+
+    exit_status = 3

@@ -1,0 +1,96 @@
+"""What a sandbox backend is: it turns a description of a program's surroundings into a command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from re_bench.errors import UsageError
+from re_bench.isolation.limits import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["BACKENDS", "Backend", "SandboxUnavailableError", "Surroundings", "open_backend", "python_directories"]
+
+BACKENDS = ("bubblewrap", "none")
+"""Names of the backends, the default first."""
+
+_KEPT_ENVIRONMENT = ("LANG", "LC_ALL", "TZ")
+
+
+class SandboxUnavailableError(UsageError):
+    """The backend cannot hold a program on this machine; the text says why and what to install."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What an untrusted program sees and may use. Everything not named here is out of its reach."""
+
+    read_only: Mapping[str, Path] = field(default_factory=dict)
+    """Path inside the sandbox to the file or directory outside that is shown there."""
+    writable: Mapping[str, Path] = field(default_factory=dict)
+    """The same, for directories that the program may change."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables, on top of the backend's own small set."""
+    directory: str = "/tmp"  # noqa: S108 - the sandbox's private /tmp
+    """Working directory inside the sandbox."""
+    limits: Limits = field(default_factory=Limits)
+
+
+class Backend(Protocol):
+    """A way to run a program without trusting it."""
+
+    name: str
+    """Recorded in every score."""
+
+    def probe(self) -> None:
+        """Check that a program can be held here.
+
+        Raises:
+            SandboxUnavailableError: if not, with the reason and the remedy.
+        """
+        ...
+
+    def command(self, program: Sequence[str], surroundings: Surroundings) -> list[str]:
+        """Return the command line that runs ``program`` in ``surroundings``, limits included."""
+        ...
+
+
+def open_backend(name: str | None = None) -> Backend:
+    """Return the backend called ``name`` (default: ``$RE_BENCH_SANDBOX``, else bubblewrap), probed.
+
+    Raises:
+        UsageError: for an unknown name, or if the backend cannot hold a program on this machine.
+    """
+    from re_bench.isolation.bubblewrap import Bubblewrap  # noqa: PLC0415 - a backend imports this module
+    from re_bench.isolation.unprotected import Unprotected  # noqa: PLC0415
+
+    wanted = name or os.environ.get("RE_BENCH_SANDBOX") or BACKENDS[0]
+    known: dict[str, type[Backend]] = {"bubblewrap": Bubblewrap, "none": Unprotected}
+    if wanted not in known:
+        msg = f"there is no sandbox backend {wanted!r}; choose one of: {', '.join(BACKENDS)}"
+        raise UsageError(msg)
+    backend = known[wanted]()
+    backend.probe()
+    return backend
+
+
+def python_directories() -> list[Path]:
+    """Return the directories that this interpreter runs from: its environment and its base installation."""
+    found: list[Path] = []
+    for prefix in (sys.base_prefix, sys.prefix):
+        path = Path(prefix)
+        if path not in found and not path.is_relative_to("/usr"):
+            found.append(path)
+    return found
+
+
+def base_environment(home: str) -> dict[str, str]:
+    """Return the environment every sandboxed program starts with; nothing secret of ours is in it."""
+    kept = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
+    search = [str(Path(sys.prefix) / "bin"), "/usr/local/bin", "/usr/bin", "/bin"]
+    return {"PATH": ":".join(search), "HOME": home, "USER": "agent", "LANG": "C.UTF-8", **kept}

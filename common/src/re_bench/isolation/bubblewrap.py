@@ -1,0 +1,142 @@
+"""The default backend on Linux: bubblewrap, https://github.com/containers/bubblewrap.
+
+An ordinary user's sandbox lives in a user namespace. Root's does not: root holds the
+mounts, then hands over to a user id that no other process on the machine has, because
+the kernel exempts the real root's processes from the limit on their number.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.isolation.backend import (
+    SandboxUnavailableError,
+    Surroundings,
+    base_environment,
+    python_directories,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from re_bench.isolation.limits import Limits
+
+__all__ = ["Bubblewrap", "rlimits"]
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
+_NOBODY = 65534
+_FIRST_PRIVATE_ID = 1 << 30  # far above what distributions, containers and subuid ranges hand out
+_MIB = 1 << 20
+_NO_CAPABILITIES = ("--inh-caps=-all", "--bounding-set=-all")
+
+
+class Bubblewrap:
+    """Namespaces by ``bwrap``: own mounts, processes, network, IPC and host name; no capabilities."""
+
+    name = "bubblewrap"
+
+    def probe(self) -> None:
+        """Run ``true`` in a sandbox once per process.
+
+        Raises:
+            SandboxUnavailableError: if ``bwrap`` is missing or the kernel refuses it.
+        """
+        _probe()
+
+    def command(self, program: Sequence[str], surroundings: Surroundings) -> list[str]:
+        """Return the ``bwrap`` command line for ``program``."""
+        inner = [*rlimits(surroundings.limits), *_drop_root(), *program]
+        return ["bwrap", *_namespaces(), *_filesystem(surroundings), *_environment(surroundings), "--", *inner]
+
+
+@lru_cache(maxsize=1)
+def _probe() -> None:
+    missing = [tool for tool in ("bwrap", "prlimit", "setpriv") if shutil.which(tool) is None]
+    if missing:
+        msg = (
+            f"no sandbox: {', '.join(missing)} not found; install it with "
+            "`apt-get install bubblewrap util-linux` (Debian, Ubuntu) or your system's equivalent"
+        )
+        raise SandboxUnavailableError(msg)
+    command = Bubblewrap().command(["true"], Surroundings())
+    result = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    if result.returncode != 0:
+        msg = (
+            f"no sandbox: bwrap cannot make its namespaces here ({result.stderr.strip() or result.returncode}); "
+            "allow unprivileged user namespaces (on Ubuntu: an AppArmor profile for bwrap), or run as root"
+        )
+        raise SandboxUnavailableError(msg)
+
+
+def _namespaces() -> list[str]:
+    shared = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
+    common = [*shared, "--hostname", "sandbox", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    if os.geteuid() == 0:
+        kept = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")  # what setpriv needs to give up all of them
+        return [*common, *(part for capability in kept for part in ("--cap-add", capability))]
+    return ["--unshare-user", "--disable-userns", "--uid", str(_NOBODY), "--gid", str(_NOBODY), *common]
+
+
+def _drop_root() -> list[str]:
+    """Return the command that leaves root for a user id of its own, or nothing for an ordinary user."""
+    if os.geteuid() != 0:
+        return []
+    private = str(_FIRST_PRIVATE_ID + int.from_bytes(os.urandom(3), "big"))
+    return ["setpriv", f"--reuid={private}", f"--regid={private}", "--clear-groups", *_NO_CAPABILITIES, "--"]
+
+
+def rlimits(limits: Limits) -> list[str]:
+    """Return the ``prlimit`` command line that bounds each process of a program.
+
+    It runs inside the sandbox, where the count of processes starts at zero.
+    """
+    return [
+        "prlimit",
+        f"--nproc={limits.processes}",
+        f"--cpu={limits.cpu_s}",
+        f"--data={limits.memory_mib * _MIB}",
+        f"--fsize={limits.file_mib * _MIB}",
+        f"--nofile={limits.open_files}",
+        "--core=0",
+        "--",
+    ]
+
+
+def _filesystem(surroundings: Surroundings) -> Iterator[str]:
+    for path in _SYSTEM:
+        yield from (
+            ("--symlink", str(Path(path).readlink()), path)
+            if Path(path).is_symlink()
+            else ("--ro-bind-try", path, path)
+        )
+    yield from ("--proc", "/proc", "--dev", "/dev")
+    space = str(surroundings.limits.memory_mib * _MIB)
+    for path in ("/tmp", "/dev/shm"):  # noqa: S108 - mount points inside the sandbox
+        yield from ("--perms", "1777", "--size", space, "--tmpfs", path)
+    for path in (*_ETC, *map(str, python_directories())):
+        yield from (*_parents(path), "--ro-bind-try", path, path)
+    for inside, outside in surroundings.read_only.items():
+        yield from (*_parents(inside), "--ro-bind", str(outside), inside)
+    for inside, outside in surroundings.writable.items():
+        yield from (*_parents(inside), "--bind", str(outside), inside)
+    yield from ("--remount-ro", "/dev", "--remount-ro", "/")
+
+
+def _parents(path: str) -> Iterator[str]:
+    """Make the directories above a mount point; bwrap would make them for root alone."""
+    for parent in reversed(Path(path).parents):
+        if str(parent) not in {"/", "/tmp"}:  # noqa: S108 - these exist
+            yield from ("--perms", "0755", "--dir", str(parent))
+
+
+def _environment(surroundings: Surroundings) -> Iterator[str]:
+    yield "--clearenv"
+    for name, value in (base_environment("/tmp") | dict(surroundings.environment)).items():  # noqa: S108
+        yield from ("--setenv", name, value)
+    yield from ("--chdir", surroundings.directory)

@@ -1,0 +1,104 @@
+"""The messages between the scorer and an untrusted process: JSON and shared memory over a Unix socket.
+
+A message is a header of eight bytes (length of the JSON text, number of file descriptors;
+both unsigned, big-endian), then the JSON text. File descriptors of shared memory travel
+beside the header, and only from the scorer to the untrusted process.
+
+This file is also read by the worker inside the sandbox, so it uses the standard library only.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import socket
+import struct
+from typing import Any
+
+__all__ = ["FrameError", "decode", "receive", "send"]
+
+HEADER = struct.Struct(">II")
+MAX_DESCRIPTORS = 64
+
+
+class FrameError(Exception):
+    """The other side sent something that is no message, or closed the connection."""
+
+
+def send(channel: socket.socket, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
+    """Send one message, with ``descriptors`` passed along."""
+    text = json.dumps(message, allow_nan=False).encode()
+    ancillary = []
+    if descriptors:
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+    channel.sendmsg([HEADER.pack(len(text), len(descriptors or []))], ancillary)
+    channel.sendall(text)
+
+
+def receive(channel: socket.socket, max_bytes: int, *, accept_descriptors: bool) -> tuple[dict[str, Any], list[int]]:
+    """Return the next message and the file descriptors that came with it.
+
+    Raises:
+        FrameError: if the connection ends, or what arrives is too long or is no JSON object.
+        TimeoutError: if the channel has a timeout and it passes.
+    """
+    descriptors: list[int] = []
+    header = bytearray()
+    while len(header) < HEADER.size:
+        header += _receive_header(channel, HEADER.size - len(header), descriptors, accept=accept_descriptors)
+    length, count = HEADER.unpack(header)
+    if length > max_bytes:
+        msg = f"a message of {length} bytes is longer than the {max_bytes} allowed"
+        raise FrameError(msg)
+    if count != len(descriptors):
+        msg = f"a message announced {count} file descriptors and brought {len(descriptors)}"
+        raise FrameError(msg)
+    return decode(_receive_exactly(channel, length)), descriptors
+
+
+def decode(text: bytes) -> dict[str, Any]:
+    """Return the JSON object in ``text``.
+
+    Raises:
+        FrameError: if it is none; NaN and the infinities are not JSON.
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        msg = f"a message is no JSON: {error}"
+        raise FrameError(msg) from None
+    if not isinstance(value, dict):
+        msg = "a message is no JSON object"
+        raise FrameError(msg)
+    return value
+
+
+def _receive_header(channel: socket.socket, size: int, descriptors: list[int], *, accept: bool) -> bytes:
+    if not accept:
+        data = channel.recv(size)  # without room for ancillary data the kernel drops any descriptors
+    else:
+        room = socket.CMSG_SPACE(MAX_DESCRIPTORS * array.array("i").itemsize)
+        data, ancillary, _flags, _address = channel.recvmsg(size, room)
+        for _level, _kind, payload in ancillary:
+            descriptors.extend(array.array("i", payload))
+    if not data:
+        msg = "the connection was closed"
+        raise FrameError(msg)
+    return data
+
+
+def _receive_exactly(channel: socket.socket, length: int) -> bytes:
+    buffer = bytearray(length)
+    view = memoryview(buffer)
+    while view:
+        received = channel.recv_into(view)
+        if not received:
+            msg = "the connection was closed in the middle of a message"
+            raise FrameError(msg)
+        view = view[received:]
+    return bytes(buffer)
+
+
+def _refuse_constant(name: str) -> None:
+    msg = f"{name} is not a JSON number"
+    raise ValueError(msg)

@@ -1,0 +1,27 @@
+"""How much an untrusted program may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Upper bounds for one sandboxed program and all its descendants."""
+
+    wall_s: float = 120.0
+    """Wall-clock seconds from start to end."""
+    cpu_s: int = 600
+    """CPU seconds of each process."""
+    memory_mib: int = 4096
+    """Private memory of the whole process tree, in MiB; also what ``/tmp`` and ``/dev/shm`` may hold."""
+    processes: int = 256
+    """Processes and threads at a time."""
+    file_mib: int = 1024
+    """Largest file that may be written, in MiB."""
+    open_files: int = 1024
+    """Open file descriptors of each process."""
+    output_kib: int = 64
+    """How much of stdout, and of stderr, is kept: the first and the last half; the rest is counted."""

@@ -1,0 +1,204 @@
+"""A sandboxed program while it runs: its output is kept within bounds, its limits are watched, its end is complete."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from re_bench.isolation.backend import Backend, Surroundings
+
+__all__ = ["Finished", "HeadTail", "Running", "run"]
+
+_POLL_S = 0.05
+_GRACE_S = 1.0
+_CHUNK = 1 << 16
+_MIB = 1 << 20
+
+
+class HeadTail:
+    """The first and the last half of a byte stream that may be too long to keep; the middle is counted."""
+
+    def __init__(self, keep: int) -> None:
+        self._half = max(keep // 2, 1)
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.total = 0
+        """Bytes seen so far."""
+
+    def add(self, data: bytes) -> None:
+        """Take in the next piece of the stream."""
+        self.total += len(data)
+        room = self._half - len(self._head)
+        self._head += data[:room]
+        self._tail += data[max(room, 0) :]
+        if len(self._tail) > 2 * self._half:
+            del self._tail[: -self._half]
+
+    def text(self) -> str:
+        """Return what was kept, with a line in the middle that says how much was left out."""
+        tail = self._tail[-self._half :]
+        dropped = self.total - len(self._head) - len(tail)
+        gap = f"\n[... {dropped} bytes left out ...]\n".encode() if dropped else b""
+        return bytes(self._head + gap + tail).decode(errors="replace")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a sandboxed program ended."""
+
+    status: int
+    """Exit status; negative for the signal that killed it."""
+    stopped: str
+    """Why it was stopped by us, in words, or the empty string."""
+    stdout: str
+    stderr: str
+    seconds: float
+
+
+class Running:
+    """A sandboxed program and everything it started; leaving the ``with`` block ends all of it."""
+
+    def __init__(self, backend: Backend, program: Sequence[str], surroundings: Surroundings) -> None:
+        self._limits = surroundings.limits
+        self._started = time.monotonic()
+        self._stopped = ""
+        self._process = subprocess.Popen(
+            backend.command(program, surroundings),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self.stdout, self.stderr = (HeadTail(self._limits.output_kib << 10) for _ in range(2))
+        self._threads = [
+            _thread(_drain, self._process.stdout, self.stdout),
+            _thread(_drain, self._process.stderr, self.stderr),
+            _thread(self._watch),
+        ]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.kill()
+
+    @property
+    def stopped(self) -> str:
+        """Why the program was stopped by us, or the empty string."""
+        return self._stopped
+
+    def alive(self) -> bool:
+        """Tell whether the program still runs."""
+        return self._process.poll() is None
+
+    def stop(self, why: str) -> None:
+        """End the program and all it started, for a reason that goes into :class:`Finished`."""
+        if self.alive():
+            self._stopped = self._stopped or why
+            self._end()
+
+    def kill(self) -> None:
+        """End the program and all it started, and wait until nothing is left."""
+        if self.alive():
+            self._end()
+        self._process.wait()
+        _kill_group(self._process.pid)
+        for thread in self._threads:
+            thread.join()
+
+    def wait(self) -> Finished:
+        """Wait for the end, by itself or at a limit."""
+        self._process.wait()
+        self.kill()
+        seconds = time.monotonic() - self._started
+        status = _exit_status(self._process.returncode)
+        return Finished(status, self._stopped, self.stdout.text(), self.stderr.text(), seconds)
+
+    def wait_at_most(self, seconds: float) -> int | None:
+        """Wait that long for the end; return the exit status (negative for a signal), or None if it still runs."""
+        with suppress(subprocess.TimeoutExpired):
+            return _exit_status(self._process.wait(seconds))
+        return None
+
+    def _end(self) -> None:
+        # The first process of a namespace takes every other with it, and bwrap, its parent, ends
+        # only after that: so the descendants are killed, and bwrap itself only if it stays.
+        deadline = time.monotonic() + _GRACE_S
+        while self.alive():
+            descendants = list(_tree(self._process.pid))[1:]
+            for pid in descendants:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if not descendants or time.monotonic() > deadline:
+                _kill_group(self._process.pid)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_POLL_S / 5)
+
+    def _watch(self) -> None:
+        while self.alive():
+            if time.monotonic() - self._started > self._limits.wall_s:
+                self.stop(f"it ran longer than {self._limits.wall_s:g} s")
+            elif _private_memory(self._process.pid) > self._limits.memory_mib * _MIB:
+                self.stop(f"it used more than {self._limits.memory_mib} MiB of memory")
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_POLL_S)
+
+
+def run(backend: Backend, program: Sequence[str], surroundings: Surroundings) -> Finished:
+    """Run ``program`` in a sandbox to its end and return how it ended."""
+    with Running(backend, program, surroundings) as running:
+        return running.wait()
+
+
+def _thread(target: Callable[..., None], *args: object) -> threading.Thread:
+    thread = threading.Thread(target=target, args=args, daemon=True)
+    thread.start()
+    return thread
+
+
+def _drain(stream: IO[bytes] | None, kept: HeadTail) -> None:
+    assert stream is not None
+    with stream:
+        while data := os.read(stream.fileno(), _CHUNK):
+            kept.add(data)
+
+
+def _kill_group(leader: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def _exit_status(returncode: int) -> int:
+    """Return the program's own status: bwrap reports death by signal n as 128 + n."""
+    signalled = 128
+    return signalled - returncode if returncode > signalled else returncode
+
+
+def _tree(root: int) -> Iterator[int]:
+    """Yield ``root`` and its descendants, parents first, as far as they can be seen."""
+    yield root
+    for children in Path(f"/proc/{root}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in children.read_text().split():
+                yield from _tree(int(child))
+
+
+def _private_memory(root: int) -> int:
+    """Return the bytes of memory that the tree under ``root`` does not share with files."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    total = 0
+    for pid in _tree(root):
+        with suppress(OSError, IndexError):
+            _size, resident, shared, *_rest = Path(f"/proc/{pid}/statm").read_text().split()
+            total += (int(resident) - int(shared)) * page
+    return total

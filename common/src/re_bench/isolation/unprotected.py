@@ -1,0 +1,39 @@
+"""The backend that protects nothing: for a machine without a sandbox, by an explicit choice, recorded in the score."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from re_bench.isolation.backend import SandboxUnavailableError, Surroundings, base_environment
+from re_bench.isolation.bubblewrap import rlimits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Unprotected"]
+
+
+class Unprotected:
+    """A plain child process: it sees all files, the network and other processes of the same user."""
+
+    name = "none"
+
+    def probe(self) -> None:
+        """Do nothing: there is nothing to hold."""
+
+    def command(self, program: Sequence[str], surroundings: Surroundings) -> list[str]:
+        """Return ``program`` with its environment, directory and resource limits, but no walls.
+
+        Raises:
+            SandboxUnavailableError: if a path should appear elsewhere than where it is, which takes mounts.
+        """
+        moved = {**surroundings.read_only, **surroundings.writable}
+        for inside, outside in moved.items():
+            if inside != str(outside):
+                msg = f"the backend 'none' cannot show {outside} as {inside}; use a real sandbox"
+                raise SandboxUnavailableError(msg)
+        environment = base_environment("/tmp") | dict(surroundings.environment)  # noqa: S108
+        assignments = [f"{name}={value}" for name, value in environment.items()]
+        # The number of processes is left alone: without a namespace it counts all of the user's.
+        limits = [part for part in rlimits(surroundings.limits) if not part.startswith("--nproc")]
+        return ["env", "-i", f"--chdir={surroundings.directory}", *assignments, *limits, *program]

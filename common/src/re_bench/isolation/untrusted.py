@@ -1,0 +1,216 @@
+"""A process that runs a submission's code and is asked questions; nothing it answers is believed.
+
+The scorer hands it inputs in shared memory that it cannot change, and room for outputs
+whose size it cannot change, and gets back one JSON value. The scorer copies outputs
+before it looks at them, so that a submission cannot change them between check and use.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from re_bench.errors import Invalid, ReBenchError
+from re_bench.isolation import frames
+from re_bench.isolation.running import Running
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+    from typing_extensions import Buffer
+
+    from re_bench.isolation.backend import Backend, Surroundings
+
+__all__ = ["Reply", "SubmissionFaultError", "Untrusted"]
+
+_HERE = Path(__file__).parent
+_MAX_REPLY = 4 << 20
+_START_S = 60.0
+_TAIL = 600
+
+
+class SubmissionFaultError(Invalid):
+    """An untrusted process raised, crashed, answered nonsense, or used more than it may."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What an untrusted process answered."""
+
+    value: Any
+    """A JSON value."""
+    outputs: tuple[bytes, ...]
+    """The outputs asked for, of exactly the sizes asked for."""
+
+
+class Untrusted:
+    """A sandboxed Python process with a task's harness in it.
+
+    Args:
+        backend: the sandbox.
+        harness: a Python file of the task; its directory is visible in the sandbox, read-only.
+        surroundings: what else the process sees, and its limits.
+
+    The harness is imported while the caller goes on; the first call waits for it.
+
+    Raises:
+        ReBenchError: if the process does not come up.
+    """
+
+    def __init__(self, backend: Backend, harness: Path, surroundings: Surroundings) -> None:
+        self._stack = ExitStack()
+        self._limits = surroundings.limits
+        try:
+            self._running, self._channel = self._start(backend, harness.resolve(), surroundings)
+            self._ready = False
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack.close()
+
+    def call(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        inputs: Sequence[Buffer | NDArray[Any]] = (),
+        outputs: Sequence[int] = (),
+        timeout_s: float | None = None,
+    ) -> Reply:
+        """Call the harness function ``name`` and return its answer.
+
+        Args:
+            name: a function of the harness.
+            args: JSON values for it.
+            inputs: buffers that it may read.
+            outputs: sizes in bytes of the buffers that it may write.
+            timeout_s: wall-clock seconds to wait; by default what the process has left.
+
+        Raises:
+            SubmissionFaultError: if it raises, dies, answers nonsense, or takes too long.
+        """
+        if not self._ready:
+            self._receive(_START_S, "loading the harness")
+            self._ready = True
+        what = f"the call of {name}"
+        with ExitStack() as memories:
+            sources = [_sealed_copy(memories, data) for data in inputs]
+            targets = [_sized(memories, size) for size in outputs]
+            request = {"call": name, "args": dict(args or {}), "inputs": len(sources)}
+            try:
+                frames.send(self._channel, request, [*sources, *targets])
+            except OSError as error:
+                raise self._fault(what, error) from None
+            value = self._receive(timeout_s or self._limits.wall_s, what)
+            return Reply(value, tuple(os.pread(target, size, 0) for target, size in zip(targets, outputs, strict=True)))
+
+    def output(self) -> tuple[str, str]:
+        """Return what the process has printed so far to stdout and stderr, long middles left out."""
+        return self._running.stdout.text(), self._running.stderr.text()
+
+    def _start(self, backend: Backend, harness: Path, around: Surroundings) -> tuple[Running, socket.socket]:
+        place = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="re-bench-")))
+        place.chmod(0o755)  # the sandbox runs as another user
+        tools = _tools(place, harness)
+        address = place / "channel"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(address))
+            address.chmod(0o666)
+            listener.listen(1)
+            visible = {**around.read_only, str(place): place}
+            program = [
+                sys.executable,
+                "-I",
+                str(tools / "worker.py"),
+                str(address),
+                str(tools / "harness" / harness.name),
+            ]
+            running = self._stack.enter_context(Running(backend, program, replace(around, read_only=visible)))
+            channel = self._stack.enter_context(_accept(listener, running))
+        address.unlink()
+        return running, channel
+
+    def _receive(self, timeout_s: float, what: str) -> Any:
+        try:
+            self._channel.settimeout(timeout_s)
+            reply, _none = frames.receive(self._channel, _MAX_REPLY, accept_descriptors=False)
+        except TimeoutError:
+            self._running.stop(f"{what} took longer than {timeout_s:g} s")
+            raise self._fault(what, None) from None
+        except (frames.FrameError, OSError) as error:
+            raise self._fault(what, error) from None
+        if "error" in reply:
+            msg = str(reply["error"])
+            raise SubmissionFaultError(msg)
+        return reply.get("value")
+
+    def _fault(self, what: str, error: Exception | None) -> SubmissionFaultError:
+        """Return why there is no answer, with the end of what the process printed to stderr."""
+        if isinstance(error, frames.FrameError) and "closed" not in str(error):
+            self._running.stop("it broke the protocol")
+            return SubmissionFaultError(f"{what} failed: {error}")
+        finished = self._running.wait_at_most(2.0)
+        reason = self._running.stopped or f"the process ended with {_status(finished)}"
+        tail = self._running.stderr.text().strip()[-_TAIL:]
+        return SubmissionFaultError(f"{what} failed: {reason}" + (f"; the end of its stderr:\n{tail}" if tail else ""))
+
+
+def _tools(place: Path, harness: Path) -> Path:
+    """Lay out in ``place`` the only files of ours that the process sees."""
+    for name in ("worker.py", "frames.py"):
+        shutil.copy(_HERE / name, place / name)
+    shutil.copytree(harness.parent, place / "harness", ignore=shutil.ignore_patterns("__pycache__"))
+    return place
+
+
+def _accept(listener: socket.socket, running: Running) -> socket.socket:
+    listener.settimeout(0.1)
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline and running.alive():
+        try:
+            return listener.accept()[0]
+        except TimeoutError:
+            continue
+    finished = running.wait_at_most(2.0)
+    msg = f"the sandboxed process did not start ({_status(finished)}): {running.stderr.text().strip()[-_TAIL:]}"
+    raise ReBenchError(msg)
+
+
+def _status(status: int | None) -> str:
+    if status is None:
+        return "no end"
+    return f"signal {-status}" if status < 0 else f"exit status {status}"
+
+
+def _sealed_copy(memories: ExitStack, data: Buffer | NDArray[Any]) -> int:
+    """Return shared memory with a copy of ``data`` that nobody can change."""
+    view = memoryview(data).cast("B")  # type: ignore[arg-type] # numpy arrays are buffers in Python 3.11 too
+    descriptor = _sized(memories, view.nbytes)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL)
+    return descriptor
+
+
+def _sized(memories: ExitStack, size: int) -> int:
+    """Return zeroed shared memory whose size nobody can change."""
+    descriptor = os.memfd_create("re-bench", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    memories.callback(os.close, descriptor)
+    os.ftruncate(descriptor, size)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    return descriptor

@@ -1,0 +1,26 @@
+"""Plain tables that read well in a terminal, in a log and in a document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["number", "table"]
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return ``rows`` under ``header`` in columns as wide as their widest cell; the last column is not padded."""
+    everything = [header, *rows]
+    widths = [max(len(row[column]) for row in everything) for column in range(len(header) - 1)]
+    rule = ["-" * width for width in (*widths, len(header[-1]))]
+    return "\n".join(
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]).rstrip()
+        for row in (header, rule, *rows)
+    )
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Return a number for a cell, a dash for none."""
+    return "-" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0 turns -0.0 into 0.0

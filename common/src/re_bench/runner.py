@@ -1,0 +1,120 @@
+"""Running a task's scorer the way everybody does: as the program ``score.py`` with ``--json``."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from re_bench.attempts import Attempt, AttemptLog
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.score import EXIT_STATUS, Score
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from re_bench.tasks import Task
+
+__all__ = ["record", "score_submission"]
+
+_USAGE = 2
+_GRACE_S = 10.0
+
+
+def score_submission(task: Task, submission: Path, profile: str = "auto", sandbox: str | None = None) -> Score:
+    """Score ``submission`` with the task's own scorer in a process of its own.
+
+    Progress goes to our stderr. The scorer is stopped at the profile's time limit.
+
+    Raises:
+        UsageError: if the scorer says that it cannot be asked this here.
+        ReBenchError: if the scorer does not keep its contract.
+    """
+    if not task.scorer.is_file():
+        msg = f"{task.name} has no scorer yet: {task.scorer} is missing"
+        raise UsageError(msg)
+    command = [sys.executable, str(task.scorer), "--solution", str(submission), "--profile", profile, "--json"]
+    command += ["--sandbox", sandbox] if sandbox else []
+    status, stdout = _run(command, _time_limit(task, profile))
+    if status == _USAGE:
+        msg = f"{task.name}: the scorer could not start; its message is above"
+        raise UsageError(msg)
+    score = _parse(stdout)
+    if score is None or EXIT_STATUS[score.status] != status:
+        msg = f"{task.name}: the scorer ended with exit status {status} and no score that fits; see its messages above"
+        raise ReBenchError(msg)
+    return score
+
+
+def _time_limit(task: Task, profile: str) -> float | None:
+    known = task.manifest.profiles
+    limits = [known[name].time_limit_s for name in known if profile in {name, "auto"}]
+    return max(limits, default=None)
+
+
+def _run(command: list[str], time_limit_s: float | None) -> tuple[int, bytes]:
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        try:
+            stdout, _none = process.communicate(timeout=time_limit_s)
+        except BaseException as error:
+            process.terminate()  # the scorer clears up after itself; its sandboxes die with it
+            try:
+                process.wait(_GRACE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            msg = f"the scorer took longer than its profile's limit of {time_limit_s:g} s"
+            raise ReBenchError(msg) from None
+    return process.returncode, stdout
+
+
+def _parse(stdout: bytes) -> Score | None:
+    try:
+        fields: dict[str, Any] = json.loads(stdout)
+        score = Score(**fields)
+    except (ValueError, TypeError):
+        return None
+    return score if score.status in EXIT_STATUS else None
+
+
+def record(task: Task, score: Score, path: Path) -> dict[str, Any]:
+    """Append ``score`` to the attempt log at ``path``; return the attempt's number and the final score so far.
+
+    Raises:
+        UsageError: if the log is of another task or profile, or cannot be written.
+    """
+    log = AttemptLog(path)
+    try:
+        foreign = {(entry.task, entry.profile) for entry in log.read().attempts} - {(score.task, score.profile)}
+        if foreign:
+            msg = f"{path}: holds attempts at {'/'.join(min(foreign))}; give {score.task}/{score.profile} its own log"
+            raise UsageError(msg)
+        attempt = log.append(_attempt(task, score))
+        anchors = task.manifest.anchors(score.profile)
+        final = log.final(task.manifest.aggregation, (anchors.starting, anchors.reference) if anchors else None)
+    except OSError as error:
+        raise UsageError(str(error)) from None
+    return {"attempt": attempt.n, **asdict(final)}
+
+
+def _attempt(task: Task, score: Score) -> Attempt:
+    details = dict(score.details)
+    return Attempt(
+        time=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
+        task=score.task,
+        profile=score.profile,
+        status=score.status,
+        raw=score.raw,
+        reward=score.reward,
+        message=score.message,
+        submission=str(details.pop("submission", "")),
+        sandbox=str(details.pop("sandbox", "")),
+        scorer=f"re-bench-common {version('re-bench-common')}, task version {task.manifest.version}",
+        details=details,
+        seconds=score.seconds,
+    )

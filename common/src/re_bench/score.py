@@ -1,0 +1,215 @@
+"""What a score is, and the program that every task's ``score.py`` becomes.
+
+A task's ``score.py`` defines one function from :class:`Job` to :class:`Measured` and ends with::
+
+    if __name__ == "__main__":
+        main(measure, Path(__file__).parent)
+
+The function raises :class:`re_bench.errors.Invalid` when the submission is at fault.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from re_bench.errors import Invalid, ReBenchError, UsageError
+from re_bench.isolation.backend import BACKENDS, Backend, Surroundings, open_backend
+from re_bench.isolation.limits import Limits
+from re_bench.isolation.untrusted import Untrusted
+from re_bench.normalise import normalise
+from re_bench.staging import Staged, stage
+from re_bench.tasks import Task, open_task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from re_bench.manifest import Profile
+
+__all__ = ["EXIT_STATUS", "PROFILES", "Job", "Measured", "Score", "choose_profile", "describe", "main"]
+
+PROFILES = ("auto", "cpu", "gpu", "paper")
+EXIT_STATUS = {"valid": 0, "error": 1, "invalid": 3}
+"""Exit status of a scorer by status of the score; 2 is a usage error, which has no score."""
+
+_TICK_S = 2.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a scorer found of a valid submission."""
+
+    raw: float
+    """The raw score, in the task's own unit and direction."""
+    message: str
+    """One line for the submission's author."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """JSON values for the log, not shown to an agent."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """The outcome of scoring one submission; its fields are those of the JSON object."""
+
+    task: str
+    profile: str
+    status: Literal["valid", "invalid", "error"]
+    raw: float | None
+    reward: float | None
+    message: str
+    details: Mapping[str, Any]
+    seconds: float
+
+    def to_json(self) -> str:
+        """Return the score as one JSON object."""
+        return json.dumps(asdict(self), ensure_ascii=True, allow_nan=False)
+
+
+@dataclass
+class Job:
+    """One submission to be scored."""
+
+    task: Task
+    profile_name: str
+    profile: Profile
+    staged: Staged
+    """The scorer's own copy of the submission."""
+    backend: Backend
+    _last_tick: float = field(default_factory=time.monotonic)
+
+    @property
+    def submission(self) -> Path:
+        """The directory of the staged copy."""
+        return self.staged.directory
+
+    def untrusted(self, harness: str, *, environment: Mapping[str, str] | None = None, show: bool = True) -> Untrusted:
+        """Start a sandboxed process with the task's file ``harness`` in it.
+
+        Args:
+            harness: path of the harness in the task's directory.
+            environment: extra environment variables.
+            show: whether the process sees the submission, read-only, at :attr:`submission`.
+        """
+        limits = Limits(**self.profile.limits.model_dump())
+        visible = {str(self.submission): self.submission} if show else {}
+        around = Surroundings(read_only=visible, environment=environment or {}, limits=limits)
+        return Untrusted(self.backend, self.task.directory / harness, around)
+
+    def progress(self, text: str) -> None:
+        """Say on stderr what is being done, every two seconds at most."""
+        if time.monotonic() - self._last_tick > _TICK_S:
+            self._last_tick = time.monotonic()
+            print(f"{self.task.name}: {text}", file=sys.stderr, flush=True)
+
+
+def main(measure: Callable[[Job], Measured], directory: Path, arguments: Sequence[str] | None = None) -> NoReturn:
+    """Be a task's ``score.py``: read the command line, score, print, exit with the documented status."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that temporary directories go
+    try:
+        task = open_task(directory)
+        options = _parse(task, arguments)
+        score = _score(task, measure, options)
+    except ReBenchError as error:
+        print(f"score.py: {error}", file=sys.stderr)
+        sys.exit(error.exit_status)
+    print(score.to_json() if options.json else describe(task, score), flush=True)
+    sys.exit(EXIT_STATUS[score.status])
+
+
+def _parse(task: Task, arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="score.py", description=f"Score a submission to {task.name}.")
+    parser.add_argument("--solution", metavar="DIR", type=Path, required=True, help="the submission's directory")
+    parser.add_argument("--profile", choices=PROFILES, default="auto", help="auto: gpu where there is one, else cpu")
+    parser.add_argument("--sandbox", choices=BACKENDS, help="'none' protects nothing and is recorded in the score")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser.parse_args(arguments)
+
+
+def _score(task: Task, measure: Callable[[Job], Measured], options: argparse.Namespace) -> Score:
+    started = time.monotonic()
+    name, profile = choose_profile(task, options.profile)
+    backend = open_backend(options.sandbox)
+    blank = Score(task.name, name, "error", None, None, "", {"sandbox": backend.name}, 0.0)
+    with tempfile.TemporaryDirectory(prefix="re-bench-score-") as place:
+        Path(place).chmod(0o755)  # the sandbox runs as another user
+        try:
+            staged = stage(options.solution, Path(place) / "submission")
+            details = {"sandbox": backend.name, "submission": staged.sha256, "skipped": staged.skipped}
+            blank = replace(blank, details=details)
+            _check_presence(task, staged)
+            measured = measure(Job(task, name, profile, staged, backend))
+            score = _valid(blank, task, name, measured)
+        except UsageError:
+            raise
+        except Invalid as fault:
+            score = replace(blank, status="invalid", message=str(fault))
+        except Exception as error:  # noqa: BLE001 - whatever fails here is ours, and is reported as such
+            traceback.print_exc()
+            score = replace(blank, message=f"the scorer failed: {type(error).__name__}: {error}")
+    return replace(score, seconds=round(time.monotonic() - started, 3))
+
+
+def _valid(blank: Score, task: Task, profile: str, measured: Measured) -> Score:
+    if not math.isfinite(measured.raw):
+        msg = f"the raw score is {measured.raw}, which is no number"
+        raise Invalid(msg)
+    anchors = task.manifest.anchors(profile)
+    reward = normalise(measured.raw, anchors.starting, anchors.reference) if anchors else None
+    return replace(
+        blank,
+        status="valid",
+        raw=measured.raw,
+        reward=reward,
+        message=measured.message,
+        details={**blank.details, **measured.details},
+    )
+
+
+def choose_profile(task: Task, wanted: str) -> tuple[str, Profile]:
+    """Return the profile called ``wanted``; ``auto`` is ``gpu`` where there is a device and a profile, else ``cpu``.
+
+    Raises:
+        UsageError: if the task has no such profile, or the profile's device is missing.
+    """
+    profiles = task.manifest.profiles
+    if wanted == "auto":
+        wanted = "gpu" if "gpu" in profiles and _cuda_present() else "cpu"
+    if wanted not in profiles:
+        msg = f"{task.name} has no profile {wanted!r}; it has: {', '.join(profiles) or 'none yet'}"
+        raise UsageError(msg)
+    profile = profiles[wanted]
+    if profile.device == "cuda" and not _cuda_present():
+        msg = f"profile {wanted} needs a CUDA device and this machine shows none; use --profile cpu"
+        raise UsageError(msg)
+    return wanted, profile
+
+
+def _cuda_present() -> bool:
+    """Tell whether there is an NVIDIA device, without importing torch."""
+    return any(Path("/dev").glob("nvidia[0-9]*"))
+
+
+def _check_presence(task: Task, staged: Staged) -> None:
+    wanted = task.manifest.submission
+    if not any((staged.directory / name).is_file() for name in wanted):
+        skipped = "".join(f"; not copied: {entry}" for entry in staged.skipped[:5])
+        msg = f"the submission has no {' or '.join(wanted)}{skipped}"
+        raise Invalid(msg)
+
+
+def describe(task: Task, score: Score) -> str:
+    """Return a score in words, for a person."""
+    lines = [f"{score.task} ({score.profile}): {score.status} after {score.seconds:.1f} s", score.message]
+    if score.raw is not None:
+        reward = "no anchors yet" if score.reward is None else f"{score.reward:.4f}"
+        lines.insert(1, f"raw {score.raw:.6g} {task.manifest.unit}, reward {reward}")
+    return "\n".join(line for line in lines if line)

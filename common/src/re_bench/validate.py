@@ -1,0 +1,202 @@
+"""Does a task still hold? Its baseline scores about 0, its reference about 1, and no cheat pays."""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.isolation.backend import open_backend
+from re_bench.report.tables import number, table
+from re_bench.runner import score_submission
+from re_bench.workspace import lay_out, run_reference_command, variants
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from re_bench.score import Score
+    from re_bench.tasks import Task
+
+__all__ = ["Report", "Row", "default_jobs", "mean", "score_variant", "validate"]
+
+_HEADER = ("solution", "status", "raw", "reward", "spread", "n", "seconds", "verdict")
+_REASON_SHOWN = 150
+_ANCHORED = ("baseline", "reference")
+_GIVEN = "--solution"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One of our solutions, scored once or more, and whether it came out as it must."""
+
+    variant: str
+    scores: Sequence[Score]
+    holds: bool
+    verdict: str
+    """Why it holds or not, in words."""
+
+    @property
+    def reward(self) -> float | None:
+        """The mean reward over the repeats, or None if one of them was not valid."""
+        return mean([score.reward for score in self.scores])
+
+    @property
+    def spread(self) -> float | None:
+        """The standard deviation of the reward over the repeats."""
+        rewards = [score.reward for score in self.scores if score.reward is not None]
+        return statistics.stdev(rewards) if len(rewards) > 1 else None
+
+    def cells(self) -> list[str]:
+        """Return the row of the table."""
+        raw = mean([score.raw for score in self.scores])
+        statuses = "/".join(dict.fromkeys(score.status for score in self.scores))
+        seconds = sum(score.seconds for score in self.scores)
+        verdict = f"{'ok' if self.holds else 'FAILED'}: {self.verdict}"
+        figures = [number(raw), number(self.reward), number(self.spread), str(len(self.scores)), f"{seconds:.1f}"]
+        return [self.variant, statuses, *figures, verdict]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of validating one task in one profile."""
+
+    task: str
+    profile: str
+    rows: Sequence[Row]
+    note: str = ""
+    """What a reader must know of the figures, such as that they are modelled."""
+    problems: Sequence[str] = field(default_factory=list)
+    """What is wrong with the task as a whole."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every solution came out as it must and nothing else is wrong."""
+        return not self.problems and all(row.holds for row in self.rows)
+
+    def text(self) -> str:
+        """Return the table with a line above and, where something is wrong, lines below."""
+        title = f"{self.task}, profile {self.profile}" + (f" ({self.note})" if self.note else "")
+        return "\n".join([title, table(_HEADER, [row.cells() for row in self.rows]), *self.problems])
+
+
+def validate(
+    task: Task,
+    profile: str,
+    *,
+    repeats: int = 1,
+    jobs: int = 1,
+    sandbox: str | None = None,
+    solution: Path | None = None,
+) -> Report:
+    """Score baseline, reference and every cheat of a task.
+
+    Args:
+        task: the task.
+        profile: ``cpu``, ``gpu`` or ``paper``.
+        repeats: how often baseline and reference are scored.
+        jobs: scorings at a time; more than one only where they do not disturb each other's measurements.
+        sandbox: a backend's name, if not the default.
+        solution: the directory of a submission to score beside ours.
+    """
+    started = time.monotonic()
+    names = [*variants(task), *([_GIVEN] if solution else [])]
+
+    def scored(name: str) -> list[Score]:
+        times = repeats if name in _ANCHORED else 1
+        scores = [_scored(task, name, profile, sandbox, solution) for _ in range(times)]
+        done = ", ".join(f"{score.status} {number(score.reward)}" for score in scores)
+        elapsed = time.monotonic() - started
+        print(f"[{elapsed:6.1f} s] {task.name}: {name}: {done}", file=sys.stderr, flush=True)
+        return scores
+
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        scores = dict(zip(names, pool.map(scored, names), strict=True))
+    rows = [_row(task, name, found, scores["baseline"]) for name, found in scores.items()]
+    note = "modelled, not measured" if task.manifest.profiles[profile].modelled else ""
+    return Report(task.name, profile, rows, note, _problems(task))
+
+
+def _scored(task: Task, name: str, profile: str, sandbox: str | None, solution: Path | None) -> Score:
+    if solution is not None and name == _GIVEN:
+        return score_submission(task, solution, profile, sandbox)
+    return score_variant(task, name, profile, sandbox)
+
+
+def score_variant(task: Task, variant: str, profile: str, sandbox: str | None = None) -> Score:
+    """Lay out one of our solutions as an agent would leave it, and score it."""
+    with tempfile.TemporaryDirectory(prefix="re-bench-workspace-") as place:
+        Path(place).chmod(0o755)
+        workspace = Path(place) / "workspace"
+        lay_out(task, workspace, variant)
+        if variant == "reference":
+            run_reference_command(task, workspace, open_backend(sandbox))
+        return score_submission(task, workspace, profile, sandbox)
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean, or None if one of the values is missing."""
+    present = [value for value in values if value is not None]
+    return statistics.fmean(present) if len(present) == len(values) else None
+
+
+def _row(task: Task, variant: str, scores: Sequence[Score], baseline: Sequence[Score]) -> Row:
+    if variant in _ANCHORED:
+        holds, verdict = _judge_anchor(task, variant, scores)
+    elif variant.startswith("cheats/"):
+        floor = mean([score.reward for score in baseline])
+        holds, verdict = _judge_cheat(task, variant.removeprefix("cheats/"), scores[0], floor)
+    else:
+        holds, verdict = scores[0].status == "valid", _brief(scores[0].message)
+    return Row(variant, scores, holds, verdict)
+
+
+def _judge_anchor(task: Task, variant: str, scores: Sequence[Score]) -> tuple[bool, str]:
+    for score in scores:
+        if score.status != "valid":
+            return False, f"must be valid: {_brief(score.message)}"
+        if score.reward is None:
+            return False, f"no anchors for profile {score.profile}; run nox -s calibrate-{task.name}"
+    tolerance = getattr(task.manifest.profiles[scores[0].profile].tolerance, variant)
+    wanted = 0.0 if variant == "baseline" else 1.0
+    worst = max(scores, key=lambda score: abs((score.reward or 0.0) - wanted))
+    within = abs((worst.reward or 0.0) - wanted) <= tolerance
+    return within, f"reward {wanted:g} +- {tolerance:g}" + ("" if within else f", got {worst.reward:.4f}")
+
+
+def _judge_cheat(task: Task, name: str, score: Score, floor: float | None) -> tuple[bool, str]:
+    entry = task.manifest.cheats.get(name)
+    if score.status == "error":
+        return False, f"the scorer failed: {_brief(score.message)}"
+    if score.status == "valid":
+        expected = entry is not None and entry.expect == "no_better"
+        margin = task.manifest.profiles[score.profile].tolerance.baseline
+        harmless = floor is not None and score.reward is not None and score.reward <= floor + margin
+        return expected and harmless, "no better than the baseline" if harmless else "it pays"
+    reason = entry.reason if entry is not None else None
+    if reason is not None and not re.search(reason, score.message):
+        return False, f"refused for another reason than /{reason}/: {_brief(score.message)}"
+    return True, f"refused: {_brief(score.message)}"
+
+
+def _problems(task: Task) -> list[str]:
+    listed, present = set(task.manifest.cheats), set(task.cheats)
+    where = task.directory / "task.toml"
+    lines = [f"{where}: cheats.{name}: there is no directory cheats/{name}" for name in sorted(listed - present)]
+    return lines + [f"{where}: cheats/{name} has no table [cheats.{name}]" for name in sorted(present - listed)]
+
+
+def _brief(message: str) -> str:
+    line = " ".join(message.split())
+    return line if len(line) <= _REASON_SHOWN else line[: _REASON_SHOWN - 3] + "..."
+
+
+def default_jobs(task: Task, profile: str) -> int:
+    """Return how many scorings to run at a time: one where time is measured, else as many as there are cores."""
+    return (os.cpu_count() or 1) if task.manifest.profiles[profile].modelled else 1

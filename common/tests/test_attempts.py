@@ -1,0 +1,325 @@
+import concurrent.futures
+import dataclasses
+import errno
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import re_bench.attempts
+from re_bench.attempts import MAX_LINE, Attempt, AttemptLog, FinalScore, LogContents, LogError
+
+SOURCES = Path(re_bench.attempts.__file__).parents[1]
+GOOD = Attempt(
+    time="2026-01-31T12:00:00+00:00",
+    task="ai_rd_example",
+    profile="cpu",
+    status="valid",
+    raw=1.5,
+    reward=0.5,
+    message="fine",
+    details={"ms": [1, 2.5], "seed": 7},
+    seconds=3.25,
+    submission="ab" * 32,
+    sandbox="bubblewrap",
+    scorer="0.1.0",
+)
+BAD = dataclasses.replace(GOOD, status="invalid", raw=None, reward=None, message="wrong at index 3: é\n")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> AttemptLog:
+    return AttemptLog(tmp_path / "attempts.jsonl")
+
+
+def filled(log: AttemptLog, count: int) -> tuple[tuple[Attempt, ...], bytes]:
+    attempts = tuple(log.append(BAD if index % 2 else GOOD) for index in range(count))
+    return attempts, log.path.read_bytes()
+
+
+def test_what_was_appended_is_read(log: AttemptLog) -> None:
+    attempts, data = filled(log, 3)
+    assert attempts[0] == dataclasses.replace(GOOD, n=1)
+    assert [attempt.n for attempt in attempts] == [1, 2, 3]
+    assert log.read() == LogContents(attempts, 0)
+    assert data.count(b"\n") == 3
+    assert data.isascii()
+    assert set(json.loads(data.splitlines()[0])) == {"v", "crc", "attempt"}
+    assert log.path.stat().st_mode & 0o077 == 0
+
+
+def test_a_log_that_does_not_exist_is_empty_and_stays_absent(log: AttemptLog) -> None:
+    assert log.read() == LogContents((), 0)
+    assert log.final("min", (1.0, 0.0)) == FinalScore(None, None, 0, 0)
+    assert not log.path.exists()
+
+
+def test_recovery_at_every_truncation_point(log: AttemptLog) -> None:
+    attempts, data = filled(log, 4)
+    ends = [index for index, byte in enumerate(data) if byte == ord("\n")]
+    for cut in range(len(data) + 1):
+        log.path.write_bytes(data[:cut])
+        whole = sum(end <= cut for end in ends)
+        on_a_boundary = cut == 0 or cut in ends or cut - 1 in ends
+        assert log.read() == LogContents(attempts[:whole], 0 if on_a_boundary else 1), cut
+
+
+def test_an_append_after_every_truncation_point_keeps_what_was_there(log: AttemptLog) -> None:
+    _, data = filled(log, 2)
+    for cut in range(0, len(data) + 1, 3):
+        log.path.write_bytes(data[:cut])
+        before = log.read()
+        added = log.append(GOOD)
+        assert log.read() == LogContents((*before.attempts, added), before.torn)
+        assert added.n == len(before.attempts) + 1
+        assert log.path.read_bytes().startswith(data[:cut])
+
+
+@pytest.mark.parametrize("mask", [0x01, 0x20, 0xFF])
+def test_one_changed_byte_loses_its_line_and_nothing_else(log: AttemptLog, mask: int) -> None:
+    attempts, data = filled(log, 3)
+    for index, byte in enumerate(data):
+        log.path.write_bytes(data[:index] + bytes([byte ^ mask]) + data[index + 1 :])
+        hit = data[:index].count(b"\n")
+        lost = {hit, hit + 1} if byte == ord("\n") else {hit}
+        read = log.read()
+        assert read.attempts == tuple(attempt for at, attempt in enumerate(attempts) if at not in lost), index
+        assert read.torn >= 1
+
+
+@given(st.lists(st.binary() | st.sampled_from([b"\n", b"{}", b"[1]", b'{"attempt":{}}', b"[" * 100_000])))
+def test_reading_never_raises_for_what_the_file_holds(parts: list[bytes]) -> None:
+    read = re_bench.attempts._contents(b"\n".join(parts))
+    assert read.attempts == ()
+    assert read.torn == sum(bool(line) for part in parts for line in part.split(b"\n"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"raw": "1"}, {"raw": None}, {"status": "fine"}, {"n": 0}, {"n": 1.0}, {"n": True}, {"extra": 1}, {"details": []}],
+)
+def test_a_line_with_a_true_checksum_and_impossible_content_is_torn(log: AttemptLog, change: dict[str, Any]) -> None:
+    fields = dataclasses.asdict(dataclasses.replace(GOOD, n=1)) | change
+    log.path.write_bytes(re_bench.attempts._encode(fields) + b"\n")
+    assert log.read() == LogContents((), 1)
+
+
+def test_short_writes_are_continued(log: AttemptLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, bytes(data[:7])))
+    attempts, _ = filled(log, 2)
+    assert log.read() == LogContents(attempts, 0)
+
+
+def test_a_full_disk_is_not_acknowledged_and_the_next_attempt_is_whole(
+    log: AttemptLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, calls = os.write, iter(range(10))
+
+    def full(handle: int, data: bytes) -> int:
+        if next(calls):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(handle, bytes(data[:50]))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(OSError, match="No space left"):
+            log.append(GOOD)
+    assert log.append(GOOD).n == 1
+    assert log.read().torn == 1
+
+
+def test_the_file_is_synced_after_the_write_and_its_directory_once(
+    log: AttemptLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[bool, int]] = []
+
+    def fsync(handle: int) -> None:
+        synced.append((os.path.isdir(f"/proc/self/fd/{handle}"), log.path.stat().st_size))  # noqa: PTH112
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    filled(log, 1)
+    size = log.path.stat().st_size
+    assert synced == [(True, 0), (False, size)]
+    log.append(GOOD)
+    assert [directory for directory, _ in synced] == [True, False, False]
+
+
+@pytest.mark.parametrize("kind", ["a symbolic link", "a directory", "a named pipe", "a device or socket"])
+@pytest.mark.parametrize("action", ["append", "read"])
+def test_what_is_no_plain_file_is_refused_without_waiting(tmp_path: Path, kind: str, action: str) -> None:
+    path = tmp_path / "log"
+    if kind == "a symbolic link":
+        path.symlink_to(tmp_path / "elsewhere")
+    elif kind == "a directory":
+        path.mkdir()
+    elif kind == "a named pipe":
+        os.mkfifo(path)
+    else:
+        path = Path("/dev/null")
+    log = AttemptLog(path)
+    with pytest.raises(LogError, match=f"must be a plain file, this is {kind}"):
+        log.append(GOOD) if action == "append" else log.read()
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_missing_directory_is_said(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="the directory of the attempt log is missing"):
+        AttemptLog(tmp_path / "no" / "log").append(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "match"),
+    [
+        ({"raw": math.nan}, ValueError, "raw must be a finite number"),
+        ({"reward": math.inf}, ValueError, "reward must be a finite number"),
+        ({"seconds": math.nan}, ValueError, "seconds must be a finite number"),
+        ({"raw": True}, TypeError, "raw must be a number"),
+        ({"raw": None}, ValueError, "a valid attempt needs a raw score"),
+        ({"status": "error"}, ValueError, "an attempt that is error has no score, got raw 1.5, reward 0.5"),
+        ({"status": "great"}, ValueError, "status must be one of valid, invalid, error, got 'great'"),
+        ({"message": None}, TypeError, "message must be text, got NoneType"),
+        ({"details": [1]}, TypeError, "details must be a mapping, got list"),
+        ({"n": 3}, ValueError, "gets its number from the log"),
+        ({"task": "x" * MAX_LINE}, ValueError, "does not fit a line"),
+    ],
+)
+def test_impossible_attempts_are_refused_and_leave_nothing(
+    log: AttemptLog, change: dict[str, Any], error: type[Exception], match: str
+) -> None:
+    with pytest.raises(error, match=match):
+        log.append(dataclasses.replace(GOOD, **change))
+    assert log.read() == LogContents((), 0)
+
+
+@given(message=st.text(st.characters()), key=st.text(st.characters()))
+def test_any_text_survives_as_unicode(message: str, key: str) -> None:
+    line, written = re_bench.attempts._line(dataclasses.replace(GOOD, message=message, details={key: message}, n=1))
+    assert re_bench.attempts._contents(line) == LogContents((written,), 0)
+    assert written.message == message.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    written.message.encode()
+
+
+def test_details_that_json_does_not_know_become_text(log: AttemptLog) -> None:
+    details: dict[Any, Any] = {
+        "nan": math.nan,
+        "tuple": (1, 2),
+        10: "ten",
+        9: "nine",
+        "path": Path("/x"),
+        "surrogate": "\ud83d",
+    }
+    written = log.append(dataclasses.replace(GOOD, details=details))
+    assert written.details == {
+        "nan": "nan",
+        "tuple": [1, 2],
+        "10": "ten",
+        "9": "nine",
+        "path": repr(Path("/x")),
+        "surrogate": "\ufffd",
+    }
+    assert log.read().attempts == (written,)
+
+
+@pytest.mark.parametrize("kind", ["circular", "long integer"])
+def test_details_that_cannot_be_written_are_left_out_with_a_note(log: AttemptLog, kind: str) -> None:
+    details: dict[str, Any] = {"n": 10**5000}
+    if kind == "circular":
+        details["self"] = details
+    written = log.append(dataclasses.replace(GOOD, details=details))
+    assert "JSON cannot hold them" in written.details["left_out"]
+    assert written.raw == GOOD.raw
+
+
+def test_an_attempt_too_long_for_a_line_is_cut_with_a_note(log: AttemptLog) -> None:
+    details = {"small": 1, "large": "é" * MAX_LINE}
+    written = log.append(dataclasses.replace(GOOD, details=details, message="é" * MAX_LINE))
+    assert written.details["small"] == 1
+    assert written.details["left_out"] == f"1 of 2 details: a line holds at most {MAX_LINE} bytes"
+    assert written.message.endswith(f"é [cut: {MAX_LINE} characters in all]")
+    assert log.path.stat().st_size <= MAX_LINE
+    assert log.read().attempts == (written,)
+
+
+def test_the_final_score(log: AttemptLog) -> None:
+    for raw in (3.0, None, 2.0, 4.0, None):
+        scored = dataclasses.replace(GOOD, raw=raw) if raw is not None else BAD
+        log.append(scored)
+    assert log.final("min", (4.0, 0.0)) == FinalScore(2.0, 0.5, 5, 3)
+    assert log.final("max", (4.0, 0.0)) == FinalScore(4.0, 0.0, 5, 3)
+    assert log.final("last", None) == FinalScore(4.0, None, 5, 3)
+
+
+def test_failing_every_time_is_never_a_score(log: AttemptLog) -> None:
+    log.append(BAD)
+    assert log.final("min", (1.5, 0.5)) == FinalScore(None, None, 1, 0)
+
+
+def _append_many(path: Path, message: str, count: int) -> None:
+    log = AttemptLog(path)
+    for _ in range(count):
+        log.append(dataclasses.replace(GOOD, message=message))
+
+
+WRITER = """
+    import sys
+    from re_bench.attempts import Attempt, AttemptLog
+
+    log = AttemptLog(sys.argv[1])
+    text = "m" * int(sys.argv[2])
+    attempt = Attempt(time="t", task="t", profile="cpu", status="valid", raw=1.0, reward=0.0, message=text)
+    for _ in range(int(sys.argv[3])):
+        print(log.append(attempt).n, flush=True)
+"""
+
+
+def test_two_processes_never_interleave(log: AttemptLog) -> None:
+    script = textwrap.dedent(WRITER)
+    environment = os.environ | {"PYTHONPATH": str(SOURCES)}
+    writers = [
+        subprocess.Popen([sys.executable, "-c", script, str(log.path), size, "50"], env=environment)
+        for size in ("10", "20000")
+    ]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    read = log.read()
+    assert read.torn == 0
+    assert [attempt.n for attempt in read.attempts] == list(range(1, 101))
+    assert sum(len(attempt.message) == 10 for attempt in read.attempts) == 50
+
+
+def test_threads_take_turns_too(log: AttemptLog) -> None:
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        numbers = [attempt.n for attempt in pool.map(log.append, [GOOD] * 40)]
+    assert sorted(numbers) == list(range(1, 41))
+    assert log.read().torn == 0
+
+
+def test_no_acknowledged_attempt_is_lost_to_kill_9(log: AttemptLog) -> None:
+    script = textwrap.dedent(WRITER)
+    dice = random.Random(0)
+    acknowledged: list[int] = []
+    for _ in range(20):
+        arguments = [sys.executable, "-c", script, str(log.path), "50000", "1000"]
+        environment = os.environ | {"PYTHONPATH": str(SOURCES)}
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, env=environment) as writer:
+            assert writer.stdout is not None
+            first = writer.stdout.readline()
+            time.sleep(dice.uniform(0, 0.03))
+            writer.send_signal(signal.SIGKILL)
+            rest = writer.stdout.read()
+        acknowledged += [int(line) for line in (first + rest).splitlines()]
+        in_the_log = [attempt.n for attempt in log.read().attempts]
+        assert set(acknowledged) <= set(in_the_log)
+        assert in_the_log == list(range(1, len(in_the_log) + 1))
+    assert len(acknowledged) == len(set(acknowledged)) >= 20

@@ -1,0 +1,133 @@
+import decimal
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from re_bench.normalise import How, aggregate, normalise
+
+SCORES = st.floats(-1e6, 1e6)
+ATTEMPTS = st.lists(st.none() | SCORES)
+HOWS: list[How] = ["min", "max", "last"]
+
+
+@st.composite
+def anchors(draw: st.DrawFn) -> tuple[float, float]:
+    """Two anchors far enough apart for rounding not to drown the laws."""
+    starting = draw(SCORES)
+    return starting, starting + draw(st.floats(1e-3, 1e6)) * draw(st.sampled_from([-1, 1]))
+
+
+@given(anchors())
+def test_anchored(ends: tuple[float, float]) -> None:
+    starting, reference = ends
+    at_start = normalise(starting, *ends)
+    assert at_start == 0.0
+    assert math.copysign(1, at_start) == 1
+    assert normalise(reference, *ends) == 1.0
+
+
+@given(anchors(), st.floats(-10, 10))
+def test_affine_and_unclipped(ends: tuple[float, float], reward: float) -> None:
+    starting, reference = ends
+    raw = starting + reward * (reference - starting)
+    assert normalise(raw, *ends) == pytest.approx(reward, rel=1e-6, abs=1e-6)
+
+
+@given(anchors(), SCORES, SCORES)
+def test_order_follows_the_anchors(ends: tuple[float, float], one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    if ends[0] < ends[1]:
+        assert normalise(low, *ends) <= normalise(high, *ends)
+    else:
+        assert normalise(low, *ends) >= normalise(high, *ends)
+
+
+@given(anchors(), SCORES, st.floats(1e-2, 1e2), SCORES)
+def test_does_not_depend_on_the_unit(ends: tuple[float, float], raw: float, scale: float, shift: float) -> None:
+    def unit(score: float) -> float:
+        return score * scale + shift
+
+    before = normalise(raw, *ends)
+    assert normalise(unit(raw), unit(ends[0]), unit(ends[1])) == pytest.approx(before, rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize("position", range(3))
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, np.float32("nan"), 10**400])
+def test_non_finite_input_is_refused(position: int, bad: float) -> None:
+    arguments = [0.5, 1.0, 2.0]
+    arguments[position] = bad
+    with pytest.raises(ValueError, match="must be a finite number"):
+        normalise(*arguments)
+
+
+@pytest.mark.parametrize("bad", [True, np.True_, "1", None, decimal.Decimal(1), 1j])
+def test_what_is_no_number_is_refused(bad: Any) -> None:
+    with pytest.raises(TypeError, match="raw must be a number"):
+        normalise(bad, 1, 2)
+    if bad is not None:
+        with pytest.raises(TypeError, match="score must be a number"):
+            aggregate([bad], "min")
+
+
+@pytest.mark.parametrize("equal", [0.0, 1.5, -1e308])
+def test_equal_anchors_are_refused(equal: float) -> None:
+    with pytest.raises(ValueError, match="starting and reference must differ"):
+        normalise(0.0, equal, equal)
+
+
+@pytest.mark.parametrize(
+    "arguments", [(1e308, 0.0, 1e-300), (0.0, -1e308, 1e308), (1e308, -1e308, 0.0), (1.0, 0.0, 5e-324)]
+)
+def test_overflow_is_refused(arguments: tuple[float, float, float]) -> None:
+    with pytest.raises(ValueError, match="must be a finite number, got"):
+        normalise(*arguments)
+
+
+@pytest.mark.parametrize("number", [3, np.float32(3), np.float64(3), np.int64(3), Fraction(3)])
+def test_every_kind_of_real_number_gives_a_plain_float(number: Any) -> None:
+    assert type(normalise(number, 1, 5)) is float
+    assert normalise(number, 1, 5) == 0.5
+
+
+@given(ATTEMPTS, st.sampled_from(HOWS))
+def test_aggregate_drops_invalid_attempts(scores: list[float | None], how: How) -> None:
+    valid = [score for score in scores if score is not None]
+    assert aggregate(scores, how) == aggregate(valid, how)
+
+
+@given(ATTEMPTS)
+def test_aggregate_is_what_it_says(scores: list[float | None]) -> None:
+    valid = [score for score in scores if score is not None]
+    expected: dict[How, Any] = {"min": min, "max": max, "last": lambda some: some[-1]}
+    for how in HOWS:
+        assert aggregate(iter(scores), how) == (expected[how](valid) if valid else None)
+
+
+@given(ATTEMPTS.flatmap(lambda scores: st.tuples(st.just(scores), st.permutations(scores))))
+def test_min_and_max_do_not_depend_on_the_order(pair: tuple[list[float | None], list[float | None]]) -> None:
+    scores, shuffled = pair
+    assert aggregate(scores, "min") == aggregate(shuffled, "min")
+    assert aggregate(scores, "max") == aggregate(shuffled, "max")
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_only_invalid_attempts_give_none_and_never_a_number(how: How, count: int) -> None:
+    assert aggregate([None] * count, how) is None
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_aggregate_refuses_non_finite_scores(bad: float) -> None:
+    with pytest.raises(ValueError, match="score must be a finite number"):
+        aggregate([1.0, None, bad], "last")
+
+
+def test_aggregate_refuses_an_unknown_way_even_without_scores() -> None:
+    how: Any = "mean"
+    with pytest.raises(ValueError, match="how must be one of min, max, last, got 'mean'"):
+        aggregate([], how)

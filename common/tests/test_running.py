@@ -1,0 +1,187 @@
+"""A sandboxed program is bounded, and nothing of it remains."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from re_bench.isolation.backend import Surroundings, open_backend
+from re_bench.isolation.limits import Limits
+from re_bench.isolation.running import Finished, HeadTail, Running, run
+from re_bench.isolation.unprotected import Unprotected
+
+if TYPE_CHECKING:
+    from re_bench.isolation.backend import Backend
+
+SMALL = Limits(wall_s=20, cpu_s=20, memory_mib=512, processes=40, file_mib=1, output_kib=8)
+
+
+def shell(backend: Backend, script: str, limits: Limits = SMALL) -> Finished:
+    return run(backend, ["bash", "-c", script], Surroundings(limits=limits))
+
+
+def python(backend: Backend, script: str, limits: Limits = SMALL) -> Finished:
+    return run(backend, ["/usr/bin/env", "python3", "-c", script], Surroundings(limits=limits))
+
+
+def processes_with(mark: str) -> list[str]:
+    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return [line for line in listing.stdout.splitlines() if mark in line and "ps -eo" not in line]
+
+
+@given(st.lists(st.binary(max_size=40)), st.integers(2, 30))
+def test_head_and_tail_are_kept_and_the_middle_is_counted(pieces: list[bytes], keep: int) -> None:
+    kept = HeadTail(keep)
+    for piece in pieces:
+        kept.add(piece)
+    everything = b"".join(pieces)
+    half = keep // 2
+    assert kept.total == len(everything)
+    if len(everything) <= 2 * half:
+        assert kept.text() == everything.decode(errors="replace")
+    else:
+        left_out = len(everything) - 2 * half
+        middle = f"\n[... {left_out} bytes left out ...]\n".encode()
+        assert kept.text() == (everything[:half] + middle + everything[-half:]).decode(errors="replace")
+
+
+def test_the_output_and_the_exit_status_come_back(backend: Backend) -> None:
+    finished = shell(backend, "echo out; echo err >&2; exit 7")
+    assert (finished.status, finished.stdout, finished.stderr, finished.stopped) == (7, "out\n", "err\n", "")
+
+
+def test_death_by_a_signal_is_told_from_an_exit_status(backend: Backend) -> None:
+    assert shell(backend, "kill -SEGV $$").status == -11
+
+
+def test_a_program_that_hangs_is_stopped_with_all_its_daemons(backend: Backend) -> None:
+    mark = "31.4159"
+    script = f"setsid sleep {mark} & (setsid sleep {mark} >/dev/null 2>&1 &) ; sleep {mark}"
+    started = time.monotonic()
+    finished = shell(backend, script, Limits(wall_s=1))
+    assert finished.stopped == "it ran longer than 1 s"
+    assert time.monotonic() - started < 10
+    assert processes_with(mark) == []
+
+
+def test_what_a_program_leaves_running_ends_with_it(backend: Backend) -> None:
+    mark = "27.1828"
+    assert shell(backend, f"setsid sleep {mark} >/dev/null 2>&1 & disown; exit 0").status == 0
+    assert processes_with(mark) == []
+
+
+def test_leaving_the_block_ends_the_program(backend: Backend) -> None:
+    mark = "16.1803"
+    with Running(backend, ["sleep", mark], Surroundings(limits=SMALL)) as running:
+        assert running.alive()
+    assert not running.alive()
+    assert processes_with(mark) == []
+
+
+def test_a_fork_bomb_runs_into_the_limit_on_processes(backend: Backend) -> None:
+    script = (
+        "import os, time\ncount = 0\ntry:\n  while os.fork(): count += 1\nexcept OSError: print(count)\ntime.sleep(1)"
+    )
+    finished = python(backend, script)
+    assert 1 <= int(finished.stdout.split()[0]) < SMALL.processes
+
+
+def test_too_much_memory_in_one_process_is_refused(backend: Backend) -> None:
+    finished = python(backend, "b = bytearray(600 << 20); b[::4096] = b'x' * len(b[::4096])")
+    assert finished.status != 0
+    assert "MemoryError" in finished.stderr
+
+
+def test_too_much_memory_in_many_processes_stops_the_program(backend: Backend) -> None:
+    script = (
+        "import os, time\n"
+        "for _ in range(4):\n"
+        "  if os.fork() == 0:\n"
+        "    b = bytearray(200 << 20)\n"
+        "    b[::4096] = b'x' * len(b[::4096])\n"
+        "    time.sleep(15)\n"
+        "time.sleep(15)"
+    )
+    assert python(backend, script).stopped == "it used more than 512 MiB of memory"
+
+
+def test_a_gigabyte_of_output_is_counted_not_kept(backend: Backend) -> None:
+    finished = shell(backend, "echo first; head -c 1000000000 /dev/zero | tr '\\0' x; echo; echo last")
+    assert finished.stdout.startswith("first\n")
+    assert finished.stdout.endswith("last\n")
+    assert "bytes left out" in finished.stdout
+    assert len(finished.stdout) < 9000
+
+
+def test_a_large_file_is_refused(backend: Backend) -> None:
+    assert shell(backend, "head -c 2000000 /dev/zero > /tmp/large").status != 0
+    assert shell(backend, "head -c 1000000 /dev/zero > /tmp/small").status == 0
+
+
+def test_processor_time_is_limited(backend: Backend) -> None:
+    finished = shell(backend, "while :; do :; done", Limits(wall_s=20, cpu_s=1))
+    assert finished.stopped == ""
+    assert finished.status in {-9, -24}
+
+
+def test_the_sandbox_shows_neither_the_home_directory_nor_the_repository(backend: Backend) -> None:
+    here = Path(__file__).resolve()
+    finished = shell(backend, f"cat {here}; ls {here.parents[1]}; ls -A {Path.home()}")
+    assert "test_running" not in finished.stdout
+
+
+def test_the_sandbox_has_no_network_and_no_foreign_processes(backend: Backend) -> None:
+    finished = shell(backend, "ls /proc | grep -c '^[0-9]'; cat /proc/net/dev | tail -n +3 | cut -d: -f1")
+    count, *interfaces = finished.stdout.split()
+    assert int(count) < 8
+    assert interfaces in (["lo"], [])
+
+
+def test_the_environment_is_ours_alone(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_KEY", "do-not-show")
+    finished = run(backend, ["env"], Surroundings(environment={"GIVEN": "yes"}, limits=SMALL))
+    assert "GIVEN=yes" in finished.stdout
+    assert "do-not-show" not in finished.stdout
+
+
+def test_only_writable_places_can_be_written(backend: Backend, tmp_path: Path) -> None:
+    readable, writable = tmp_path / "readable", tmp_path / "writable"
+    for place in (readable, writable):
+        place.mkdir()
+        place.chmod(0o777)
+    around = Surroundings(read_only={"/given": readable}, writable={"/work": writable}, directory="/work", limits=SMALL)
+    script = "for d in /given /work / /usr /etc /dev; do touch $d/new 2>/dev/null && echo $d; done; pwd"
+    finished = run(backend, ["bash", "-c", script], around)
+    assert finished.stdout.split() == ["/work", "/work"]
+    assert [path.name for path in tmp_path.rglob("new")] == ["new"]
+
+
+def test_privileges_are_gone(backend: Backend) -> None:
+    finished = shell(backend, "grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status; id -u")
+    words = finished.stdout.split()
+    assert words[:4] == ["CapEff:", "0" * 16, "CapBnd:", "0" * 16] or words[:2] == ["CapEff:", "0" * 16]
+    assert words[-2] == "1"
+    assert words[-1] != "0"
+
+
+def test_the_backend_none_runs_with_limits_but_without_walls(tmp_path: Path) -> None:
+    around = Surroundings(writable={str(tmp_path): tmp_path}, directory=str(tmp_path), limits=Limits(wall_s=1))
+    finished = run(Unprotected(), ["bash", "-c", "pwd; sleep 30"], around)
+    assert finished.stdout.strip() == str(tmp_path)
+    assert finished.stopped == "it ran longer than 1 s"
+
+
+def test_the_backend_none_cannot_move_paths(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="cannot show"):
+        Unprotected().command(["true"], Surroundings(read_only={"/elsewhere": tmp_path}))
+
+
+def test_an_unknown_backend_is_refused_by_name() -> None:
+    with pytest.raises(Exception, match="no sandbox backend 'jail'; choose one of: bubblewrap, none"):
+        open_backend("jail")

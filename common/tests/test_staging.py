@@ -1,0 +1,156 @@
+"""A staged copy holds what the submission holds and nothing from outside it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from re_bench.errors import Invalid, UsageError
+from re_bench.staging import Bounds, stage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OUTSIDE = "the truth is 42"
+
+names = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=12).filter(
+    lambda name: name not in {".", ".."} and len(name.encode()) < 200
+)
+trees = st.recursive(
+    st.binary(max_size=50), lambda inner: st.dictionaries(names, inner, max_size=4), max_leaves=12
+).filter(lambda tree: isinstance(tree, dict))
+
+
+def write(tree: Mapping[str, object], directory: Path) -> None:
+    directory.mkdir()
+    for name, content in tree.items():
+        if isinstance(content, bytes):
+            (directory / name).write_bytes(content)
+        else:
+            assert isinstance(content, dict)
+            write(content, directory / name)
+
+
+def read(directory: Path) -> dict[str, object]:
+    return {path.name: read(path) if path.is_dir() else path.read_bytes() for path in directory.iterdir()}
+
+
+@settings(max_examples=60)
+@given(trees)
+def test_every_tree_is_copied_as_it_is(tmp_path_factory: pytest.TempPathFactory, tree: dict[str, object]) -> None:
+    top = tmp_path_factory.mktemp("staging")
+    write(tree, top / "source")
+    staged = stage(top / "source", top / "copy")
+    assert read(top / "copy") == tree
+    assert staged.skipped == []
+    assert stage(top / "source", top / "again").sha256 == staged.sha256
+
+
+def test_the_hash_depends_on_names_contents_and_structure(tmp_path: Path) -> None:
+    trees: list[dict[str, object]] = [
+        {}, {"a": b""}, {"b": b""}, {"a": b"b"}, {"ab": b""}, {"a": {}}, {"a": {"b": b""}}, {"a": b"", "b": b""},
+    ]  # fmt: skip
+    hashes = set()
+    for number, tree in enumerate(trees):
+        write(tree, tmp_path / str(number))
+        hashes.add(stage(tmp_path / str(number), tmp_path / f"{number}-copy").sha256)
+    assert len(hashes) == len(trees)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    (tmp_path / "secret").write_text(OUTSIDE)
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "solution.py").write_text("x = 1\n")
+    return tmp_path / "source"
+
+
+@pytest.mark.parametrize("target", ["../secret", "/etc/passwd", "a/../../secret", "..", "."])
+def test_links_that_lead_out_are_left_out_and_named(source: Path, tmp_path: Path, target: str) -> None:
+    (source / "link").symlink_to(target)
+    staged = stage(source, tmp_path / "copy")
+    kept = (tmp_path / "copy" / "link").is_symlink()
+    assert kept == (target == ".")
+    assert staged.skipped == ([] if kept else ["link: a link that leads out of the submission"])
+
+
+def test_links_inside_stay_links(source: Path, tmp_path: Path) -> None:
+    (source / "link").symlink_to("solution.py")
+    stage(source, tmp_path / "copy")
+    assert (tmp_path / "copy" / "link").readlink() == Path("solution.py")
+
+
+def test_special_files_are_left_out_and_do_not_hang(source: Path, tmp_path: Path) -> None:
+    os.mkfifo(source / "fifo")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(source / "socket"))
+        staged = stage(source, tmp_path / "copy")
+    assert [path.name for path in (tmp_path / "copy").iterdir()] == ["solution.py"]
+    assert len(staged.skipped) == 2
+
+
+def test_names_of_any_bytes_are_copied(source: Path, tmp_path: Path) -> None:
+    name = os.fsdecode(b"\xff\xfe new\nline \xc3\xa9")
+    (source / name).write_bytes(b"1")
+    stage(source, tmp_path / "copy")
+    assert (tmp_path / "copy" / name).read_bytes() == b"1"
+
+
+def test_a_sparse_terabyte_is_refused_without_being_read(source: Path, tmp_path: Path) -> None:
+    with (source / "huge").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(Invalid, match=r"larger than 1024 MiB \(at huge\)"):
+        stage(source, tmp_path / "copy")
+
+
+def test_too_many_entries_and_too_deep_trees_are_refused(source: Path, tmp_path: Path) -> None:
+    for number in range(6):
+        (source / str(number)).mkdir()
+    with pytest.raises(Invalid, match="more than 5 files and directories"):
+        stage(source, tmp_path / "copy", Bounds(entries=5))
+    deep = source.joinpath(*["d"] * 6)
+    deep.mkdir(parents=True)
+    with pytest.raises(Invalid, match="nests more than 4 directories"):
+        stage(source, tmp_path / "other", Bounds(depth=4))
+
+
+@pytest.mark.parametrize("name", ["missing", "solution.py"])
+def test_what_is_no_directory_is_a_usage_error(source: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="not a directory that can be read"):
+        stage(source / name, tmp_path / "copy")
+
+
+def test_a_directory_swapped_for_a_link_while_it_is_copied_leads_nowhere(source: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "data").write_text(OUTSIDE)
+    inside = source / "sub"
+    inside.mkdir()
+    (inside / "data").write_text("harmless")
+    spare = tmp_path / "spare"
+    stop = threading.Event()
+
+    def swap() -> None:
+        while not stop.is_set():
+            inside.rename(spare)
+            inside.symlink_to(outside)
+            inside.unlink()
+            spare.rename(inside)
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    try:
+        for number in range(300):
+            copy = tmp_path / f"copy-{number}"
+            stage(source, copy)
+            assert not any(OUTSIDE in path.read_text() for path in copy.rglob("*") if path.is_file())
+    finally:
+        stop.set()
+        swapper.join()
