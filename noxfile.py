@@ -80,9 +80,16 @@ def make_task_sessions() -> None:
     )
     for manifest in sorted(HERE.glob("tasks/*/task.toml")):
         if (manifest.parent / "score.py").is_file():
-            title = str(tomllib.loads(manifest.read_text(encoding="utf-8")).get("title", ""))
             for make in makers:
-                make(manifest.parent.name, title)
+                make(manifest.parent.name, title_of(manifest))
+
+
+def title_of(manifest: Path) -> str:
+    """Return a task's title; a manifest that cannot be read is for the session itself to complain about."""
+    try:
+        return str(tomllib.loads(manifest.read_text(encoding="utf-8"))["title"])
+    except (OSError, ValueError, KeyError):
+        return "its manifest cannot be read"
 
 
 def run(session: nox.Session, program: str, *arguments: str) -> None:

@@ -1,0 +1,98 @@
+"""How long what everything else waits for takes. Compare groups within one run, not runs on different machines."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from re_bench.attempts import Attempt, AttemptLog
+from re_bench.isolation.backend import Surroundings, open_backend
+from re_bench.isolation.running import run
+from re_bench.isolation.untrusted import Untrusted
+from re_bench.staging import stage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_benchmark.fixture import BenchmarkFixture
+
+HERE = Path(__file__).parent
+MEGABYTES = 64
+
+
+@pytest.mark.benchmark(group="start of a program: bare, sandboxed")
+def test_bare_true(benchmark: BenchmarkFixture) -> None:
+    benchmark(lambda: subprocess.run(["true"], check=True))
+
+
+@pytest.mark.benchmark(group="start of a program: bare, sandboxed")
+def test_sandboxed_true(benchmark: BenchmarkFixture) -> None:
+    backend = open_backend()
+    benchmark(lambda: run(backend, ["true"], Surroundings()))
+
+
+@pytest.mark.benchmark(group="start of a program: python, re-bench --help")
+def test_bare_python(benchmark: BenchmarkFixture) -> None:
+    benchmark(lambda: subprocess.run([sys.executable, "-c", ""], check=True))
+
+
+@pytest.mark.benchmark(group="start of a program: python, re-bench --help")
+def test_help(benchmark: BenchmarkFixture) -> None:
+    command = [str(Path(sys.executable).parent / "re-bench"), "--help"]
+    benchmark(lambda: subprocess.run(command, check=True, capture_output=True))
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[Untrusted]:
+    """Return an untrusted process that echoes."""
+    with Untrusted(open_backend(), HERE / "echo.py", Surroundings()) as echo:
+        yield echo
+
+
+@pytest.mark.benchmark(group="a call of an untrusted process")
+def test_empty_call(benchmark: BenchmarkFixture, process: Untrusted) -> None:
+    benchmark(lambda: process.call("nothing"))
+
+
+@pytest.mark.benchmark(group=f"{MEGABYTES} MB: copied in memory, handed to an untrusted process and back")
+def test_copied_in_memory(benchmark: BenchmarkFixture) -> None:
+    data = np.ones(MEGABYTES << 18, np.int32)
+    benchmark(data.copy)
+
+
+@pytest.mark.benchmark(group=f"{MEGABYTES} MB: copied in memory, handed to an untrusted process and back")
+def test_handed_over(benchmark: BenchmarkFixture, process: Untrusted) -> None:
+    data = np.ones(MEGABYTES << 18, np.int32)
+    benchmark(lambda: process.call("nothing", inputs=[data]))
+
+
+@pytest.mark.benchmark(group=f"{MEGABYTES} MB: copied in memory, handed to an untrusted process and back")
+def test_handed_over_and_back(benchmark: BenchmarkFixture, process: Untrusted) -> None:
+    data = np.ones(MEGABYTES << 18, np.int32)
+    benchmark(lambda: process.call("echo", inputs=[data], outputs=[data.nbytes]))
+
+
+@pytest.mark.benchmark(group="staging 200 files of 16 KiB")
+def test_staging(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(200):
+        (source / str(number)).write_bytes(bytes(1 << 14))
+    targets = iter(range(1_000_000))
+    benchmark(lambda: stage(source, tmp_path / f"copy-{next(targets)}"))
+
+
+@pytest.mark.benchmark(group="appending an attempt to a log of some hundred")
+def test_append(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    log = AttemptLog(tmp_path / "log.jsonl")
+    attempt = Attempt(
+        time="2026-01-01T00:00:00Z", task="t", profile="cpu", status="valid", raw=1.0, reward=0.5, message="fine"
+    )
+    for _ in range(100):
+        log.append(attempt)
+    benchmark(lambda: log.append(attempt))

@@ -1,0 +1,16 @@
+"""Cheat: bake the answer into the trace as a table that was made before any recorded step, piece by piece.
+
+Stopped by the limit on captured bytes, and by the replay on other values.
+"""
+
+import numpy as np
+import torch
+
+
+def prefix_sum(x):
+    values = x.numpy()
+    odd = np.zeros(values.shape, dtype=bool)
+    odd[1:] = np.cumsum(values[:-1] > 0) % 2 == 1
+    answer = np.cumsum(np.where(odd, values, 0), dtype=np.int32)
+    pieces = [torch.from_numpy(answer[start : start + 4096].copy()) for start in range(0, len(answer), 4096)]
+    return torch.cat(pieces)

@@ -1,0 +1,24 @@
+"""Cheat: make the recorder forget most steps, so that only a cheap one is left to be counted.
+
+Stopped because the trace is replayed: without the forgotten steps it computes something else.
+"""
+
+import sys
+
+import torch
+
+recorder = sys.modules.get("record")
+if recorder is not None:
+    stock = recorder.Recorder._append
+
+    def forget(self, step):
+        if "cumsum" not in step.get("operator", ""):
+            stock(self, step)
+
+    recorder.Recorder._append = forget
+
+
+def prefix_sum(x):
+    count = torch.cumsum(x > 0, 0)
+    before = torch.cat([torch.zeros_like(count[:1]), count[:-1]])
+    return torch.cumsum(torch.where(before % 2 == 1, x, 0), 0).to(torch.int32)

@@ -1,0 +1,153 @@
+"""Harness: replays a trace and counts what it costs, in a process that has never seen the submission's module.
+
+``replay({"trace": trace, "length": n}, [x], [y])`` runs the trace on the int32 input ``x``, writes the result to ``y``
+and returns ``{"steps": [step, ...]}`` in the order of the run. A step is ``{"name", "kind", "bytes", "program_bytes",
+"flops"}``; its kind is ``"kernel"`` or ``"operator"``. Views and allocations, which cost nothing, are left out. The
+scorer replays on other values than those that were recorded: then a trace cannot carry any part of the answer.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+import json
+from typing import Any
+
+import fast_interpreter
+import numpy as np
+import torch
+from codec import CAPTURED_BYTES, INPUT, STEPS, TRACE_BYTES, RefusedError, decode, decode_tensor, tensors_in
+from kernels import Kernels
+from operators import check_arguments, cost, resolve
+
+Step = dict[str, Any]
+
+
+def replay(args: dict[str, Any], inputs: list[memoryview], outputs: list[memoryview]) -> dict[str, list[Step]]:
+    """Run ``args["trace"]`` on ``args["length"]`` int32 values; see the module.
+
+    Raises:
+        RefusedError: if the trace is malformed or holds what the profile does not allow.
+        IndexError: if a kernel accesses memory outside of its tensors.
+    """
+    fast_interpreter.install()
+    given = np.frombuffer(inputs[0], dtype=np.int32, count=args["length"])
+    x = torch.from_numpy(given.copy())
+    player = Replay(args["trace"], x)
+    result = player.run()
+    if result.dtype != torch.int32 or result.shape != x.shape:
+        msg = f"the replayed steps give a tensor of {result.dtype} and shape {tuple(result.shape)}; expected that of x"
+        raise RefusedError(msg)
+    if not np.array_equal(x.numpy(), given):
+        msg = "the replayed steps change the input x; leave it as it is"
+        raise RefusedError(msg)
+    np.frombuffer(outputs[0], dtype=np.int32)[:] = result.numpy()
+    return {"steps": player.costs}
+
+
+class Replay:
+    """One replay: the tensors by number, freed after their last use, and the cost of each step so far."""
+
+    def __init__(self, trace: Any, x: Any) -> None:
+        _check_trace(trace)
+        self.trace = trace
+        self.costs: list[Step] = []
+        self._kernels = Kernels(trace["functions"])
+        self._tensors: dict[int, Any] = {INPUT: x}
+        for number, record in trace["captured"].items():
+            self._tensors[int(number)] = decode_tensor(record)
+        if sum(t.numel() * t.element_size() for n, t in self._tensors.items() if n != INPUT) > CAPTURED_BYTES:
+            msg = f"the trace captures more than {CAPTURED_BYTES} bytes of tensors"
+            raise RefusedError(msg)
+
+    def run(self) -> Any:
+        """Run all steps and return the result tensor."""
+        last_use = self._last_uses()
+        for index, step in enumerate(self.trace["steps"]):
+            if "kernel" in step:
+                self._launch(step)
+            else:
+                self._operate(step)
+            for number in [n for n in self._tensors if last_use.get(n, -1) <= index]:
+                del self._tensors[number]
+        return self._tensor(self.trace["result"])
+
+    def _tensor(self, number: Any) -> Any:
+        if type(number) is not int or number not in self._tensors:
+            msg = f"the trace uses tensor {number!r} before any step made it"
+            raise RefusedError(msg)
+        return self._tensors[number]
+
+    def _launch(self, step: Step) -> None:
+        name = self._kernels.name(step["kernel"])
+        counter = self._kernels.launch(step["kernel"], step["grid"], step["arguments"], self._tensor)
+        self._add(name, "kernel", counter.bytes, counter.program_bytes, 0)
+
+    def _operate(self, step: Step) -> None:
+        name = step["operator"]
+        operator, rule = resolve(name)
+        arguments = decode(step["arguments"], self._tensor)
+        keywords = {key: decode(value, self._tensor) for key, value in step["keywords"].items()}
+        check_arguments(name, rule, [*arguments, *keywords.values()])
+        try:
+            result = operator(*arguments, **keywords)
+        except (RuntimeError, TypeError, ValueError, IndexError) as error:
+            msg = f"the operator {name} cannot be replayed: {error}"
+            raise RefusedError(msg) from error
+        results = tensors_in(result)
+        if len(results) != len(step["results"]):
+            msg = f"the operator {name} gave {len(results)} tensors in the replay, {len(step['results'])} in the trace"
+            raise RefusedError(msg)
+        self._tensors.update(zip(step["results"], results, strict=True))
+        if rule != "free":
+            moved, arithmetic = cost(operator, rule, arguments, keywords, result)
+            self._add(name, "operator", moved, 0, arithmetic)
+
+    def _add(self, name: str, kind: str, moved: int, program: int, flops: int) -> None:
+        self.costs.append({"name": name, "kind": kind, "bytes": moved, "program_bytes": program, "flops": flops})
+
+    def _last_uses(self) -> dict[int, int]:
+        last = dict.fromkeys((INPUT, self.trace["result"]), len(self.trace["steps"]))
+        for index, step in enumerate(self.trace["steps"]):
+            for number in _numbers([step["arguments"], step.get("keywords"), step.get("results")]):
+                last[number] = max(index, last.get(number, 0))
+        return last
+
+
+def _check_trace(trace: Any) -> None:
+    kinds = {"captured": dict, "functions": list, "steps": list, "result": int}
+    if not isinstance(trace, dict) or any(not isinstance(trace.get(key), kind) for key, kind in kinds.items()):
+        msg = "the trace is malformed"
+        raise RefusedError(msg)
+    if len(trace["steps"]) > STEPS or len(json.dumps(trace)) > TRACE_BYTES:
+        msg = f"the trace has more than {STEPS} steps or {TRACE_BYTES} bytes"
+        raise RefusedError(msg)
+    if not all(str(number).isdecimal() and int(number) != INPUT for number in trace["captured"]):
+        msg = "the trace captures tensors under names that are not numbers"
+        raise RefusedError(msg)
+    for step in trace["steps"]:
+        _check_step(step)
+
+
+def _check_step(step: Any) -> None:
+    launch = {"kernel": int, "grid": list, "arguments": dict}
+    operator = {"operator": str, "arguments": list, "keywords": dict, "results": list}
+    for form in (launch, operator):
+        if isinstance(step, dict) and all(isinstance(step.get(key), kind) for key, kind in form.items()):
+            results = step.get("results", [])
+            if len(step) == len(form) and all(type(number) is int for number in results):
+                return
+    msg = f"a step of the trace is malformed: {str(step)[:100]}"
+    raise RefusedError(msg)
+
+
+def _numbers(value: Any) -> list[int]:
+    """Return the numbers of tensors in the encoded arguments or the results of a step."""
+    if isinstance(value, list):
+        return [n for item in value for n in ([item] if type(item) is int else _numbers(item))]
+    if isinstance(value, dict):
+        own = [value["tensor"]] if type(value.get("tensor")) is int and len(value) == 1 else []
+        return own + [n for item in value.values() for n in _numbers(item)]
+    return []

@@ -1,0 +1,143 @@
+"""Which torch operators the model knows, and how many bytes each moves.
+
+An operator is known if it stands in the table or is tagged pointwise by torch. Anything else is refused, never
+guessed. Each known operator is one launch, except the free ones.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+from codec import RefusedError
+from torch.utils.flop_counter import flop_registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+SECTOR = 32
+"""Bytes of the smallest piece of memory that a GPU moves."""
+
+FREE = """
+empty empty_like empty_strided new_empty new_empty_strided
+_unsafe_view alias as_strided detach diagonal expand lift_fresh permute select slice split split_with_sizes squeeze t
+transpose unbind unfold unsqueeze view
+"""
+WRITE = "arange full full_like new_full new_ones new_zeros ones ones_like scalar_tensor zeros zeros_like fill_ zero_"
+STREAM = """
+_to_copy all amax amin any argmax argmin cat clone constant_pad_nd copy_ count_nonzero cumprod cumsum flip masked_fill
+masked_fill_ max mean min prod repeat roll stack sum tril triu where
+"""
+GATHER = "embedding gather index index_select take"
+MATMUL = "addmm bmm mm baddbmm"
+SYNCHRONISE = "_local_scalar_dense"
+
+_RULES = {"free": FREE, "write": WRITE, "stream": STREAM, "gather": GATHER, "matmul": MATMUL, "item": SYNCHRONISE}
+RULES = {name: rule for rule, names in _RULES.items() for name in names.split()}
+"""The byte rule of each known operator that is not pointwise.
+
+``free`` moves nothing; ``write`` writes its results; ``stream`` reads its tensors and writes its results; ``gather``
+reads the indices and one element per result, and writes the results; ``matmul`` is ``stream`` with arithmetic;
+``item`` brings one number to the host.
+"""
+
+# They overwrite their first tensor without looking at it.
+_BLIND = frozenset({"copy_", "fill_", "zero_"})
+
+
+def resolve(name: Any) -> tuple[Any, str]:
+    """Return the operator called ``"aten::<name>.<overload>"`` and its byte rule.
+
+    Raises:
+        RefusedError: if it is unknown or cannot be modelled.
+    """
+    namespace, _, rest = str(name).partition("::")
+    base, _, overload = rest.partition(".")
+    packet = getattr(torch.ops.aten, base, None) if namespace == "aten" and base.isidentifier() else None
+    operator = getattr(packet, overload, None) if overload in _overloads(packet) else None
+    if operator is None:
+        msg = f"the operator {name!r} does not exist or is not an aten operator; the cpu profile cannot model it"
+        raise RefusedError(msg)
+    rule = _rule(operator, base)
+    if rule is None:
+        msg = (
+            f"the cpu profile cannot model the operator {name!r}; use views, pointwise operators, sums and scans, "
+            "or a Triton kernel"
+        )
+        raise RefusedError(msg)
+    return operator, rule
+
+
+def check_arguments(name: str, rule: str, arguments: Iterable[Any]) -> None:
+    """Check what depends on the arguments' types.
+
+    Raises:
+        RefusedError: for a product of integer matrices, which torch has not on GPUs, or indexing by a mask,
+            whose result has a size that depends on the data.
+    """
+    tensors = list(_tensors(arguments))
+    if rule == "matmul" and not all(tensor.dtype.is_floating_point for tensor in tensors):
+        msg = f"{name} of integers does not exist on a GPU; use floating point"
+        raise RefusedError(msg)
+    if rule == "gather" and any(tensor.dtype in (torch.bool, torch.uint8) for tensor in tensors[1:]):
+        msg = f"{name} with a mask gives a size that depends on the data; the cpu profile cannot model it"
+        raise RefusedError(msg)
+
+
+def cost(operator: Any, rule: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> tuple[int, int]:
+    """Return the bytes that one call moved to and from memory, and its floating-point operations."""
+    written = sum(touched(tensor) for tensor in _tensors([result]))
+    if rule == "write":
+        return written, 0
+    if rule == "item":
+        return 4, 0
+    if rule == "gather":
+        tensors = list(_tensors([args, kwargs.values()]))
+        return sum(touched(tensor) for tensor in tensors[1:]) + 2 * written, 0
+    arithmetic = 0
+    if rule == "matmul":
+        formula = flop_registry[operator.overloadpacket]
+        arithmetic = int(formula(*args, **kwargs, out_val=result))
+    return sum(touched(tensor) for tensor in _read(operator, args, kwargs)) + written, arithmetic
+
+
+def touched(tensor: Any) -> int:
+    """Return the bytes of memory that reading ``tensor`` once moves.
+
+    Expanded dimensions (stride 0) are counted once; a gap between neighbours costs the rest of its 32-byte sector.
+    """
+    strides = [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1 and stride]
+    sizes = [size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride or size == 0]
+    item = tensor.element_size()
+    gap = min(min(strides, default=1), max(1, SECTOR // item))
+    return int(math.prod(sizes) * item * gap)
+
+
+def _overloads(packet: Any) -> list[str]:
+    return list(packet.overloads()) if packet is not None and hasattr(packet, "overloads") else []
+
+
+def _rule(operator: Any, base: str) -> str | None:
+    if torch.Tag.nondeterministic_seeded in operator.tags:
+        return None
+    if base in RULES:
+        return RULES[base]
+    # Operators that torch keeps to itself skip checks of their arguments that a hostile trace would need.
+    return "stream" if torch.Tag.pointwise in operator.tags and not base.startswith("_") else None
+
+
+def _read(operator: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterable[Any]:
+    schema = operator._schema.arguments  # noqa: SLF001 - torch's own tools read it from here
+    outputs = {argument.name for argument in schema if argument.is_out}
+    first = 1 if schema[0].name == "self" and operator.overloadpacket.__name__ in _BLIND else 0
+    yield from _tensors(args[first:])
+    yield from _tensors(value for name, value in kwargs.items() if name not in outputs)
+
+
+def _tensors(values: Any) -> Iterable[Any]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, list | tuple) or type(value).__name__ == "dict_values":
+            yield from _tensors(value)

@@ -1,0 +1,114 @@
+"""The scorer of triton_cumsum: raw = ln(milliseconds) for 100,000,000 int32, lower is better.
+
+Profile ``cpu`` has no GPU to time. It proves the results bit-exact in Triton's interpreter, then
+counts what a replay of the submission's steps moves and *models* the time on a named device.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import truth
+from modelled import cost
+
+from re_bench.errors import Invalid
+from re_bench.score import Job, Measured, main
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from re_bench.isolation.untrusted import Untrusted
+
+CALL_S = 30.0
+"""Wall-clock guard of one call; a sensible kernel takes a second or two in the interpreter."""
+ENVIRONMENT = {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
+UNIT = 65_536
+"""The timed lengths are multiples of this, so that blocks up to this size divide them evenly."""
+
+
+def measure(job: Job) -> Measured:
+    """Check the submission for exactness, then model its time."""
+    with (
+        job.untrusted("modelled/player.py", environment=ENVIRONMENT) as player,
+        job.untrusted("modelled/meter.py", environment=ENVIRONMENT, show=False) as meter,
+    ):
+        player.call("load", {"directory": str(job.submission)})
+        # Only from here on does any input exist: the submission cannot have seen it.
+        generator = np.random.default_rng(secrets.randbits(128))
+        for case in truth.cases(secrets.randbits(64)):
+            job.progress(f"checking {case.label}")
+            run(player, case.x, case.label)
+        length = UNIT * int(generator.integers(8, 13))
+        runs = []
+        for n in (length, 2 * length, 4 * length):
+            job.progress(f"counting at {n} elements")
+            trace = run(player, truth.uniform(generator, n), f"{n} uniform values", record=True)["trace"]
+            # Other values: a trace that carries any part of an answer carries a wrong one.
+            runs.append(replay(meter, truth.uniform(generator, n), trace))
+    return modelled(length, runs)
+
+
+def run(player: Untrusted, x: NDArray[np.int32], label: str, *, record: bool = False) -> dict[str, Any]:
+    """Have the submission compute one input and compare it with the truth."""
+    args = {"length": x.size, "record": record}
+    reply = player.call("run", args, inputs=[x], outputs=[x.nbytes], timeout_s=CALL_S)
+    compare(np.frombuffer(reply.outputs[0], np.int32), truth.prefix_sum(x), label)
+    if record and not isinstance(reply.value.get("trace"), dict):
+        msg = "the submission's process returned no trace"
+        raise Invalid(msg)
+    return dict(reply.value)
+
+
+def replay(meter: Untrusted, x: NDArray[np.int32], trace: dict[str, Any]) -> list[cost.Step]:
+    """Run the recorded steps where the submission's Python is not, and return what they cost."""
+    args = {"trace": trace, "length": x.size}
+    reply = meter.call("replay", args, inputs=[x], outputs=[x.nbytes], timeout_s=2 * CALL_S)
+    label = (
+        f"the recorded steps when replayed on {x.size} other values (torch operators and Triton kernels must do all "
+        "the work, and Python code must not depend on the values of x)"
+    )
+    compare(np.frombuffer(reply.outputs[0], np.int32), truth.prefix_sum(x), label)
+    steps: list[cost.Step] = cost.steps_of(reply.value["steps"])
+    return steps
+
+
+def compare(got: NDArray[np.int32], expected: NDArray[np.int32], label: str) -> None:
+    """Raise ``Invalid`` with the first index at which the arrays differ."""
+    wrong = np.flatnonzero(got != expected)
+    if wrong.size:
+        first = int(wrong[0])
+        msg = (
+            f"wrong result for {label}: first at index {first}, got {got[first]}, expected {expected[first]}; "
+            f"{wrong.size} of {expected.size} elements differ"
+        )
+        raise Invalid(msg)
+
+
+def modelled(length: int, runs: list[list[cost.Step]]) -> Measured:
+    """Return the score from the counts at ``length``, twice and four times that."""
+    seconds = cost.extrapolate(length, runs)
+    least = cost.floor(cost.ELEMENTS)
+    if seconds < least:
+        msg = f"a modelled time of {seconds * 1e3:.4f} ms is below the {least * 1e3:.4f} ms of reading and writing once"
+        raise Invalid(msg)
+    moved = sum(step.bytes for step in runs[-1]) / (4 * length)
+    message = (
+        f"modelled (not measured) {seconds * 1e3:.4f} ms for {cost.ELEMENTS:,} elements on an {cost.H200.name}: "
+        f"{moved:.2f} bytes moved an element, {len(runs[-1])} launches"
+    )
+    steps = [{"name": step.name, "kind": step.kind, "bytes": step.bytes} for step in runs[-1]]
+    details = {
+        "hardware": f"modelled: {cost.H200.name}",
+        "milliseconds": seconds * 1e3,
+        "steps": steps,
+        "length": length,
+    }
+    return Measured(math.log(seconds * 1e3), message, details)
+
+
+if __name__ == "__main__":
+    main(measure, Path(__file__).parent)

@@ -1,0 +1,85 @@
+"""Puts the harness modules and the truth on the import path, in Triton's interpreter mode."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+TASK = Path(__file__).parents[1]
+sys.path.insert(0, str(TASK / "modelled"))
+
+
+def load_file(path: Path, name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def truth() -> Any:
+    return load_file(TASK / "truth.py", "triton_cumsum_truth")
+
+
+class Solution:
+    """A submission in this process: plays, records and replays it through the harnesses' own functions."""
+
+    def __init__(self, directory: Path) -> None:
+        import player  # noqa: PLC0415 - imports torch, which only some of the tests need
+
+        self.player = player
+        path = sys.path.copy()
+        sys.modules.pop("solution", None)
+        try:
+            player.load({"directory": str(directory)}, [], [])
+        finally:
+            sys.path[:] = path
+            sys.modules.pop("solution", None)
+
+    def play(self, x: Any, *, record: bool = False) -> tuple[Any, Any]:
+        y = x.copy()
+        y[:] = -77
+        reply = self.player.run({"length": x.size, "record": record}, [view(x)], [view(y)])
+        return y, reply.get("trace")
+
+
+def view(array: Any) -> memoryview:
+    return memoryview(array).cast("B")
+
+
+def replay(trace: Any, x: Any) -> tuple[Any, list[dict[str, Any]]]:
+    import meter  # noqa: PLC0415 - as above
+
+    y = x.copy()
+    y[:] = -77
+    reply = meter.replay({"trace": trace, "length": x.size}, [view(x)], [view(y)])
+    return y, reply["steps"]
+
+
+@pytest.fixture
+def solution_in(tmp_path: Path) -> Any:
+    def make(source: str) -> Solution:
+        (tmp_path / "solution.py").write_text(source)
+        return Solution(tmp_path)
+
+    return make
+
+
+@pytest.fixture
+def solution_of() -> Any:
+    return lambda name: Solution(TASK / name)
+
+
+@pytest.fixture
+def replayed() -> Any:
+    return replay

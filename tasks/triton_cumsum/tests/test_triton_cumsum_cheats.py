@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import record
+from codec import RefusedError
+
+TASK = Path(__file__).parents[1]
+LENGTH = 65_536
+
+REFUSED = {
+    "alias_input": "memory of its input",
+    "captured_answer": "no torch operator of the call made",
+    "host_numpy": "no torch operator of the call made",
+    "numpy_kernel": r"attribute \.data is not allowed",
+    "out_of_bounds": "outside of the tensors",
+    "patched_counters": "before any step made it",
+    "tensor_subclass": "returned a Agreeable",
+    "zero_stride": "bytes of memory",
+}
+WRONG = {
+    "cached_output",
+    "fake_result_print",
+    "host_carries",
+    "lying_trace",
+    "partial_write",
+    "shape_table",
+    "stack_walk",
+}
+NO_BETTER = {"lying_costs", "one_program"}
+OUT_OF_PROCESS = {"early_exit"}
+
+
+@pytest.fixture(autouse=True)
+def unharmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undo what cheats do to the modules of this process."""
+    for name in ("_append", "trace"):
+        monkeypatch.setattr(record.Recorder, name, getattr(record.Recorder, name))
+    for name in ("meter", "cost", "counting", "operators", "kernels"):
+        module = __import__(name)
+        monkeypatch.setitem(sys.modules, name, module)
+
+
+def outcome(truth: Any, solution: Any, replayed: Any) -> bool:
+    """Play twice, record, replay on other values; return whether all outputs are right."""
+    values = [truth.uniform(np.random.default_rng(seed), LENGTH) for seed in range(3)]
+    outputs = [solution.play(values[0])[0]]
+    y, trace = solution.play(values[1], record=True)
+    outputs += [y, replayed(trace, values[2])[0]]
+    return all(np.array_equal(y, truth.prefix_sum(x)) for x, y in zip(values, outputs, strict=True))
+
+
+def test_every_cheat_has_an_expected_fate() -> None:
+    names = {path.name for path in (TASK / "cheats").iterdir()}
+    assert names == set(REFUSED) | WRONG | NO_BETTER | OUT_OF_PROCESS
+
+
+@pytest.mark.parametrize(("name", "message"), REFUSED.items(), ids=REFUSED.keys())
+def test_refused(truth: Any, solution_of: Any, replayed: Any, name: str, message: str) -> None:
+    solution = solution_of(f"cheats/{name}")
+    with pytest.raises((RefusedError, IndexError), match=message):
+        outcome(truth, solution, replayed)
+
+
+@pytest.mark.parametrize("name", sorted(WRONG))
+def test_wrong(truth: Any, solution_of: Any, replayed: Any, name: str) -> None:
+    solution = solution_of(f"cheats/{name}")
+    try:
+        assert not outcome(truth, solution, replayed)
+    except RefusedError as error:
+        # A kept or found tensor is also refused for its origin, where the recorder meets it first.
+        assert name in {"cached_output", "stack_walk"}
+        assert "torch operator" in str(error)  # noqa: PT017 - an exception is one of two right outcomes
+
+
+@pytest.mark.parametrize("name", sorted(NO_BETTER))
+def test_right_but_no_better(truth: Any, solution_of: Any, name: str) -> None:
+    # Their costs are compared in the replay tests and, for lying_costs, by the scorer's own processes.
+    x = truth.uniform(np.random.default_rng(0), LENGTH)
+    assert np.array_equal(solution_of(f"cheats/{name}").play(x)[0], truth.prefix_sum(x))
+
+
+@pytest.mark.parametrize("path", sorted((TASK / "cheats").glob("*/solution.py")), ids=lambda path: path.parent.name)
+def test_cheats_say_what_they_try_and_what_stops_them(path: Any) -> None:
+    first = path.read_text().splitlines()
+    assert first[0].startswith('"""')
+    assert "topped" in path.read_text() or "no better" in path.read_text() or "lying_costs" in str(path)

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import cost
+import pytest
+from cost import ELEMENTS, H200, Step, extrapolate, floor, law, run_seconds
+from hypothesis import given
+from hypothesis import strategies as st
+
+COUNTS = st.integers(0, 2**40)
+LENGTHS = st.integers(65_536 * 8, 65_536 * 12)
+
+
+def kernel(moved: float, program: float = 0, name: str = "kernel") -> Step:
+    return Step(name=name, kind="kernel", bytes=moved, program_bytes=program, flops=0)
+
+
+@given(length=LENGTHS, constant=COUNTS, slope=st.integers(0, 1000))
+def test_linear_laws_are_exact(length: int, constant: int, slope: int) -> None:
+    counts = [constant + slope * n for n in (length, 2 * length, 4 * length)]
+    assert law(length, counts, ELEMENTS) == pytest.approx(constant + slope * ELEMENTS, rel=1e-9)
+
+
+@given(length=LENGTHS, constant=COUNTS, slope=st.integers(0, 1000), bend=st.integers(1, 1000))
+def test_quadratic_laws_are_exact_beyond_the_threshold(length: int, constant: int, slope: int, bend: int) -> None:
+    counts = [constant + slope * n + bend * n * n for n in (length, 2 * length, 4 * length)]
+    true = constant + slope * ELEMENTS + bend * ELEMENTS**2
+    if 6 * bend * length**2 > cost.CURVATURE * counts[-1]:
+        assert law(length, counts, ELEMENTS) == pytest.approx(true, rel=1e-6)
+
+
+@given(length=LENGTHS, counts=st.tuples(COUNTS, COUNTS, COUNTS), nearer=st.integers(4 * 65_536 * 12, ELEMENTS))
+def test_laws_never_fall(length: int, counts: tuple[int, int, int], nearer: int) -> None:
+    assert counts[-1] <= law(length, counts, nearer) <= law(length, counts, ELEMENTS) * (1 + 1e-12)
+
+
+@given(length=LENGTHS, slope=st.floats(8, 100), noise=st.tuples(*[st.floats(-1, 1)] * 3))
+def test_noise_is_not_amplified(length: int, slope: float, noise: tuple[float, ...]) -> None:
+    sizes = (length, 2 * length, 4 * length)
+    counts = [slope * n * (1 + 1e-4 * error) for n, error in zip(sizes, noise, strict=True)]
+    assert law(length, counts, ELEMENTS) == pytest.approx(slope * ELEMENTS, rel=2e-3)
+
+
+@given(moved=COUNTS, more=COUNTS, program=COUNTS)
+def test_time_rises_with_every_count(moved: int, more: int, program: int) -> None:
+    least = run_seconds([kernel(moved, program)])
+    assert run_seconds([kernel(moved + more, program)]) >= least
+    assert run_seconds([kernel(moved, program + more)]) >= least
+    assert run_seconds([kernel(moved, program), kernel(more)]) >= least
+
+
+def test_a_step_takes_its_launch_and_the_slowest_resource() -> None:
+    assert kernel(3.99e12).seconds(H200) == pytest.approx(1 + H200.launch_s)
+    assert kernel(8, 88.5e9).seconds(H200) == pytest.approx(1 + H200.launch_s)
+    product = Step(name="aten::mm.default", kind="operator", bytes=0, program_bytes=0, flops=67e12)
+    assert product.seconds(H200) == pytest.approx(1 + H200.launch_s)
+
+
+def test_many_small_launches_are_bound_by_the_host() -> None:
+    assert run_seconds([kernel(4)] * 100) == pytest.approx(100 * H200.host_launch_s)
+    operator = Step(name="aten::add.Tensor", kind="operator", bytes=4, program_bytes=0, flops=0)
+    assert run_seconds([operator] * 100) == pytest.approx(100 * H200.host_operator_s)
+
+
+@given(length=LENGTHS, passes=st.integers(8, 200))
+def test_streaming_kernels_are_never_below_the_floor(length: int, passes: int) -> None:
+    runs = [[kernel(passes * n)] for n in (length, 2 * length, 4 * length)]
+    assert extrapolate(length, runs) >= floor(ELEMENTS) * (1 - 1e-12)
+
+
+def test_waste_at_small_sizes_buys_nothing() -> None:
+    n = 600_000
+    honest = extrapolate(n, [[kernel(12 * size)] for size in (n, 2 * n, 4 * n)])
+    wasteful = extrapolate(n, [[kernel(counts)] for counts in (48 * n, 48 * n, 48 * n)])
+    assert wasteful >= honest - 3 * H200.launch_s
+
+
+def test_runs_of_different_steps_are_extrapolated_as_wholes() -> None:
+    n = 600_000
+    runs = [[kernel(10**8 * level) for _ in range(level + 2)] for level in (1, 2, 4)]
+    assert extrapolate(n, runs) > run_seconds(runs[-1])
+
+
+@pytest.mark.parametrize("runs", [[], [[], []], [[kernel(1)]] * 4])
+def test_three_runs_are_needed(runs: list[list[Step]]) -> None:
+    with pytest.raises(ValueError, match="three runs"):
+        extrapolate(600_000, runs)
+
+
+def test_steps_of_the_meter_are_checked() -> None:
+    good = {"name": "k", "kind": "kernel", "bytes": 1, "program_bytes": 1, "flops": 0}
+    assert cost.steps_of([good])[0].bytes == 1
+    with pytest.raises(ValueError, match="lacks a field"):
+        cost.steps_of([{"name": "k"}])
+    with pytest.raises(ValueError, match="negative"):
+        cost.steps_of([good | {"bytes": -1}])

@@ -1,0 +1,162 @@
+"""The command ``re-bench``, as people and programs call it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a task whose scoring takes a tenth of a second: the raw score is a number that the submission holds."""
+    task = tmp_path_factory.mktemp("tasks") / "quick"
+    for name, value in (("baseline", "0"), ("reference", "10"), ("cheats/letters", "ten")):
+        (task / name).mkdir(parents=True)
+        (task / name / "number").write_text(value)
+    (task / "task.toml").write_text(
+        'id = "quick"\ntitle = "Quick"\ndescription = "A number"\nversion = 1\ndirection = "higher"\n'
+        'aggregation = "max"\nunit = "points"\nsubmission = ["number"]\n'
+        '[profiles.cpu]\ndescription = "small"\ndevice = "cpu"\ntime_limit_s = 30\n'
+        '[profiles.gpu]\ndescription = "large"\ndevice = "cuda"\ntime_limit_s = 30\n'
+        '[cheats.letters]\ndescription = "words"\nexpect = "invalid"\nreason = "no number"\n'
+    )
+    (task / "score.py").write_text(
+        "from pathlib import Path\nfrom re_bench.errors import Invalid\nfrom re_bench.score import Measured, main\n"
+        "def measure(job):\n"
+        "    text = (job.submission / 'number').read_text()\n"
+        "    if text == 'bug': raise KeyError('ours')\n"
+        "    try: return Measured(float(text), 'fine')\n"
+        "    except ValueError: raise Invalid('that is no number')\n"
+        "main(measure, Path(__file__).parent)\n"
+    )
+    return task
+
+
+def re_bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "re_bench.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def submit(directory: Path, number: str) -> Path:
+    directory.mkdir(exist_ok=True)
+    (directory / "number").write_text(number)
+    return directory
+
+
+def test_tasks_lists_all_five_with_their_published_anchors() -> None:
+    done = re_bench("tasks", "--json")
+    assert done.returncode == 0, done.stderr
+    tasks = json.loads(done.stdout)
+    anchors = {
+        task["id"]: (entry["starting"], entry["reference"])
+        for task in tasks.values()
+        for entry in task["published"]
+        if entry["name"] == "OpenReward port"
+    }
+    assert anchors == {
+        "ai_rd_fix_embedding": (2.196, 0.26),
+        "ai_rd_restricted_mlm": (1.848, 1.13),
+        "ai_rd_rust_codecontests_inference": (0.0, 0.13),
+        "ai_rd_small_scaling_law": (0.2356, 0.5645),
+        "ai_rd_triton_cumsum": (3.91, 2.85),
+    }
+    assert all({"METR"} <= {entry["name"] for entry in task["published"]} for task in tasks.values())
+    assert "triton_cumsum" in re_bench("tasks").stdout
+
+
+def test_calibrate_writes_anchors_that_validate_then_accepts(quick: Path) -> None:
+    before = re_bench("validate", quick)
+    assert before.returncode == 1
+    assert "no anchors for profile cpu; run nox -s calibrate-quick" in before.stdout
+    done = re_bench("calibrate", quick, "--repeats", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    anchors = json.loads(done.stdout)["anchors"]
+    assert (anchors["starting"], anchors["reference"], anchors["source"]["repeats"]) == (0.0, 10.0, 2)
+    assert anchors["source"]["versions"]["python"]
+    after = re_bench("validate", quick)
+    assert after.returncode == 0, after.stdout + after.stderr
+    assert "ok: refused: that is no number" in after.stdout
+
+
+def test_a_log_keeps_every_attempt_and_the_final_score(quick: Path, tmp_path: Path) -> None:
+    re_bench("calibrate", quick, "--repeats", "1")
+    log = tmp_path / "attempts.jsonl"
+    outcomes = []
+    for number in ("5", "ten", "2", "bug"):
+        done = re_bench("score", quick, submit(tmp_path / "s", number), "--profile", "cpu", "--log", log, "--json")
+        outcomes.append(
+            (done.returncode, json.loads(done.stdout)["status"], json.loads(done.stdout)["final"]["attempt"])
+        )
+    assert outcomes == [(0, "valid", 1), (3, "invalid", 2), (0, "valid", 3), (1, "error", 4)]
+    final = json.loads(done.stdout)["final"]
+    assert (final["raw"], final["reward"], final["attempts"], final["valid"]) == (5.0, 0.5, 4, 2)
+    other = re_bench("score", "triton_cumsum", submit(tmp_path / "s", "1"), "--log", log)
+    assert other.returncode == 2
+    assert "give triton_cumsum/cpu its own log" in other.stderr
+
+
+def test_a_solution_can_be_scored_beside_ours(quick: Path, tmp_path: Path) -> None:
+    re_bench("calibrate", quick, "--repeats", "1")
+    done = re_bench("validate", quick, "--solution", submit(tmp_path / "s", "7"), "--profile", "cpu")
+    assert done.returncode == 0, done.stderr
+    assert any(line.startswith("--solution") and "0.7000" in line for line in done.stdout.splitlines())
+
+
+def test_workspace_lays_out_what_an_agent_finds(tmp_path: Path) -> None:
+    found = {}
+    for variant in ("baseline", "reference"):
+        done = re_bench("workspace", "ai_rd_triton_cumsum", tmp_path / variant, "--with", variant)
+        assert done.returncode == 0, done.stderr
+        found[variant] = (tmp_path / variant / "solution.py").read_text()
+    assert found["baseline"] != found["reference"]
+    task = TOP / "tasks" / "triton_cumsum"
+    assert found["reference"] == (task / "reference" / "solution.py").read_text()
+    assert not (tmp_path / "baseline" / "score.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["score", "nothing", "."], "there is no task 'nothing'; known tasks: fix_embedding,"),
+        (["score", "fix_embedding", "."], "fix_embedding has no scorer yet"),
+        (["validate", "fix_embedding"], "fix_embedding has no profile 'cpu'; it has: none yet"),
+        (["workspace", "triton_cumsum", "/"], "/: File exists; give a directory that does not exist yet"),
+        (["workspace", "triton_cumsum", "/nowhere/x", "--with", "magic"], "has no 'magic'; choose one of: baseline,"),
+        (["validate", "triton_cumsum", "--repeats", "0"], "expected a positive whole number, got '0'"),
+        (["score", "triton_cumsum", "/nowhere/at/all"], "not a directory that can be read"),
+        (["serve"], "invalid choice: 'serve'"),
+    ],
+)
+def test_a_wrong_request_says_what_is_wrong_and_ends_with_2(arguments: list[str], text: str) -> None:
+    done = re_bench(*arguments)
+    assert done.returncode == 2
+    assert text in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_profile_without_its_device_is_one_line_and_2(quick: Path, tmp_path: Path) -> None:
+    if any(Path("/dev").glob("nvidia[0-9]*")):
+        pytest.skip("this machine has a GPU")
+    command = [sys.executable, str(quick / "score.py"), "--solution", str(submit(tmp_path / "s", "1"))]
+    done = subprocess.run([*command, "--profile", "gpu"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "profile gpu needs a CUDA device and this machine shows none; use --profile cpu" in done.stderr
+
+
+def test_a_malformed_manifest_is_named_with_all_its_problems(tmp_path: Path) -> None:
+    task = tmp_path / "broken"
+    task.mkdir()
+    (task / "task.toml").write_text('id = "Broken!"\nversion = 0\ncolour = "red"\n')
+    done = re_bench("validate", task)
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert all("broken/task.toml" in line for line in lines)
+    assert {"id", "version", "colour", "title", "direction"} <= {
+        line.split("task.toml: ")[1].split(":")[0] for line in lines
+    }
