@@ -28,7 +28,7 @@ SHARED = HERE / ".nox" / "shared"
 RUNNING = ("torch", "triton", "numpy")
 PLUGINS = ("pytest-timeout", "pytest-xdist", "pytest-benchmark")
 TESTING = ("pytest", *PLUGINS, "hypothesis", "hatchling", "editables", "nox")
-LINTING = ("ruff", "mypy", "nox", "pytest", *PLUGINS, "hypothesis", "numpy", "pydantic", "tomlkit", "platformdirs")
+LINTING = ("ruff", "mypy", "nox", "pytest", *PLUGINS, "hypothesis", "numpy", "pydantic", "tomlkit")
 SYSTEM = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -59,7 +60,7 @@ def test_every_dependency_is_pinned() -> None:
 
 
 def test_nox_has_sessions_for_every_task_with_a_scorer() -> None:
-    listed = subprocess.run(["nox", "-l"], cwd=TOP, capture_output=True, text=True, check=False)
+    listed = subprocess.run([sys.executable, "-m", "nox", "-l"], cwd=TOP, capture_output=True, text=True, check=False)
     if listed.returncode != 0:
         pytest.fail(listed.stderr)
     for task in TASKS:

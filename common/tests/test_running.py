@@ -179,7 +179,7 @@ def test_the_backend_none_runs_with_limits_but_without_walls(tmp_path: Path) -> 
 
 def test_the_backend_none_cannot_move_paths(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="cannot show"):
-        Unprotected().command(["true"], Surroundings(read_only={"/elsewhere": tmp_path}))
+        Unprotected().launch(["true"], Surroundings(read_only={"/elsewhere": tmp_path}))
 
 
 def test_an_unknown_backend_is_refused_by_name() -> None:

@@ -12,9 +12,17 @@ from re_bench.errors import UsageError
 from re_bench.isolation.limits import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["BACKENDS", "Backend", "SandboxUnavailableError", "Surroundings", "open_backend", "python_directories"]
+__all__ = [
+    "BACKENDS",
+    "Backend",
+    "Launch",
+    "SandboxUnavailableError",
+    "Surroundings",
+    "open_backend",
+    "python_directories",
+]
 
 BACKENDS = ("bubblewrap", "none")
 """Names of the backends, the default first."""
@@ -41,11 +49,25 @@ class Surroundings:
     limits: Limits = field(default_factory=Limits)
 
 
+@dataclass(frozen=True)
+class Launch:
+    """How to start a program in a sandbox, and how to be sure that nothing of it remains."""
+
+    command: Sequence[str]
+    """The command line, limits included."""
+    descriptors: Sequence[int] = ()
+    """File descriptors that the command inherits; they are closed once it has started."""
+    cleanup: Callable[[], None] = lambda: None
+    """Called once after the command has ended, whatever the reason; it may be called for a program long gone."""
+
+
 class Backend(Protocol):
     """A way to run a program without trusting it."""
 
-    name: str
-    """Recorded in every score."""
+    @property
+    def name(self) -> str:
+        """What every score records of it."""
+        ...
 
     def probe(self) -> None:
         """Check that a program can be held here.
@@ -55,8 +77,8 @@ class Backend(Protocol):
         """
         ...
 
-    def command(self, program: Sequence[str], surroundings: Surroundings) -> list[str]:
-        """Return the command line that runs ``program`` in ``surroundings``, limits included."""
+    def launch(self, program: Sequence[str], surroundings: Surroundings) -> Launch:
+        """Return how to start ``program`` in ``surroundings``."""
         ...
 
 

@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from re_bench.isolation import seccomp
 from re_bench.isolation.backend import (
+    Launch,
     SandboxUnavailableError,
     Surroundings,
     base_environment,
     python_directories,
 )
+from re_bench.isolation.limits import Limits
+from re_bench.isolation.running import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from re_bench.isolation.limits import Limits
 
 __all__ = ["Bubblewrap", "rlimits"]
 
@@ -39,7 +40,10 @@ _NO_CAPABILITIES = ("--inh-caps=-all", "--bounding-set=-all")
 class Bubblewrap:
     """Namespaces by ``bwrap``: own mounts, processes, network, IPC and host name; no capabilities."""
 
-    name = "bubblewrap"
+    @property
+    def name(self) -> str:
+        """``bubblewrap``, or a name that says that there is no filter of system calls."""
+        return "bubblewrap" if seccomp.available() else "bubblewrap without seccomp"
 
     def probe(self) -> None:
         """Run ``true`` in a sandbox once per process.
@@ -49,10 +53,14 @@ class Bubblewrap:
         """
         _probe()
 
-    def command(self, program: Sequence[str], surroundings: Surroundings) -> list[str]:
+    def launch(self, program: Sequence[str], surroundings: Surroundings) -> Launch:
         """Return the ``bwrap`` command line for ``program``."""
+        rules = seccomp.open_filter()
+        outer = ["bwrap", *_namespaces(), *_filesystem(surroundings), *_environment(surroundings)]
+        if rules is not None:
+            outer += ["--seccomp", str(rules)]
         inner = [*rlimits(surroundings.limits), *_drop_root(), *program]
-        return ["bwrap", *_namespaces(), *_filesystem(surroundings), *_environment(surroundings), "--", *inner]
+        return Launch([*outer, "--", *inner], () if rules is None else (rules,))
 
 
 @lru_cache(maxsize=1)
@@ -64,11 +72,10 @@ def _probe() -> None:
             "`apt-get install bubblewrap util-linux` (Debian, Ubuntu) or your system's equivalent"
         )
         raise SandboxUnavailableError(msg)
-    command = Bubblewrap().command(["true"], Surroundings())
-    result = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    if result.returncode != 0:
+    finished = run(Bubblewrap(), ["true"], Surroundings(limits=Limits(wall_s=30)))
+    if finished.status != 0:
         msg = (
-            f"no sandbox: bwrap cannot make its namespaces here ({result.stderr.strip() or result.returncode}); "
+            f"no sandbox: bwrap cannot make its namespaces here ({finished.stderr.strip() or finished.status}); "
             "allow unprivileged user namespaces (on Ubuntu: an AppArmor profile for bwrap), or run as root"
         )
         raise SandboxUnavailableError(msg)

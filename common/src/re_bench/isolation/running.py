@@ -72,13 +72,20 @@ class Running:
         self._limits = surroundings.limits
         self._started = time.monotonic()
         self._stopped = ""
-        self._process = subprocess.Popen(
-            backend.command(program, surroundings),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        launch = backend.launch(program, surroundings)
+        self._cleanup = launch.cleanup
+        try:
+            self._process = subprocess.Popen(
+                launch.command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                pass_fds=launch.descriptors,
+            )
+        finally:
+            for descriptor in launch.descriptors:
+                os.close(descriptor)
         self.stdout, self.stderr = (HeadTail(self._limits.output_kib << 10) for _ in range(2))
         self._threads = [
             _thread(_drain, self._process.stdout, self.stdout),
@@ -113,6 +120,7 @@ class Running:
             self._end()
         self._process.wait()
         _kill_group(self._process.pid)
+        self._cleanup()
         for thread in self._threads:
             thread.join()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from re_bench.isolation.backend import SandboxUnavailableError, Surroundings, base_environment
+from re_bench.isolation.backend import Launch, SandboxUnavailableError, Surroundings, base_environment
 from re_bench.isolation.bubblewrap import rlimits
 
 if TYPE_CHECKING:
@@ -16,13 +16,16 @@ __all__ = ["Unprotected"]
 class Unprotected:
     """A plain child process: it sees all files, the network and other processes of the same user."""
 
-    name = "none"
+    @property
+    def name(self) -> str:
+        """``none``."""
+        return "none"
 
     def probe(self) -> None:
         """Do nothing: there is nothing to hold."""
 
-    def command(self, program: Sequence[str], surroundings: Surroundings) -> list[str]:
-        """Return ``program`` with its environment, directory and resource limits, but no walls.
+    def launch(self, program: Sequence[str], surroundings: Surroundings) -> Launch:
+        """Return how to start ``program`` with its environment, directory and resource limits, but no walls.
 
         Raises:
             SandboxUnavailableError: if a path should appear elsewhere than where it is, which takes mounts.
@@ -36,4 +39,4 @@ class Unprotected:
         assignments = [f"{name}={value}" for name, value in environment.items()]
         # The number of processes is left alone: without a namespace it counts all of the user's.
         limits = [part for part in rlimits(surroundings.limits) if not part.startswith("--nproc")]
-        return ["env", "-i", f"--chdir={surroundings.directory}", *assignments, *limits, *program]
+        return Launch(["env", "-i", f"--chdir={surroundings.directory}", *assignments, *limits, *program])

@@ -165,6 +165,8 @@ class Untrusted:
             self._running.stop("it broke the protocol")
             return SubmissionFaultError(f"{what} failed: {error}")
         finished = self._running.wait_at_most(2.0)
+        if finished is not None:
+            self._running.kill()  # after which all of its output has arrived
         reason = self._running.stopped or f"the process ended with {_status(finished)}"
         tail = self._running.stderr.text().strip()[-_TAIL:]
         return SubmissionFaultError(f"{what} failed: {reason}" + (f"; the end of its stderr:\n{tail}" if tail else ""))
