@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -99,6 +100,42 @@ def test_a_log_keeps_every_attempt_and_the_final_score(quick: Path, tmp_path: Pa
     other = re_bench("score", "triton_cumsum", submit(tmp_path / "s", "1"), "--log", log)
     assert other.returncode == 2
     assert "give triton_cumsum/cpu its own log" in other.stderr
+
+
+def test_stored_submissions_are_graded_again(quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(quick.parent)
+    re_bench("calibrate", quick, "--repeats", "1")
+    log, again = tmp_path / "attempts.jsonl", tmp_path / "again.jsonl"
+    for number in ("4", "ten", "4"):
+        re_bench("score", "quick", submit(tmp_path / "s", number), "--profile", "cpu", "--log", log)
+    submit(tmp_path / "s", "9")  # what is graded again is the copy, not what lies there now
+    before = log.read_bytes()
+    done = re_bench("regrade", log, "--into", again, "--json")
+    assert done.returncode == 0, done.stderr
+    entries = json.loads(done.stdout)["regraded"]
+    assert [(e["attempt"]["raw"], e["score"]["raw"], e["score"]["status"]) for e in entries] == [
+        (4.0, 4.0, "valid"), (None, None, "invalid"), (4.0, 4.0, "valid"),
+    ]  # fmt: skip
+    assert {e["attempt"]["submission"] for e in entries} == {e["score"]["details"]["submission"] for e in entries}
+    assert log.read_bytes() == before
+    assert len(again.read_bytes().splitlines()) == 3
+    assert done.stderr.count("regrading") == 2
+    kept = sorted(path.name for path in (tmp_path / "attempts.jsonl.submissions").iterdir())
+    assert kept == sorted({e["attempt"]["submission"] for e in entries})
+    assert "4.0000" in re_bench("regrade", log).stdout
+
+
+def test_regrading_without_a_log_or_a_copy_says_so(
+    quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(quick.parent)
+    missing = re_bench("regrade", tmp_path / "none.jsonl")
+    assert (missing.returncode, "there is no attempt log" in missing.stderr) == (2, True)
+    log = tmp_path / "attempts.jsonl"
+    re_bench("score", "quick", submit(tmp_path / "s", "1"), "--profile", "cpu", "--log", log)
+    shutil.rmtree(tmp_path / "attempts.jsonl.submissions")
+    lost = re_bench("regrade", log)
+    assert (lost.returncode, "its submission is not stored" in lost.stdout) == (1, True)
 
 
 def test_a_solution_can_be_scored_beside_ours(quick: Path, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_the_readme_names_every_task() -> None:
 def test_every_dependency_is_pinned() -> None:
     pins = set(re.findall(r"^([A-Za-z0-9_.-]+)==", (TOP / "constraints.txt").read_text(), re.MULTILINE))
     project = tomllib.loads((TOP / "common" / "pyproject.toml").read_text())["project"]
-    names = {re.split(r"[<>=!~\[ ]", line)[0] for line in project["dependencies"]}
+    names = {re.split(r"[<>=!~\[; ]", line)[0] for line in project["dependencies"]}
     assert names <= pins
 
 

@@ -44,7 +44,7 @@ class Attempt:
     Attributes:
         n: its number in the log, from 1; 0 until it has been appended.
         time: when it was scored, ISO 8601 in UTC.
-        task: the task's id.
+        task: the task's name.
         profile: the profile it was scored at.
         status: "valid", "invalid" or "error".
         raw: the raw score in the task's unit; a number exactly if the status is "valid".

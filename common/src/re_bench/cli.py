@@ -77,6 +77,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_profile(calibrate)
     _add_sandbox(calibrate)
     _add_json(calibrate)
+
+    regrade = _command(commands, "regrade", _regrade, "score the stored submissions of a log again", task=False)
+    regrade.add_argument("log", metavar="LOG", type=Path, help="an attempt log; it is not changed")
+    regrade.add_argument("--into", metavar="FILE", type=Path, help="append the new scores to this log")
+    _add_sandbox(regrade)
+    _add_json(regrade)
     return parser
 
 
@@ -158,12 +164,12 @@ def _workspace(options: argparse.Namespace) -> int:
 
 
 def _score(options: argparse.Namespace) -> int:
-    from re_bench.runner import record, score_submission
+    from re_bench.runner import score_and_record, score_submission
     from re_bench.score import EXIT_STATUS, describe
 
     task = _task(options)
-    score = score_submission(task, options.directory, options.profile, options.sandbox)
-    final = record(task, score, options.log) if options.log else None
+    wanted = (task, options.directory, options.profile, options.sandbox)
+    score, final = score_and_record(*wanted, options.log) if options.log else (score_submission(*wanted), None)
     if options.json:
         _print(json.loads(score.to_json()) | ({"final": final} if final else {}))
     else:
@@ -196,6 +202,23 @@ def _validate(options: argparse.Namespace) -> int:
     if options.json:
         _print({"reports": [asdict(report) | {"holds": report.holds} for report in reports], "holds": holds})
     return 0 if holds else 1
+
+
+def _regrade(options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from re_bench.errors import UsageError
+    from re_bench.regrade import regrade, regraded_table
+
+    if not options.log.is_file():
+        msg = f"{options.log}: there is no attempt log"
+        raise UsageError(msg)
+    done = regrade(options.log, into=options.into, sandbox=options.sandbox)
+    if options.json:
+        _print({"regraded": [asdict(entry) for entry in done]})
+    else:
+        print(regraded_table(done))
+    return 0 if all(entry.score is not None and entry.score.status != "error" for entry in done) else 1
 
 
 def _calibrate(options: argparse.Namespace) -> int:

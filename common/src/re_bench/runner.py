@@ -11,15 +11,16 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from re_bench.attempts import Attempt, AttemptLog
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import Invalid, ReBenchError, UsageError
 from re_bench.score import EXIT_STATUS, Score
+from re_bench.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from re_bench.tasks import Task
 
-__all__ = ["record", "score_submission"]
+__all__ = ["record", "score_and_record", "score_submission"]
 
 _USAGE = 2
 _GRACE_S = 10.0
@@ -80,6 +81,26 @@ def _parse(stdout: bytes) -> Score | None:
     except (ValueError, TypeError):
         return None
     return score if score.status in EXIT_STATUS else None
+
+
+def score_and_record(
+    task: Task, submission: Path, profile: str, sandbox: str | None, log: Path
+) -> tuple[Score, dict[str, Any]]:
+    """Keep a copy of ``submission`` beside ``log``, score the copy, and append the attempt; see :func:`record`.
+
+    Raises:
+        UsageError: as :func:`score_submission` and :func:`record`.
+        ReBenchError: as :func:`score_submission`.
+    """
+    try:
+        kept = Store(log).keep(submission)
+    except Invalid:
+        kept = submission  # too large to keep: the scorer says so, and the log says it too
+    except OSError as error:
+        msg = f"{log}: a copy of the submission cannot be kept beside it: {error.strerror}"
+        raise UsageError(msg) from None
+    score = score_submission(task, kept, profile, sandbox)
+    return score, record(task, score, log)
 
 
 def record(task: Task, score: Score, path: Path) -> dict[str, Any]:

@@ -1,0 +1,42 @@
+"""Copies of scored submissions, kept beside the attempt log under their hashes, so that they can be graded again."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from re_bench.staging import stage
+
+__all__ = ["Store"]
+
+
+class Store:
+    """The directory ``LOG.submissions`` beside an attempt log; only its owner can look into it."""
+
+    def __init__(self, log: Path) -> None:
+        self.directory = log.with_name(f"{log.name}.submissions")
+
+    def keep(self, submission: Path) -> Path:
+        """Copy ``submission`` into the store, unless it is there already, and return the copy.
+
+        Raises:
+            UsageError: if it is no directory that can be read.
+            Invalid: if it is larger than a submission may be.
+        """
+        self.directory.mkdir(mode=0o700, exist_ok=True)
+        incoming = Path(tempfile.mkdtemp(prefix=".incoming-", dir=self.directory))
+        try:
+            staged = stage(submission, incoming / "copy")
+            kept = self.directory / staged.sha256
+            with suppress(OSError):  # it is there already, with the same content
+                staged.directory.rename(kept)
+            return kept
+        finally:
+            shutil.rmtree(incoming)
+
+    def find(self, sha256: str) -> Path | None:
+        """Return the copy with that hash, or None."""
+        path = self.directory / sha256
+        return path if len(sha256) == 64 and path.is_dir() else None  # noqa: PLR2004 - hex digits of a SHA-256
