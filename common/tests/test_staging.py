@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -154,3 +155,113 @@ def test_a_directory_swapped_for_a_link_while_it_is_copied_leads_nowhere(source:
     finally:
         stop.set()
         swapper.join()
+
+
+@pytest.mark.parametrize("target", ["up/../../../etc/passwd", "up/..", "up/../../secret"])
+def test_links_cannot_climb_from_where_another_link_leads(source: Path, tmp_path: Path, target: str) -> None:
+    inner = source / "a" / "b"
+    inner.mkdir(parents=True)
+    (inner / "up").symlink_to("../..")
+    (inner / "out").symlink_to(target)
+    (inner / "same").symlink_to("up/solution.py")
+    stage(source, tmp_path / "copy")
+    assert not (tmp_path / "copy" / "a" / "b" / "out").is_symlink()
+    assert (tmp_path / "copy" / "a" / "b" / "same").read_text() == "x = 1\n"
+
+
+def test_a_great_many_left_out_are_not_all_listed(source: Path, tmp_path: Path) -> None:
+    for number in range(500):
+        os.mkfifo(source / f"{number}{'x' * 200}")
+    assert len(stage(source, tmp_path / "copy").skipped) == 51
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make device files")
+def test_devices_are_left_out(source: Path, tmp_path: Path) -> None:
+    os.mknod(source / "zero", stat.S_IFCHR | 0o666, os.makedev(1, 5))
+    os.mknod(source / "disk", stat.S_IFBLK | 0o666, os.makedev(254, 0))
+    staged = stage(source, tmp_path / "copy")
+    assert sorted(os.listdir(tmp_path / "copy")) == ["solution.py"]  # noqa: PTH208
+    assert staged.skipped == [f"{name}: neither a file, a directory nor a link" for name in ("disk", "zero")]
+
+
+def test_a_hard_link_becomes_a_file_of_its_own(source: Path, tmp_path: Path) -> None:
+    (source / "linked").hardlink_to(source / "solution.py")
+    stage(source, tmp_path / "copy")
+    copies = [tmp_path / "copy" / name for name in ("linked", "solution.py")]
+    assert [path.stat().st_nlink for path in copies] == [1, 1]
+    (source / "solution.py").write_text("changed later")
+    assert [path.read_text() for path in copies] == ["x = 1\n", "x = 1\n"]
+
+
+def test_every_name_of_a_file_counts_towards_the_size(source: Path, tmp_path: Path) -> None:
+    (source / "0").write_bytes(b"x" * 400_000)
+    for number in range(1, 4):
+        (source / str(number)).hardlink_to(source / "0")
+    with pytest.raises(Invalid, match="larger than 1 MiB"):
+        stage(source, tmp_path / "copy", Bounds(mib=1))
+
+
+def test_modes_that_lend_a_user_are_not_copied(source: Path, tmp_path: Path) -> None:
+    (source / "solution.py").chmod(0o6755)
+    stage(source, tmp_path / "copy")
+    assert stat.S_IMODE((tmp_path / "copy" / "solution.py").stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "directory"])
+def test_a_file_swapped_for_something_else_while_it_is_copied_does_no_harm(
+    source: Path, tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / "secret").write_text(OUTSIDE)
+    file, spare, other = source / "file", tmp_path / "spare", tmp_path / "other"
+    file.write_text("harmless")
+    if kind == "link":
+        other.symlink_to(tmp_path / "secret")
+    elif kind == "fifo":
+        os.mkfifo(other)
+    else:
+        other.mkdir()
+    stop = threading.Event()
+
+    def swap() -> None:
+        while not stop.is_set():
+            for one, two in ((file, spare), (other, file), (file, other), (spare, file)):
+                one.rename(two)
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    try:
+        for number in range(300):
+            copy = tmp_path / f"copy-{number}"
+            stage(source, copy)
+            kept = [path.read_text() for path in copy.rglob("*") if path.name == "file" and path.is_file()]
+            assert kept in (["harmless"], [])
+    finally:
+        stop.set()
+        swapper.join()
+
+
+def stages(source: Path, target: Path, bounds: Bounds) -> bool:
+    try:
+        stage(source, target, bounds)
+    except Invalid:
+        return False
+    return True
+
+
+def test_a_file_that_grows_while_it_is_copied_stays_within_bounds(source: Path, tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    def grow() -> None:
+        with (source / "growing").open("wb", buffering=0) as file:
+            while not stop.is_set() and file.tell() < 256 << 20:
+                file.write(b"x" * 65536)
+
+    grower = threading.Thread(target=grow)
+    grower.start()
+    try:
+        refused = [number for number in range(50) if not stages(source, tmp_path / f"copy-{number}", Bounds(mib=8))]
+    finally:
+        stop.set()
+        grower.join()
+    assert refused
+    assert max(path.stat().st_size for path in tmp_path.glob("copy-*/growing")) <= 8 << 20

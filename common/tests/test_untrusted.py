@@ -162,3 +162,37 @@ def test_a_message_longer_than_allowed_is_not_read() -> None:
         ours.sendall(struct.pack(">II", 101, 0))
         with pytest.raises(frames.FrameError, match="longer than the 100 allowed"):
             frames.receive(theirs, 100, accept_descriptors=False)
+
+
+def test_a_process_that_stops_reading_does_not_block_the_scorer(
+    backend: Backend, harness: Callable[[str], Path]
+) -> None:
+    source = (
+        "import struct, time\n"
+        f"{CHANNEL}"
+        "def go(a, i, o):\n"
+        "    channel.sendall(struct.pack('>II', 11, 0) + b'{\"value\":1}')\n"
+        "    time.sleep(60)\n"
+    )
+    with Untrusted(backend, harness(source), AROUND) as process:
+        assert process.call("go").value == 1
+        with pytest.raises(SubmissionFaultError, match=r"the call of go took longer than 1 s"):
+            process.call("go", {"much": "x" * 10_000_000}, timeout_s=1)
+
+
+def test_an_answer_that_trickles_in_is_stopped_in_time(backend: Backend, harness: Callable[[str], Path]) -> None:
+    send = "\n    for c in b'{\"value\": 1}': channel.sendall(bytes([c])); time.sleep(0.4)"
+    head = "channel.sendall(struct.pack('>II', 12, 0))"
+    source = f"import struct, time\n{CHANNEL}def go(a, i, o):\n    {head}{send}\n"
+    with pytest.raises(SubmissionFaultError, match=r"longer than 1 s"):
+        ask(backend, harness(source), timeout_s=1)
+
+
+def test_numbers_beyond_range_and_deep_arguments_are_faults(backend: Backend, harness: Callable[[str], Path]) -> None:
+    with pytest.raises(frames.FrameError, match="beyond the range"):
+        frames.decode(b'{"value": 1e999}')
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with Untrusted(backend, harness(ECHO), AROUND) as process, pytest.raises(SubmissionFaultError, match="asked"):
+        process.call("echo", {"deep": deep})

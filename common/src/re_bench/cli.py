@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _PROFILES = ("auto", "cpu", "gpu", "paper")
-_SANDBOXES = ("bubblewrap", "none")
+_SANDBOXES = ("bubblewrap", "container", "none")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,6 +83,10 @@ def _parser() -> argparse.ArgumentParser:
     regrade.add_argument("--into", metavar="FILE", type=Path, help="append the new scores to this log")
     _add_sandbox(regrade)
     _add_json(regrade)
+
+    sandbox = _command(commands, "sandbox", _check_sandbox, "try everything that a sandbox must hold", task=False)
+    _add_sandbox(sandbox)
+    _add_json(sandbox)
     return parser
 
 
@@ -234,6 +238,25 @@ def _calibrate(options: argparse.Namespace) -> int:
         print(f"{task.name}, profile {profile}: starting {anchors.starting}, reference {anchors.reference}")
         print(f"written to {task.directory / 'task.toml'}")
     return 0
+
+
+def _check_sandbox(options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from re_bench.isolation.backend import open_backend
+    from re_bench.isolation.conformance import check_all
+    from re_bench.report.tables import table
+
+    backend = open_backend(options.sandbox)
+    outcomes = check_all(backend)
+    holds = all(outcome.held for outcome in outcomes)
+    if options.json:
+        _print({"sandbox": backend.name, "holds": holds, "checks": [asdict(outcome) for outcome in outcomes]})
+        return 0 if holds else 1
+    rows = [[each.name, f"{each.seconds:.2f} s", "yes" if each.held else f"NO: {each.why}"] for each in outcomes]
+    print(table(("check", "took", "held"), rows))
+    print(f"{backend.name}: {sum(each.held for each in outcomes)} of {len(outcomes)} checks hold")
+    return 0 if holds else 1
 
 
 if __name__ == "__main__":

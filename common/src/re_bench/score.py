@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import signal
 import sys
 import tempfile
@@ -42,6 +43,7 @@ EXIT_STATUS = {"valid": 0, "error": 1, "invalid": 3}
 """Exit status of a scorer by status of the score; 2 is a usage error, which has no score."""
 
 _TICK_S = 2.0
+_MESSAGE = 4000
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,8 @@ class Job:
         """
         limits = Limits(**self.profile.limits.model_dump())
         visible = {str(self.submission): self.submission} if show else {}
-        around = Surroundings(read_only=visible, environment=environment or {}, limits=limits)
+        gpu = self.profile.device == "cuda"
+        around = Surroundings(read_only=visible, environment=environment or {}, limits=limits, gpu=gpu)
         return Untrusted(self.backend, self.task.directory / harness, around)
 
     def progress(self, text: str) -> None:
@@ -121,6 +124,8 @@ def main(measure: Callable[[Job], Measured], directory: Path, arguments: Sequenc
     except ReBenchError as error:
         print(f"score.py: {error}", file=sys.stderr)
         sys.exit(error.exit_status)
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
     print(score.to_json() if options.json else describe(task, score), flush=True)
     sys.exit(EXIT_STATUS[score.status])
 
@@ -151,10 +156,10 @@ def _score(task: Task, measure: Callable[[Job], Measured], options: argparse.Nam
         except UsageError:
             raise
         except Invalid as fault:
-            score = replace(blank, status="invalid", message=str(fault))
+            score = replace(blank, status="invalid", message=_printable(str(fault)))
         except Exception as error:  # noqa: BLE001 - whatever fails here is ours, and is reported as such
             traceback.print_exc()
-            score = replace(blank, message=f"the scorer failed: {type(error).__name__}: {error}")
+            score = replace(blank, message=_printable(f"the scorer failed: {type(error).__name__}: {error}"))
     return replace(score, seconds=round(time.monotonic() - started, 3))
 
 
@@ -162,6 +167,7 @@ def _valid(blank: Score, task: Task, profile: str, measured: Measured) -> Score:
     if not math.isfinite(measured.raw):
         msg = f"the raw score is {measured.raw}, which is no number"
         raise Invalid(msg)
+    json.dumps(dict(measured.details), allow_nan=False)  # what no log can hold is the scorer's fault, said now
     anchors = task.manifest.anchors(profile)
     reward = normalise(measured.raw, anchors.starting, anchors.reference) if anchors else None
     return replace(
@@ -200,10 +206,25 @@ def _cuda_present() -> bool:
 
 def _check_presence(task: Task, staged: Staged) -> None:
     wanted = task.manifest.submission
-    if not any((staged.directory / name).is_file() for name in wanted):
+    if not any(_is_file(staged.directory / name) for name in wanted):
         skipped = "".join(f"; not copied: {entry}" for entry in staged.skipped[:5])
         msg = f"the submission has no {' or '.join(wanted)}{skipped}"
         raise Invalid(msg)
+
+
+def _is_file(path: Path) -> bool:
+    """Tell whether ``path`` is a file; a link to a name too long to exist is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _printable(text: str) -> str:
+    """Return a message that a submission may have written, as one paragraph without what a terminal would obey."""
+    text = re.sub(r"\n\s*\n", "\n", text).strip() or "it failed and gave no reason"
+    cut = text if len(text) <= _MESSAGE else f"{text[:_MESSAGE]} [...]"
+    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in cut)
 
 
 def describe(task: Task, score: Score) -> str:

@@ -24,7 +24,7 @@ __all__ = [
     "python_directories",
 ]
 
-BACKENDS = ("bubblewrap", "none")
+BACKENDS = ("bubblewrap", "container", "none")
 """Names of the backends, the default first."""
 
 _KEPT_ENVIRONMENT = ("LANG", "LC_ALL", "TZ")
@@ -47,6 +47,8 @@ class Surroundings:
     directory: str = "/tmp"  # noqa: S108 - the sandbox's private /tmp
     """Working directory inside the sandbox."""
     limits: Limits = field(default_factory=Limits)
+    gpu: bool = False
+    """Whether the program may use the NVIDIA devices of the machine, all of them."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Launch:
     """File descriptors that the command inherits; they are closed once it has started."""
     cleanup: Callable[[], None] = lambda: None
     """Called once after the command has ended, whatever the reason; it may be called for a program long gone."""
+    environment: Mapping[str, str] | None = None
+    """The environment of the command itself, where a program inside could read it; None for all of ours."""
 
 
 class Backend(Protocol):
@@ -67,6 +71,11 @@ class Backend(Protocol):
     @property
     def name(self) -> str:
         """What every score records of it."""
+        ...
+
+    @property
+    def python(self) -> str:
+        """The Python interpreter inside: a path, or a name to be found on the ``PATH`` there."""
         ...
 
     def probe(self) -> None:
@@ -89,10 +98,11 @@ def open_backend(name: str | None = None) -> Backend:
         UsageError: for an unknown name, or if the backend cannot hold a program on this machine.
     """
     from re_bench.isolation.bubblewrap import Bubblewrap  # noqa: PLC0415 - a backend imports this module
+    from re_bench.isolation.container import Container  # noqa: PLC0415
     from re_bench.isolation.unprotected import Unprotected  # noqa: PLC0415
 
     wanted = name or os.environ.get("RE_BENCH_SANDBOX") or BACKENDS[0]
-    known: dict[str, type[Backend]] = {"bubblewrap": Bubblewrap, "none": Unprotected}
+    known: dict[str, type[Backend]] = {"bubblewrap": Bubblewrap, "container": Container, "none": Unprotected}
     if wanted not in known:
         msg = f"there is no sandbox backend {wanted!r}; choose one of: {', '.join(BACKENDS)}"
         raise UsageError(msg)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,9 @@ __all__ = ["Bubblewrap", "rlimits"]
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
+_DRIVER = Path("/usr/local/nvidia")  # where some container hosts put the NVIDIA driver's libraries
+_DRIVER_LIBRARIES = (_DRIVER / "lib64", _DRIVER / "lib")
+_GPU_TOPOLOGY = ("/sys/bus/pci", "/sys/devices")
 _NOBODY = 65534
 _FIRST_PRIVATE_ID = 1 << 30  # far above what distributions, containers and subuid ranges hand out
 _MIB = 1 << 20
@@ -44,6 +48,11 @@ class Bubblewrap:
     def name(self) -> str:
         """``bubblewrap``, or a name that says that there is no filter of system calls."""
         return "bubblewrap" if seccomp.available() else "bubblewrap without seccomp"
+
+    @property
+    def python(self) -> str:
+        """This interpreter, which the sandbox shows."""
+        return sys.executable
 
     def probe(self) -> None:
         """Run ``true`` in a sandbox once per process.
@@ -59,8 +68,11 @@ class Bubblewrap:
         outer = ["bwrap", *_namespaces(), *_filesystem(surroundings), *_environment(surroundings)]
         if rules is not None:
             outer += ["--seccomp", str(rules)]
-        inner = [*rlimits(surroundings.limits), *_drop_root(), *program]
-        return Launch([*outer, "--", *inner], () if rules is None else (rules,))
+        inner = [*rlimits(surroundings.limits, gpu=surroundings.gpu), *_drop_root(), *program]
+        command = [*outer, "--", *inner]
+        # bwrap stays as the first process inside, and /proc/1/environ shows what it was started with.
+        environment = {"PATH": os.environ.get("PATH", os.defpath)}
+        return Launch(command, () if rules is None else (rules,), environment=environment)
 
 
 @lru_cache(maxsize=1)
@@ -98,16 +110,18 @@ def _drop_root() -> list[str]:
     return ["setpriv", f"--reuid={private}", f"--regid={private}", "--clear-groups", *_NO_CAPABILITIES, "--"]
 
 
-def rlimits(limits: Limits) -> list[str]:
+def rlimits(limits: Limits, *, gpu: bool = False) -> list[str]:
     """Return the ``prlimit`` command line that bounds each process of a program.
 
-    It runs inside the sandbox, where the count of processes starts at zero.
+    It runs inside the sandbox, where the count of processes starts at zero. With a ``gpu`` there
+    is no limit on data, because CUDA reserves address space for all the memory there is.
     """
+    data = [] if gpu else [f"--data={limits.memory_mib * _MIB}"]
     return [
         "prlimit",
         f"--nproc={limits.processes}",
         f"--cpu={limits.cpu_s}",
-        f"--data={limits.memory_mib * _MIB}",
+        *data,
         f"--fsize={limits.file_mib * _MIB}",
         f"--nofile={limits.open_files}",
         "--core=0",
@@ -122,17 +136,29 @@ def _filesystem(surroundings: Surroundings) -> Iterator[str]:
             if Path(path).is_symlink()
             else ("--ro-bind-try", path, path)
         )
-    yield from ("--proc", "/proc", "--dev", "/dev")
+    yield from ("--proc", "/proc", "--ro-bind-try", "/proc/sys", "/proc/sys", "--dev", "/dev")
     space = str(surroundings.limits.memory_mib * _MIB)
     for path in ("/tmp", "/dev/shm"):  # noqa: S108 - mount points inside the sandbox
         yield from ("--perms", "1777", "--size", space, "--tmpfs", path)
     for path in (*_ETC, *map(str, python_directories())):
         yield from (*_parents(path), "--ro-bind-try", path, path)
+    if surroundings.gpu:
+        yield from _gpu()
     for inside, outside in surroundings.read_only.items():
         yield from (*_parents(inside), "--ro-bind", str(outside), inside)
     for inside, outside in surroundings.writable.items():
         yield from (*_parents(inside), "--bind", str(outside), inside)
     yield from ("--remount-ro", "/dev", "--remount-ro", "/")
+
+
+def _gpu() -> Iterator[str]:
+    """Show the NVIDIA devices, where they sit, and a driver outside /usr; every /proc has /proc/driver/nvidia."""
+    for device in sorted(Path("/dev").glob("nvidia*")):
+        yield from ("--dev-bind", str(device), str(device))
+    driver = _DRIVER.resolve()
+    outside = () if driver.is_relative_to("/usr") else (str(driver),)
+    for path in (*outside, *_GPU_TOPOLOGY):
+        yield from (*_parents(path), "--ro-bind-try", path, path)
 
 
 def _parents(path: str) -> Iterator[str]:
@@ -144,6 +170,10 @@ def _parents(path: str) -> Iterator[str]:
 
 def _environment(surroundings: Surroundings) -> Iterator[str]:
     yield "--clearenv"
-    for name, value in (base_environment("/tmp") | dict(surroundings.environment)).items():  # noqa: S108
+    own = base_environment("/tmp")  # noqa: S108
+    libraries = [str(path) for path in _DRIVER_LIBRARIES if path.is_dir()]
+    if surroundings.gpu and libraries:
+        own["LD_LIBRARY_PATH"] = ":".join(libraries)
+    for name, value in (own | dict(surroundings.environment)).items():
         yield from ("--setenv", name, value)
     yield from ("--chdir", surroundings.directory)

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import array
 import json
+import math
 import socket
 import struct
+import time
 from typing import Any
 
 __all__ = ["FrameError", "decode", "receive", "send"]
@@ -35,16 +37,22 @@ def send(channel: socket.socket, message: dict[str, Any], descriptors: list[int]
     channel.sendall(text)
 
 
-def receive(channel: socket.socket, max_bytes: int, *, accept_descriptors: bool) -> tuple[dict[str, Any], list[int]]:
+def receive(
+    channel: socket.socket, max_bytes: int, *, accept_descriptors: bool, deadline: float | None = None
+) -> tuple[dict[str, Any], list[int]]:
     """Return the next message and the file descriptors that came with it.
+
+    ``deadline`` is a time of ``time.monotonic`` by which all of the message must have arrived,
+    however slowly it trickles in.
 
     Raises:
         FrameError: if the connection ends, or what arrives is too long or is no JSON object.
-        TimeoutError: if the channel has a timeout and it passes.
+        TimeoutError: if the deadline, or a timeout of the channel, passes.
     """
     descriptors: list[int] = []
     header = bytearray()
     while len(header) < HEADER.size:
+        _wait_until(channel, deadline)
         header += _receive_header(channel, HEADER.size - len(header), descriptors, accept=accept_descriptors)
     length, count = HEADER.unpack(header)
     if length > max_bytes:
@@ -53,7 +61,7 @@ def receive(channel: socket.socket, max_bytes: int, *, accept_descriptors: bool)
     if count != len(descriptors):
         msg = f"a message announced {count} file descriptors and brought {len(descriptors)}"
         raise FrameError(msg)
-    return decode(_receive_exactly(channel, length)), descriptors
+    return decode(_receive_exactly(channel, length, deadline)), descriptors
 
 
 def decode(text: bytes) -> dict[str, Any]:
@@ -63,7 +71,7 @@ def decode(text: bytes) -> dict[str, Any]:
         FrameError: if it is none; NaN and the infinities are not JSON.
     """
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         msg = f"a message is no JSON: {error}"
         raise FrameError(msg) from None
@@ -87,16 +95,33 @@ def _receive_header(channel: socket.socket, size: int, descriptors: list[int], *
     return data
 
 
-def _receive_exactly(channel: socket.socket, length: int) -> bytes:
+def _wait_until(channel: socket.socket, deadline: float | None) -> None:
+    if deadline is not None:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        channel.settimeout(left)
+
+
+def _receive_exactly(channel: socket.socket, length: int, deadline: float | None) -> bytes:
     buffer = bytearray(length)
     view = memoryview(buffer)
     while view:
+        _wait_until(channel, deadline)
         received = channel.recv_into(view)
         if not received:
             msg = "the connection was closed in the middle of a message"
             raise FrameError(msg)
         view = view[received:]
     return bytes(buffer)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        msg = f"{text} is beyond the range of a number"
+        raise ValueError(msg)
+    return value
 
 
 def _refuse_constant(name: str) -> None:

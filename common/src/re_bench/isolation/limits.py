@@ -16,11 +16,13 @@ class Limits:
     cpu_s: int = 600
     """CPU seconds of each process."""
     memory_mib: int = 4096
-    """Private memory of the whole process tree, in MiB; also what ``/tmp`` and ``/dev/shm`` may hold."""
+    """Memory of the whole process tree, in MiB, files apart; also what ``/tmp`` and ``/dev/shm`` may each hold."""
     processes: int = 256
     """Processes and threads at a time."""
     file_mib: int = 1024
     """Largest file that may be written, in MiB."""
+    disk_mib: int = 8192
+    """How much the writable directories together may grow, in MiB; every file counts for 4 KiB at least."""
     open_files: int = 1024
     """Open file descriptors of each process."""
     output_kib: int = 64

@@ -9,11 +9,12 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
+from re_bench.isolation import usage
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from re_bench.isolation.backend import Backend, Surroundings
 
@@ -72,6 +73,7 @@ class Running:
         self._limits = surroundings.limits
         self._started = time.monotonic()
         self._stopped = ""
+        self._growth = usage.Growth(surroundings.writable.values())
         launch = backend.launch(program, surroundings)
         self._cleanup = launch.cleanup
         try:
@@ -82,6 +84,7 @@ class Running:
                 stderr=subprocess.PIPE,
                 start_new_session=True,
                 pass_fds=launch.descriptors,
+                env=launch.environment,
             )
         finally:
             for descriptor in launch.descriptors:
@@ -121,8 +124,9 @@ class Running:
         self._process.wait()
         _kill_group(self._process.pid)
         self._cleanup()
+        self._cleanup = _nothing
         for thread in self._threads:
-            thread.join()
+            thread.join(_GRACE_S)  # without a sandbox, a daemon that nobody finds may hold the output open
 
     def wait(self) -> Finished:
         """Wait for the end, by itself or at a limit."""
@@ -143,7 +147,7 @@ class Running:
         # only after that: so the descendants are killed, and bwrap itself only if it stays.
         deadline = time.monotonic() + _GRACE_S
         while self.alive():
-            descendants = list(_tree(self._process.pid))[1:]
+            descendants = list(usage.tree(self._process.pid))[1:]
             for pid in descendants:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -154,18 +158,37 @@ class Running:
 
     def _watch(self) -> None:
         while self.alive():
-            if time.monotonic() - self._started > self._limits.wall_s:
-                self.stop(f"it ran longer than {self._limits.wall_s:g} s")
-            elif _private_memory(self._process.pid) > self._limits.memory_mib * _MIB:
-                self.stop(f"it used more than {self._limits.memory_mib} MiB of memory")
+            try:
+                why = self._excess()
+            except Exception as error:  # noqa: BLE001 - a program that cannot be watched must not go on
+                why = f"its limits cannot be watched ({error!r})"
+            if why:
+                self.stop(why)
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_POLL_S)
+
+    def _excess(self) -> str:
+        """Return which limit the program is over, in words, or the empty string."""
+        root, limits = self._process.pid, self._limits
+        if time.monotonic() - self._started > limits.wall_s:
+            return f"it ran longer than {limits.wall_s:g} s"
+        if usage.memory_exceeds(root, limits.memory_mib * _MIB):
+            return f"it used more than {limits.memory_mib} MiB of memory"
+        try:
+            grown = self._growth.exceeds(root, limits.disk_mib * _MIB)
+        except OSError as error:
+            return f"its writable directories cannot be measured ({error.strerror})"
+        return f"it wrote more than {limits.disk_mib} MiB into its writable directories" if grown else ""
 
 
 def run(backend: Backend, program: Sequence[str], surroundings: Surroundings) -> Finished:
     """Run ``program`` in a sandbox to its end and return how it ended."""
     with Running(backend, program, surroundings) as running:
         return running.wait()
+
+
+def _nothing() -> None:
+    """Clean up once only: what is called on a second end."""
 
 
 def _thread(target: Callable[..., None], *args: object) -> threading.Thread:
@@ -190,23 +213,3 @@ def _exit_status(returncode: int) -> int:
     """Return the program's own status: bwrap reports death by signal n as 128 + n."""
     signalled = 128
     return signalled - returncode if returncode > signalled else returncode
-
-
-def _tree(root: int) -> Iterator[int]:
-    """Yield ``root`` and its descendants, parents first, as far as they can be seen."""
-    yield root
-    for children in Path(f"/proc/{root}/task").glob("*/children"):
-        with suppress(OSError):
-            for child in children.read_text().split():
-                yield from _tree(int(child))
-
-
-def _private_memory(root: int) -> int:
-    """Return the bytes of memory that the tree under ``root`` does not share with files."""
-    page = os.sysconf("SC_PAGE_SIZE")
-    total = 0
-    for pid in _tree(root):
-        with suppress(OSError, IndexError):
-            _size, resident, shared, *_rest = Path(f"/proc/{pid}/statm").read_text().split()
-            total += (int(resident) - int(shared)) * page
-    return total

@@ -1,7 +1,8 @@
 """The system calls that no submission needs: a seccomp filter, built with libseccomp.
 
 The filter allows by default. It takes away what reaches for the kernel, for other processes,
-for mounts and namespaces, or for kinds of sockets with a history; a 32-bit call kills.
+for mounts and namespaces, or for kinds of sockets with a history; what holds memory that no limit
+on a process or file system counts; and what makes a file that runs as its owner. A 32-bit call kills.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import stat
 import termios
 from contextlib import suppress
 from functools import lru_cache
@@ -26,9 +28,19 @@ _DENIED = """
     settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname
     iopl ioperm modify_ldt uselib lookup_dcookie
     open_by_handle_at name_to_handle_at fanotify_init
+    memfd_create memfd_secret shmget msgget semget
 """.split()  # noqa: SIM905 - fifty words read better than fifty lines
 _NAMESPACES = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET of <linux/sched.h>."""
+_OPAQUE = (435, 437, 452, 467)
+"""clone3, openat2, fchmodat2 and open_tree_attr: the same numbers everywhere, and libseccomp may not know the names.
+
+The first two keep their flags in memory, where a filter cannot look; libraries do without all four.
+"""
+_MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "creat": 1, "mknod": 1, "mknodat": 2}
+_OPENS = {"open": 1, "openat": 2}
+"""System calls that set a file's mode, with the position of the mode, and of the flags before the mode."""
+_O_TMPFILE = 0o20000000  # without the bit of O_DIRECTORY
 _FAMILIES = frozenset({socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK})
 _TERMINAL = (termios.TIOCSTI, termios.TIOCLINUX)
 
@@ -71,11 +83,26 @@ def _rules(seccomp: Any) -> Any:
             rules.add_rule(refused, name)
     for flag in _NAMESPACES:
         rules.add_rule(refused, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, flag, flag))
-    # The flags of clone3 lie in memory, where a filter cannot look; without it libraries use clone.
-    rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")
+    for number in _OPAQUE:
+        rules.add_rule(seccomp.ERRNO(errno.ENOSYS), number)
+    _refuse_set_id(seccomp, rules)
     for family in set(range(socket.AF_NETLINK)) - _FAMILIES:
         rules.add_rule(refused, "socket", seccomp.Arg(0, seccomp.EQ, family))
     rules.add_rule(refused, "socket", seccomp.Arg(0, seccomp.GT, int(socket.AF_NETLINK)))
     for request in _TERMINAL:
         rules.add_rule(refused, "ioctl", seccomp.Arg(1, seccomp.MASKED_EQ, 0xFFFFFFFF, request))
     return rules
+
+
+def _refuse_set_id(seccomp: Any, rules: Any) -> None:
+    """Refuse files that run as their owner: one left in a writable directory would lend our user to others."""
+    refused = seccomp.ERRNO(errno.EPERM)
+    for bit in (stat.S_ISUID, stat.S_ISGID):
+        for name, place in _MODES.items():
+            with suppress(OSError, ValueError, RuntimeError):
+                rules.add_rule(refused, name, seccomp.Arg(place, seccomp.MASKED_EQ, bit, bit))
+        for name, place in _OPENS.items():
+            for flag in (os.O_CREAT, _O_TMPFILE):
+                making = seccomp.Arg(place, seccomp.MASKED_EQ, flag, flag)
+                with suppress(OSError, ValueError, RuntimeError):
+                    rules.add_rule(refused, name, making, seccomp.Arg(place + 1, seccomp.MASKED_EQ, bit, bit))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from re_bench.isolation.backend import Launch, SandboxUnavailableError, Surroundings, base_environment
@@ -21,6 +22,11 @@ class Unprotected:
         """``none``."""
         return "none"
 
+    @property
+    def python(self) -> str:
+        """This interpreter."""
+        return sys.executable
+
     def probe(self) -> None:
         """Do nothing: there is nothing to hold."""
 
@@ -38,5 +44,5 @@ class Unprotected:
         environment = base_environment("/tmp") | dict(surroundings.environment)  # noqa: S108
         assignments = [f"{name}={value}" for name, value in environment.items()]
         # The number of processes is left alone: without a namespace it counts all of the user's.
-        limits = [part for part in rlimits(surroundings.limits) if not part.startswith("--nproc")]
+        limits = [part for part in rlimits(surroundings.limits, gpu=surroundings.gpu) if not part.startswith("--nproc")]
         return Launch(["env", "-i", f"--chdir={surroundings.directory}", *assignments, *limits, *program])

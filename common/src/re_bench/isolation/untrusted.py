@@ -11,7 +11,6 @@ import fcntl
 import os
 import shutil
 import socket
-import sys
 import tempfile
 import time
 from contextlib import ExitStack
@@ -105,18 +104,14 @@ class Untrusted:
             SubmissionFaultError: if it raises, dies, answers nonsense, or takes too long.
         """
         if not self._ready:
-            self._receive(_START_S, "loading the harness")
+            self._exchange(_START_S, "loading the harness")
             self._ready = True
         what = f"the call of {name}"
         with ExitStack() as memories:
             sources = [_sealed_copy(memories, data) for data in inputs]
             targets = [_sized(memories, size) for size in outputs]
             request = {"call": name, "args": dict(args or {}), "inputs": len(sources)}
-            try:
-                frames.send(self._channel, request, [*sources, *targets])
-            except OSError as error:
-                raise self._fault(what, error) from None
-            value = self._receive(timeout_s or self._limits.wall_s, what)
+            value = self._exchange(timeout_s or self._limits.wall_s, what, request, [*sources, *targets])
             return Reply(value, tuple(os.pread(target, size, 0) for target, size in zip(targets, outputs, strict=True)))
 
     def output(self) -> tuple[str, str]:
@@ -134,7 +129,7 @@ class Untrusted:
             listener.listen(1)
             visible = {**around.read_only, str(place): place}
             program = [
-                sys.executable,
+                backend.python,
                 "-I",
                 str(tools / "worker.py"),
                 str(address),
@@ -145,13 +140,23 @@ class Untrusted:
         address.unlink()
         return running, channel
 
-    def _receive(self, timeout_s: float, what: str) -> Any:
+    def _exchange(
+        self, timeout_s: float, what: str, request: dict[str, Any] | None = None, descriptors: Sequence[int] = ()
+    ) -> Any:
+        """Send ``request``, if any, and return the value of the reply."""
+        deadline = time.monotonic() + timeout_s
+        self._channel.settimeout(timeout_s)
         try:
-            self._channel.settimeout(timeout_s)
-            reply, _none = frames.receive(self._channel, _MAX_REPLY, accept_descriptors=False)
+            if request is not None:
+                frames.send(self._channel, request, list(descriptors))
+            reply, _none = frames.receive(self._channel, _MAX_REPLY, accept_descriptors=False, deadline=deadline)
         except TimeoutError:
             self._running.stop(f"{what} took longer than {timeout_s:g} s")
             raise self._fault(what, None) from None
+        except (ValueError, RecursionError) as error:
+            # An argument came from another untrusted process and is nested too deeply, say.
+            msg = f"{what} cannot be asked: {error}"
+            raise SubmissionFaultError(msg) from None
         except (frames.FrameError, OSError) as error:
             raise self._fault(what, error) from None
         if "error" in reply:

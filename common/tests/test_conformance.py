@@ -1,0 +1,183 @@
+"""The sandbox holds every attack of the suite, run as we are and as an ordinary user; without one, many get through."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import re_bench
+from re_bench.cli import main
+from re_bench.isolation import conformance
+from re_bench.isolation.backend import Surroundings
+from re_bench.isolation.conformance import CHECKS, run_check
+from re_bench.isolation.conformance.attack import NotHeldError, attack, send, showing
+from re_bench.isolation.conformance.resources import _fill_disk, _nest
+from re_bench.isolation.limits import Limits
+from re_bench.isolation.running import run
+from re_bench.isolation.unprotected import Unprotected
+from re_bench.isolation.usage import disk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from re_bench.isolation.backend import Backend
+
+ORDINARY = 64_999
+"""A user id that is nobody's."""
+THROUGH = [
+    "reading outside", "changing what is shown", "symbolic links", "hard links", "files that run as their owner",
+    "temporary files", "secrets in proc", "signals", "tracing", "daemons", "fork bomb", "memory that nobody maps",
+    "local servers", "abstract sockets", "sockets with a path", "privileges", "objects that outlive processes",
+    "objects of others",
+]  # fmt: skip
+"""Attacks that get through without a sandbox, whoever runs them."""
+THROUGH_AS_ROOT = ["device files", "namespaces", "limits stay", "settings of the kernel", "kinds of sockets"]
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_sandbox_holds(backend: Backend, name: str) -> None:
+    outcome = run_check(backend, name)
+    assert outcome.held, outcome.why
+
+
+@pytest.mark.parametrize("name", [*THROUGH, *(THROUGH_AS_ROOT if os.geteuid() == 0 else [])])
+def test_the_attack_gets_through_without_a_sandbox(name: str) -> None:
+    outcome = run_check(Unprotected(), name)
+    assert not outcome.held
+    assert "could not be made" not in outcome.why
+    assert "did not come to its end" not in outcome.why
+
+
+@pytest.fixture
+def readable() -> Iterator[Path]:
+    """Return a directory that everybody may read, with what the suite imports."""
+    with tempfile.TemporaryDirectory(prefix="re-bench-ordinary-") as place:
+        target = Path(place, "re_bench")
+        target.mkdir()
+        for name in ("__init__.py", "normalise.py", "errors.py"):
+            shutil.copy(Path(re_bench.__file__).parent / name, target)
+        source = Path(conformance.__file__).parents[1]
+        shutil.copytree(source, target / "isolation", ignore=shutil.ignore_patterns("__pycache__"))
+        binding = importlib.util.find_spec("pyseccomp")
+        if binding is not None and binding.origin is not None:
+            shutil.copy(binding.origin, place)
+        subprocess.run(["chmod", "-R", "a+rX", place], check=True)
+        yield Path(place)
+
+
+def as_ordinary_user(place: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    drop = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]
+    drop += ["env"]  # setpriv itself still starts what only root may start
+    environment = {
+        "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent",
+        "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1",
+    }  # fmt: skip
+    return subprocess.run(
+        [*drop, *command], cwd="/", env=environment, capture_output=True, text=True, check=False, timeout=100
+    )
+
+
+def python_for_everybody(place: Path) -> str:
+    """Return a Python, of this version or a later one, that an ordinary user can start."""
+    candidates = [sys.executable, f"{sys.base_prefix}/bin/python3", "/usr/local/bin/python3", "/usr/bin/python3"]
+    for candidate in candidates:
+        with suppress(OSError):
+            script = "import sys; sys.exit(sys.version_info < (3, 11))"
+            if as_ordinary_user(place, candidate, "-c", script).returncode == 0:
+                return candidate
+    pytest.skip(f"an ordinary user can start none of {', '.join(candidates)} as Python 3.11 or later")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
+def test_the_sandbox_of_an_ordinary_user_holds_everything(readable: Path) -> None:
+    python = python_for_everybody(readable)
+    finished = as_ordinary_user(readable, python, "-m", "re_bench.isolation.conformance", "--json")
+    if finished.returncode == 2:
+        pytest.skip(f"an ordinary user has no sandbox here: {finished.stderr.strip()}")
+    report = json.loads(finished.stdout)
+    assert {each["name"]: each["why"] for each in report["checks"] if not each["held"]} == {}
+    assert [each["name"] for each in report["checks"]] == list(CHECKS)
+    assert finished.returncode == 0
+
+
+def test_the_command_shows_every_check_and_fails_if_one_does_not_hold(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del backend
+
+    def leak(_backend: Backend, _scratch: Path) -> None:
+        message = "the secret"
+        raise NotHeldError(message)
+
+    kept = CHECKS["exit status"]
+    monkeypatch.setattr(conformance, "CHECKS", {"exit status": kept})
+    assert main(["sandbox", "--sandbox", "bubblewrap"]) == 0
+    assert "1 of 1 checks hold" in capsys.readouterr().out
+    monkeypatch.setattr(conformance, "CHECKS", {"exit status": kept, "leak": leak})
+    assert main(["sandbox", "--sandbox", "bubblewrap", "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert not report["holds"]
+    assert [(each["name"], each["held"], each["why"]) for each in report["checks"]] == [
+        ("exit status", True, ""), ("leak", False, "the secret"),
+    ]  # fmt: skip
+
+
+def _crash() -> None:
+    message = "no such attack"
+    raise LookupError(message)
+
+
+def test_an_attack_that_crashes_is_not_held_for_a_refusal(backend: Backend) -> None:
+    with pytest.raises(NotHeldError, match=r"(?s)did not come to its end.*no such attack"):
+        attack(backend, _crash)
+
+
+@pytest.mark.parametrize(("files", "mebibytes", "keep"), [(12, 7, True), (12, 7, False), (20_000, 0, True)])
+def test_a_full_writable_directory_stops_the_program(
+    backend: Backend, tmp_path: Path, files: int, mebibytes: int, *, keep: bool
+) -> None:
+    work = tmp_path / "work"
+    finished = send(backend, _fill_disk, str(work), files, mebibytes, keep, around=showing(write=work))
+    assert finished.stopped == "it wrote more than 32 MiB into its writable directories"
+
+
+def test_what_cannot_be_measured_stops_the_program(backend: Backend, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    finished = send(backend, _nest, str(work), 30, around=showing(write=work))
+    assert finished.stopped == "its writable directories cannot be measured (File name too long)"
+
+
+def test_what_was_there_before_is_not_held_against_a_program(backend: Backend, tmp_path: Path) -> None:
+    around = showing(write=tmp_path / "work", disk_mib=1)
+    (tmp_path / "work" / "large").write_bytes(b"x" * (4 << 20))
+    assert run(backend, ["sleep", "0.5"], around).stopped == ""
+
+
+def test_disk_use_counts_each_file_once_and_empty_ones_too(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x" * 100_000)
+    once = disk([tmp_path])
+    assert 100_000 <= once < 120_000
+    (tmp_path / "b").hardlink_to(tmp_path / "a")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    assert disk([tmp_path]) == once + 4096
+    (tmp_path / "empty").touch()
+    assert disk([tmp_path, tmp_path]) == once + 2 * 4096
+    assert disk([tmp_path / "missing"]) == 0
+
+
+def test_the_first_process_of_a_sandbox_has_none_of_our_environment(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_KEY", "do-not-show")
+    finished = run(backend, ["cat", "/proc/1/environ"], Surroundings(limits=Limits(wall_s=10)))
+    assert "do-not-show" not in finished.stdout

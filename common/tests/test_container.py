@@ -1,0 +1,299 @@
+"""The container backend's command lines, run by a stand-in for Docker and Podman."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from re_bench import cli
+from re_bench.isolation import container
+from re_bench.isolation import engine as engines
+from re_bench.isolation.backend import BACKENDS, SandboxUnavailableError, Surroundings, open_backend
+from re_bench.isolation.container import Container
+from re_bench.isolation.limits import Limits
+from re_bench.isolation.running import Finished, Running, run
+from re_bench.isolation.untrusted import SubmissionFaultError, Untrusted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from re_bench.isolation.backend import Backend
+
+FAKE = Path(__file__).with_name("fake_engine.py")
+LIMITS = Limits(wall_s=20, cpu_s=30, memory_mib=512, processes=40, file_mib=1, open_files=64)
+HIDDEN = "do-not-show"
+SILENCED = [case(f"{kind}_proxy=") for kind in ("http", "https", "ftp", "all", "no") for case in (str, str.upper)]
+
+
+@dataclass
+class Engine:
+    """A stand-in on ``PATH``."""
+
+    name: str
+    state: Path
+
+    @property
+    def path(self) -> Path:
+        return self.state.parent / "bin" / self.name
+
+    def goes_wrong(self, how: str) -> None:
+        (self.state / "mode").write_text(how)
+
+    def calls(self, command: str) -> list[list[str]]:
+        log = self.state / "calls"
+        lines = log.read_text().splitlines() if log.exists() else []
+        return [words for words in map(json.loads, lines) if words[0] == command]
+
+    def containers(self) -> list[str]:
+        return [path.stem for path in self.state.glob("*.pid")]
+
+
+def install(place: Path, name: str) -> Engine:
+    engine = Engine(name, place / "state")
+    engine.state.mkdir(exist_ok=True)
+    engine.path.parent.mkdir(exist_ok=True)
+    engine.path.write_text(f'#!/bin/sh\nexec {sys.executable} -I {FAKE} {engine.state} {name} "$@"\n')
+    engine.path.chmod(0o755)
+    return engine
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where engines are installed; ``PATH`` shows nothing else."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("RE_BENCH_CONTAINER_IMAGE", "re-bench/test")
+    for name in ("RE_BENCH_CONTAINER_ENGINE", "LC_ALL", "TZ"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    container._probe.cache_clear()
+    return tmp_path
+
+
+@pytest.fixture(params=["docker", "podman"])
+def engine(request: pytest.FixtureRequest, place: Path) -> Engine:
+    return install(place, request.param)
+
+
+def shell(script: str, limits: Limits = LIMITS, **environment: str) -> Finished:
+    return run(Container(), ["bash", "-c", script], Surroundings(limits=limits, environment=environment))
+
+
+def pairs(command: list[str], option: str) -> list[str]:
+    return [value for word, value in pairwise(command) if word == option]
+
+
+def test_the_command_line_is_this_and_nothing_else(engine: Engine, tmp_path: Path) -> None:
+    readable, writable = tmp_path / "readable", tmp_path / "writable"
+    around = Surroundings({"/given": readable}, {"/work": writable}, directory="/work", limits=LIMITS)
+    command = list(Container().launch(["true", "--rm"], around).command)
+    name = command[command.index("--name") + 1]
+    tmpfs = "rw,exec,nosuid,nodev,mode=1777,size=512m"
+    podman = engine.name == "podman"
+    expected = [str(engine.path), "run", "--rm", "--name", name, "--hostname", "sandbox"]
+    expected += ["--pull", "never", "--entrypoint", "", "--no-healthcheck", "--init", "--log-driver", "none"]
+    expected += ["--network", "none", "--ipc", "private", "--cgroupns", "private"]
+    expected += ["--user", "65534:65534", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
+    expected += ["--read-only-tmpfs=false", "--no-hosts"] if podman else []
+    expected += ["--tmpfs", f"/tmp:{tmpfs}", "--shm-size", "512m"]  # noqa: S108 - inside
+    expected += ["--tmpfs", f"/dev/shm:{tmpfs}", "--timeout", "80"] if podman else []  # noqa: S108
+    expected += ["--memory", "512m", "--memory-swap", "512m", "--pids-limit", "40"]
+    expected += ["--ulimit", "cpu=30:30", "--ulimit", f"fsize={1 << 20}:{1 << 20}", "--ulimit", "nofile=64:64"]
+    expected += ["--ulimit", "core=0:0", "--ulimit", f"data={512 << 20}:{512 << 20}"]
+    expected += ["--mount", f"type=bind,src={readable},dst=/given,readonly"]
+    expected += ["--mount", f"type=bind,src={writable},dst=/work", "--workdir", "/work"]
+    for assignment in (*SILENCED, "HOME=/tmp", "USER=agent", "LANG=C.UTF-8"):
+        expected += ["--env", assignment]
+    assert command == [*expected, "re-bench/test", "true", "--rm"]
+
+
+def test_devices_are_passed_when_asked_for_and_data_is_not_limited_then(engine: Engine) -> None:
+    command = list(Container().launch(["true"], Surroundings(gpu=True)).command)
+    devices = {"docker": ("--gpus", "all"), "podman": ("--device", "nvidia.com/gpu=all")}
+    option, value = devices[engine.name]
+    assert pairs(command, option) == [value]
+    assert not any(bound.startswith("data=") for bound in pairs(command, "--ulimit"))
+    assert {"--gpus", "--device"}.isdisjoint(Container().launch(["true"], Surroundings()).command)
+
+
+def test_bubblewrap_shows_where_devices_sit_and_does_not_limit_data_when_asked(backend: Backend) -> None:
+    script = "ls -d /sys/bus /sys/devices; ulimit -d; touch /sys/x /dev/x"
+    with_gpu, without = (
+        run(backend, ["bash", "-c", script], Surroundings(limits=LIMITS, gpu=gpu)).stdout.split()
+        for gpu in (True, False)
+    )
+    assert with_gpu == ["/sys/bus", "/sys/devices", "unlimited"]
+    assert without == [str(512 << 10)]
+
+
+def test_awkward_paths_are_quoted_and_impossible_ones_refused(engine: Engine, tmp_path: Path) -> None:
+    odd = tmp_path / 'a, "b",readonly=false ünï'
+    odd.mkdir()
+    (odd / "file").write_text("found")
+    around = Surroundings(read_only={str(odd): odd}, limits=LIMITS)
+    assert run(Container(), ["cat", str(odd / "file")], around).stdout == "found"
+    (mount,) = pairs(engine.calls("run")[0], "--mount")
+    assert next(csv.reader([mount])) == ["type=bind", f"src={odd}", f"dst={odd}", "readonly"]
+    with pytest.raises(SandboxUnavailableError, match="cannot be mounted because of a control character"):
+        Container().launch(["true"], Surroundings(read_only={"/a\nb": odd}))
+
+
+def test_the_environment_is_ours_alone(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SECRET_KEY", "http_proxy", "HTTPS_PROXY", "GIVEN"):
+        monkeypatch.setenv(name, HIDDEN)
+    finished = shell("env", GIVEN="two\nlines = yes")
+    assert "GIVEN=two\nlines = yes\n" in finished.stdout
+    assert HIDDEN not in finished.stdout
+    assert HIDDEN not in str(engine.calls("run"))
+    names = {line.partition("=")[0] for line in finished.stdout.splitlines()}
+    silenced = {assignment[:-1] for assignment in SILENCED}
+    kept = {"PATH", "HOSTNAME", "HOME", "USER", "LANG", "GIVEN", "lines "}
+    assert names - silenced - {"PWD", "SHLVL", "_"} == kept
+
+
+def test_output_status_and_limits_come_through(engine: Engine) -> None:
+    finished = shell("echo out; echo err >&2; exit 7")
+    assert (finished.status, finished.stdout, finished.stderr, finished.stopped) == (7, "out\n", "err\n", "")
+    assert shell("kill -SEGV $$").status == -11
+    assert shell("head -c 2000000 /dev/zero > $(mktemp)").status != 0
+    assert shell("ulimit -n; ulimit -c; ulimit -t").stdout.split() == ["64", "0", "30"]
+    assert engine.containers() == []
+
+
+def test_an_untrusted_process_answers_through_shared_memory(engine: Engine, harness: Callable[[str], Path]) -> None:
+    source = "def echo(args, inputs, outputs):\n    for a, b in zip(inputs, outputs): b[:] = a\n    return args\n"
+    data = np.arange(100_003, dtype=np.int32)
+    with Untrusted(Container(), harness(source), Surroundings(limits=LIMITS)) as process:
+        reply = process.call("echo", {"text": "ünï"}, inputs=[data], outputs=[data.nbytes])
+        assert len(engine.containers()) == 1
+    assert reply.value == {"text": "ünï"}
+    assert np.array_equal(np.frombuffer(reply.outputs[0], np.int32), data)
+    (command,) = engine.calls("run")
+    assert command[command.index("re-bench/test") + 1 :][:2] == ["python3", "-I"]
+    assert engine.containers() == []
+
+
+def test_a_faulty_submission_gets_its_reason(engine: Engine, harness: Callable[[str], Path]) -> None:
+    source = "def go(args, inputs, outputs):\n    import os; os.kill(os.getpid(), 11)\n"
+    with (
+        Untrusted(Container(), harness(source), Surroundings(limits=LIMITS)) as process,
+        pytest.raises(SubmissionFaultError, match="the process ended with signal 11"),
+    ):
+        process.call("go")
+    assert engine.containers() == []
+
+
+def test_the_container_is_removed_after_the_end_and_after_a_limit(engine: Engine) -> None:
+    assert shell("exit 0").status == 0
+    assert shell("sleep 60", Limits(wall_s=1)).stopped == "it ran longer than 1 s"
+    names = [pairs(command, "--name")[0] for command in engine.calls("run")]
+    assert [words[-1] for words in engine.calls("rm")] == names
+    assert len(set(names)) == 2
+    assert engine.containers() == []
+
+
+def outlive_client(engine: Engine) -> Path:
+    """Kill the client of a container that goes on, and return the container's place in ``/proc``."""
+    with Running(Container(), ["sleep", "60"], Surroundings(limits=LIMITS)) as running:
+        while not engine.containers():
+            time.sleep(0.01)
+        process = Path("/proc", next(engine.state.glob("*.pid")).read_text())
+        os.kill(running._process.pid, signal.SIGKILL)
+        assert running.wait_at_most(5) == -signal.SIGKILL
+        assert process.exists()
+    deadline = time.monotonic() + 5
+    while process.exists() and time.monotonic() < deadline:  # until somebody reaps it
+        time.sleep(0.01)
+    return process
+
+
+def test_a_container_that_outlives_its_client_is_removed(engine: Engine) -> None:
+    assert not outlive_client(engine).exists()
+    assert engine.containers() == []
+
+
+def test_what_podman_forgets_of_a_container_is_ended(place: Path) -> None:
+    engine = install(place, "podman")
+    engine.goes_wrong("forgets")
+    assert not outlive_client(engine).exists()
+
+
+def test_cleaning_up_takes_bounded_time_and_never_fails(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "_REMOVAL_S", 0.3)
+    launches = [Container().launch(["true"], Surroundings()) for _ in range(3)]
+    engine.goes_wrong("hangs at rm")
+    started = time.monotonic()
+    launches[0].cleanup()
+    assert time.monotonic() - started < 5
+    engine.goes_wrong("down")
+    launches[1].cleanup()
+    engine.path.unlink()
+    launches[2].cleanup()
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("down", r"`\w+ version` failed: Cannot connect to the Docker daemon.*; start its daemon"),
+        ("hangs at version", r"`\w+ version` gave no answer in 2 s; start its daemon"),
+        ("hangs at image", r"`\w+ image inspect re-bench/test` gave no answer in 2 s"),
+        ("volumes", "declares the volumes /data.*build it without VOLUME"),
+        ("nonsense", "describes the image re-bench/test in no form known here"),
+        ("no python", "cannot run python3 of re-bench/test.*executable file not found"),
+        ("no limits", "the limits do not hold .*PIDs limit discarded.*cgroup"),
+    ],
+)
+def test_what_cannot_hold_says_why(engine: Engine, monkeypatch: pytest.MonkeyPatch, how: str, reason: str) -> None:
+    monkeypatch.setattr(engines, "_ANSWER_S", 2.0)
+    engine.goes_wrong(how)
+    with pytest.raises(SandboxUnavailableError, match=f"no container sandbox: .*{reason}"):
+        open_backend("container")
+    assert engine.containers() == []
+
+
+def test_a_missing_image_says_how_to_build_it(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = rf"`{engine.name} build -f tasks/<name>/Dockerfile -t \S+ \.`"
+    for image, reason in (("", "is not set"), ("--privileged", "is '--privileged', which is no image")):
+        monkeypatch.setenv("RE_BENCH_CONTAINER_IMAGE", image)
+        with pytest.raises(SandboxUnavailableError, match=f"{reason}; build the task's image with {build}"):
+            open_backend("container")
+    monkeypatch.setenv("RE_BENCH_CONTAINER_IMAGE", "re-bench/other")
+    with pytest.raises(SandboxUnavailableError, match=rf"No such image: re-bench/other; build it \({build}\)"):
+        open_backend("container")
+
+
+def test_the_engine_is_asked_once_per_process(engine: Engine) -> None:
+    first = open_backend("container")
+    open_backend("container")
+    assert first.name == f"container ({engine.name}, re-bench/test)"
+    assert [len(engine.calls(command)) for command in ("version", "image", "run")] == [1, 1, 1]
+
+
+def test_docker_comes_before_podman_unless_one_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SandboxUnavailableError, match="docker or podman not found; install Docker or Podman"):
+        open_backend("container")
+    docker, podman = install(place, "docker"), install(place, "podman")
+    assert Container().launch(["true"], Surroundings()).command[0] == str(docker.path)
+    monkeypatch.setenv("RE_BENCH_CONTAINER_ENGINE", "podman")
+    assert Container().launch(["true"], Surroundings()).command[0] == str(podman.path)
+    elsewhere = shutil.copy(podman.path, place / "podman-remote")
+    monkeypatch.setenv("RE_BENCH_CONTAINER_ENGINE", str(elsewhere))
+    assert "--no-hosts" in Container().launch(["true"], Surroundings()).command
+    monkeypatch.setenv("RE_BENCH_CONTAINER_ENGINE", "nerdctl")
+    with pytest.raises(SandboxUnavailableError, match=r"'nerdctl' \(\$RE_BENCH_CONTAINER_ENGINE\) not found"):
+        open_backend("container")
+
+
+def test_the_command_line_offers_every_backend() -> None:
+    assert cli._SANDBOXES == BACKENDS

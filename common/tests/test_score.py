@@ -1,0 +1,91 @@
+"""What a scorer says of itself is always one JSON object that every reader accepts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MANIFEST = """
+id = "small"
+title = "Small"
+description = "A number"
+version = 1
+direction = "higher"
+aggregation = "max"
+unit = "points"
+submission = ["number", "numbers/first"]
+[profiles.cpu]
+description = "small"
+device = "cpu"
+time_limit_s = 30
+[profiles.cpu.anchors]
+starting = 1.0
+reference = 3.0
+source = { kind = "published", where = "here" }
+"""
+SCORER = """
+from pathlib import Path
+from re_bench.errors import Invalid
+from re_bench.score import Measured, main
+def measure(job):
+    {body}
+main(measure, Path(__file__).parent)
+"""
+
+
+def score(tmp_path: Path, body: str, *arguments: str) -> tuple[int, str, str]:
+    task, submission = tmp_path / "small", tmp_path / "submission"
+    task.mkdir()
+    (task / "task.toml").write_text(MANIFEST)
+    (task / "score.py").write_text(SCORER.format(body=body))
+    submission.mkdir()
+    (submission / "number").write_text("2")
+    command = [sys.executable, str(task / "score.py"), "--solution", str(submission), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def result(stdout: str) -> dict[str, Any]:
+    value = json.loads(stdout, parse_constant=pytest.fail)
+    assert isinstance(value, dict)
+    return value
+
+
+def test_a_valid_score_has_raw_and_reward(tmp_path: Path) -> None:
+    code, stdout, _stderr = score(tmp_path, "return Measured(2.0, 'fine', {'more': [1]})", "--json")
+    found = result(stdout)
+    assert (code, found["status"], found["raw"], found["reward"], found["message"]) == (0, "valid", 2.0, 0.5, "fine")
+    assert found["details"]["more"] == [1]
+    assert len(found["details"]["submission"]) == 64
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "status", "text"),
+    [
+        ("raise Invalid('no good')", 3, "invalid", "no good"),
+        ("return Measured(float('nan'), '')", 3, "invalid", "the raw score is nan"),
+        ("raise Invalid('\\x1b[31mred\\udc80' + 'x' * 9999)", 3, "invalid", "\\x1b[31mred\\udc80xxx"),
+        ("raise KeyError('lost')", 1, "error", "the scorer failed: KeyError: 'lost'"),
+        ("return Measured(1.0, '', {'x': float('inf')})", 1, "error", "the scorer failed: ValueError"),
+        ("return Measured(1.0, '', {'x': object()})", 1, "error", "the scorer failed: TypeError"),
+    ],
+)
+def test_everything_else_has_neither(tmp_path: Path, body: str, code: int, status: str, text: str) -> None:
+    ended, stdout, _stderr = score(tmp_path, body, "--json")
+    found = result(stdout)
+    assert (ended, found["status"], found["raw"], found["reward"]) == (code, status, None, None)
+    assert text in found["message"]
+    assert len(found["message"]) < 5000
+
+
+def test_for_people_the_same_is_said_in_words(tmp_path: Path) -> None:
+    code, stdout, _stderr = score(tmp_path, "return Measured(2.0, 'fine')")
+    assert code == 0
+    assert "raw 2 points, reward 0.5000\nfine\n" in stdout
