@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import truth
@@ -38,41 +38,46 @@ def measure(job: Job) -> Measured:
     ):
         player.call("load", {"directory": str(job.submission)})
         # Only from here on does any input exist: the submission cannot have seen it.
-        generator = np.random.default_rng(secrets.randbits(128))
-        for case in truth.cases(secrets.randbits(64)):
+        for case, other in zip(*(truth.cases(secrets.randbits(64)) for _ in range(2)), strict=True):
             job.progress(f"checking {case.label}")
-            run(player, case.x, case.label)
+            replay(meter, other.x, run(player, case.x, case.label), other.label)
+        generator = np.random.default_rng(secrets.randbits(128))
         length = UNIT * int(generator.integers(8, 13))
         runs = []
-        for n in (length, 2 * length, 4 * length):
+        for n in (length // 8, length, 2 * length, 4 * length):
             job.progress(f"counting at {n} elements")
-            trace = run(player, truth.uniform(generator, n), f"{n} uniform values", record=True)["trace"]
+            trace = run(player, truth.disturbed(generator, n), f"{n} uniform values")
             # Other values: a trace that carries any part of an answer carries a wrong one.
-            runs.append(replay(meter, truth.uniform(generator, n), trace))
+            runs.append(replay(meter, truth.disturbed(generator, n), trace, f"{n} uniform values"))
     return modelled(length, runs)
 
 
-def run(player: Untrusted, x: NDArray[np.int32], label: str, *, record: bool = False) -> dict[str, Any]:
-    """Have the submission compute one input and compare it with the truth."""
-    args = {"length": x.size, "record": record}
+def run(player: Untrusted, x: NDArray[np.int32], label: str) -> str:
+    """Have the submission compute one input, compare it with the truth, and return the trace, a text not yet read."""
+    args = {"length": x.size, "record": True}
     reply = player.call("run", args, inputs=[x], outputs=[x.nbytes], timeout_s=CALL_S)
     compare(np.frombuffer(reply.outputs[0], np.int32), truth.prefix_sum(x), label)
-    if record and not isinstance(reply.value.get("trace"), dict):
-        msg = "the submission's process returned no trace"
+    trace = reply.value.get("trace") if isinstance(reply.value, dict) else None
+    if not isinstance(trace, str):
+        msg = f"the submission's process returned no trace for {label}"
         raise Invalid(msg)
-    return dict(reply.value)
+    return trace
 
 
-def replay(meter: Untrusted, x: NDArray[np.int32], trace: dict[str, Any]) -> list[cost.Step]:
+def replay(meter: Untrusted, x: NDArray[np.int32], trace: str, label: str) -> list[cost.Step]:
     """Run the recorded steps where the submission's Python is not, and return what they cost."""
     args = {"trace": trace, "length": x.size}
     reply = meter.call("replay", args, inputs=[x], outputs=[x.nbytes], timeout_s=2 * CALL_S)
-    label = (
-        f"the recorded steps when replayed on {x.size} other values (torch operators and Triton kernels must do all "
+    where = (
+        f"the recorded steps when replayed on other values, {label} (torch operators and Triton kernels must do all "
         "the work, and Python code must not depend on the values of x)"
     )
-    compare(np.frombuffer(reply.outputs[0], np.int32), truth.prefix_sum(x), label)
-    steps: list[cost.Step] = cost.steps_of(reply.value["steps"])
+    compare(np.frombuffer(reply.outputs[0], np.int32), truth.prefix_sum(x), where)
+    try:
+        steps: list[cost.Step] = cost.steps_of(reply.value["steps"])
+    except (ValueError, TypeError, LookupError, OverflowError) as error:
+        msg = f"the replay of the recorded steps broke the count of their cost ({error!r})"
+        raise Invalid(msg) from error
     return steps
 
 
@@ -89,8 +94,8 @@ def compare(got: NDArray[np.int32], expected: NDArray[np.int32], label: str) -> 
 
 
 def modelled(length: int, runs: list[list[cost.Step]]) -> Measured:
-    """Return the score from the counts at ``length``, twice and four times that."""
-    seconds = cost.extrapolate(length, runs)
+    """Return the score from the counts at an eighth of ``length``, at ``length``, twice and four times that."""
+    seconds = cost.extrapolate(length, runs[1:], small=runs[0])
     least = cost.floor(cost.ELEMENTS)
     if seconds < least:
         msg = f"a modelled time of {seconds * 1e3:.4f} ms is below the {least * 1e3:.4f} ms of reading and writing once"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 LENGTHS = (1, 2, 3, 1023, 1024, 1025, 65_537, 1_000_003)
 MODERATE = 20_011
+DISTURBED = 64
 BLOCKS = (32, 1024, 8192)
 INT32 = np.iinfo(np.int32)
 
@@ -40,6 +41,16 @@ def prefix_sum(x: NDArray[np.int32]) -> NDArray[np.int32]:
 def uniform(generator: np.random.Generator, length: int) -> NDArray[np.int32]:
     """Return ``length`` integers from -10 to 9, each as likely: the distribution of the timed input."""
     return generator.integers(-10, 10, length, dtype=np.int32)
+
+
+def disturbed(generator: np.random.Generator, length: int) -> NDArray[np.int32]:
+    """Return :func:`uniform` values of which :data:`DISTURBED` at most, at random places, are of the full range.
+
+    They are too few to change what is counted; what is right for small values only is wrong for them.
+    """
+    x = uniform(generator, length)
+    x[generator.integers(0, length, DISTURBED)] = generator.integers(INT32.min, INT32.max, DISTURBED, endpoint=True)
+    return x
 
 
 def cases(seed: int) -> Iterator[Case]:

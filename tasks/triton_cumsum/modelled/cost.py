@@ -3,7 +3,8 @@
 A step takes the time of its launch plus the longest of three: its bytes at the device's bandwidth, the bytes of its
 largest program at the bandwidth of one multiprocessor, its arithmetic at the peak rate. Steps run one after the other
 on the device while the host launches them, so a run takes the longer of the two. The cost of a run of 10^8 elements
-is extrapolated from runs at three sizes ``n``, ``2n`` and ``4n``. Times are seconds, rates are per second.
+is extrapolated from runs at three sizes ``n``, ``2n`` and ``4n`` and checked by one at ``n/8``. Times are seconds,
+rates are per second.
 """
 
 from __future__ import annotations
@@ -111,12 +112,20 @@ def floor(length: int, device: Device = H200) -> float:
     return device.launch_s + BYTES_PER_ELEMENT * length / device.bandwidth
 
 
-def extrapolate(length: int, runs: Sequence[Sequence[Step]], device: Device = H200, target: int = ELEMENTS) -> float:
+def extrapolate(
+    length: int,
+    runs: Sequence[Sequence[Step]],
+    device: Device = H200,
+    target: int = ELEMENTS,
+    *,
+    small: Sequence[Step] = (),
+) -> float:
     """Return the modelled seconds at ``target`` elements from runs at ``length``, twice and four times that.
 
     If the runs take the same steps in the same order, each step's counts are extrapolated by their own law, else the
-    times of the whole runs are. Bytes at ``target`` are never taken to be fewer than in proportion to the largest
-    run, so that waste at the small sizes cannot buy a falling law.
+    times of the whole runs are. Waste at the small sizes cannot buy a falling law: bytes and arithmetic at ``target``
+    are never taken to be fewer than in proportion to the largest run, and :func:`serial_bytes` holds the largest
+    programs to what they have grown since ``small``, a run at an eighth of ``length`` (without it, since ``length``).
 
     Raises:
         ValueError: if there are not three runs or ``target`` is not beyond the largest.
@@ -126,12 +135,28 @@ def extrapolate(length: int, runs: Sequence[Sequence[Step]], device: Device = H2
         raise ValueError(msg)
     first, second, third = runs
     growth = target / (4 * length)
-    proportional = growth * sum(step.bytes for step in third) / device.bandwidth
+    moved, flops = sum(step.bytes for step in third), sum(step.flops for step in third)
+    serial = serial_bytes(length / 8 if small else length, small or first, 4 * length, third, target)
+    least = max(growth * moved / device.bandwidth, growth * flops / device.flops, serial / device.program_bandwidth)
     if not [step.name for step in first] == [step.name for step in second] == [step.name for step in third]:
         seconds = law(length, [run_seconds(run, device) for run in runs], target)
-        return max(seconds, proportional)
+        return max(seconds, least)
     steps = [_step_at(length, triple, target) for triple in zip(first, second, third, strict=True)]
-    return max(run_seconds(steps, device), proportional)
+    return max(run_seconds(steps, device), least)
+
+
+def serial_bytes(smaller: float, before: Sequence[Step], length: int, after: Sequence[Step], target: int) -> float:
+    """Return the bytes of the largest programs of all kernels at ``target``, on the line through two runs.
+
+    The runs are ``before`` at ``smaller`` elements and ``after`` at ``length``. What kernels move at ``smaller`` beyond
+    their share of the run at ``length`` is taken for waste of their largest programs and does not count: else a
+    submission could make programs that grow seem to be of fixed size.
+    """
+    share = smaller / length * sum(step.bytes for step in after if step.kind == "kernel")
+    waste = max(0.0, sum(step.bytes for step in before if step.kind == "kernel") - share)
+    low = max(0.0, sum(step.program_bytes for step in before) - waste)
+    high = sum(step.program_bytes for step in after)
+    return high + max(0.0, high - low) * (target - length) / (length - smaller)
 
 
 def law(length: int, counts: Sequence[float], target: int) -> float:

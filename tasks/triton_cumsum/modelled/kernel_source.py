@@ -17,7 +17,7 @@ from language import ATTRIBUTES, BUILTINS, MODULES, SUBMODULES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SOURCE_BYTES = 64 * 1024
+SOURCE_LENGTH = 64 * 1024
 RESERVED = "interpreter_semantic"
 
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.For, ast.While, ast.Return, ast.Pass)
@@ -40,8 +40,8 @@ def parse(source: str) -> tuple[ast.FunctionDef, list[str]]:
     Raises:
         RefusedError: if the text is too long, or is not exactly one function with plain parameters.
     """
-    if len(source.encode()) > SOURCE_BYTES:
-        msg = f"the source of a kernel has more than {SOURCE_BYTES} bytes"
+    if len(source) > SOURCE_LENGTH:
+        msg = f"the source of a kernel has more than {SOURCE_LENGTH} characters"
         raise RefusedError(msg)
     try:
         body = ast.parse(source).body
@@ -80,6 +80,9 @@ def check(function: ast.FunctionDef, bindings: Mapping[str, Any]) -> None:
 
 
 def _normalised(function: ast.FunctionDef) -> tuple[ast.FunctionDef, list[str]]:
+    if len(function.name) > STRING:
+        msg = f"a kernel has a name of {len(function.name)} characters; {STRING} are allowed"
+        raise RefusedError(msg)
     spec = function.args
     if spec.vararg or spec.kwarg or spec.kwonlyargs or spec.posonlyargs:
         msg = f"kernel {function.name}: only plain positional parameters are allowed"
@@ -88,9 +91,14 @@ def _normalised(function: ast.FunctionDef) -> tuple[ast.FunctionDef, list[str]]:
     for parameter in spec.args:
         parameter.annotation = None
     function.decorator_list, function.returns = [], None
+    if hasattr(function, "type_params"):  # from Python 3.12
+        function.type_params = []
     for node in ast.walk(function):
         if isinstance(node, ast.FunctionDef | ast.If | ast.For | ast.While):
             _drop_text(node)
+        if isinstance(node, ast.AnnAssign):
+            # Never evaluated, but a yield or an assignment in it would still change what the function is.
+            node.annotation = ast.copy_location(ast.Constant(value=None), node.annotation)
     return function, constexprs
 
 

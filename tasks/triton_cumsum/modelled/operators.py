@@ -69,6 +69,21 @@ def resolve(name: Any) -> tuple[Any, str]:
     return operator, rule
 
 
+def check_keywords(name: str, operator: Any, keywords: Iterable[str]) -> None:
+    """Check that a call is of the form that torch records: by keyword only what cannot be given by position.
+
+    Otherwise the byte rules would take one tensor for another.
+
+    Raises:
+        RefusedError: naming the keyword.
+    """
+    known = {argument.name for argument in _schema(operator) if argument.kwarg_only}
+    for keyword in keywords:
+        if keyword not in known:
+            msg = f"{name} is recorded with the keyword {keyword!r}, which torch never does"
+            raise RefusedError(msg)
+
+
 def check_arguments(name: str, rule: str, arguments: Iterable[Any]) -> None:
     """Check what depends on the arguments' types.
 
@@ -93,8 +108,7 @@ def cost(operator: Any, rule: str, args: Sequence[Any], kwargs: dict[str, Any], 
     if rule == "item":
         return 4, 0
     if rule == "gather":
-        tensors = list(_tensors([args, kwargs.values()]))
-        return sum(touched(tensor) for tensor in tensors[1:]) + 2 * written, 0
+        return sum(touched(tensor) for tensor in _tensors(args[1:])) + 2 * written, 0
     arithmetic = 0
     if rule == "matmul":
         formula = flop_registry[operator.overloadpacket]
@@ -127,8 +141,13 @@ def _rule(operator: Any, base: str) -> str | None:
     return "stream" if torch.Tag.pointwise in operator.tags and not base.startswith("_") else None
 
 
+def _schema(operator: Any) -> Sequence[Any]:
+    arguments: Sequence[Any] = operator._schema.arguments  # noqa: SLF001 - torch's own tools read it from here
+    return arguments
+
+
 def _read(operator: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterable[Any]:
-    schema = operator._schema.arguments  # noqa: SLF001 - torch's own tools read it from here
+    schema = _schema(operator)
     outputs = {argument.name for argument in schema if argument.is_out}
     first = 1 if schema[0].name == "self" and operator.overloadpacket.__name__ in _BLIND else 0
     yield from _tensors(args[first:])

@@ -2,7 +2,7 @@
 
 ``load({"directory": path})`` imports ``solution.py``; ``run({"length": n, "record": bool}, [x], [y])`` calls
 ``prefix_sum`` on the int32 input ``x``, checks the result's form, copies it to ``y`` and returns ``{}``, or
-``{"trace": trace}`` when it was asked to record. Exceptions carry the reason of an invalid score.
+``{"trace": text}``, the trace as JSON, when it was asked to record. Exceptions carry the reason of an invalid score.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 os.environ["TRITON_INTERPRET"] = "1"
 
 import importlib
+import json
 import sys
 import traceback
 from pathlib import Path
@@ -106,7 +107,7 @@ def _call(function: Any, x: Any, *, record: bool) -> tuple[Any, dict[str, Any]]:
         raise RefusedError(msg) from error
     # The form comes first: its messages say more than that an odd object is no result of a step.
     check_result(x, result)
-    return result, {"trace": recorder.trace(result)}
+    return result, {"trace": json.dumps(recorder.trace(result))}
 
 
 def _place(error: BaseException) -> str:

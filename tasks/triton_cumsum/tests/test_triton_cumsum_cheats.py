@@ -18,6 +18,7 @@ REFUSED = {
     "host_numpy": "no torch operator of the call made",
     "numpy_kernel": r"attribute \.data is not allowed",
     "out_of_bounds": "outside of the tensors",
+    "package_shadow": "no torch operator of the call made",
     "patched_counters": "before any step made it",
     "tensor_subclass": "returned a Agreeable",
     "zero_stride": "bytes of memory",
@@ -26,13 +27,29 @@ WRONG = {
     "cached_output",
     "fake_result_print",
     "host_carries",
+    "lazy_result",
     "lying_trace",
     "partial_write",
     "shape_table",
     "stack_walk",
 }
-NO_BETTER = {"lying_costs", "one_program"}
-OUT_OF_PROCESS = {"early_exit"}
+NO_BETTER = {"hidden_program", "lying_costs", "one_program", "torch_fallback"}
+# They harm the process they run in, or depend on the scorer's own inputs and calls: `re-bench validate` runs them.
+OUT_OF_PROCESS = {
+    "changed_input",
+    "drift",
+    "early_exit",
+    "forged_reply",
+    "forked_answer",
+    "late_output",
+    "left_behind",
+    "malformed_reply",
+    "narrow_values",
+    "patched_clock",
+    "poked_memory",
+    "replaced_files",
+    "swapped_channel",
+}
 
 
 @pytest.fixture(autouse=True)

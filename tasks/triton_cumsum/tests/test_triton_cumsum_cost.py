@@ -74,6 +74,30 @@ def test_waste_at_small_sizes_buys_nothing() -> None:
     assert wasteful >= honest - 3 * H200.launch_s
 
 
+def test_waste_at_small_sizes_does_not_hide_a_large_program() -> None:
+    n = 600_000
+    sizes = (n // 8, n, 2 * n, 4 * n)
+    small, *honest = [[kernel(8 * size, 8 * size)] for size in sizes]
+    expected = 8 * ELEMENTS / H200.program_bandwidth
+    assert extrapolate(n, honest, small=small) == pytest.approx(expected, rel=0.01)
+    flat = [[kernel(32 * n, 32 * n)]] * 4
+    assert extrapolate(n, flat[1:], small=flat[0]) >= 0.99 * expected
+    other_steps = [[kernel(32 * n, 32 * n, name=str(size))] for size in sizes]
+    assert extrapolate(n, other_steps[1:], small=other_steps[0]) >= 0.99 * expected
+
+
+@given(length=LENGTHS, block=st.sampled_from([1024, 8192, 32_768]), overhead=st.integers(0, 100_000))
+def test_programs_of_fixed_size_are_not_taken_to_grow(length: int, block: int, overhead: int) -> None:
+    runs = [[kernel(8 * size + overhead, 8 * block)] for size in (length // 8, length, 2 * length, 4 * length)]
+    assert extrapolate(length, runs[1:], small=runs[0]) == pytest.approx(extrapolate(length, runs[1:]), rel=1e-9)
+
+
+def test_arithmetic_grows_at_least_in_proportion() -> None:
+    n = 600_000
+    step = Step(name="aten::mm.default", kind="operator", bytes=8, program_bytes=0, flops=1e12)
+    assert extrapolate(n, [[step]] * 3) >= 1e12 / H200.flops * ELEMENTS / (4 * n)
+
+
 def test_runs_of_different_steps_are_extrapolated_as_wholes() -> None:
     n = 600_000
     runs = [[kernel(10**8 * level) for _ in range(level + 2)] for level in (1, 2, 4)]

