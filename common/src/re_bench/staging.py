@@ -136,13 +136,14 @@ class _Copier:
 
     def _file(self, descriptor: int, path: PurePosixPath) -> None:
         target = self.staged.directory / path
-        with os.fdopen(descriptor, "rb") as reader, target.open("x+b") as writer:
+        with os.fdopen(descriptor, "rb") as reader:
             status = os.fstat(reader.fileno())
             if not stat.S_ISREG(status.st_mode):  # swapped since it was looked at
                 self._skip(path, "not a file")
                 return
             self._room_for(status.st_size, path)
-            digest = self._share(writer, path) if _clone(reader, writer) else self._copy(reader, writer, path)
+            with target.open("x+b") as writer:
+                digest = self._share(writer, path) if _clone(reader, writer) else self._copy(reader, writer, path)
         target.chmod(0o755 if status.st_mode & stat.S_IXUSR else 0o644)
         self.staged.files += 1
         self._record(path, "file", digest)
