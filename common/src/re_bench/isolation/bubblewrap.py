@@ -7,9 +7,12 @@ the kernel exempts the real root's processes from the limit on their number.
 
 from __future__ import annotations
 
+import json
 import os
+import select
 import shutil
 import sys
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +41,7 @@ _GPU_TOPOLOGY = ("/sys/bus/pci", "/sys/devices")
 _NOBODY = 65534
 _FIRST_PRIVATE_ID = 1 << 30  # far above what distributions, containers and subuid ranges hand out
 _MIB = 1 << 20
+_GONE_S = 5.0
 _NO_CAPABILITIES = ("--inh-caps=-all", "--bounding-set=-all")
 
 
@@ -65,14 +69,34 @@ class Bubblewrap:
     def launch(self, program: Sequence[str], surroundings: Surroundings) -> Launch:
         """Return the ``bwrap`` command line for ``program``."""
         rules = seccomp.open_filter()
+        known, told = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         outer = ["bwrap", *_namespaces(), *_filesystem(surroundings), *_environment(surroundings)]
+        outer += ["--info-fd", str(told)]
         if rules is not None:
             outer += ["--seccomp", str(rules)]
         inner = [*rlimits(surroundings.limits, gpu=surroundings.gpu), *_drop_root(), *program]
-        command = [*outer, "--", *inner]
-        # bwrap stays as the first process inside, and /proc/1/environ shows what it was started with.
-        environment = {"PATH": os.environ.get("PATH", os.defpath)}
-        return Launch(command, () if rules is None else (rules,), environment=environment)
+        return Launch(
+            [*outer, "--", *inner],
+            (told,) if rules is None else (told, rules),
+            cleanup=lambda: _wait_for_first_process(known),
+            # bwrap stays as the first process inside, and /proc/1/environ shows what it was started with.
+            environment={"PATH": os.environ.get("PATH", os.defpath)},
+        )
+
+
+def _wait_for_first_process(info: int) -> None:
+    """Wait until the first process of the namespace is gone, and with it all others.
+
+    bwrap itself ends when its program has, which may be a moment before the kernel has ended the rest.
+    """
+    with os.fdopen(info, "rb") as stream:
+        told = stream.read() or b"{}"
+    with suppress(ValueError, KeyError, ProcessLookupError):
+        first = os.pidfd_open(json.loads(told)["child-pid"])
+        try:
+            select.select([first], [], [], _GONE_S)
+        finally:
+            os.close(first)
 
 
 @lru_cache(maxsize=1)

@@ -86,6 +86,9 @@ class Running:
                 pass_fds=launch.descriptors,
                 env=launch.environment,
             )
+        except BaseException:
+            self._cleanup()
+            raise
         finally:
             for descriptor in launch.descriptors:
                 os.close(descriptor)
