@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     validate.add_argument("--solution", metavar="DIR", type=Path, help="score this submission beside ours")
     validate.add_argument(
-        "--repeats", type=_positive, default=1, metavar="N", help="scorings of baseline and reference"
+        "--repeats", type=_positive, default=3, metavar="N", help="scorings of baseline and reference (default: 3)"
     )
     validate.add_argument(
         "--jobs", type=_positive, metavar="N", help="scorings at a time (default: one if time is measured)"
