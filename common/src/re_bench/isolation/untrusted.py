@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from re_bench.isolation.backend import Backend, Surroundings
+    from re_bench.isolation.device_memory import DeviceMemory
 
 __all__ = ["Reply", "SubmissionFaultError", "Untrusted"]
 
@@ -89,6 +90,8 @@ class Untrusted:
         *,
         inputs: Sequence[Buffer | NDArray[Any]] = (),
         outputs: Sequence[int] = (),
+        device_inputs: Sequence[DeviceMemory] = (),
+        device_outputs: Sequence[DeviceMemory] = (),
         timeout_s: float | None = None,
     ) -> Reply:
         """Call the harness function ``name`` and return its answer.
@@ -98,6 +101,8 @@ class Untrusted:
             args: JSON values for it.
             inputs: buffers that it may read.
             outputs: sizes in bytes of the buffers that it may write.
+            device_inputs: memory of the GPU that it may read, passed after ``inputs`` without a copy.
+            device_outputs: memory of the GPU that it may write, passed after ``outputs``; look at a copy of it.
             timeout_s: wall-clock seconds to wait; by default what the process has left.
 
         Raises:
@@ -110,8 +115,13 @@ class Untrusted:
         with ExitStack() as memories:
             sources = [_sealed_copy(memories, data) for data in inputs]
             targets = [_sized(memories, size) for size in outputs]
-            request = {"call": name, "args": dict(args or {}), "inputs": len(sources)}
-            value = self._exchange(timeout_s or self._limits.wall_s, what, request, [*sources, *targets])
+            device = [
+                *(_asked(m, writable=False) for m in device_inputs),
+                *(_asked(m, writable=True) for m in device_outputs),
+            ]
+            request = {"call": name, "args": dict(args or {}), "inputs": len(sources), "device": device}
+            descriptors = [*sources, *targets, *(memory.descriptor for memory in (*device_inputs, *device_outputs))]
+            value = self._exchange(timeout_s or self._limits.wall_s, what, request, descriptors)
             return Reply(value, tuple(os.pread(target, size, 0) for target, size in zip(targets, outputs, strict=True)))
 
     def output(self) -> tuple[str, str]:
@@ -177,9 +187,15 @@ class Untrusted:
         return SubmissionFaultError(f"{what} failed: {reason}" + (f"; the end of its stderr:\n{tail}" if tail else ""))
 
 
+def _asked(memory: DeviceMemory, *, writable: bool) -> dict[str, Any]:
+    # The name differs by use, so that an input is not mapped writable because it once was an output.
+    name = f"{memory.name}{'w' if writable else 'r'}"
+    return {"name": name, "nbytes": memory.nbytes, "size": memory.size, "writable": writable}
+
+
 def _tools(place: Path, harness: Path) -> Path:
     """Lay out in ``place`` the only files of ours that the process sees."""
-    for name in ("worker.py", "frames.py"):
+    for name in ("worker.py", "frames.py", "device_memory.py"):
         shutil.copy(_HERE / name, place / name)
     shutil.copytree(harness.parent, place / "harness", ignore=shutil.ignore_patterns("__pycache__"))
     return place

@@ -1,8 +1,9 @@
 """The program inside the sandbox: it loads a task's harness and calls its functions on request.
 
-Run as ``python -I worker.py SOCKET HARNESS``; it uses the standard library and ``frames.py`` beside it.
+Run as ``python -I worker.py SOCKET HARNESS``; it uses the standard library and the files of ours beside it.
 A harness is a Python file with functions
-``name(args: dict, inputs: list[memoryview], outputs: list[memoryview]) -> JSON value``.
+``name(args: dict, inputs: list[memoryview], outputs: list[memoryview]) -> JSON value``; after the
+memory views come those inputs and outputs that lie on the GPU.
 Nothing that leaves this process is believed: it shares its memory with the submission.
 """
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 MAX_REQUEST = 64 << 20
 MAX_ERROR = 4000
+
+mapped: dict[str, Any] = {}
 
 
 def load(path: Path, name: str) -> ModuleType:
@@ -46,12 +49,27 @@ def shared_memory(descriptor: int, *, writable: bool) -> memoryview:
     return view
 
 
+def device_memory(asked: dict[str, Any], descriptor: int) -> Any:
+    """Map memory of the GPU, once for each name it goes by."""
+    if asked["name"] not in mapped:
+        module = sys.modules.get("re_bench_device_memory")
+        module = module or load(Path(__file__).parent / "device_memory.py", "re_bench_device_memory")
+        sizes = (asked["nbytes"], asked["size"])
+        mapped[asked["name"]] = module.SharedMapping.of_descriptor(descriptor, *sizes, writable=asked["writable"])
+    os.close(descriptor)
+    return mapped[asked["name"]]
+
+
 def answer(harness: ModuleType, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
     """Carry out one request and return the reply; an exception becomes a reply with its text."""
+    on_device = request["device"]
+    host, device = descriptors[: len(descriptors) - len(on_device)], descriptors[len(descriptors) - len(on_device) :]
     split = int(request["inputs"])
-    inputs = [shared_memory(descriptor, writable=False) for descriptor in descriptors[:split]]
-    outputs = [shared_memory(descriptor, writable=True) for descriptor in descriptors[split:]]
+    inputs: list[Any] = [shared_memory(descriptor, writable=False) for descriptor in host[:split]]
+    outputs: list[Any] = [shared_memory(descriptor, writable=True) for descriptor in host[split:]]
     try:
+        for asked, descriptor in zip(on_device, device, strict=True):
+            (outputs if asked["writable"] else inputs).append(device_memory(asked, descriptor))
         return {"value": getattr(harness, request["call"])(request["args"], inputs, outputs)}
     except BaseException as error:  # noqa: BLE001 - whatever a submission raises is an answer
         traceback.print_exc()

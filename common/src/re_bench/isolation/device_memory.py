@@ -1,0 +1,157 @@
+"""GPU memory that two processes share without copying, across the walls of a sandbox.
+
+CUDA's older IPC handles do not open in another process namespace. Memory of the driver's
+virtual memory management does: it is exported as a file descriptor, which travels like any
+other. Source: the CUDA driver API, "Virtual Memory Management".
+
+This file is also read by the worker inside the sandbox, so it uses the standard library only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import secrets
+from functools import lru_cache
+from typing import Any, Self
+
+__all__ = ["DeviceMemory", "DeviceMemoryError", "SharedMapping"]
+
+_PINNED = 1  # CU_MEM_ALLOCATION_TYPE_PINNED
+_POSIX_DESCRIPTOR = 1  # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+_ON_DEVICE = 1  # CU_MEM_LOCATION_TYPE_DEVICE
+_READ, _READ_WRITE = 1, 3  # CU_MEM_ACCESS_FLAGS_PROT_READ, ..._READWRITE
+_SIZE = ctypes.c_size_t
+_ADDRESS = ctypes.c_uint64
+
+
+class DeviceMemoryError(RuntimeError):
+    """There is no CUDA driver, or it refused; the text says which call."""
+
+
+class _Location(ctypes.Structure):
+    _fields_ = (("type", ctypes.c_int), ("id", ctypes.c_int))
+
+
+class _Properties(ctypes.Structure):
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("handle_types", ctypes.c_int),
+        ("location", _Location),
+        ("security", ctypes.c_void_p),
+        ("flags", ctypes.c_ubyte * 8),
+    )
+
+
+class _Access(ctypes.Structure):
+    _fields_ = (("location", _Location), ("flags", ctypes.c_int))
+
+
+class SharedMapping:
+    """A range of GPU memory, as ``torch.as_tensor(mapping, device="cuda")`` takes it: one-dimensional, of bytes.
+
+    Args:
+        handle: the driver's handle of the memory.
+        nbytes: bytes asked for.
+        size: bytes there are, rounded up to the driver's granularity.
+        writable: whether this process maps it writable.
+        device: ordinal of the device.
+    """
+
+    def __init__(self, handle: Any, nbytes: int, size: int, *, writable: bool, device: int = 0) -> None:
+        self.nbytes, self.size, self._handle = nbytes, size, handle
+        address = _ADDRESS()
+        _call("cuMemAddressReserve", ctypes.byref(address), _SIZE(size), _SIZE(0), _ADDRESS(0), ctypes.c_uint64(0))
+        _call("cuMemMap", address, _SIZE(size), _SIZE(0), handle, ctypes.c_uint64(0))
+        access = _Access(_Location(_ON_DEVICE, device), _READ_WRITE if writable else _READ)
+        _call("cuMemSetAccess", address, _SIZE(size), ctypes.byref(access), _SIZE(1))
+        self._address = address
+
+    @classmethod
+    def of_descriptor(
+        cls, descriptor: int, nbytes: int, size: int, *, writable: bool, device: int = 0
+    ) -> SharedMapping:
+        """Map memory that another process exported; ``descriptor`` may be closed afterwards."""
+        _make_current(device)
+        handle = ctypes.c_uint64()
+        where = ctypes.c_void_p(descriptor)
+        _call("cuMemImportFromShareableHandle", ctypes.byref(handle), where, ctypes.c_int(_POSIX_DESCRIPTOR))
+        return cls(handle, nbytes, size, writable=writable, device=device)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Version 3 of the interface; the stream is left to the caller to synchronise."""
+        return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self._address.value, False), "version": 3}
+
+    def close(self) -> None:
+        """Unmap and let go of the memory; tensors over it must be gone, and work on it done."""
+        _call("cuMemUnmap", self._address, _SIZE(self.size))
+        _call("cuMemAddressFree", self._address, _SIZE(self.size))
+        _call("cuMemRelease", self._handle)
+
+
+class DeviceMemory(SharedMapping):
+    """GPU memory of ours that can be shown to an untrusted process; see :meth:`Untrusted.call`.
+
+    The other process maps an input read-only, but a hostile one can map it writable: compute
+    truth from a private copy.
+
+    Raises:
+        DeviceMemoryError: without a driver, or if there is not enough memory.
+    """
+
+    def __init__(self, nbytes: int, *, device: int = 0) -> None:
+        _make_current(device)
+        properties = _Properties(_PINNED, _POSIX_DESCRIPTOR, _Location(_ON_DEVICE, device))
+        grain = ctypes.c_size_t()
+        _call("cuMemGetAllocationGranularity", ctypes.byref(grain), ctypes.byref(properties), ctypes.c_int(0))
+        size = max(-(-nbytes // grain.value), 1) * grain.value
+        handle, descriptor = ctypes.c_uint64(), ctypes.c_int()
+        _call("cuMemCreate", ctypes.byref(handle), _SIZE(size), ctypes.byref(properties), ctypes.c_uint64(0))
+        kind = ctypes.c_int(_POSIX_DESCRIPTOR)
+        _call("cuMemExportToShareableHandle", ctypes.byref(descriptor), handle, kind, ctypes.c_uint64(0))
+        super().__init__(handle, nbytes, size, writable=True, device=device)
+        self.descriptor = descriptor.value
+        self.name = secrets.token_hex(8)
+        """What the other process remembers the mapping by, so that it maps once however many calls there are."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Unmap, release, and close the descriptor."""
+        super().close()
+        os.close(self.descriptor)
+
+
+@lru_cache(maxsize=1)
+def _driver() -> ctypes.CDLL:
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        msg = f"no CUDA driver: {error}"
+        raise DeviceMemoryError(msg) from None
+    if status := driver.cuInit(0):
+        msg = f"the CUDA driver does not start (cuInit: error {status})"
+        raise DeviceMemoryError(msg)
+    return driver
+
+
+@lru_cache(maxsize=8)
+def _context(device: int) -> ctypes.c_void_p:
+    context = ctypes.c_void_p()
+    _call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ctypes.c_int(device))
+    return context
+
+
+def _make_current(device: int) -> None:
+    _call("cuCtxSetCurrent", _context(device))
+
+
+def _call(name: str, *arguments: Any) -> None:
+    if status := getattr(_driver(), name)(*arguments):
+        msg = f"the CUDA driver refused {name} (error {status})"
+        raise DeviceMemoryError(msg)
