@@ -184,7 +184,8 @@ class Untrusted:
             self._running.kill()  # after which all of its output has arrived
         reason = self._running.stopped or f"the process ended with {_status(finished)}"
         tail = self._running.stderr.text().strip()[-_TAIL:]
-        return SubmissionFaultError(f"{what} failed: {reason}" + (f"; the end of its stderr:\n{tail}" if tail else ""))
+        said = reason if reason.startswith(what) else f"{what} failed: {reason}"
+        return SubmissionFaultError(said + (f"; the end of its stderr:\n{tail}" if tail else ""))
 
 
 def _asked(memory: DeviceMemory, *, writable: bool) -> dict[str, Any]:
