@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import sys
@@ -11,25 +10,17 @@ from typing import Any
 
 import pytest
 
+from re_bench.isolation.worker import load
+
 os.environ["TRITON_INTERPRET"] = "1"
 
 TASK = Path(__file__).parents[1]
 sys.path.insert(0, str(TASK / "modelled"))
 
 
-def load_file(path: Path, name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="session")
 def truth() -> Any:
-    return load_file(TASK / "truth.py", "triton_cumsum_truth")
+    return load(TASK / "truth.py", "triton_cumsum_truth")
 
 
 class Solution:
