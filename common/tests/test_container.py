@@ -25,6 +25,7 @@ from re_bench.isolation.container import Container
 from re_bench.isolation.limits import Limits
 from re_bench.isolation.running import Finished, Running, run
 from re_bench.isolation.untrusted import SubmissionFaultError, Untrusted
+from re_bench.score import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -297,3 +298,4 @@ def test_docker_comes_before_podman_unless_one_is_named(place: Path, monkeypatch
 
 def test_the_command_line_offers_every_backend() -> None:
     assert cli._SANDBOXES == BACKENDS
+    assert cli._PROFILES == PROFILES

@@ -6,6 +6,7 @@ import os
 import socket
 import stat
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from re_bench.errors import Invalid, UsageError
 from re_bench.staging import Bounds, stage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 OUTSIDE = "the truth is 42"
 
@@ -63,6 +64,24 @@ def test_the_hash_depends_on_names_contents_and_structure(tmp_path: Path) -> Non
         write(tree, tmp_path / str(number))
         hashes.add(stage(tmp_path / str(number), tmp_path / f"{number}-copy").sha256)
     assert len(hashes) == len(trees)
+
+
+@contextmanager
+def again_and_again(step: Callable[[], None]) -> Iterator[None]:
+    """Take ``step`` over and over in another thread."""
+    stop = threading.Event()
+
+    def steps() -> None:
+        while not stop.is_set():
+            step()
+
+    thread = threading.Thread(target=steps)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 @pytest.fixture
@@ -136,25 +155,18 @@ def test_a_directory_swapped_for_a_link_while_it_is_copied_leads_nowhere(source:
     inside.mkdir()
     (inside / "data").write_text("harmless")
     spare = tmp_path / "spare"
-    stop = threading.Event()
 
     def swap() -> None:
-        while not stop.is_set():
-            inside.rename(spare)
-            inside.symlink_to(outside)
-            inside.unlink()
-            spare.rename(inside)
+        inside.rename(spare)
+        inside.symlink_to(outside)
+        inside.unlink()
+        spare.rename(inside)
 
-    swapper = threading.Thread(target=swap)
-    swapper.start()
-    try:
+    with again_and_again(swap):
         for number in range(300):
             copy = tmp_path / f"copy-{number}"
             stage(source, copy)
             assert not any(OUTSIDE in path.read_text() for path in copy.rglob("*") if path.is_file())
-    finally:
-        stop.set()
-        swapper.join()
 
 
 @pytest.mark.parametrize("target", ["up/../../../etc/passwd", "up/..", "up/../../secret"])
@@ -220,24 +232,17 @@ def test_a_file_swapped_for_something_else_while_it_is_copied_does_no_harm(
         os.mkfifo(other)
     else:
         other.mkdir()
-    stop = threading.Event()
 
     def swap() -> None:
-        while not stop.is_set():
-            for one, two in ((file, spare), (other, file), (file, other), (spare, file)):
-                one.rename(two)
+        for one, two in ((file, spare), (other, file), (file, other), (spare, file)):
+            one.rename(two)
 
-    swapper = threading.Thread(target=swap)
-    swapper.start()
-    try:
+    with again_and_again(swap):
         for number in range(300):
             copy = tmp_path / f"copy-{number}"
             stage(source, copy)
             kept = [path.read_text() for path in copy.rglob("*") if path.name == "file" and path.is_file()]
             assert kept in (["harmless"], [])
-    finally:
-        stop.set()
-        swapper.join()
 
 
 def stages(source: Path, target: Path, bounds: Bounds) -> bool:

@@ -57,13 +57,16 @@ def regrade(log: Path, *, into: Path | None = None, sandbox: str | None = None) 
     done = []
     for attempt in AttemptLog(log).read().attempts:
         kept = store.find(attempt.submission)
-        key = (attempt.profile, attempt.submission)
-        if kept is not None and key not in scores:
+        if kept is None:
+            done.append(Regraded(attempt, None))
+            continue
+        task, key = find_task(attempt.task), (attempt.profile, attempt.submission)
+        if key not in scores:
             print(f"regrading attempt {attempt.n} of {attempt.task}", file=sys.stderr, flush=True)
-            scores[key] = score_submission(find_task(attempt.task), kept, attempt.profile, sandbox)
-        done.append(Regraded(attempt, scores.get(key)))
-        if into is not None and key in scores:
-            record(find_task(attempt.task), scores[key], into)
+            scores[key] = score_submission(task, kept, attempt.profile, sandbox)
+        done.append(Regraded(attempt, scores[key]))
+        if into is not None:
+            record(task, scores[key], into)
     return done
 
 

@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+from re_bench import manifest
 from re_bench.errors import Invalid, ReBenchError, UsageError
 from re_bench.isolation.backend import BACKENDS, Backend, Surroundings, open_backend
 from re_bench.isolation.limits import Limits
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EXIT_STATUS", "PROFILES", "Job", "Measured", "Score", "choose_profile", "describe", "main"]
 
-PROFILES = ("auto", "cpu", "gpu", "paper")
+PROFILES = ("auto", *manifest.PROFILES)
+"""What may be asked for; ``auto`` chooses."""
 EXIT_STATUS = {"valid": 0, "error": 1, "invalid": 3}
 """Exit status of a scorer by status of the score; 2 is a usage error, which has no score."""
 

@@ -15,6 +15,7 @@ import importlib
 import json
 import sys
 import traceback
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,6 @@ def run(args: dict[str, Any], inputs: list[memoryview], outputs: list[memoryview
     given = np.frombuffer(inputs[0], dtype=np.int32, count=args["length"])
     x = torch.from_numpy(given.copy())
     result, trace = _call(_loaded["prefix_sum"], x, record=bool(args.get("record")))
-    check_result(x, result)
     if not np.array_equal(x.numpy(), given):
         msg = "prefix_sum changed its input x; leave it as it is"
         raise RefusedError(msg)
@@ -95,10 +95,9 @@ def check_result(x: Any, result: Any) -> None:
 
 
 def _call(function: Any, x: Any, *, record: bool) -> tuple[Any, dict[str, Any]]:
+    recorder = Recorder(x) if record else None
     try:
-        if not record:
-            return function(x), {}
-        with Recorder(x) as recorder:
+        with recorder or nullcontext():
             result = function(x)
     except RefusedError:
         raise
@@ -107,7 +106,7 @@ def _call(function: Any, x: Any, *, record: bool) -> tuple[Any, dict[str, Any]]:
         raise RefusedError(msg) from error
     # The form comes first: its messages say more than that an odd object is no result of a step.
     check_result(x, result)
-    return result, {"trace": json.dumps(recorder.trace(result))}
+    return result, {"trace": json.dumps(recorder.trace(result))} if recorder else {}
 
 
 def _place(error: BaseException) -> str:

@@ -68,13 +68,13 @@ class Bubblewrap:
 
     def launch(self, program: Sequence[str], surroundings: Surroundings) -> Launch:
         """Return the ``bwrap`` command line for ``program``."""
+        outer = ["bwrap", *_namespaces(), *_filesystem(surroundings), *_environment(surroundings)]
+        inner = [*rlimits(surroundings.limits, gpu=surroundings.gpu), *_drop_root(), *program]
         rules = seccomp.open_filter()
         known, told = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        outer = ["bwrap", *_namespaces(), *_filesystem(surroundings), *_environment(surroundings)]
         outer += ["--info-fd", str(told)]
         if rules is not None:
             outer += ["--seccomp", str(rules)]
-        inner = [*rlimits(surroundings.limits, gpu=surroundings.gpu), *_drop_root(), *program]
         return Launch(
             [*outer, "--", *inner],
             (told,) if rules is None else (told, rules),

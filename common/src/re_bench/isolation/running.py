@@ -146,8 +146,8 @@ class Running:
         return None
 
     def _end(self) -> None:
-        # The first process of a namespace takes every other with it, and bwrap, its parent, ends
-        # only after that: so the descendants are killed, and bwrap itself only if it stays.
+        # The first process of a namespace takes every other with it, and is found through bwrap,
+        # its parent: so the descendants are killed, and bwrap itself only if it stays.
         deadline = time.monotonic() + _GRACE_S
         while self.alive():
             descendants = list(usage.tree(self._process.pid))[1:]

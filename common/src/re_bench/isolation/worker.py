@@ -52,8 +52,8 @@ def shared_memory(descriptor: int, *, writable: bool) -> memoryview:
 def device_memory(asked: dict[str, Any], descriptor: int) -> Any:
     """Map memory of the GPU, once for each name it goes by."""
     if asked["name"] not in mapped:
-        module = sys.modules.get("re_bench_device_memory")
-        module = module or load(Path(__file__).parent / "device_memory.py", "re_bench_device_memory")
+        name = "re_bench_device_memory"
+        module = sys.modules.get(name) or load(Path(__file__).parent / "device_memory.py", name)
         sizes = (asked["nbytes"], asked["size"])
         mapped[asked["name"]] = module.SharedMapping.of_descriptor(descriptor, *sizes, writable=asked["writable"])
     os.close(descriptor)
