@@ -14,7 +14,7 @@ import secrets
 import signal
 import subprocess
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -175,7 +175,8 @@ def victim(word: str) -> Iterator[subprocess.Popen[bytes]]:
     try:
         yield process
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # an attack that got through may have ended them all
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
