@@ -15,7 +15,7 @@ import secrets
 from functools import lru_cache
 from typing import Any, Self
 
-__all__ = ["DeviceMemory", "DeviceMemoryError", "SharedMapping"]
+__all__ = ["DeviceMemory", "DeviceMemoryError", "SharedMapping", "call", "make_current"]
 
 _PINNED = 1  # CU_MEM_ALLOCATION_TYPE_PINNED
 _POSIX_DESCRIPTOR = 1  # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
@@ -61,10 +61,10 @@ class SharedMapping:
     def __init__(self, handle: Any, nbytes: int, size: int, *, writable: bool, device: int = 0) -> None:
         self.nbytes, self.size, self._handle = nbytes, size, handle
         address = _ADDRESS()
-        _call("cuMemAddressReserve", ctypes.byref(address), _SIZE(size), _SIZE(0), _ADDRESS(0), ctypes.c_uint64(0))
-        _call("cuMemMap", address, _SIZE(size), _SIZE(0), handle, ctypes.c_uint64(0))
+        call("cuMemAddressReserve", ctypes.byref(address), _SIZE(size), _SIZE(0), _ADDRESS(0), ctypes.c_uint64(0))
+        call("cuMemMap", address, _SIZE(size), _SIZE(0), handle, ctypes.c_uint64(0))
         access = _Access(_Location(_ON_DEVICE, device), _READ_WRITE if writable else _READ)
-        _call("cuMemSetAccess", address, _SIZE(size), ctypes.byref(access), _SIZE(1))
+        call("cuMemSetAccess", address, _SIZE(size), ctypes.byref(access), _SIZE(1))
         self._address = address
 
     @classmethod
@@ -72,10 +72,10 @@ class SharedMapping:
         cls, descriptor: int, nbytes: int, size: int, *, writable: bool, device: int = 0
     ) -> SharedMapping:
         """Map memory that another process exported; ``descriptor`` may be closed afterwards."""
-        _make_current(device)
+        make_current(device)
         handle = ctypes.c_uint64()
         where = ctypes.c_void_p(descriptor)
-        _call("cuMemImportFromShareableHandle", ctypes.byref(handle), where, ctypes.c_int(_POSIX_DESCRIPTOR))
+        call("cuMemImportFromShareableHandle", ctypes.byref(handle), where, ctypes.c_int(_POSIX_DESCRIPTOR))
         return cls(handle, nbytes, size, writable=writable, device=device)
 
     @property
@@ -85,9 +85,9 @@ class SharedMapping:
 
     def close(self) -> None:
         """Unmap and let go of the memory; tensors over it must be gone, and work on it done."""
-        _call("cuMemUnmap", self._address, _SIZE(self.size))
-        _call("cuMemAddressFree", self._address, _SIZE(self.size))
-        _call("cuMemRelease", self._handle)
+        call("cuMemUnmap", self._address, _SIZE(self.size))
+        call("cuMemAddressFree", self._address, _SIZE(self.size))
+        call("cuMemRelease", self._handle)
 
 
 class DeviceMemory(SharedMapping):
@@ -101,15 +101,15 @@ class DeviceMemory(SharedMapping):
     """
 
     def __init__(self, nbytes: int, *, device: int = 0) -> None:
-        _make_current(device)
+        make_current(device)
         properties = _Properties(_PINNED, _POSIX_DESCRIPTOR, _Location(_ON_DEVICE, device))
         grain = ctypes.c_size_t()
-        _call("cuMemGetAllocationGranularity", ctypes.byref(grain), ctypes.byref(properties), ctypes.c_int(0))
+        call("cuMemGetAllocationGranularity", ctypes.byref(grain), ctypes.byref(properties), ctypes.c_int(0))
         size = max(-(-nbytes // grain.value), 1) * grain.value
         handle, descriptor = ctypes.c_uint64(), ctypes.c_int()
-        _call("cuMemCreate", ctypes.byref(handle), _SIZE(size), ctypes.byref(properties), ctypes.c_uint64(0))
+        call("cuMemCreate", ctypes.byref(handle), _SIZE(size), ctypes.byref(properties), ctypes.c_uint64(0))
         kind = ctypes.c_int(_POSIX_DESCRIPTOR)
-        _call("cuMemExportToShareableHandle", ctypes.byref(descriptor), handle, kind, ctypes.c_uint64(0))
+        call("cuMemExportToShareableHandle", ctypes.byref(descriptor), handle, kind, ctypes.c_uint64(0))
         super().__init__(handle, nbytes, size, writable=True, device=device)
         self.descriptor = descriptor.value
         self.name = secrets.token_hex(8)
@@ -143,15 +143,25 @@ def _driver() -> ctypes.CDLL:
 @lru_cache(maxsize=8)
 def _context(device: int) -> ctypes.c_void_p:
     context = ctypes.c_void_p()
-    _call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ctypes.c_int(device))
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ctypes.c_int(device))
     return context
 
 
-def _make_current(device: int) -> None:
-    _call("cuCtxSetCurrent", _context(device))
+def make_current(device: int) -> None:
+    """Make the device's primary context, which torch uses too, the calling thread's own.
+
+    Raises:
+        DeviceMemoryError: without a driver, or if it refuses.
+    """
+    call("cuCtxSetCurrent", _context(device))
 
 
-def _call(name: str, *arguments: Any) -> None:
+def call(name: str, *arguments: Any) -> None:
+    """Call a function of the CUDA driver API, with arguments of its ctypes.
+
+    Raises:
+        DeviceMemoryError: without a driver, or if the function does not return 0.
+    """
     if status := getattr(_driver(), name)(*arguments):
         msg = f"the CUDA driver refused {name} (error {status})"
         raise DeviceMemoryError(msg)

@@ -1,0 +1,256 @@
+"""One job at a time holds a GPU; who waits is told for whom; a dead holder is no holder."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.errors import ReBenchError
+from re_bench.isolation.gpu_lock import exclusive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+UUID = "GPU-00000000-1111-2222-3333-444444444444"
+NAME = f"re-bench-gpu-{UUID}.lock"
+HOLD = """
+import os, sys
+from pathlib import Path
+from re_bench.isolation.gpu_lock import exclusive
+with exclusive(sys.argv[1], sys.argv[2], wait_s=60, directory=Path(sys.argv[3])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+COUNT = """
+import sys, time
+from pathlib import Path
+from re_bench.isolation.gpu_lock import exclusive
+counter = Path(sys.argv[2], "counter")
+for _ in range(5):
+    with exclusive(sys.argv[1], "counting", wait_s=60, directory=Path(sys.argv[2])):
+        seen = int(counter.read_text())
+        time.sleep(0.02)
+        counter.write_text(str(seen + 1))
+"""
+
+
+def start(script: str, *arguments: str) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", script, *arguments]
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+@contextmanager
+def holder(directory: Path, what: str = "timing prefix sums") -> Iterator[subprocess.Popen[str]]:
+    with start(HOLD, UUID, what, str(directory)) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def refusal(directory: Path, wait_s: float = 0) -> str:
+    with pytest.raises(ReBenchError) as refused, exclusive(UUID, "test", wait_s=wait_s, directory=directory):
+        pass
+    return str(refused.value)
+
+
+@contextmanager
+def locked_with_text(path: Path, text: bytes) -> Iterator[None]:
+    path.write_bytes(text)
+    with path.open() as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def test_processes_exclude_each_other(tmp_path: Path) -> None:
+    (tmp_path / "counter").write_text("0")
+    processes = [start(COUNT, UUID, str(tmp_path)) for _ in range(4)]
+    assert [process.communicate()[1].count("Error") for process in processes] == [0] * 4
+    assert (tmp_path / "counter").read_text() == "20"
+
+
+def test_who_waits_is_told_once_for_whom_and_then_goes_on(tmp_path: Path) -> None:
+    with holder(tmp_path) as first, start(HOLD, UUID, "second", str(tmp_path)) as second:
+        assert first.stdin is not None
+        assert second.stderr is not None
+        assert second.stdout is not None
+        line = second.stderr.readline()
+        assert line.startswith(f"waiting for the GPU: held by pid {first.pid} (")
+        assert line.endswith(": timing prefix sums\n")
+        time.sleep(0.5)  # a few more looks at the lock
+        first.stdin.close()
+        assert second.stdout.readline() == "held\n"
+        assert second.communicate("")[1] == ""
+
+
+def test_after_the_wait_the_error_names_the_holder_and_what_to_do(tmp_path: Path) -> None:
+    with holder(tmp_path) as process:
+        said = refusal(tmp_path, wait_s=0.5)
+    assert f"the GPU {UUID} is not free after 0.5 s: held by pid {process.pid} (" in said
+    assert ": timing prefix sums; wait for that job to end, or stop it, and try again" in said
+    assert str(tmp_path / NAME) in said
+
+
+def test_what_the_file_says_while_held_and_after(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    umask = os.umask(0o077)
+    try:
+        with exclusive(UUID, "a\nb", directory=tmp_path):
+            text = path.read_text()
+    finally:
+        os.umask(umask)
+    said = json.loads(text)
+    assert text.count("\n") == 1
+    assert (said["pid"], said["what"]) == (os.getpid(), "a?b")
+    assert said["since"].endswith("+00:00")
+    assert set(said) == {"pid", "user", "what", "since", "host"}
+    assert path.read_bytes() == b""
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666
+
+
+def test_a_killed_holder_frees_the_gpu_and_its_text_is_replaced(tmp_path: Path) -> None:
+    with holder(tmp_path, "x" * 150) as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert json.loads((tmp_path / NAME).read_text())["pid"] == process.pid
+        with exclusive(UUID, "short", wait_s=0, directory=tmp_path):
+            assert json.loads((tmp_path / NAME).read_text())["pid"] == os.getpid()
+
+
+def test_an_error_inside_frees_the_gpu(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), exclusive(UUID, "one", directory=tmp_path):
+        _ = 1 / 0
+    with exclusive(UUID, "two", wait_s=0, directory=tmp_path):
+        pass
+
+
+def test_two_gpus_are_two_locks(tmp_path: Path) -> None:
+    with exclusive("GPU-a", "one", directory=tmp_path), exclusive("GPU-b", "two", wait_s=0, directory=tmp_path):
+        pass
+
+
+def test_programs_started_meanwhile_do_not_inherit_the_lock(tmp_path: Path) -> None:
+    with exclusive(UUID, "one", directory=tmp_path):
+        child = subprocess.Popen(["ls", "-l", "/proc/self/fd"], stdout=subprocess.PIPE, text=True, close_fds=False)
+        assert NAME not in child.communicate()[0]
+
+
+def test_a_child_forked_meanwhile_does_not_keep_the_lock(tmp_path: Path) -> None:
+    fork = (
+        "import os, sys, time\nfrom pathlib import Path\nfrom re_bench.isolation.gpu_lock import exclusive\n"
+        "with exclusive(sys.argv[1], 'forks', directory=Path(sys.argv[2])):\n"
+        "    child = os.fork()\n    if not child:\n        time.sleep(60)\n        os._exit(0)\n"
+        "print(child, flush=True)\nsys.stdin.read()\nos.kill(child, 9)\n"
+    )
+    with start(fork, UUID, str(tmp_path)) as process:
+        assert process.stdout is not None
+        assert int(process.stdout.readline()) > 0
+        with exclusive(UUID, "after", wait_s=0, directory=tmp_path):
+            process.communicate("")
+
+
+def test_a_lock_file_that_was_cleaned_away_is_not_waited_for(tmp_path: Path) -> None:
+    with holder(tmp_path) as first, start(HOLD, UUID, "second", str(tmp_path)) as second:
+        assert first.stdin is not None
+        assert second.stderr is not None
+        assert second.stdout is not None
+        assert second.stderr.readline()
+        (tmp_path / NAME).unlink()
+        first.stdin.close()
+        assert second.stdout.readline() == "held\n"
+        assert f"held by pid {second.pid} (" in refusal(tmp_path)
+        second.communicate("")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"gone",
+        b"[1, 2]",
+        b'{"pid": 1}',
+        b"\xff\xfe\x00",
+        b"[" * 5000,
+        b'{"pid": 1, "user": 2, "since": 3, "host": 4, "what": 5}',
+        b'{"pid": ' + b"9" * 4990,
+    ],
+)
+def test_a_malformed_text_is_an_unknown_process(tmp_path: Path, text: bytes) -> None:
+    with locked_with_text(tmp_path / NAME, text):
+        assert "held by an unknown process; wait" in refusal(tmp_path)
+
+
+def test_a_hostile_text_is_cut_and_made_printable(tmp_path: Path) -> None:
+    names = dict.fromkeys(("user", "since", "host"), "n")
+    text = json.dumps({"pid": 10**300, **names, "what": "\x1b[2J\u202e\ud800" + "x" * 1000}).encode()
+    with locked_with_text(tmp_path / NAME, text):
+        said = refusal(tmp_path)
+    assert "held by pid ? (n on n) since n: ?[2J??" in said
+    assert said.isprintable()
+    assert 190 < said.count("x") < 210
+
+
+def test_a_symbolic_link_is_refused(tmp_path: Path) -> None:
+    for target in ("precious", "dangling"):
+        directory = tmp_path / f"with_{target}"
+        directory.mkdir()
+        (directory / "precious").write_text("mine")
+        (directory / NAME).symlink_to(directory / target)
+        assert "it is a symbolic link; remove it" in refusal(directory)
+        assert (directory / "precious").read_text() == "mine"
+        assert not (directory / "dangling").exists()
+
+
+def test_a_hard_link_or_anything_but_a_file_is_refused(tmp_path: Path) -> None:
+    path, precious = tmp_path / NAME, tmp_path / "precious"
+    precious.write_text("mine")
+    path.hardlink_to(precious)
+    assert "not a plain file with one name" in refusal(tmp_path)
+    assert precious.read_text() == "mine"
+    path.unlink()
+    os.mkfifo(path)
+    assert "not a plain file with one name" in refusal(tmp_path)
+
+
+def test_a_directory_that_is_not_there_has_a_reason(tmp_path: Path) -> None:
+    assert "cannot be made (No such file or directory)" in refusal(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("uuid", ["", "../x", "a/b", "GPU a", "a\n"])
+def test_what_is_no_uuid_is_refused(tmp_path: Path, uuid: str) -> None:
+    with pytest.raises(ReBenchError, match="is no UUID of a GPU"), exclusive(uuid, "test", directory=tmp_path):
+        pass
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
+def test_another_user_can_take_the_lock_and_is_named() -> None:
+    shared = Path("/tmp")  # noqa: S108 - a sticky directory that every user reaches
+    uuid = f"GPU-test-{os.getpid()}"
+    path = shared / f"re-bench-gpu-{uuid}.lock"
+    try:
+        with exclusive(uuid, "of root"):
+            pass
+        handover = HOLD.replace("with ", "os.setgid(65534)\nos.setuid(65534)\nwith ")
+        with start(handover, uuid, "of nobody", str(shared)) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "held\n"
+            with (
+                pytest.raises(ReBenchError, match=r"\((nobody|uid 65534) on .*: of nobody"),
+                exclusive(uuid, "test", wait_s=0),
+            ):
+                pass
+            other.communicate("")
+    finally:
+        path.unlink(missing_ok=True)

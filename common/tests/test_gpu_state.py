@@ -1,0 +1,143 @@
+"""What a GPU says of itself; where there is none, or no NVML, the reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.isolation.gpu_state import Gpu, free_memory, identify, other_processes, snapshot, throttle_reasons
+
+GPU = any(Path("/dev").glob("nvidia[0-9]*"))
+with_gpu = pytest.mark.skipif(not GPU, reason="needs a GPU; run by hand, see docs/sandboxes.md")
+without_gpu = pytest.mark.skipif(GPU, reason="this machine has a GPU; the other tests show that it works")
+H200 = Gpu(0, "NVIDIA H200", "GPU-0", None, 150_000_000_000, 3201.0, 6144, 1980.0, 132)
+FIELDS = {
+    "sm_clock_mhz",
+    "memory_clock_mhz",
+    "temperature_c",
+    "power_w",
+    "throttle_reasons",
+    "performance_state",
+    "utilisation",
+    "processes",
+}
+
+
+def test_the_peak_bandwidth_is_two_transfers_per_clock_over_the_bus() -> None:
+    assert H200.peak_bandwidth == pytest.approx(4.917e12, rel=1e-4)
+    l4 = replace(H200, memory_clock_mhz=6251.0, bus_width_bits=192)
+    assert l4.peak_bandwidth == pytest.approx(300.05e9, rel=1e-4)
+
+
+def test_without_a_clock_there_is_no_peak_bandwidth() -> None:
+    with pytest.raises(ReBenchError, match="does not tell the memory clock and bus width of NVIDIA H200"):
+        _ = replace(H200, memory_clock_mhz=0.0).peak_bandwidth
+
+
+@pytest.mark.parametrize(
+    ("mask", "names"),
+    [
+        (0, []),
+        (0x1, ["gpu_idle"]),
+        (0x4 | 0x20, ["sw_power_cap", "sw_thermal_slowdown"]),
+        (0x8 | 0x40 | 0x80, ["hw_power_brake_slowdown", "hw_slowdown", "hw_thermal_slowdown"]),
+        (0x2 | 0x10 | 0x100, ["applications_clocks_setting", "display_clock_setting", "sync_boost"]),
+        (0x200 | 0x400 | 1 << 40, ["bit_40", "board_limit", "reliability"]),
+    ],
+)
+def test_a_mask_of_throttle_reasons_is_spelt_out(mask: int, names: list[str]) -> None:
+    assert throttle_reasons(mask) == names
+
+
+def test_the_reasons_are_those_of_the_package() -> None:
+    nvml = pytest.importorskip("pynvml", reason="needs re-bench-common[gpu]")
+    for prefix in ("nvmlClocksEventReason", "nvmlClocksThrottleReason"):
+        for name in (name for name in dir(nvml) if name.startswith(prefix)):
+            short = name.removeprefix(prefix)
+            if short not in {"All", "None", "UserDefinedClocks"}:
+                spelt = "".join(f"_{char.lower()}" if char.isupper() else char for char in short).lstrip("_")
+                assert throttle_reasons(getattr(nvml, name)) == [spelt]
+
+
+@without_gpu
+def test_without_a_driver_there_is_a_reason() -> None:
+    for ask in (identify, free_memory):
+        with pytest.raises(UsageError, match=r"no CUDA driver|does not start"):
+            ask()
+
+
+@without_gpu
+def test_without_nvml_a_snapshot_is_a_note() -> None:
+    state = snapshot("GPU-0")
+    assert set(state) == FIELDS | {"note"}
+    assert {state[field] for field in FIELDS} == {None}
+    assert "NVML does not start" in state["note"] or "nvidia-ml-py is not installed" in state["note"]
+
+
+def test_without_the_package_a_snapshot_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)  # Python's own way to make an import fail
+    state = snapshot("GPU-0")
+    assert "nvidia-ml-py is not installed" in state["note"]
+    assert other_processes(state, []) == []
+
+
+def test_other_processes_are_those_that_do_not_descend_from_ours() -> None:
+    script = "sleep 60 & echo $!; wait"
+    with subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        grandchild = int(child.stdout.readline())
+        listed = [{"pid": pid, "name": None, "used_mib": 1} for pid in (1, os.getpid(), child.pid, grandchild)]
+        state = {"processes": listed}
+        assert other_processes(state, [child.pid]) == listed[:2]
+        assert other_processes(state, [grandchild]) == listed[:3]
+        assert other_processes(state, iter([os.getpid()])) == listed[:1]
+        assert other_processes(state, []) == listed
+        os.kill(grandchild, 9)
+        child.kill()
+
+
+@with_gpu
+def test_a_gpu_says_what_it_is() -> None:
+    gpu = identify()
+    assert gpu.uuid.startswith("GPU-")
+    assert gpu.name
+    assert 0 < free_memory() <= gpu.memory_total
+    assert min(gpu.sm_clock_max_mhz, gpu.multiprocessors) > 0
+    assert 1e10 < gpu.peak_bandwidth < 1e14
+
+
+@with_gpu
+def test_the_driver_and_nvidia_smi_agree() -> None:
+    gpu = identify()
+    query = "--query-gpu=uuid,name,driver_version,clocks.max.mem"
+    listing = subprocess.run(["nvidia-smi", query, "--format=csv,noheader,nounits"], capture_output=True, check=True)
+    rows = [line.split(", ") for line in listing.stdout.decode().splitlines()]
+    (row,) = (row for row in rows if row[0] == gpu.uuid)
+    assert (gpu.name, round(gpu.memory_clock_mhz)) == (row[1], int(row[3]))
+    assert gpu.driver in {None, row[2]}
+
+
+@with_gpu
+def test_a_gpu_says_what_it_is_doing() -> None:
+    pytest.importorskip("pynvml", reason="needs re-bench-common[gpu]")
+    free_memory()  # so that this process has a context
+    state = snapshot(identify().uuid)
+    assert set(state) == FIELDS
+    assert json.loads(json.dumps(state)) == state
+    assert state["sm_clock_mhz"] is None or state["sm_clock_mhz"] > 0
+    assert state["temperature_c"] is None or 0 < state["temperature_c"] < 120
+    assert state["throttle_reasons"] is None or isinstance(state["throttle_reasons"], list)
+    assert os.getpid() not in {process["pid"] for process in other_processes(state, [os.getpid()])}
+
+
+@with_gpu
+def test_a_uuid_that_nvml_does_not_know_is_a_note() -> None:
+    pytest.importorskip("pynvml", reason="needs re-bench-common[gpu]")
+    assert snapshot("GPU-0")["note"] == "NVML knows no GPU GPU-0"
