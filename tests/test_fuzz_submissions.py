@@ -227,8 +227,9 @@ def scored(scorer: Any, player: Kept, root: Path, monkeypatch: pytest.MonkeyPatc
     def run(tree: dict[str, Any]) -> Score:
         with tempfile.TemporaryDirectory() as place:
             Path(place).chmod(0o755)
-            lay_out(tree, Path(place) / "given")
-            options = argparse.Namespace(solution=Path(place) / "given", profile="cpu", sandbox="bubblewrap")
+            given = Path(place) / "given"
+            lay_out(tree, given)
+            options = argparse.Namespace(solution=given, profile="cpu", sandbox="bubblewrap", anchors="run")
             return core._score(open_task(TASK), measure, options)
 
     return run

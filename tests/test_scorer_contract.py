@@ -102,7 +102,12 @@ def test_a_hanging_submission_is_stopped_and_leaves_nothing(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("--profile", "gpu"), "score.py: triton_cumsum has no profile 'gpu'; it has: cpu"),
+        (("--profile", "paper"), "score.py: triton_cumsum has no profile 'paper'; it has: cpu, gpu"),
+        pytest.param(
+            ("--profile", "gpu"),
+            "score.py: profile gpu needs a CUDA device and this machine shows none; use --profile cpu",
+            marks=pytest.mark.skipif(bool(list(Path("/dev").glob("nvidia[0-9]*"))), reason="this machine has a GPU"),
+        ),
         (("--profile", "huge"), "invalid choice: 'huge'"),
         (("--sandbox", "jail"), "invalid choice: 'jail'"),
     ],

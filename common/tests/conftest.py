@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +12,6 @@ from re_bench.isolation.backend import Backend, open_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +32,11 @@ def harness(tmp_path: Path) -> Callable[[str], Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return a copy of the example's manifest, which a test may change."""
+    path = tmp_path / "task.toml"
+    shutil.copyfile(Path(__file__).parent / "example_task.toml", path)
+    return path

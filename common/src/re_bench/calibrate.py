@@ -29,10 +29,11 @@ _RECORDED = ("re-bench-common", "numpy", "torch", "triton")
 def calibrate(task: Task, profile: str, *, repeats: int, sandbox: str | None = None) -> Anchors:
     """Score baseline and reference ``repeats`` times each, interleaved, and write their means into ``task.toml``.
 
-    The hardware and versions that a scorer names in its details (``hardware``, ``versions``) go before our own.
+    The hardware and versions that a scorer names in its details (``hardware``, ``versions``) go before our own. Where
+    a profile measures its anchors in every run, they are stored for the device that the scorer names.
 
     Raises:
-        ReBenchError: if one of the scores is not valid.
+        ReBenchError: if one of the scores is not valid, or such a scorer names no device or several.
     """
     scores: dict[str, list[Score]] = {"baseline": [], "reference": []}
     for _ in range(repeats):
@@ -40,6 +41,8 @@ def calibrate(task: Task, profile: str, *, repeats: int, sandbox: str | None = N
             found.append(_valid(task, variant, score_variant(task, variant, profile, sandbox)))
     starting, reference = ([score.raw for score in found if score.raw is not None] for found in scores.values())
     details = scores["reference"][0].details
+    if task.manifest.profiles[profile].in_run:
+        _check_device(task, [score for found in scores.values() for score in found])
     source = Source(
         kind="modelled" if task.manifest.profiles[profile].modelled else "measured",
         where=f"nox -s calibrate-{task.name}",
@@ -77,6 +80,15 @@ def _valid(task: Task, variant: str, score: Score) -> Score:
         msg = f"{task.name}: {variant} is {score.status}, so there is nothing to calibrate: {score.message}"
         raise ReBenchError(msg)
     return score
+
+
+def _check_device(task: Task, scores: Sequence[Score]) -> None:
+    """Raise unless all scores name one device: by its name the stored anchors are found again."""
+    names = {str(score.details.get("hardware") or "") for score in scores}
+    if len(names) > 1 or "" in names:
+        found = ", ".join(sorted(name or "none" for name in names))
+        msg = f"{task.name}: the scorer must name the same device in details['hardware'] every time; it named {found}"
+        raise ReBenchError(msg)
 
 
 def _mean(raws: Sequence[float]) -> float:

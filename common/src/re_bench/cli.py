@@ -148,6 +148,11 @@ def _tasks(options: argparse.Namespace) -> int:
         manifest = task.manifest
         known = {profile: manifest.anchors(profile) for profile in manifest.profiles}
         pairs = [(profile, anchors.starting, anchors.reference) for profile, anchors in known.items() if anchors]
+        pairs += [
+            (f"{profile}, {device.source.hardware}", device.starting, device.reference)
+            for profile, entry in manifest.profiles.items()
+            for device in entry.devices
+        ]
         pairs += [(f"published, {entry.name}", entry.starting, entry.reference) for entry in manifest.published]
         for profile, starting, reference in pairs:
             rows.append([name, manifest.direction, manifest.aggregation, number(starting), number(reference), profile])

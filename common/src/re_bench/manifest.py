@@ -3,24 +3,53 @@
 Every field's description is what a person who left it out is told to supply, so it is written as a noun phrase.
 """
 
-import datetime as dt
 import errno
 import json
 import re
 import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from re_bench.errors import ReBenchError
 from re_bench.isolation import limits
-from re_bench.manifest_words import Conflict, Table, said, unknown_key
+from re_bench.manifest_anchors import Anchors, Source, Spread, device_conflicts
+from re_bench.manifest_values import (
+    PROFILES,
+    CheatName,
+    Files,
+    Line,
+    Note,
+    ProfileKey,
+    ProfileNames,
+    Regex,
+    TaskId,
+    Text,
+    Words,
+)
+from re_bench.manifest_words import Conflict, Table, at, listed, number
 
-PROFILES = ("cpu", "gpu", "paper")
-"""The sizes at which a task may run."""
+__all__ = [
+    "PROFILES",
+    "Anchors",
+    "Cheat",
+    "Expectation",
+    "Limits",
+    "Manifest",
+    "ManifestError",
+    "Profile",
+    "Published",
+    "Reference",
+    "Source",
+    "Spread",
+    "Tolerance",
+    "load",
+    "parse",
+    "read_text",
+]
 
 _TOLERANCE = 0.05
 _DEFAULT = limits.Limits()
@@ -33,126 +62,6 @@ class ManifestError(ReBenchError, ValueError):
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(self.problems))
-
-
-def _require(words: str, *, holds: bool) -> None:
-    if not holds:
-        raise ValueError(words)
-
-
-def _note(value: str) -> str:
-    # TOML files are UTF-8, which has no lone surrogates.
-    _require("text that UTF-8 can hold", holds=not any("\ud800" <= char <= "\udfff" for char in value))
-    return value
-
-
-def _text(value: str) -> str:
-    _require("text that is not empty", holds=value.strip() != "")
-    return _note(value)
-
-
-def _line(value: str) -> str:
-    one = value.strip() != "" and value.splitlines() == [value]
-    _require("one line of text that is not empty", holds=one)
-    return _note(value)
-
-
-def _id(value: str) -> str:
-    words = "a name of lower-case letters, digits and _ that begins with a letter"
-    _require(words, holds=re.fullmatch(r"[a-z][a-z0-9_]*", value) is not None)
-    return value
-
-
-def _cheat_name(value: str) -> str:
-    words = "the name of a folder: lower-case letters, digits, _ and -, beginning with a letter"
-    _require(words, holds=re.fullmatch(r"[a-z][a-z0-9_-]*", value) is not None)
-    return value
-
-
-def _file_name(value: str) -> str:
-    path = PurePosixPath(value)
-    plain = str(path) == value != "." and "\\" not in value and value.isprintable()
-    words = "the name of a file relative to the submission, without .. and not absolute"
-    _require(words, holds=plain and not path.is_absolute() and ".." not in path.parts)
-    return value
-
-
-def _regex(value: str) -> str:
-    try:
-        re.compile(value)
-    except re.error as error:
-        msg = f"a regular expression ({error})"
-        raise ValueError(msg) from error
-    return _note(value)
-
-
-def _profile_name(value: str) -> str:
-    if value not in PROFILES:
-        raise said(unknown_key(value, PROFILES))
-    return value
-
-
-Note = Annotated[str, AfterValidator(_note)]
-Text = Annotated[str, AfterValidator(_text)]
-Line = Annotated[str, AfterValidator(_line)]
-_Files = Annotated[tuple[Annotated[str, AfterValidator(_file_name)], ...], Field(strict=False, min_length=1)]
-_Words = Annotated[tuple[Note, ...], Field(strict=False, min_length=1)]
-
-
-def _at(data: object, *path: str) -> object:
-    """Follow keys through tables, read or not yet; None where the way ends."""
-    for key in path:
-        data = data.get(key) if isinstance(data, Mapping) else getattr(data, key, None)
-    return data
-
-
-def _number(value: object) -> float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-class Spread(Table):
-    """The standard deviation of the raw score over the repeats, in the raw score's unit."""
-
-    starting: float = Field(ge=0, description="the standard deviation of the baseline's raw score")
-    reference: float = Field(ge=0, description="the standard deviation of the reference's raw score")
-
-
-class Source(Table):
-    """Where anchors come from; all but published ones say how they were obtained."""
-
-    kind: Literal["published", "measured", "modelled"] = Field(
-        description="one of 'published', 'measured' or 'modelled'"
-    )
-    where: Text = Field(description="text that says where the anchors come from")
-    hardware: Line | None = Field(default=None, description="the name of the hardware")
-    date: dt.date | None = Field(default=None, description="the date, such as 2026-01-31")
-    repeats: int | None = Field(default=None, ge=1, description="the number of repeats")
-    spread: Spread | None = Field(default=None, description="a table with the spread of starting and reference")
-    versions: dict[str, Note] | None = Field(default=None, description="a table of program versions")
-
-    @classmethod
-    def conflicts(cls, data: Mapping[str, Any]) -> Iterator[Conflict]:
-        """Yield what must be there because of ``kind``."""
-        if data.get("kind") in ("measured", "modelled"):
-            for key in ("hardware", "date", "repeats", "spread", "versions"):
-                if data.get(key) is None:
-                    words = cls.model_fields[key].description
-                    yield (key,), f"expected {words}, because kind is {data['kind']}, got nothing"
-
-
-class Anchors(Table):
-    """The starting and the reference score, in the raw score's unit, and where they come from."""
-
-    starting: float = Field(description="the raw score of the baseline, a number")
-    reference: float = Field(description="the raw score of the reference, a number")
-    source: Source = Field(description="a table that says where the anchors come from")
-
-    @classmethod
-    def conflicts(cls, data: Mapping[str, Any]) -> Iterator[Conflict]:
-        """Yield that the two anchors are equal."""
-        starting, reference = _number(data.get("starting")), _number(data.get("reference"))
-        if starting is not None and starting == reference:
-            yield ("reference",), f"expected a number other than starting, got {reference}"
 
 
 class Limits(Table):
@@ -175,7 +84,11 @@ class Tolerance(Table):
 
 
 class Profile(Table):
-    """A size at which the task runs; without anchors it has not been calibrated yet."""
+    """A size at which the task runs.
+
+    Its anchors are stored, and it has not been calibrated without them; or every scoring measures them anew, and those
+    stored for named devices are shown beside.
+    """
 
     description: Line = Field(description="one line that says what runs")
     device: Literal["cpu", "cuda"] = Field(description="one of 'cpu' or 'cuda'")
@@ -183,7 +96,26 @@ class Profile(Table):
     time_limit_s: float = Field(gt=0, description="the wall-clock seconds that one whole scoring may take")
     tolerance: Tolerance = Field(default_factory=Tolerance, description="a table of tolerances")
     limits: Limits = Field(default_factory=Limits, description="a table of limits")
+    in_run: bool = Field(default=False, description="true if every scoring measures the anchors beside the submission")
     anchors: Anchors | None = Field(default=None, description="a table of anchors")
+    devices: Annotated[tuple[Anchors, ...], Field(strict=False)] = Field(
+        default=(), description="a list of anchors, one entry for each device"
+    )
+
+    def anchors_on(self, hardware: object) -> Anchors | None:
+        """Return the stored anchors of the device of this name, or None if there are none."""
+        return next((entry for entry in self.devices if entry.source.hardware == hardware), None)
+
+    @classmethod
+    def conflicts(cls, data: Mapping[str, Any]) -> Iterator[Conflict]:
+        """Yield stored anchors in the wrong place, and devices that have no name of their own."""
+        in_run = data.get("in_run") is True
+        if in_run and data.get("anchors") is not None:
+            yield ("anchors",), "expected devices instead, because in_run is true, got a table"
+        if not in_run and data.get("devices"):
+            yield ("devices",), "expected anchors instead, because in_run is not true, got a list"
+        for place, problem in device_conflicts(data.get("devices")):
+            yield ("devices", *place), problem
 
 
 class Published(Table):
@@ -200,24 +132,53 @@ class Published(Table):
 class Reference(Table):
     """How the reference makes its artefact, run in the sandbox in the laid-out workspace as an agent would."""
 
-    command: _Words = Field(description="a list of the command and its arguments")
+    command: Words = Field(description="a list of the command and its arguments")
     time_limit_s: float = Field(gt=0, description="the wall-clock seconds that the command may take")
 
 
-class Cheat(Table):
+class Expectation(Table):
+    """How a cheat must fail."""
+
+    expect: Literal["invalid", "no_better"] = Field(description="one of 'invalid' or 'no_better'")
+    reason: Regex | None = Field(
+        default=None, description="a regular expression that the message of an invalid attempt must match"
+    )
+
+
+class Cheat(Expectation):
     """A checked-in submission that games the scorer, and how it must fail."""
 
     description: Line = Field(description="one line that says what the cheat tries")
-    expect: Literal["invalid", "no_better"] = Field(description="one of 'invalid' or 'no_better'")
-    reason: Annotated[str, AfterValidator(_regex)] | None = Field(
-        default=None, description="a regular expression that the message of an invalid attempt must match"
+    profiles: ProfileNames | None = Field(
+        default=None, description="a list of the profiles in which the cheat makes sense"
     )
+    on: dict[ProfileKey, Expectation] = Field(
+        default_factory=dict, description="a table of what to expect on single profiles instead"
+    )
+
+    def runs_on(self, profile: str) -> bool:
+        """Tell whether the cheat makes sense in a profile."""
+        return self.profiles is None or profile in self.profiles
+
+    def expectation(self, profile: str) -> Expectation:
+        """Return how the cheat must fail in a profile."""
+        return self.on.get(profile, self)
+
+    @classmethod
+    def conflicts(cls, data: Mapping[str, Any]) -> Iterator[Conflict]:
+        """Yield expectations on profiles in which the cheat is not run."""
+        profiles, on = data.get("profiles"), data.get("on")
+        if profiles is None or not isinstance(on, Mapping):
+            return
+        for name in on:
+            if name in PROFILES and name not in listed(profiles):
+                yield ("on", name), f"expected {name} among the cheat's profiles too, got a table for it alone"
 
 
 class Manifest(Table):
     """A task's manifest."""
 
-    id: Annotated[str, AfterValidator(_id)] = Field(description="the task's id, such as ai_rd_example")
+    id: TaskId = Field(description="the task's id, such as ai_rd_example")
     title: Line = Field(description="one line of text")
     description: Line = Field(description="one line that says what the task is")
     version: int = Field(ge=1, description="a whole number of at least 1")
@@ -225,22 +186,18 @@ class Manifest(Table):
     aggregation: Literal["min", "max", "last"] = Field(description="one of 'min', 'max' or 'last'")
     show_score: bool = Field(default=True, description="whether the agent may see its score")
     unit: Line = Field(description="the unit of the raw score, such as ln(milliseconds)")
-    submission: _Files = Field(
+    submission: Files = Field(
         description="a list of file names relative to the submission, at least one of which must be there"
     )
-    profiles: dict[Annotated[str, AfterValidator(_profile_name)], Profile] = Field(
-        default_factory=dict, description="a table of profiles"
-    )
+    profiles: dict[ProfileKey, Profile] = Field(default_factory=dict, description="a table of profiles")
     published: Annotated[tuple[Published, ...], Field(strict=False)] = Field(
         default=(), description="a list of published anchors"
     )
     reference: Reference | None = Field(default=None, description="a table that says how the reference is made")
-    cheats: dict[Annotated[str, AfterValidator(_cheat_name)], Cheat] = Field(
-        default_factory=dict, description="a table of cheats"
-    )
+    cheats: dict[CheatName, Cheat] = Field(default_factory=dict, description="a table of cheats")
 
     def anchors(self, profile: str) -> Anchors | None:
-        """Return the anchors of a profile, or None if it has not been calibrated yet.
+        """Return the anchors of a profile, or None if it has not been calibrated yet or measures them in every run.
 
         Raises:
             KeyError: if the task has no such profile.
@@ -254,16 +211,25 @@ class Manifest(Table):
     def conflicts(cls, data: Mapping[str, Any]) -> Iterator[Conflict]:
         """Yield anchors that lie the wrong way round for ``direction``."""
         direction = data.get("direction")
-        for name in PROFILES:
-            starting, reference = (
-                _number(_at(data, "profiles", name, "anchors", key)) for key in ("starting", "reference")
-            )
-            if starting is None or reference is None or direction not in ("lower", "higher"):
+        if direction not in ("lower", "higher"):
+            return
+        side = "below" if direction == "lower" else "above"
+        for place, anchors in _all_anchors(data):
+            starting, reference = number(at(anchors, "starting")), number(at(anchors, "reference"))
+            if starting is None or reference is None:
                 continue
             if (reference > starting) if direction == "lower" else (reference < starting):
-                side = "below" if direction == "lower" else "above"
                 why = f"a number {side} starting ({starting}), because direction is {direction}"
-                yield ("profiles", name, "anchors", "reference"), f"expected {why}, got {reference}"
+                yield (*place, "reference"), f"expected {why}, got {reference}"
+
+
+def _all_anchors(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], object]]:
+    """Yield where anchors are stored, and what is there."""
+    for name in PROFILES:
+        place = ("profiles", name)
+        yield (*place, "anchors"), at(data, *place, "anchors")
+        for index, entry in enumerate(listed(at(data, *place, "devices"))):
+            yield (*place, "devices", index), entry
 
 
 def load(path: Path) -> Manifest:

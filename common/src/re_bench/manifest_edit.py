@@ -5,7 +5,7 @@ import os
 import stat
 import tempfile
 import tomllib
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ def dumps(manifest: Manifest) -> str:
 def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
     """Replace the anchors of one profile in a manifest, leaving every other byte as it is.
 
+    Where a profile measures its anchors in every run, the anchors of the device ``anchors.source.hardware`` are
+    replaced, or added behind those of other devices.
     The file changes at once or not at all, and keeps its permissions.
 
     Args:
@@ -35,38 +37,101 @@ def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
         OSError: if the file cannot be replaced.
     """
     old = read_text(path)
-    if profile not in parse(old, path).profiles:
+    entry = parse(old, path).profiles.get(profile)
+    if entry is None:
         raise ManifestError([f"{path}: profiles.{profile}: expected a table to hold the anchors, got nothing"])
     values = anchors.model_dump(exclude_none=True)
-    new = _with_anchors(old, profile, values)
-    wanted = tomllib.loads(old)
-    wanted["profiles"][profile]["anchors"] = values
+    key, write = ("devices", _with_device) if entry.in_run else ("anchors", _with_anchors)
+    new = write(old, profile, values)
     parse(new, path)
-    if tomllib.loads(new) != wanted:
-        raise ManifestError([f"{path}: profiles.{profile}.anchors: expected a plain table that can be edited"])
+    if tomllib.loads(new) != _wanted(old, profile, key, values):
+        raise ManifestError([f"{path}: profiles.{profile}.{key}: expected a plain table that can be edited"])
     _replace(path, new.encode())
+
+
+def _wanted(text: str, profile: str, key: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Return what the new text must say."""
+    data = tomllib.loads(text)
+    table = data["profiles"][profile]
+    if key == "anchors":
+        table[key] = values
+        return data
+    devices = table.get(key, [])
+    place = _place(devices, values)
+    table[key] = [*devices[:place], values, *devices[place + 1 :]]
+    return data
+
+
+def _place(devices: Sequence[Mapping[str, Any]], values: Mapping[str, Any]) -> int:
+    """Return the position of the anchors of the same device, or the one behind all."""
+    names = [entry["source"]["hardware"] for entry in devices]
+    name = values["source"].get("hardware")
+    return names.index(name) if name in names else len(names)
 
 
 def _with_anchors(text: str, profile: str, values: Mapping[str, Any]) -> str:
     """Return the TOML text with a profile's anchors set."""
     document = tomlkit.parse(text)
-    table: Any = document
-    for key in ("profiles", profile):
-        table = table[key]
-    target = table.get("anchors", table)
-    tail = _cut_tail(target)
+    table = _profile(document, profile)
+    tail = _cut_tail(table.get("anchors", table))
     _merge(table, {"anchors": values})
     _innermost(table.get("anchors")).extend(tail)
     return tomlkit.dumps(document)
+
+
+def _with_device(text: str, profile: str, values: Mapping[str, Any]) -> str:
+    """Return the TOML text with a profile's anchors of one device set."""
+    document = tomlkit.parse(text)
+    table = _profile(document, profile)
+    devices = table.get("devices", [])
+    place = _place(devices, values)
+    tail = _cut_tail(_above(table, place))
+    if place < len(devices):
+        _merge(devices[place], values)
+    else:
+        devices = _extended(table, values)
+    _innermost(devices[place]).extend(tail)
+    return tomlkit.dumps(document)
+
+
+def _above(table: Any, place: int) -> Any:
+    """Return the table whose text the anchors at this place in the list of devices replace or follow."""
+    if "devices" not in table:
+        return table
+    devices = table["devices"]
+    return devices[min(place, len(devices) - 1)] if devices else None
+
+
+def _extended(table: Any, values: Mapping[str, Any]) -> Any:
+    """Return a profile's list of devices with one more: tables of their own unless the list stands on one line."""
+    inline = isinstance(table, tomlkit.items.InlineTable)
+    if "devices" not in table:
+        table["devices"] = tomlkit.array() if inline else tomlkit.aot()
+    devices = table["devices"]
+    apart = isinstance(devices, tomlkit.items.AoT)
+    entry: Any = tomlkit.table() if apart else tomlkit.inline_table()
+    if apart:
+        entry.trivia.indent = "\n"  # tomlkit puts an empty line only before tables that are in no list
+    for name, value in values.items():
+        entry[name] = _item(entry, name, value)
+    devices.append(entry)
+    return devices
+
+
+def _profile(document: Any, profile: str) -> Any:
+    return document["profiles"][profile]
 
 
 def _innermost(table: Any) -> list[Any]:
     """Return the parts of the table that stands last in the text of this one."""
     while isinstance(table, tomlkit.items.Table):
         body = table.value.body
-        if not body or not isinstance(body[-1][1], tomlkit.items.Table):
+        last = body[-1][1] if body else None
+        if isinstance(last, tomlkit.items.AoT) and last.body:
+            last = last.body[-1]
+        if not isinstance(last, tomlkit.items.Table):
             return body
-        table = body[-1][1]
+        table = last
     return []
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-__all__ = ["Conflict", "Table", "said", "unknown_key"]
+__all__ = ["Conflict", "Table", "at", "listed", "number", "said", "unknown_key"]
 
 Conflict = tuple[tuple[str | int, ...], str]
 """Where something is wrong, as keys and positions, and what, in words."""
@@ -102,6 +102,23 @@ def unknown_key(key: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(key, names, n=1)
     hint = f" (did you mean {close[0]}?)" if close else ""
     return f"unknown key; expected one of: {', '.join(names)}{hint}"
+
+
+def at(data: object, *path: str) -> object:
+    """Follow keys through tables, read or not yet; None where the way ends."""
+    for key in path:
+        data = data.get(key) if isinstance(data, Mapping) else getattr(data, key, None)
+    return data
+
+
+def number(value: object) -> float | None:
+    """Return what a reader would take for a number, else None."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def listed(value: object) -> Iterable[object]:
+    """Return the entries of a list, read or not yet; none of anything else."""
+    return value if isinstance(value, list | tuple) else ()
 
 
 def _shown(value: object) -> str:

@@ -24,11 +24,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from re_bench import manifest
+from re_bench.anchoring import ANCHORS, RunAnchors, Wanted, choose_scale, shown_beside, stored_on
 from re_bench.errors import Invalid, ReBenchError, UsageError
 from re_bench.isolation.backend import BACKENDS, Backend, Surroundings, open_backend
+from re_bench.isolation.hiding import secret_directories
 from re_bench.isolation.limits import Limits
 from re_bench.isolation.untrusted import Untrusted
-from re_bench.normalise import normalise
 from re_bench.staging import Staged, stage
 from re_bench.tasks import Task, open_task
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from re_bench.manifest import Profile
 
-__all__ = ["EXIT_STATUS", "PROFILES", "Job", "Measured", "Score", "choose_profile", "describe", "main"]
+__all__ = ["EXIT_STATUS", "PROFILES", "Job", "Measured", "RunAnchors", "Score", "choose_profile", "describe", "main"]
 
 PROFILES = ("auto", *manifest.PROFILES)
 """What may be asked for; ``auto`` chooses."""
@@ -57,7 +58,9 @@ class Measured:
     message: str
     """One line for the submission's author."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """JSON values for the log, not shown to an agent."""
+    """JSON values for the log, not shown to an agent; ``hardware`` names the device that was measured on."""
+    anchors: RunAnchors | None = None
+    """Baseline and reference measured in the same run; they come before stored anchors."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,8 @@ class Job:
     staged: Staged
     """The scorer's own copy of the submission."""
     backend: Backend
+    anchors: Wanted = "run"
+    """Whether anchors of this run are wanted, or stored ones, for which a scorer need not measure any."""
     _last_tick: float = field(default_factory=time.monotonic)
 
     @property
@@ -95,19 +100,39 @@ class Job:
         """The directory of the staged copy."""
         return self.staged.directory
 
-    def untrusted(self, harness: str, *, environment: Mapping[str, str] | None = None, show: bool = True) -> Untrusted:
+    def untrusted(
+        self,
+        harness: str,
+        *,
+        environment: Mapping[str, str] | None = None,
+        show: bool = True,
+        also: Sequence[Path] = (),
+        gpu: str | None = None,
+    ) -> Untrusted:
         """Start a sandboxed process with the task's file ``harness`` in it.
 
         Args:
             harness: path of the harness in the task's directory.
             environment: extra environment variables.
             show: whether the process sees the submission, read-only, at :attr:`submission`.
+            also: other directories that the process sees, read-only, where they are; of a task's directory
+                nothing else is seen.
+            gpu: UUID of the one GPU that the process may use; it is CUDA's device 0 there.
         """
         limits = Limits(**self.profile.limits.model_dump())
-        visible = {str(self.submission): self.submission} if show else {}
-        gpu = self.profile.device == "cuda"
-        around = Surroundings(read_only=visible, environment=environment or {}, limits=limits, gpu=gpu)
+        visible = {str(path): path for path in (*([self.submission] if show else []), *also)}
+        hidden = secret_directories(self.task.directory)
+        around = Surroundings(visible, {}, environment or {}, limits=limits, gpu=gpu, hidden=hidden)
         return Untrusted(self.backend, self.task.directory / harness, around)
+
+    def on_device(self, hardware: str) -> None:
+        """Say which device will be measured on, so that a reward that cannot be had is refused before the work.
+
+        Raises:
+            UsageError: if stored anchors are wanted and this device has none.
+        """
+        if self.anchors == "stored" and self.profile.in_run:
+            stored_on(self.task, self.profile_name, hardware)
 
     def progress(self, text: str) -> None:
         """Say on stderr what is being done, every two seconds at most."""
@@ -137,6 +162,12 @@ def _parse(task: Task, arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--solution", metavar="DIR", type=Path, required=True, help="the submission's directory")
     parser.add_argument("--profile", choices=PROFILES, default="auto", help="auto: gpu where there is one, else cpu")
     parser.add_argument("--sandbox", choices=BACKENDS, help="'none' protects nothing and is recorded in the score")
+    parser.add_argument(
+        "--anchors",
+        choices=ANCHORS,
+        default="run",
+        help="where a profile measures its anchors in every run: use those, or the ones stored for this device",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser.parse_args(arguments)
 
@@ -153,8 +184,8 @@ def _score(task: Task, measure: Callable[[Job], Measured], options: argparse.Nam
             details = {"sandbox": backend.name, "submission": staged.sha256, "skipped": staged.skipped}
             blank = replace(blank, details=details)
             _check_presence(task, staged)
-            measured = measure(Job(task, name, profile, staged, backend))
-            score = _valid(blank, task, name, measured)
+            job = Job(task, name, profile, staged, backend, options.anchors)
+            score = _valid(blank, job, measure(job))
         except UsageError:
             raise
         except Invalid as fault:
@@ -165,20 +196,21 @@ def _score(task: Task, measure: Callable[[Job], Measured], options: argparse.Nam
     return replace(score, seconds=round(time.monotonic() - started, 3))
 
 
-def _valid(blank: Score, task: Task, profile: str, measured: Measured) -> Score:
+def _valid(blank: Score, job: Job, measured: Measured) -> Score:
+    json.dumps(dict(measured.details), allow_nan=False)  # what no log can hold is the scorer's fault, said now
+    hardware = measured.details.get("hardware")
+    scale = choose_scale(job.task, job.profile_name, measured.anchors, hardware, job.anchors)
     if not math.isfinite(measured.raw):
         msg = f"the raw score is {measured.raw}, which is no number"
         raise Invalid(msg)
-    json.dumps(dict(measured.details), allow_nan=False)  # what no log can hold is the scorer's fault, said now
-    anchors = task.manifest.anchors(profile)
-    reward = normalise(measured.raw, anchors.starting, anchors.reference) if anchors else None
+    normalised = {"anchors": asdict(scale) if scale else None} | shown_beside(job.profile, measured.raw, hardware)
     return replace(
         blank,
         status="valid",
         raw=measured.raw,
-        reward=reward,
+        reward=scale.reward(measured.raw) if scale else None,
         message=measured.message,
-        details={**blank.details, **measured.details},
+        details={**blank.details, **measured.details, **normalised},
     )
 
 
@@ -233,6 +265,16 @@ def describe(task: Task, score: Score) -> str:
     """Return a score in words, for a person."""
     lines = [f"{score.task} ({score.profile}): {score.status} after {score.seconds:.1f} s", score.message]
     if score.raw is not None:
-        reward = "no anchors yet" if score.reward is None else f"{score.reward:.4f}"
-        lines.insert(1, f"raw {score.raw:.6g} {task.manifest.unit}, reward {reward}")
+        lines.insert(1, f"raw {score.raw:.6g} {task.manifest.unit}, reward {_reward_in_words(score)}")
     return "\n".join(line for line in lines if line)
+
+
+def _reward_in_words(score: Score) -> str:
+    """Return the reward, and by which anchors where there may be two kinds."""
+    if score.reward is None:
+        return "no anchors yet"
+    if "stored_reward" not in score.details:
+        return f"{score.reward:.4f}"
+    stored = score.details["stored_reward"]
+    beside = "this device has no stored ones" if stored is None else f"{stored:.4f} by stored ones"
+    return f"{score.reward:.4f} (anchors {score.details['anchors']['source']}; {beside})"

@@ -30,6 +30,8 @@ _HEADER = ("solution", "status", "raw", "reward", "spread", "n", "seconds", "ver
 _REASON_SHOWN = 150
 _ANCHORED = ("baseline", "reference")
 _GIVEN = "--solution"
+_STARTING = 2
+"""Scorings that may start while another holds the GPU."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class Report:
     """What a reader must know of the figures, such as that they are modelled."""
     problems: Sequence[str] = field(default_factory=list)
     """What is wrong with the task as a whole."""
+    skipped: Sequence[str] = ()
+    """The cheats that make no sense in this profile, so that they were not scored."""
 
     @property
     def holds(self) -> bool:
@@ -95,7 +99,7 @@ def validate(
     sandbox: str | None = None,
     solution: Path | None = None,
 ) -> Report:
-    """Score baseline, reference and every cheat of a task.
+    """Score baseline, reference and every cheat of a task that makes sense in the profile.
 
     Args:
         task: the task.
@@ -106,7 +110,10 @@ def validate(
         solution: the directory of a submission to score beside ours.
     """
     started = time.monotonic()
-    names = [*variants(task), *([_GIVEN] if solution else [])]
+    skipped = _skipped(task, profile)
+    names = [*(name for name in variants(task) if name not in skipped), *([_GIVEN] if solution else [])]
+    if skipped:
+        print(f"{task.name}: {_not_run(profile, skipped)}", file=sys.stderr, flush=True)
 
     def scored(name: str) -> list[Score]:
         times = repeats if name in _ANCHORED else 1
@@ -119,8 +126,23 @@ def validate(
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         scores = dict(zip(names, pool.map(scored, names), strict=True))
     rows = [_row(task, name, found, scores["baseline"]) for name, found in scores.items()]
-    note = "modelled, not measured" if task.manifest.profiles[profile].modelled else ""
-    return Report(task.name, profile, rows, note, _problems(task))
+    return Report(task.name, profile, rows, _note(task, profile, skipped), _problems(task), skipped)
+
+
+def _skipped(task: Task, profile: str) -> list[str]:
+    unfit = {name for name, cheat in task.manifest.cheats.items() if not cheat.runs_on(profile)}
+    return [f"cheats/{name}" for name in task.cheats if name in unfit]
+
+
+def _not_run(profile: str, skipped: Sequence[str]) -> str:
+    return f"not run, as they make no sense in profile {profile}: {', '.join(skipped)}"
+
+
+def _note(task: Task, profile: str, skipped: Sequence[str]) -> str:
+    entry = task.manifest.profiles[profile]
+    notes = ["modelled, not measured"] if entry.modelled else []
+    notes += ["anchors measured in the run"] if entry.in_run else []
+    return "; ".join(notes + ([_not_run(profile, skipped)] if skipped else []))
 
 
 def _scored(task: Task, name: str, profile: str, sandbox: str | None, solution: Path | None) -> Score:
@@ -172,14 +194,15 @@ def _judge_anchor(task: Task, variant: str, scores: Sequence[Score]) -> tuple[bo
 
 def _judge_cheat(task: Task, name: str, score: Score, floor: float | None) -> tuple[bool, str]:
     entry = task.manifest.cheats.get(name)
+    wanted = entry.expectation(score.profile) if entry is not None else None
     if score.status == "error":
         return False, f"the scorer failed: {_brief(score.message)}"
     if score.status == "valid":
-        expected = entry is not None and entry.expect == "no_better"
+        expected = wanted is not None and wanted.expect == "no_better"
         margin = task.manifest.profiles[score.profile].tolerance.baseline
         harmless = floor is not None and score.reward is not None and score.reward <= floor + margin
         return expected and harmless, "no better than the baseline" if harmless else "it pays"
-    reason = entry.reason if entry is not None else None
+    reason = wanted.reason if wanted is not None else None
     if reason is not None and not re.search(reason, score.message):
         return False, f"refused for another reason than /{reason}/: {_brief(score.message)}"
     return True, f"refused: {_brief(score.message)}"
@@ -198,5 +221,12 @@ def _brief(message: str) -> str:
 
 
 def default_jobs(task: Task, profile: str) -> int:
-    """Return how many scorings to run at a time: one where time is measured, else as many as there are cores."""
-    return (os.cpu_count() or 1) if task.manifest.profiles[profile].modelled else 1
+    """Return how many scorings to run at a time.
+
+    As many as there are cores where time is modelled, and one where it is measured. On a GPU a few start while one is
+    timed, since the GPU has a lock, if there are enough cores not to disturb it.
+    """
+    cores, entry = os.cpu_count() or 1, task.manifest.profiles[profile]
+    if entry.modelled:
+        return cores
+    return min(_STARTING + 1, max(1, cores // 4)) if entry.device == "cuda" else 1

@@ -1,0 +1,61 @@
+"""Which anchors give a reward, decided from the manifest and from what a scorer measured."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.anchoring import RunAnchors, Scale, choose_scale, shown_beside
+from re_bench.tasks import Task, open_task
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RUN = RunAnchors(5.0, 4.0)
+DATED = 'date = 2026-01-31, hardware = "H200"'
+STORED = f'repeats = 1, spread.starting = 0, spread.reference = 0, versions = {{}}, {DATED}, where = "x"'
+
+
+@pytest.fixture
+def task(path: Path) -> Task:
+    """Return the example, whose profile ``gpu`` has published anchors, ``cpu`` none, and ``paper`` none in each run."""
+    path.write_text(path.read_text().replace("time_limit_s = 1\n", "time_limit_s = 1\nin_run = true\n"))
+    return open_task(path.parent)
+
+
+@pytest.mark.parametrize(
+    ("profile", "measured", "scale"),
+    [
+        ("gpu", None, Scale(2.0, 1.0, "published")),
+        ("gpu", RUN, Scale(5.0, 4.0, "measured in this run")),
+        ("cpu", None, None),
+        ("paper", RUN, Scale(5.0, 4.0, "measured in this run")),
+    ],
+)
+def test_measured_anchors_come_before_stored_ones(
+    task: Task, profile: str, measured: RunAnchors | None, scale: Scale | None
+) -> None:
+    assert choose_scale(task, profile, measured, None) == scale
+
+
+def test_stored_anchors_can_be_asked_for_everywhere(task: Task) -> None:
+    assert choose_scale(task, "gpu", RUN, None, "stored") == Scale(2.0, 1.0, "published")
+    assert choose_scale(task, "cpu", RUN, None, "stored") is None
+
+
+@pytest.mark.parametrize("kind", ["measured", "modelled"])
+def test_stored_anchors_say_where_and_when(path: Path, kind: str) -> None:
+    anchors = f'\n[profiles.cpu]\nanchors = {{starting = 3, reference = 1, source = {{kind = "{kind}", {STORED}}}}}\n'
+    path.write_text(path.read_text().replace("\n[profiles.cpu]\n", anchors))
+    found = choose_scale(open_task(path.parent), "cpu", None, None)
+    assert found == Scale(3.0, 1.0, f"stored: H200, {dt.date(2026, 1, 31)}")
+
+
+def test_a_scale_gives_the_reward() -> None:
+    assert Scale(2.0, 1.0, "published").reward(1.5) == 0.5
+
+
+def test_nothing_is_shown_beside_where_anchors_are_stored(task: Task) -> None:
+    assert shown_beside(task.manifest.profiles["gpu"], 1.0, "H200") == {}
