@@ -38,7 +38,7 @@ THROUGH = [
     "reading outside", "changing what is shown", "symbolic links", "hard links", "files that run as their owner",
     "temporary files", "secrets in proc", "signals", "tracing", "daemons", "fork bomb", "memory that nobody maps",
     "local servers", "abstract sockets", "sockets with a path", "privileges", "objects that outlive processes",
-    "objects of others",
+    "objects of others", "hidden directories",
 ]  # fmt: skip
 """Attacks that get through without a sandbox, whoever runs them."""
 THROUGH_AS_ROOT = ["device files", "namespaces", "limits stay", "settings of the kernel", "kinds of sockets"]

@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,11 +30,10 @@ from re_bench.score import PROFILES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from re_bench.isolation.backend import Backend
-
 FAKE = Path(__file__).with_name("fake_engine.py")
 LIMITS = Limits(wall_s=20, cpu_s=30, memory_mib=512, processes=40, file_mib=1, open_files=64)
 HIDDEN = "do-not-show"
+UUID = "GPU-3f1a2b4c-0000-1111-2222-0123456789ab"
 SILENCED = [case(f"{kind}_proxy=") for kind in ("http", "https", "ftp", "all", "no") for case in (str, str.upper)]
 
 
@@ -120,22 +119,29 @@ def test_the_command_line_is_this_and_nothing_else(engine: Engine, tmp_path: Pat
 
 
 def test_devices_are_passed_when_asked_for_and_data_is_not_limited_then(engine: Engine) -> None:
-    command = list(Container().launch(["true"], Surroundings(gpu=True)).command)
-    devices = {"docker": ("--gpus", "all"), "podman": ("--device", "nvidia.com/gpu=all")}
+    command = list(Container().launch(["true"], Surroundings(gpu=UUID)).command)
+    devices = {"docker": ("--gpus", f"device={UUID}"), "podman": ("--device", f"nvidia.com/gpu={UUID}")}
     option, value = devices[engine.name]
     assert pairs(command, option) == [value]
+    assert f"CUDA_VISIBLE_DEVICES={UUID}" in pairs(command, "--env")
     assert not any(bound.startswith("data=") for bound in pairs(command, "--ulimit"))
     assert {"--gpus", "--device"}.isdisjoint(Container().launch(["true"], Surroundings()).command)
 
 
-def test_bubblewrap_shows_where_devices_sit_and_does_not_limit_data_when_asked(backend: Backend) -> None:
-    script = "ls -d /sys/bus /sys/devices; ulimit -d; touch /sys/x /dev/x"
-    with_gpu, without = (
-        run(backend, ["bash", "-c", script], Surroundings(limits=LIMITS, gpu=gpu)).stdout.split()
-        for gpu in (True, False)
-    )
-    assert with_gpu == ["/sys/bus", "/sys/devices", "unlimited"]
-    assert without == [str(512 << 10)]
+def test_hidden_directories_are_mounted_over_what_shows_them_and_under_what_is_named(
+    engine: Engine, tmp_path: Path
+) -> None:
+    site = tmp_path / "site"
+    given = site / "task" / "given"
+    given.mkdir(parents=True)
+    around = Surroundings({str(given): given, str(site): site}, hidden=[site / "task", tmp_path / "elsewhere"])
+    filled = ["notmpcopyup"] if engine.name == "podman" else []
+    assert list(csv.reader(pairs(list(Container().launch(["true"], around).command), "--mount"))) == [
+        ["type=bind", f"src={site}", f"dst={site}", "readonly"],
+        ["type=tmpfs", f"dst={site}/task", "tmpfs-size=4096", "tmpfs-mode=755", "ro", *filled],
+        ["type=bind", f"src={given}", f"dst={given}", "readonly"],
+    ]
+    assert run(Container(), ["true"], replace(around, limits=LIMITS)).status == 0
 
 
 def test_awkward_paths_are_quoted_and_impossible_ones_refused(engine: Engine, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from re_bench.isolation import gpu_state
 from re_bench.isolation.backend import Surroundings
 from re_bench.isolation.device_memory import DeviceMemory, DeviceMemoryError
 from re_bench.isolation.limits import Limits
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from re_bench.isolation.backend import Backend
 
 GPU = any(Path("/dev").glob("nvidia[0-9]*"))
-AROUND = Surroundings(gpu=True, limits=Limits(wall_s=100, memory_mib=32768, processes=1024))
+LIMITS = Limits(wall_s=100, memory_mib=32768, processes=1024)
 HARNESS = """
 import torch
 
@@ -32,6 +33,10 @@ def overwrite(args, inputs, outputs):
     torch.as_tensor(inputs[0], device="cuda").add_(1)
     torch.cuda.synchronize()
 """
+
+
+def around() -> Surroundings:
+    return Surroundings(gpu=gpu_state.identify().uuid, limits=LIMITS)
 
 
 @pytest.mark.skipif(GPU, reason="this machine has a GPU; the other tests show that it works")
@@ -48,7 +53,7 @@ def test_tensors_are_shared_and_calls_repeat(backend: Backend, harness: Callable
         x, y = (torch.as_tensor(memory, device="cuda").view(torch.int32) for memory in (given, wanted))
         x.copy_(torch.arange(1_000_000))
         torch.cuda.synchronize()
-        with Untrusted(backend, harness(HARNESS), AROUND) as process:
+        with Untrusted(backend, harness(HARNESS), around()) as process:
             for more in (1, 2, 3):
                 reply = process.call("add", {"more": more}, device_inputs=[given], device_outputs=[wanted])
                 assert reply.value == [1, 1]
@@ -63,6 +68,6 @@ def test_an_honest_slip_cannot_overwrite_an_input(backend: Backend, harness: Cal
         x = torch.as_tensor(given, device="cuda").view(torch.int32)
         x.fill_(7)
         torch.cuda.synchronize()
-        with Untrusted(backend, harness(HARNESS), AROUND) as process, pytest.raises(SubmissionFaultError):
+        with Untrusted(backend, harness(HARNESS), around()) as process, pytest.raises(SubmissionFaultError):
             process.call("overwrite", device_inputs=[given])
         assert torch.all(x == 7)

@@ -1,11 +1,13 @@
 """The scorer of triton_cumsum: raw = ln(milliseconds) for 100,000,000 int32, lower is better.
 
-Profile ``cpu`` has no GPU to time. It proves the results bit-exact in Triton's interpreter, then
-counts what a replay of the submission's steps moves and *models* the time on a named device.
+Profile ``gpu`` times the submission in turns with our baseline and reference, which are its anchors. Profile ``cpu``
+has no GPU to time. It proves the results bit-exact in Triton's interpreter, then counts what a replay of the
+submission's steps moves and *models* the time on a named device.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
 import secrets
 from pathlib import Path
@@ -16,7 +18,8 @@ import truth
 from modelled import cost
 
 from re_bench.errors import Invalid
-from re_bench.score import Job, Measured, main
+from re_bench.isolation import gpu_state
+from re_bench.score import Job, Measured, RunAnchors, main
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +34,41 @@ UNIT = 65_536
 
 
 def measure(job: Job) -> Measured:
-    """Check the submission for exactness, then model its time."""
+    """Check the submission for exactness, and time it where there is a GPU, else model its time."""
+    return timed(job) if job.profile.device == "cuda" else modelled(job)
+
+
+def timed(job: Job) -> Measured:
+    """Check the submission and time it on the GPU; see ``measured/contest.py``."""
+    gpu = gpu_state.identify()
+    job.on_device(gpu.name)
+    harness = "measured/player/gpu_player.py"
+    ours = [job.task.directory / name for name in ("baseline", "reference")]
+    with (
+        job.untrusted(harness, gpu=gpu.uuid, show=False, also=ours) as home,
+        job.untrusted(harness, gpu=gpu.uuid) as away,
+    ):
+        # Imports torch, while the players do.
+        contest = importlib.import_module("measured.contest")
+        found = contest.hold(job, gpu, home, away)
+    baseline, reference, own = (found.times[name] for name in ("baseline", "reference", "submission"))
+    if own.milliseconds < found.floor_ms:
+        msg = (
+            f"a time of {own.milliseconds:.4f} ms is below the {found.floor_ms:.4f} ms of reading and writing once "
+            f"at the peak bandwidth of {gpu.name}"
+        )
+        raise Invalid(msg)
+    message = (
+        f"{own.milliseconds:.4f} ms (95 % interval {own.low:.4f} to {own.high:.4f}) for {cost.ELEMENTS:,} elements "
+        f"on {gpu.name}; in the same run: baseline {baseline.milliseconds:.4f} ms, "
+        f"reference {reference.milliseconds:.4f} ms"
+    )
+    anchors = RunAnchors(math.log(baseline.milliseconds), math.log(reference.milliseconds))
+    return Measured(math.log(own.milliseconds), message, found.details, anchors if job.profile.in_run else None)
+
+
+def modelled(job: Job) -> Measured:
+    """Check the submission in Triton's interpreter, then model its time."""
     with (
         job.untrusted("modelled/player.py", environment=ENVIRONMENT) as player,
         job.untrusted("modelled/meter.py", environment=ENVIRONMENT, show=False) as meter,
@@ -49,14 +86,14 @@ def measure(job: Job) -> Measured:
             trace = run(player, truth.disturbed(generator, n), f"{n} uniform values")
             # Other values: a trace that carries any part of an answer carries a wrong one.
             runs.append(replay(meter, truth.disturbed(generator, n), trace, f"{n} uniform values"))
-    return modelled(length, runs)
+    return extrapolated(length, runs)
 
 
 def run(player: Untrusted, x: NDArray[np.int32], label: str) -> str:
     """Have the submission compute one input, compare it with the truth, and return the trace, a text not yet read."""
     args = {"length": x.size, "record": True}
     reply = player.call("run", args, inputs=[x], outputs=[x.nbytes], timeout_s=CALL_S)
-    compare(np.frombuffer(reply.outputs[0], np.int32), truth.prefix_sum(x), label)
+    truth.compare(np.frombuffer(reply.outputs[0], np.int32), truth.prefix_sum(x), label)
     trace = reply.value.get("trace") if isinstance(reply.value, dict) else None
     if not isinstance(trace, str):
         msg = f"the submission's process returned no trace for {label}"
@@ -72,7 +109,7 @@ def replay(meter: Untrusted, x: NDArray[np.int32], trace: str, label: str) -> li
         f"the recorded steps when replayed on other values, {label} (torch operators and Triton kernels must do all "
         "the work, and Python code must not depend on the values of x)"
     )
-    compare(np.frombuffer(reply.outputs[0], np.int32), truth.prefix_sum(x), where)
+    truth.compare(np.frombuffer(reply.outputs[0], np.int32), truth.prefix_sum(x), where)
     try:
         steps: list[cost.Step] = cost.steps_of(reply.value["steps"])
     except (ValueError, TypeError, LookupError, OverflowError) as error:
@@ -81,19 +118,7 @@ def replay(meter: Untrusted, x: NDArray[np.int32], trace: str, label: str) -> li
     return steps
 
 
-def compare(got: NDArray[np.int32], expected: NDArray[np.int32], label: str) -> None:
-    """Raise ``Invalid`` with the first index at which the arrays differ."""
-    wrong = np.flatnonzero(got != expected)
-    if wrong.size:
-        first = int(wrong[0])
-        msg = (
-            f"wrong result for {label}: first at index {first}, got {got[first]}, expected {expected[first]}; "
-            f"{wrong.size} of {expected.size} elements differ"
-        )
-        raise Invalid(msg)
-
-
-def modelled(length: int, runs: list[list[cost.Step]]) -> Measured:
+def extrapolated(length: int, runs: list[list[cost.Step]]) -> Measured:
     """Return the score from the counts at an eighth of ``length``, at ``length``, twice and four times that."""
     seconds = cost.extrapolate(length, runs[1:], small=runs[0])
     least = cost.floor(cost.ELEMENTS)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from re_bench.errors import Invalid
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -96,3 +98,15 @@ def _boundaries(generator: np.random.Generator) -> Iterator[Case]:
             x = generator.integers(-10, 1, MODERATE, dtype=np.int32)
             x[start::block] = generator.integers(1, 10, x[start::block].size)
             yield Case(f"positive values only in the {name} place of blocks of {block}", x)
+
+
+def compare(got: NDArray[np.int32], expected: NDArray[np.int32], label: str) -> None:
+    """Raise ``Invalid`` with the first index at which the arrays differ."""
+    wrong = np.flatnonzero(got != expected)
+    if wrong.size:
+        first = int(wrong[0])
+        msg = (
+            f"wrong result for {label}: first at index {first}, got {got[first]}, expected {expected[first]}; "
+            f"{wrong.size} of {expected.size} elements differ"
+        )
+        raise Invalid(msg)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 import triton.language as tl
+from form import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,12 +40,6 @@ TRITON_DTYPES: dict[str, Any] = {name: getattr(tl, name) for name in _TRITON_NAM
 MEMORY_FORMATS: dict[str, Any] = {
     name: getattr(torch, name) for name in ("contiguous_format", "preserve_format", "channels_last")
 }
-
-
-class RefusedError(ValueError):
-    """The submission did something that the ``cpu`` profile refuses; the message says what and what to do instead."""
-
-    plain = True  # the worker shows the message without the class
 
 
 def encode(value: object, reference: Callable[[Any], int]) -> Any:

@@ -1,56 +1,70 @@
-"""Counts what a kernel loads and stores, by replacing the memory functions of Triton's interpreter.
+"""Checks and counts what a kernel loads and stores, by replacing the memory functions of Triton's interpreter.
 
 Every access of a kernel, through pointers, block pointers, descriptors or atomics, ends in one of four functions.
 Each is wrapped: first the active addresses are checked against the memory of the kernel's own tensors, since the
-interpreter follows any address it is given, then the bytes are counted, then the access happens.
+interpreter follows any address it is given, then the access is counted, then it happens. What a kernel computes is
+counted by :mod:`work`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import types
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from codec import RefusedError
-from operators import SECTOR
+from fast_types import numpy_dtype
+from form import RefusedError
+from sectors import SECTOR, WORD, Cache, are_joined
 from triton.runtime import interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_numpy_dtype = interpreter._get_np_dtype  # noqa: SLF001 - the interpreter's own table of types
+Program = tuple[int, int, int]
+
+COUNTS = ("bytes", "operations", "scanned", "reduced", "exchanged", "waits")
+"""What is counted of a launch: bytes to and from memory; then, in 32-bit words, results of elementwise operations,
+elements of scans and of reductions across threads, and elements that move between threads or come from a cache; and
+how often a program waits for such a scan or reduction, a load or an atomic."""
 
 
-class Counter:
-    """The bytes that one launch moves, in total and for the program that moves the most."""
+class Guard:
+    """Checks that the accesses of one launch stay within the memory of its tensors, and counts nothing."""
 
     def __init__(self, kernel: str, tensors: Iterable[Any]) -> None:
         self.kernel = kernel
         storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
         self.ranges = [(start, start + size) for start, size in storages.items()]
-        self.program: tuple[int, int, int] | None = None
-        self.bytes = 0
-        self._largest = 0
-        self._of_program = 0
+        self.program: Program | None = None
 
-    @property
-    def program_bytes(self) -> int:
-        """The bytes of the program that moved the most so far."""
-        return max(self._largest, self._of_program)
+    def __str__(self) -> str:
+        return f"kernel {self.kernel}, program {self.program}"
 
-    def start(self, program: tuple[int, int, int]) -> None:
+    def start(self, program: Program) -> None:
         """Note that ``program`` runs from now on."""
-        self._largest = self.program_bytes
-        self.program, self._of_program = program, 0
+        self.program = program
 
-    def access(self, pointers: Any, mask: Any, size: int, passes: int = 1) -> None:
-        """Check and count an access of ``size`` bytes at each of ``pointers`` where ``mask`` holds.
+    def load(self, pointers: Any, mask: Any, size: int, *, cached: bool = True) -> None:
+        """Check a load of ``size`` bytes at each of ``pointers`` where ``mask`` holds.
 
         ``mask`` may also be a memoryview, which is what block pointers and descriptors hand over.
 
         Raises:
             IndexError: if an active address lies outside the kernel's tensors.
         """
+        del cached
+        self._active(pointers, mask, size)
+
+    def store(self, pointers: Any, mask: Any, size: int) -> None:
+        """Check a store, as :meth:`load` does."""
+        self._active(pointers, mask, size)
+
+    def atomic(self, pointers: Any, mask: Any, size: int) -> None:
+        """Check an atomic access, as :meth:`load` does."""
+        self._active(pointers, mask, size)
+
+    def _active(self, pointers: Any, mask: Any, size: int) -> Any:
         mask = np.asarray(mask)
         if pointers.size != mask.size:
             msg = f"{self}: {pointers.size} pointers and {mask.size} masks do not go together"
@@ -58,12 +72,7 @@ class Counter:
         active = pointers.ravel() if mask.all() else pointers.ravel()[mask.ravel()]
         if active.size:
             self._check(active, size)
-            moved = passes * traffic(active, size)
-            self.bytes += moved
-            self._of_program += moved
-
-    def __str__(self) -> str:
-        return f"kernel {self.kernel}, program {self.program}"
+        return active
 
     def _check(self, active: Any, size: int) -> None:
         low, high = int(active.min()), int(active.max()) + size
@@ -81,79 +90,130 @@ class Counter:
             raise IndexError(msg)
 
 
-def traffic(addresses: Any, size: int) -> int:
-    """Return the bytes moved for elements of ``size`` bytes at ``addresses``.
+class Counter(Guard):
+    """Also counts :data:`COUNTS` of one launch, in total and, each, for the program that has the most of it."""
 
-    Neighbours in order move exactly their bytes; anything else moves each distinct 32-byte sector once.
-    """
-    count = int(addresses.size)
-    span = int(addresses[-1]) - int(addresses[0])
-    if span == (count - 1) * size and bool(np.all(np.diff(addresses) == size)):
-        return count * size
-    return int(np.unique(addresses // np.uint64(SECTOR)).size) * SECTOR
+    def __init__(self, kernel: str, tensors: Iterable[Any]) -> None:
+        super().__init__(kernel, tensors)
+        self._cache = Cache(self.ranges)
+        self._total = dict.fromkeys(COUNTS, 0)
+        self._largest = dict.fromkeys(COUNTS, 0)
+        self._programs = 0
+        self.own = dict.fromkeys(COUNTS, 0)
+        """The counts of the program that runs."""
+
+    def counts(self) -> dict[str, int]:
+        """Return the total counts, ``programs``, and the largest programs' counts under names after ``program_``."""
+        self._end_program()
+        largest = {f"program_{name}": count for name, count in self._largest.items()}
+        return self._total | {"programs": self._programs} | largest
+
+    def start(self, program: Program) -> None:
+        """Note that ``program`` runs from now on."""
+        self._end_program()
+        self._cache.clear()
+        self._programs += 1
+        super().start(program)
+
+    def load(self, pointers: Any, mask: Any, size: int, *, cached: bool = True) -> None:
+        """Check and count a load: sectors that the program has not loaded lately; without ``cached``, all."""
+        active = self._active(pointers, mask, size)
+        self.own["waits"] += 1
+        if active.size:
+            missing, found = self._cache.load(active, joined=are_joined(active, size))
+            self.own["bytes"] += SECTOR * (missing if cached else missing + found)
+            self.own["exchanged"] += SECTOR // WORD * (found if cached else 0)
+
+    def store(self, pointers: Any, mask: Any, size: int) -> None:
+        """Check and count a store; see :meth:`sectors.Cache.store`."""
+        active = self._active(pointers, mask, size)
+        if active.size:
+            self.own["bytes"] += self._cache.store(active, size)
+
+    def atomic(self, pointers: Any, mask: Any, size: int) -> None:
+        """Check and count an atomic access: each lane reads and writes a sector, for lanes are not joined."""
+        active = self._active(pointers, mask, size)
+        self.own["waits"] += 1
+        self.own["bytes"] += 2 * SECTOR * int(active.size)
+
+    def _end_program(self) -> None:
+        for name, count in self.own.items():
+            self._total[name] += count
+            self._largest[name] = max(self._largest[name], count)
+        self.own = dict.fromkeys(COUNTS, 0)
 
 
 @contextlib.contextmanager
-def counted(counter: Counter) -> Iterator[None]:
-    """Let ``counter`` see every access of the interpreter while the context lasts."""
-    builder = interpreter.interpreter_builder
-    replaced = _replacements(builder, counter)
-    for name, function in replaced.items():
-        setattr(builder, name, function)
+def watched(guard: Guard) -> Iterator[None]:
+    """Let ``guard`` see every access of the interpreter while the context lasts."""
+    with replaced_in_builder(_replacements(interpreter.interpreter_builder, guard)):
+        yield
+
+
+@contextlib.contextmanager
+def replaced_in_builder(functions: dict[str, Any]) -> Iterator[None]:
+    """Let the interpreter call ``functions`` in the place of its builder's own, by name, while the context lasts."""
+    own = vars(interpreter.interpreter_builder)
+    before = {name: own[name] for name in functions if name in own}
+    own.update(functions)
     try:
         yield
     finally:
-        for name in replaced:
-            delattr(builder, name)
+        for name in functions:
+            del own[name]
+        own.update(before)
 
 
-def cause_of(error: BaseException, counter: Counter) -> Exception:
+def cause_of(error: BaseException, guard: Guard) -> Exception:
     """Return what a kernel raised, out of the interpreter's wrapping, as an exception that names the program."""
     cause = error
     while isinstance(cause, interpreter.InterpreterError) and cause.__cause__ is not None:
         cause = cause.__cause__
     if isinstance(cause, IndexError | RefusedError) and str(cause).startswith("kernel "):
         return cause
-    return RefusedError(f"{counter}: {type(cause).__name__}: {cause}")
+    return RefusedError(f"{guard}: {type(cause).__name__}: {cause}")
 
 
-def _replacements(builder: Any, counter: Counter) -> dict[str, Any]:
-    stock = type(builder)
+def _replacements(builder: Any, guard: Guard) -> dict[str, Any]:
+    # What is there now, which may be another guard's.
+    names = ("set_grid_idx", "create_masked_load", "create_masked_store", "create_atomic_cas", "create_atomic_rmw")
+    stock = types.SimpleNamespace(**{name: getattr(builder, name) for name in names})
 
     def set_grid_idx(x: int, y: int, z: int) -> None:
-        counter.start((x, y, z))
-        stock.set_grid_idx(builder, x, y, z)
+        guard.start((x, y, z))
+        stock.set_grid_idx(x, y, z)
 
     def create_masked_load(  # noqa: PLR0917 - the interpreter's own signature
         ptrs: Any, mask: Any, other: Any, cache_modifier: Any, eviction_policy: Any, is_volatile: Any
     ) -> Any:
-        counter.access(ptrs.data, mask.data, _numpy_dtype(ptrs.get_element_ty()).itemsize)
+        cached = not is_volatile and str(cache_modifier or "").rpartition(".")[2] in {"", "NONE", "CA"}
+        guard.load(ptrs.data, mask.data, numpy_dtype(ptrs.get_element_ty()).itemsize, cached=cached)
         if other is not None:
-            _same_size(counter, ptrs, other)
-        return stock.create_masked_load(builder, ptrs, mask, other, cache_modifier, eviction_policy, is_volatile)
+            _same_size(guard, ptrs, other)
+        return stock.create_masked_load(ptrs, mask, other, cache_modifier, eviction_policy, is_volatile)
 
     def create_masked_store(ptrs: Any, value: Any, mask: Any, cache_modifier: Any, eviction_policy: Any) -> Any:
-        counter.access(ptrs.data, mask.data, value.data.dtype.itemsize)
-        _same_size(counter, ptrs, value)
-        return stock.create_masked_store(builder, ptrs, value, mask, cache_modifier, eviction_policy)
+        guard.store(ptrs.data, mask.data, value.data.dtype.itemsize)
+        _same_size(guard, ptrs, value)
+        return stock.create_masked_store(ptrs, value, mask, cache_modifier, eviction_policy)
 
     def create_atomic_cas(ptr: Any, cmp: Any, val: Any, sem: Any, scope: Any) -> Any:
-        _same_size(counter, ptr, cmp, val)
+        _same_size(guard, ptr, cmp, val)
         everywhere = np.ones(ptr.data.shape, dtype=bool)
-        counter.access(ptr.data, everywhere, max(cmp.data.dtype.itemsize, val.data.dtype.itemsize), passes=2)
-        return stock.create_atomic_cas(builder, ptr, cmp, val, sem, scope)
+        guard.atomic(ptr.data, everywhere, max(cmp.data.dtype.itemsize, val.data.dtype.itemsize))
+        return stock.create_atomic_cas(ptr, cmp, val, sem, scope)
 
     def create_atomic_rmw(rmwOp: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:  # noqa: N803, PLR0917
-        _same_size(counter, ptr, val)
-        counter.access(ptr.data, mask.data, val.data.dtype.itemsize, passes=2)
-        return stock.create_atomic_rmw(builder, rmwOp, ptr, val, mask, sem, scope)
+        _same_size(guard, ptr, val)
+        guard.atomic(ptr.data, mask.data, val.data.dtype.itemsize)
+        return stock.create_atomic_rmw(rmwOp, ptr, val, mask, sem, scope)
 
     functions = (set_grid_idx, create_masked_load, create_masked_store, create_atomic_cas, create_atomic_rmw)
     return {function.__name__: function for function in functions}
 
 
-def _same_size(counter: Counter, pointers: Any, *values: Any) -> None:
+def _same_size(guard: Guard, pointers: Any, *values: Any) -> None:
     for value in values:
         if value.data.size != pointers.data.size:
-            msg = f"{counter}: {pointers.data.size} pointers and {value.data.size} values do not go together"
+            msg = f"{guard}: {pointers.data.size} pointers and {value.data.size} values do not go together"
             raise RefusedError(msg)

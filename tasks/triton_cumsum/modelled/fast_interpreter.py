@@ -4,7 +4,9 @@
   stock interpreter. Here they take log2(length) steps over whole arrays. Integer combines that are associative,
   as Triton requires, give the same bits.
 - Sums that leave the range of their integer type wrap around as on a GPU; the stock interpreter raises an error.
-- ``tl`` is patched once per launch, not again at each call of a device function.
+- ``tl`` is patched once per launch, not again at each call of a device function; ``.T`` goes through the builder, as
+  ``tl.trans`` does.
+- Types are not built again for each operation; see :mod:`fast_types`.
 - ``@triton.autotune`` takes its first configuration: there is nothing to time here.
 """
 
@@ -13,8 +15,10 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any
 
+import fast_types
 import numpy as np
 import triton.language as tl
+from fast_types import numpy_dtype
 from triton.runtime import autotuner, interpreter
 
 if TYPE_CHECKING:
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
 STOCK_SCAN = interpreter.ScanOps.generic_scan
 STOCK_REDUCE = interpreter.ReduceOps.generic_reduce
 _STOCK_PATCH = interpreter._patch_lang  # noqa: SLF001 - the interpreter has no public seam here
-_numpy_dtype = interpreter._get_np_dtype  # noqa: SLF001 - as above
 
 
 class _BlockConditionError(Exception):
@@ -32,7 +35,9 @@ class _BlockConditionError(Exception):
 
 def install() -> None:
     """Patch the interpreter of this process; doing so twice changes nothing."""
+    fast_types.install()
     interpreter.ScanOps.generic_scan = generic_scan
+    interpreter.ScanOps.one_by_one = False
     interpreter.ReduceOps.generic_reduce = generic_reduce
     interpreter.ReduceScanOpInterface.to_tensor = wrapped_tensor
     interpreter._patch_lang = _patch_once  # noqa: SLF001 - the name that GridExecutor looks up
@@ -43,25 +48,31 @@ def install() -> None:
 
 def wrapped_tensor(_self: Any, value: Any, dtype: Any) -> Any:
     """Return ``value`` (an array or a number) as a Triton tensor of ``dtype``; integers wrap around."""
-    array = np.asarray(value).astype(_numpy_dtype(dtype))
+    array = np.asarray(value).astype(numpy_dtype(dtype), copy=False)
     if array.ndim == 0:
         return tl.core.tensor(interpreter.TensorHandle(array.reshape(1), dtype.scalar), dtype)
     return tl.core.tensor(interpreter.TensorHandle(array, dtype.scalar), tl.block_type(dtype, list(array.shape)))
 
 
 def generic_scan(scan: Any, tensors: Any) -> Any:
-    """Replace ``ScanOps.generic_scan``: inclusive scan along ``scan.axis`` by doubling distances."""
+    """Replace ``ScanOps.generic_scan``: inclusive scan along ``scan.axis`` by doubling distances.
+
+    Sets ``scan.one_by_one`` if that cannot be done, and the stock interpreter took one element at a time.
+    """
     arrays = [np.moveaxis(tensor.handle.data, scan.axis, -1) for tensor in tensors]
     length = arrays[0].shape[-1]
-    lanes = np.arange(length)
     distance = 1
     try:
         while distance < length:
-            shifted = [np.roll(array, distance, axis=-1) for array in arrays]
-            combined = _combine(scan, shifted, arrays, tensors)
-            arrays = [np.where(lanes >= distance, new, old) for new, old in zip(combined, arrays, strict=True)]
+            # Blocks have to keep their length, so the first elements meet themselves, in vain.
+            before = [np.concatenate([a[..., :distance], a[..., :-distance]], axis=-1) for a in arrays]
+            combined = _combine(scan, before, arrays, tensors)
+            for old, new in zip(arrays, combined, strict=True):
+                new[..., :distance] = old[..., :distance]
+            arrays = combined
             distance *= 2
     except _BlockConditionError:
+        scan.one_by_one = True
         return STOCK_SCAN(scan, tensors)
     arrays = [np.ascontiguousarray(np.moveaxis(array, -1, scan.axis)) for array in arrays]
     return [scan.to_tensor(array, tensor.dtype) for array, tensor in zip(arrays, tensors, strict=True)]
@@ -128,6 +139,10 @@ def _as_array(result: Any, like: Any) -> Any:
     return np.broadcast_to(data, like.shape).astype(like.dtype)
 
 
+def _transposed(tensor: Any) -> Any:
+    return tl.trans(tensor)
+
+
 class _NoScope:
     """What a nested call of a device function gets to restore: nothing, the launch restores it all."""
 
@@ -144,6 +159,7 @@ class _LaunchScope:
         # Device functions of Triton's own library see triton.language as `core`, so both are patched at once.
         seen = types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core})
         self.scope = _STOCK_PATCH(seen)
+        self.scope.set_attr(tl.core.tensor, "T", property(_transposed))
         _LaunchScope.active = True
 
     def restore(self) -> None:

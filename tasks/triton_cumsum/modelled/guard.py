@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from codec import RefusedError
-from counting import Counter, cause_of, counted
+from counting import Guard, cause_of, watched
+from form import RefusedError
 from triton.runtime.interpreter import InterpretedFunction, InterpreterError
 from triton.tools.tensor_descriptor import TensorDescriptor
 
@@ -26,9 +26,9 @@ def _checked_run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: A
     if any(isinstance(value, TensorDescriptor) for value in values):
         msg = f"kernel {function.fn.__name__} takes a TensorDescriptor; make it in it by tl.make_tensor_descriptor"
         raise RefusedError(msg)
-    counter = Counter(function.fn.__name__, [value for value in values if isinstance(value, torch.Tensor)])
+    guard = Guard(function.fn.__name__, [value for value in values if isinstance(value, torch.Tensor)])
     try:
-        with counted(counter):
+        with watched(guard):
             _STOCK_RUN(function, *args, grid=grid, warmup=warmup, **kwargs)
     except InterpreterError as error:
-        raise cause_of(error, counter) from error
+        raise cause_of(error, guard) from error

@@ -11,7 +11,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from codec import INTEGERS, STRING, RefusedError
+from codec import INTEGERS, STRING
+from form import RefusedError
 from language import ATTRIBUTES, BUILTINS, MODULES, SUBMODULES
 
 if TYPE_CHECKING:

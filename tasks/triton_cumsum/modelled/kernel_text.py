@@ -14,7 +14,8 @@ from typing import Any
 
 import triton
 import triton.language as tl
-from codec import RefusedError, encode
+from codec import encode
+from form import RefusedError
 from kernel_source import free_names, parse
 from language import BUILTINS
 from triton.runtime.interpreter import InterpretedFunction

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 import triton
 import triton.language as tl
-from codec import RefusedError, decode, decode_constant
-from counting import Counter, cause_of, counted
+from codec import decode, decode_constant
+from counting import Counter, cause_of
+from form import RefusedError
 from kernel_source import RESERVED, check, parse
 from language import BUILTINS, MODULES
 from triton.runtime import interpreter
+from work import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

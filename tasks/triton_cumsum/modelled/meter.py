@@ -1,10 +1,10 @@
 """Harness: replays a trace and counts what it costs, in a process that has never seen the submission's module.
 
 ``replay({"trace": text, "length": n}, [x], [y])`` runs the trace, a text of JSON, on the int32 input ``x``, writes the
-result to ``y`` and returns ``{"steps": [step, ...]}`` in the order of the run. A step is ``{"name", "kind", "bytes",
-"program_bytes", "flops"}``; its kind is ``"kernel"`` or ``"operator"``. Views and allocations, which cost nothing, are
-left out. The scorer replays on other values than those that were recorded: then a trace cannot carry any part of the
-answer.
+result to ``y`` and returns ``{"steps": [step, ...]}`` in the order of the run. A step is ``{"name", "kind"}`` and what
+was counted of it, see :func:`operators.cost` and :meth:`counting.Counter.counts`; its kind is ``"kernel"`` or
+``"operator"``. Views and allocations, which cost nothing, are left out. The scorer replays on other values than those
+that were recorded: then a trace cannot carry any part of the answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import Any
 import fast_interpreter
 import numpy as np
 import torch
-from codec import CAPTURED_BYTES, INPUT, STEPS, TRACE_BYTES, RefusedError, decode, decode_tensor, tensors_in
+from codec import CAPTURED_BYTES, INPUT, STEPS, TRACE_BYTES, decode, decode_tensor, tensors_in
+from form import RefusedError
 from kernels import Kernels
 from operators import check_arguments, check_keywords, cost, resolve
 
@@ -102,7 +103,7 @@ class Replay:
     def _launch(self, step: Step) -> None:
         name = self._kernels.name(step["kernel"])
         counter = self._kernels.launch(step["kernel"], step["grid"], step["arguments"], self._tensor)
-        self._add(name, "kernel", counter.bytes, counter.program_bytes, 0)
+        self._add(name, "kernel", **counter.counts())
 
     def _operate(self, step: Step) -> None:
         name = step["operator"]
@@ -122,11 +123,10 @@ class Replay:
             raise RefusedError(msg)
         self._tensors.update(zip(step["results"], results, strict=True))
         if rule != "free":
-            moved, arithmetic = cost(operator, rule, arguments, keywords, result)
-            self._add(name, "operator", moved, 0, arithmetic)
+            self._add(name, "operator", **cost(operator, rule, arguments, keywords, result))
 
-    def _add(self, name: str, kind: str, moved: int, program: int, flops: int) -> None:
-        self.costs.append({"name": name, "kind": kind, "bytes": moved, "program_bytes": program, "flops": flops})
+    def _add(self, name: str, kind: str, **counts: int) -> None:
+        self.costs.append({"name": name, "kind": kind} | counts)
 
     def _last_uses(self) -> dict[int, int]:
         last = dict.fromkeys((INPUT, self.trace["result"]), len(self.trace["steps"]))

@@ -10,14 +10,12 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import torch
-from codec import RefusedError
+from form import RefusedError
+from sectors import SECTOR
 from torch.utils.flop_counter import flop_registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-SECTOR = 32
-"""Bytes of the smallest piece of memory that a GPU moves."""
 
 FREE = """
 empty empty_like empty_strided new_empty new_empty_strided
@@ -26,20 +24,22 @@ transpose unbind unfold unsqueeze view
 """
 WRITE = "arange full full_like new_full new_ones new_zeros ones ones_like scalar_tensor zeros zeros_like fill_ zero_"
 STREAM = """
-_to_copy all amax amin any argmax argmin cat clone constant_pad_nd copy_ count_nonzero cumprod cumsum flip masked_fill
-masked_fill_ max mean min prod repeat roll stack sum tril triu where
+_to_copy all amax amin any argmax argmin cat clone constant_pad_nd copy_ count_nonzero flip masked_fill masked_fill_ max
+mean min prod repeat roll stack sum tril triu where
 """
+SCAN = "cumprod cumsum"
 GATHER = "embedding gather index index_select take"
 MATMUL = "addmm bmm mm baddbmm"
 SYNCHRONISE = "_local_scalar_dense"
 
-_RULES = {"free": FREE, "write": WRITE, "stream": STREAM, "gather": GATHER, "matmul": MATMUL, "item": SYNCHRONISE}
+_RULES = {"free": FREE, "write": WRITE, "stream": STREAM, "scan": SCAN}
+_RULES |= {"gather": GATHER, "matmul": MATMUL, "item": SYNCHRONISE}
 RULES = {name: rule for rule, names in _RULES.items() for name in names.split()}
 """The byte rule of each known operator that is not pointwise.
 
 ``free`` moves nothing; ``write`` writes its results; ``stream`` reads its tensors and writes its results; ``gather``
-reads the indices and one element per result, and writes the results; ``matmul`` is ``stream`` with arithmetic;
-``item`` brings one number to the host.
+reads the indices and one element per result, and writes the results; ``scan`` is ``stream`` by a slower kernel;
+``matmul`` is ``stream`` with arithmetic; ``item`` brings one number to the host.
 """
 
 # They overwrite their first tensor without looking at it.
@@ -100,20 +100,33 @@ def check_arguments(name: str, rule: str, arguments: Iterable[Any]) -> None:
         raise RefusedError(msg)
 
 
-def cost(operator: Any, rule: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> tuple[int, int]:
-    """Return the bytes that one call moved to and from memory, and its floating-point operations."""
+def cost(operator: Any, rule: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> dict[str, int]:
+    """Return what one call costs.
+
+    ``bytes`` are those moved to and from memory, ``flops`` floating-point operations, and ``scan_bytes`` those moved by
+    torch's scan kernels along rows, columns or a whole tensor, which do not reach the bandwidth of a copy.
+    """
     written = sum(touched(tensor) for tensor in _tensors([result]))
     if rule == "write":
-        return written, 0
+        return {"bytes": written}
     if rule == "item":
-        return 4, 0
+        return {"bytes": 4}
     if rule == "gather":
-        return sum(touched(tensor) for tensor in _tensors(args[1:])) + 2 * written, 0
-    arithmetic = 0
+        return {"bytes": sum(touched(tensor) for tensor in _tensors(args[1:])) + 2 * written}
+    read = sum(touched(tensor) for tensor in _read(operator, args, kwargs))
+    if rule == "scan":
+        return _cost_of_scan(args[0], read, result, written)
     if rule == "matmul":
         formula = flop_registry[operator.overloadpacket]
-        arithmetic = int(formula(*args, **kwargs, out_val=result))
-    return sum(touched(tensor) for tensor in _read(operator, args, kwargs)) + written, arithmetic
+        return {"bytes": read + written, "flops": int(formula(*args, **kwargs, out_val=result))}
+    return {"bytes": read + written}
+
+
+def _cost_of_scan(given: Any, read: int, result: Any, written: int) -> dict[str, int]:
+    # Another type is first converted by a kernel of its own (ATen/native/ReduceOps.cpp, impl_func_cum_ops).
+    if given.dtype == result.dtype:
+        return {"bytes": 0, "scan_bytes": read + written}
+    return {"bytes": read + written, "scan_bytes": 2 * written}
 
 
 def touched(tensor: Any) -> int:

@@ -11,19 +11,17 @@ import os
 
 os.environ["TRITON_INTERPRET"] = "1"
 
-import importlib
 import json
-import sys
-import traceback
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import fast_interpreter
+import form
 import guard
 import numpy as np
 import torch
-from codec import RefusedError
+from form import RefusedError
 from record import Recorder
 
 _SOLUTION = "solution"
@@ -36,23 +34,9 @@ def load(args: dict[str, Any], _inputs: list[memoryview], _outputs: list[memoryv
     Raises:
         RefusedError: if the file, or the function in it, is missing or fails to import.
     """
-    directory = Path(args["directory"])
-    if not (directory / f"{_SOLUTION}.py").is_file():
-        msg = "solution.py is missing; it must define prefix_sum(x)"
-        raise RefusedError(msg)
     fast_interpreter.install()
     guard.install()
-    # Only now, after all imports of ours, may names come from the submission.
-    sys.path.insert(0, str(directory))
-    try:
-        module = importlib.import_module(_SOLUTION)
-    except Exception as error:
-        msg = f"solution.py cannot be imported: {_place(error)}"
-        raise RefusedError(msg) from error
-    if not callable(getattr(module, "prefix_sum", None)):
-        msg = "solution.py defines no function prefix_sum(x)"
-        raise RefusedError(msg)
-    _loaded["prefix_sum"] = module.prefix_sum
+    _loaded["prefix_sum"] = form.load(Path(args["directory"]), _SOLUTION)
 
 
 def run(args: dict[str, Any], inputs: list[memoryview], outputs: list[memoryview]) -> dict[str, Any]:
@@ -71,45 +55,10 @@ def run(args: dict[str, Any], inputs: list[memoryview], outputs: list[memoryview
     return trace
 
 
-def check_result(x: Any, result: Any) -> None:
-    """Check that ``result`` is a plain new tensor like ``x``: type, dtype, shape, device, memory of its own.
-
-    Raises:
-        RefusedError: naming what differs.
-    """
-    if type(result) is not torch.Tensor:
-        msg = f"prefix_sum returned a {type(result).__name__}, not exactly a torch.Tensor"
-        raise RefusedError(msg)
-    for name in ("dtype", "device", "layout", "shape"):
-        got, expected = getattr(result, name), getattr(x, name)
-        if got != expected:
-            msg = f"prefix_sum returned a tensor of {name} {got}; expected {expected}"
-            raise RefusedError(msg)
-    storage = result.untyped_storage()
-    if storage.data_ptr() == x.untyped_storage().data_ptr():
-        msg = "prefix_sum returned memory of its input x; return a new tensor"
-        raise RefusedError(msg)
-    if storage.nbytes() < 4 * x.numel():
-        msg = f"prefix_sum returned a tensor on {storage.nbytes()} bytes of memory; {4 * x.numel()} are needed"
-        raise RefusedError(msg)
-
-
 def _call(function: Any, x: Any, *, record: bool) -> tuple[Any, dict[str, Any]]:
     recorder = Recorder(x) if record else None
-    try:
-        with recorder or nullcontext():
-            result = function(x)
-    except RefusedError:
-        raise
-    except Exception as error:
-        msg = f"prefix_sum raised {_place(error)}"
-        raise RefusedError(msg) from error
+    with recorder or nullcontext():
+        result = form.call(function, x)
     # The form comes first: its messages say more than that an odd object is no result of a step.
-    check_result(x, result)
+    form.check(x, result)
     return result, {"trace": json.dumps(recorder.trace(result))} if recorder else {}
-
-
-def _place(error: BaseException) -> str:
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith("solution.py")]
-    line = f" (solution.py, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{line}"

@@ -11,17 +11,8 @@ import json
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
-from codec import (
-    CAPTURED_BYTES,
-    INPUT,
-    SCALARS_PER_LAUNCH,
-    STEPS,
-    TRACE_BYTES,
-    RefusedError,
-    encode,
-    encode_tensor,
-    tensors_in,
-)
+from codec import CAPTURED_BYTES, INPUT, SCALARS_PER_LAUNCH, STEPS, TRACE_BYTES, encode, encode_tensor, tensors_in
+from form import RefusedError
 from kernel_text import Functions
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakIdKeyDictionary

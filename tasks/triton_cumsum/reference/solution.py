@@ -1,13 +1,29 @@
-"""Our solution: reduce, scan the summaries, scan the blocks; twelve bytes per element in three kernels.
+"""Our solution: one pass over memory; tiles find what lies before them by looking back at their neighbours.
 
-Whether an element counts depends on the parity of the positive values before it, so a block is summed up by three
-numbers: the parity of its own count, and the sum of its counted elements if the count before it is even, or odd. One
-program then walks over the summaries and finds each block's incoming parity and sum; with these the last kernel
-scans each block by itself. All arithmetic is int32, which wraps around as the task defines.
+Whether an element counts depends on the parity of the positive values before it. Any run of elements is summed up by
+three numbers: the parity of its positive values, and the sum of its counted elements if the parity before the run is
+even, or odd. Such summaries combine associatively, so the problem is a scan, and needs each element read and written
+once. What keeps the instructions few:
+
+- A thread owns rows of 32 consecutive elements. The signs of a row are packed into one word, whose prefix parities
+  take five shifts and exclusive-ors; sums within a row are serial additions in registers.
+- Across the rows of a tile there is one scan, of three numbers a row.
+- Rows are put together again before they are stored, so that the compiler stores whole sectors.
+
+And what keeps the waiting short:
+
+- The thread that owns a tile's last row publishes the tile's summary as soon as it has it, by atomic exchange, which
+  others see sooner than a store. Then it reads those of up to WINDOW tiles before it, both words of each in one
+  access, until it finds one whose total from the start is known, and publishes its own total.
+- Loads and stores of the array are marked as used once, so that published words stay in the cache.
+
+Tiles are handed out in order by a ticket, so that a tile waits only for tiles that run already or have ended, however
+few run at a time. Each word carries its own flag, so no order between words is needed. All arithmetic is int32, which
+wraps around as the task defines. ``docs/tasks/triton_cumsum.md`` tells what each step gained.
 """
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
 
-# ruff: noqa: PLR0917 - Triton compiles annotations too, and knows tl.constexpr only
+# ruff: noqa: FBT003, PLR0915, PLR0917 - kernels take and do what they need, and branch on constants only
 
 from __future__ import annotations
 
@@ -15,54 +31,174 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK = 8192
-CHUNK = 2048
+ROWS = 256
+ROW = 32
+WINDOW = 128
+WARPS = 4
+
+# A published word: a sum in the low 32 bits, the parity above it, and above that what it is (0: nothing yet).
+PARITY = tl.constexpr(32)
+FLAG = tl.constexpr(33)
+SUMMARY = tl.constexpr(1)
+TOTAL = tl.constexpr(2)
+NOWHERE = tl.constexpr((1 << 20) + 1)
 
 
 @triton.jit
-def summarise(x, parities, sums_even, sums_odd, length, BLOCK: tl.constexpr):
-    """Write the summary of each block of ``x``: one program, one block."""
-    block = tl.program_id(0)
-    lane = block.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    values = tl.load(x + lane, mask=lane < length, other=0)
-    positive = (values > 0).to(tl.int32)
-    before = tl.cumsum(positive, 0) - positive
-    counted = tl.sum(tl.where(before % 2 == 1, values, 0), 0)
-    tl.store(parities + block, tl.sum(positive, 0) % 2)
-    tl.store(sums_even + block, counted)
-    tl.store(sums_odd + block, tl.sum(values, 0) - counted)
+def then(parity_a, even_a, odd_a, parity_b, even_b, odd_b):
+    """Combine the summaries of two neighbouring runs."""
+    even = even_a + tl.where(parity_a != 0, odd_b, even_b)
+    odd = odd_a + tl.where(parity_a != 0, even_b, odd_b)
+    return parity_a ^ parity_b, even, odd
 
 
 @triton.jit
-def scan_summaries(parities, sums_even, sums_odd, blocks, CHUNK: tl.constexpr):
-    """Replace, for each block, its parity and its first sum by the parity and the sum of all blocks before it."""
-    parity = 0
-    total = 0
-    for start in range(0, blocks, CHUNK):
-        lane = start + tl.arange(0, CHUNK)
-        inside = lane < blocks
-        own = tl.load(parities + lane, mask=inside, other=0)
-        incoming = (parity + tl.cumsum(own, 0) - own) % 2
-        even = tl.load(sums_even + lane, mask=inside, other=0)
-        odd = tl.load(sums_odd + lane, mask=inside, other=0)
-        chosen = tl.where(incoming == 1, odd, even)
-        tl.store(parities + lane, incoming, mask=inside)
-        tl.store(sums_even + lane, total + tl.cumsum(chosen, 0) - chosen, mask=inside)
-        parity = (parity + tl.sum(own, 0)) % 2
-        total += tl.sum(chosen, 0)
+def add_two(a, b, x, y):
+    """Add two pairs."""
+    return a + x, b + y
 
 
 @triton.jit
-def scan_blocks(x, y, parities, sums, length, BLOCK: tl.constexpr):
-    """Write the result for each block, given the parity and the sum before it."""
-    block = tl.program_id(0)
-    lane = block.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    inside = lane < length
-    values = tl.load(x + lane, mask=inside, other=0)
-    positive = (values > 0).to(tl.int32)
-    before = tl.load(parities + block) + tl.cumsum(positive, 0) - positive
-    counted = tl.where(before % 2 == 1, values, 0)
-    tl.store(y + lane, tl.load(sums + block) + tl.cumsum(counted, 0), mask=inside)
+def word(total, parity, what: tl.constexpr):
+    """Return a word to publish."""
+    return (total.to(tl.int64) & 0xFFFFFFFF) + (parity.to(tl.int64) << PARITY) + (what << FLAG)
+
+
+@triton.jit
+def load_quarter(x, place, length, shift: tl.constexpr, FULL: tl.constexpr):
+    """Load four elements of each row, from ``shift`` on."""
+    if FULL:
+        values = tl.load(x + place + shift, eviction_policy="evict_first")
+    else:
+        values = tl.load(x + place + shift, mask=place + shift < length, other=0)
+    return values
+
+
+@triton.jit
+def signs(values, column, shift: tl.constexpr):
+    """Return for each row a word with a bit set for each positive value."""
+    return tl.sum((values > 0).to(tl.int32) << (column + shift), axis=1)
+
+
+@triton.jit
+def counted(values, parities, column, shift: tl.constexpr):
+    """Return those values before which the parity is odd, zero for the others."""
+    return tl.where(((parities[:, None] >> (column + shift)) & 1) != 0, values, 0)
+
+
+@triton.jit
+def scanned(values, parities, column, before, shift: tl.constexpr):
+    """Return the results for four elements of each row, and the sum after them."""
+    own = counted(values, parities, column, shift)
+    return before[:, None] + tl.cumsum(own, axis=1), before + tl.sum(own, axis=1)
+
+
+@triton.jit
+def beside(left, right, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Put two blocks of ``COLUMNS`` columns side by side."""
+    return tl.reshape(tl.permute(tl.join(left, right), (0, 2, 1)), (ROWS, 2 * COLUMNS))
+
+
+@triton.jit
+def look_back(words, tile, WINDOW: tl.constexpr):
+    """Return the parity and the sum of everything before ``tile``, once its neighbours have published enough."""
+    distance = tl.arange(0, WINDOW)
+    neighbour = tile - 1 - distance
+    place = 2 * neighbour[:, None] + tl.arange(0, 2)[None, :]
+    published = tl.zeros((WINDOW, 2), tl.int64)
+    first = 1
+    while first % 2 == 1:  # a word of a near tile is missing, or no total is in sight
+        published = tl.load(words + place, mask=place >= 0, other=0, volatile=True)
+        even, odd = tl.split(published)
+        missing = (even == 0) | (odd == 0)
+        event = tl.where(even >> FLAG == TOTAL, 2 * distance, tl.where(missing, 2 * distance + 1, NOWHERE))
+        first = tl.min(event, 0)
+    nearest = first // 2
+    even, odd = tl.split(published)
+    parities = tl.where(distance <= nearest, ((even >> PARITY) & 1).to(tl.int32), 0)
+    before = tl.cumsum(parities, 0, reverse=True) - parities
+    chosen = tl.where((distance < nearest) & (before % 2 == 1), odd, even).to(tl.int32)
+    parity, total = tl.reduce((parities, tl.where(distance <= nearest, chosen, 0)), 0, add_two)
+    return parity % 2, total
+
+
+@triton.jit
+def scan_tile(x, y, words, tile, length, ROWS: tl.constexpr, WINDOW: tl.constexpr, FULL: tl.constexpr):
+    """Compute one tile of ``32 * ROWS`` elements; ``FULL`` says that all of them exist."""
+    row = tl.arange(0, ROWS)
+    column = tl.arange(0, 4)[None, :]
+    start = tile.to(tl.int64) * (32 * ROWS)
+    place = start + 32 * row[:, None] + column
+    v0 = load_quarter(x, place, length, 0, FULL)
+    v1 = load_quarter(x, place, length, 4, FULL)
+    v2 = load_quarter(x, place, length, 8, FULL)
+    v3 = load_quarter(x, place, length, 12, FULL)
+    v4 = load_quarter(x, place, length, 16, FULL)
+    v5 = load_quarter(x, place, length, 20, FULL)
+    v6 = load_quarter(x, place, length, 24, FULL)
+    v7 = load_quarter(x, place, length, 28, FULL)
+
+    bits = signs(v0, column, 0) + signs(v1, column, 4) + signs(v2, column, 8) + signs(v3, column, 12)
+    bits += signs(v4, column, 16) + signs(v5, column, 20) + signs(v6, column, 24) + signs(v7, column, 28)
+    bits ^= bits << 1
+    bits ^= bits << 2
+    bits ^= bits << 4
+    bits ^= bits << 8
+    bits ^= bits << 16
+    own_parity = (bits >> 31) & 1
+    bits = bits << 1  # bit i: the parity before element i of the row, if that before the row is even
+
+    all_own = tl.sum(v0 + v1 + v2 + v3 + v4 + v5 + v6 + v7, axis=1)
+    lower = counted(v0, bits, column, 0) + counted(v1, bits, column, 4)
+    lower += counted(v2, bits, column, 8) + counted(v3, bits, column, 12)
+    upper = counted(v4, bits, column, 16) + counted(v5, bits, column, 20)
+    upper += counted(v6, bits, column, 24) + counted(v7, bits, column, 28)
+    own_even = tl.sum(lower + upper, axis=1)
+    own_odd = all_own - own_even
+
+    parity, even, odd = tl.associative_scan((own_parity, own_even, own_odd), 0, then)
+    last = row == ROWS - 1  # the only row that publishes: its scan is the tile's summary
+    here = words + 2 * tile + 0 * row
+    parity_before = tl.zeros((), tl.int32)
+    sum_before = tl.zeros((), tl.int32)
+    if tile > 0:
+        tl.atomic_xchg(here + 1, word(odd, parity, SUMMARY), mask=last, sem="relaxed")
+        tl.atomic_xchg(here, word(even, parity, SUMMARY), mask=last, sem="relaxed")
+        parity_before, sum_before = look_back(words, tile, WINDOW)
+    total = sum_before + tl.where(parity_before == 1, odd, even)
+    tl.atomic_xchg(here, word(total, parity ^ parity_before, TOTAL), mask=last, sem="relaxed")
+
+    row_parity = parity ^ own_parity
+    even_before = even - tl.where(row_parity != 0, own_odd, own_even)
+    odd_before = odd - tl.where(row_parity != 0, own_even, own_odd)
+    before = sum_before + tl.where(parity_before == 1, odd_before, even_before)
+    bits ^= -(row_parity ^ parity_before)
+    r0, before = scanned(v0, bits, column, before, 0)
+    r1, before = scanned(v1, bits, column, before, 4)
+    r2, before = scanned(v2, bits, column, before, 8)
+    r3, before = scanned(v3, bits, column, before, 12)
+    r4, before = scanned(v4, bits, column, before, 16)
+    r5, before = scanned(v5, bits, column, before, 20)
+    r6, before = scanned(v6, bits, column, before, 24)
+    r7, before = scanned(v7, bits, column, before, 28)
+    left = beside(beside(r0, r1, ROWS, 4), beside(r2, r3, ROWS, 4), ROWS, 8)
+    right = beside(beside(r4, r5, ROWS, 4), beside(r6, r7, ROWS, 4), ROWS, 8)
+    results = beside(left, right, ROWS, 16)
+    target = start + 32 * row[:, None] + tl.arange(0, 32)[None, :]
+    if FULL:
+        tl.store(y + target, results, cache_modifier=".cs")
+    else:
+        tl.store(y + target, results, mask=target < length)
+
+
+@triton.jit
+def scan(x, y, ticket, words, length, ROWS: tl.constexpr, WINDOW: tl.constexpr):
+    """Take the next tile and compute it."""
+    tile = tl.atomic_add(ticket, 1, sem="relaxed").to(tl.int32)
+    if (tile.to(tl.int64) + 1) * (32 * ROWS) <= length:
+        scan_tile(x, y, words, tile, length, ROWS, WINDOW, True)
+    else:
+        scan_tile(x, y, words, tile, length, ROWS, WINDOW, False)
 
 
 def prefix_sum(x: torch.Tensor) -> torch.Tensor:
@@ -75,11 +211,9 @@ def prefix_sum(x: torch.Tensor) -> torch.Tensor:
         A new tensor of the same shape, dtype and device; ``y[0]`` is 0.
     """
     x = x.contiguous()
-    length = x.numel()
-    blocks = triton.cdiv(length, BLOCK)
+    tiles = triton.cdiv(x.numel(), ROWS * ROW)
     y = torch.empty_like(x)
-    parities, sums_even, sums_odd = torch.empty((3, blocks), dtype=torch.int32, device=x.device).unbind(0)
-    summarise[(blocks,)](x, parities, sums_even, sums_odd, length, BLOCK=BLOCK, num_warps=8)
-    scan_summaries[(1,)](parities, sums_even, sums_odd, blocks, CHUNK=CHUNK, num_warps=8)
-    scan_blocks[(blocks,)](x, y, parities, sums_even, length, BLOCK=BLOCK, num_warps=8)
+    state = torch.zeros(2 * tiles + 1, dtype=torch.int64, device=x.device)
+    words, ticket = state[: 2 * tiles], state[2 * tiles :]
+    scan[(tiles,)](x, y, ticket, words, x.numel(), ROWS=ROWS, WINDOW=WINDOW, num_warps=WARPS)
     return y

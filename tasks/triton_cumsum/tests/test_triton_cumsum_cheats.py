@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import record
-from codec import RefusedError
+from form import RefusedError
 
 TASK = Path(__file__).parents[1]
 LENGTH = 65_536
@@ -18,7 +18,6 @@ REFUSED = {
     "host_numpy": "no torch operator of the call made",
     "numpy_kernel": r"attribute \.data is not allowed",
     "out_of_bounds": "outside of the tensors",
-    "package_shadow": "no torch operator of the call made",
     "patched_counters": "before any step made it",
     "tensor_subclass": "returned a Agreeable",
     "zero_stride": "bytes of memory",
@@ -36,19 +35,34 @@ WRONG = {
 NO_BETTER = {"hidden_program", "lying_costs", "one_program", "torch_fallback"}
 # They harm the process they run in, or depend on the scorer's own inputs and calls: `re-bench validate` runs them.
 OUT_OF_PROCESS = {
+    "package_shadow",
+    "busy_out_of_turn",
     "changed_input",
     "drift",
     "early_exit",
+    "early_reply",
+    "forged_offsets",
     "forged_reply",
     "forked_answer",
+    "graph_replay",
+    "hoarded_memory",
+    "l2_persist",
     "late_output",
     "left_behind",
     "malformed_reply",
+    "narrow_sums",
     "narrow_values",
+    "other_stream",
     "patched_clock",
+    "patched_timers",
     "poked_memory",
+    "read_ahead",
     "replaced_files",
+    "sampled",
+    "stale_results",
     "swapped_channel",
+    "worked_ahead",
+    "written_input",
 }
 
 

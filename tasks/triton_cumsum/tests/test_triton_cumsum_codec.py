@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 import triton.language as tl
-from codec import RefusedError, decode, encode
+from codec import decode, encode
+from form import RefusedError
 from hypothesis import given
 from hypothesis import strategies as st
 

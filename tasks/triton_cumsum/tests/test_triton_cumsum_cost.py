@@ -10,8 +10,8 @@ COUNTS = st.integers(0, 2**40)
 LENGTHS = st.integers(65_536 * 8, 65_536 * 12)
 
 
-def kernel(moved: float, program: float = 0, name: str = "kernel") -> Step:
-    return Step(name=name, kind="kernel", bytes=moved, program_bytes=program, flops=0)
+def kernel(moved: float, program: float = 0, name: str = "kernel", **counts: float) -> Step:
+    return Step(name=name, kind="kernel", bytes=moved, program_bytes=program, **counts)
 
 
 @given(length=LENGTHS, constant=COUNTS, slope=st.integers(0, 1000))
@@ -49,15 +49,15 @@ def test_time_rises_with_every_count(moved: int, more: int, program: int) -> Non
 
 
 def test_a_step_takes_its_launch_and_the_slowest_resource() -> None:
-    assert kernel(3.99e12).seconds(H200) == pytest.approx(1 + H200.launch_s)
-    assert kernel(8, 88.5e9).seconds(H200) == pytest.approx(1 + H200.launch_s)
-    product = Step(name="aten::mm.default", kind="operator", bytes=0, program_bytes=0, flops=67e12)
+    assert kernel(H200.bandwidth).seconds(H200) == pytest.approx(1 + H200.launch_s)
+    assert kernel(8, H200.program.bytes).seconds(H200) == pytest.approx(1 + H200.launch_s)
+    product = Step(name="aten::mm.default", kind="operator", flops=67e12)
     assert product.seconds(H200) == pytest.approx(1 + H200.launch_s)
 
 
 def test_many_small_launches_are_bound_by_the_host() -> None:
     assert run_seconds([kernel(4)] * 100) == pytest.approx(100 * H200.host_launch_s)
-    operator = Step(name="aten::add.Tensor", kind="operator", bytes=4, program_bytes=0, flops=0)
+    operator = Step(name="aten::add.Tensor", kind="operator", bytes=4)
     assert run_seconds([operator] * 100) == pytest.approx(100 * H200.host_operator_s)
 
 
@@ -78,7 +78,7 @@ def test_waste_at_small_sizes_does_not_hide_a_large_program() -> None:
     n = 600_000
     sizes = (n // 8, n, 2 * n, 4 * n)
     small, *honest = [[kernel(8 * size, 8 * size)] for size in sizes]
-    expected = 8 * ELEMENTS / H200.program_bandwidth
+    expected = 8 * ELEMENTS / H200.program.bytes
     assert extrapolate(n, honest, small=small) == pytest.approx(expected, rel=0.01)
     flat = [[kernel(32 * n, 32 * n)]] * 4
     assert extrapolate(n, flat[1:], small=flat[0]) >= 0.99 * expected
@@ -94,7 +94,7 @@ def test_programs_of_fixed_size_are_not_taken_to_grow(length: int, block: int, o
 
 def test_arithmetic_grows_at_least_in_proportion() -> None:
     n = 600_000
-    step = Step(name="aten::mm.default", kind="operator", bytes=8, program_bytes=0, flops=1e12)
+    step = Step(name="aten::mm.default", kind="operator", bytes=8, flops=1e12)
     assert extrapolate(n, [[step]] * 3) >= 1e12 / H200.flops * ELEMENTS / (4 * n)
 
 
@@ -110,10 +110,54 @@ def test_three_runs_are_needed(runs: list[list[Step]]) -> None:
         extrapolate(600_000, runs)
 
 
+def test_work_across_threads_adds_to_memory_and_operations_hide_behind_it() -> None:
+    rates = H200.rates
+    copy = kernel(rates.bytes)
+    assert kernel(rates.bytes, operations=0.9 * rates.operations).seconds(H200) == copy.seconds(H200)
+    assert kernel(0, operations=2 * rates.operations).seconds(H200) == pytest.approx(2 + H200.launch_s)
+    for name in ("scanned", "reduced", "exchanged"):
+        step = kernel(rates.bytes, **{name: getattr(rates, name)})
+        assert step.seconds(H200) == pytest.approx(2 + H200.launch_s)
+    assert kernel(rates.bytes, waits=1e9).seconds(H200) == copy.seconds(H200)
+    scan = Step(name="aten::cumsum.default", kind="operator", bytes=rates.bytes, scan_bytes=H200.scan_bandwidth)
+    assert scan.seconds(H200) == pytest.approx(2 + H200.launch_s)
+
+
+def test_in_one_program_all_work_is_added() -> None:
+    each = {f"program_{name}": getattr(H200.program, name) for name in cost.PROGRAM_COUNTS if name != "waits"}
+    step = Step(name="k", kind="kernel", program_waits=1 / H200.program.wait_s, **each)
+    assert step.seconds(H200) == pytest.approx(6 + H200.launch_s)
+
+
+@pytest.mark.parametrize("name", cost.PROGRAM_COUNTS)
+def test_no_kind_of_work_of_a_growing_program_can_be_hidden_by_waste(name: str) -> None:
+    n = 600_000
+    sizes = (n // 8, n, 2 * n, 4 * n)
+
+    def run(count: float) -> list[Step]:
+        return [Step(name="k", kind="kernel", **{name: count, f"program_{name}": count})]
+
+    honest, flat = [run(8 * size) for size in sizes], [run(32 * n)] * 4
+    expected = extrapolate(n, honest[1:], small=honest[0])
+    assert extrapolate(n, flat[1:], small=flat[0]) >= 0.99 * expected
+
+
+def test_a_window_that_fills_is_not_taken_to_grow_without_end() -> None:
+    n, tile = 65_536 * 8, 8192
+    windows = [[min(place, 128) for place in range(size // tile)] for size in (n, 2 * n, 4 * n)]
+    runs = [
+        [kernel(8 * size + 8 * sum(reads), 8 * tile + 8 * max(reads), programs=len(reads))]
+        for size, reads in zip((n, 2 * n, 4 * n), windows, strict=True)
+    ]
+    assert extrapolate(n, runs) == pytest.approx((8 + 8 * 128 / tile) * ELEMENTS / H200.bandwidth, rel=0.02)
+
+
 def test_steps_of_the_meter_are_checked() -> None:
-    good = {"name": "k", "kind": "kernel", "bytes": 1, "program_bytes": 1, "flops": 0}
-    assert cost.steps_of([good])[0].bytes == 1
-    with pytest.raises(ValueError, match="lacks a field"):
-        cost.steps_of([{"name": "k"}])
-    with pytest.raises(ValueError, match="negative"):
-        cost.steps_of([good | {"bytes": -1}])
+    good = {"name": "k", "kind": "kernel", "bytes": 1, "program_waits": 3}
+    assert cost.steps_of([good]) == [Step(name="k", kind="kernel", bytes=1, program_waits=3)]
+    for bad in ({"name": "k"}, good | {"unknown": 1}, {"name": "k", "kind": "kernel", "scanned": 1}):
+        with pytest.raises(ValueError, match="lacks a field"):
+            cost.steps_of([bad])
+    for value in (-1, float("nan")):
+        with pytest.raises(ValueError, match="negative"):
+            cost.steps_of([good | {"scanned": value}])

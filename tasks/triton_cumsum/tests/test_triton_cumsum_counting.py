@@ -6,66 +6,146 @@ import numpy as np
 import operators
 import pytest
 import torch
-from codec import RefusedError
-from counting import Counter, traffic
+from counting import Counter, Guard
+from form import RefusedError
+from sectors import CACHED, SECTOR
 
-BASE = 4096
+WORDS = 64 * CACHED
+TENSOR = torch.zeros(WORDS, dtype=torch.int32)
 
 
 def addresses(*places: int) -> Any:
-    return np.array([BASE + place for place in places], dtype=np.uint64)
+    return TENSOR.data_ptr() + np.array(places, dtype=np.uint64)
 
 
-def test_neighbours_move_exactly_their_bytes() -> None:
-    assert traffic(addresses(*range(4, 404, 4)), 4) == 400
-    assert traffic(addresses(12), 4) == 4
+def row(start: int, count: int, step: int = 4) -> Any:
+    return addresses(*range(start, start + step * count, step))
 
 
-def test_anything_else_moves_whole_sectors() -> None:
-    assert traffic(addresses(0, 64, 128), 4) == 96
-    assert traffic(addresses(*[8] * 100), 4) == 32
-    assert traffic(addresses(*range(396, -4, -4)), 4) == 416
+def counted(*accesses: Any, kind: str = "load", size: int = 4, **options: Any) -> dict[str, int]:
+    counter = Counter("k", [TENSOR])
+    for pointers in accesses:
+        getattr(counter, kind)(pointers, np.ones(pointers.size, dtype=bool), size, **options)
+    return counter.counts()
+
+
+def test_stores_of_neighbours_move_exactly_their_bytes() -> None:
+    assert counted(row(4, 100), kind="store")["bytes"] == 400
+    assert counted(addresses(12), kind="store")["bytes"] == 4
+
+
+def test_all_else_moves_whole_sectors() -> None:
+    for kind in ("store", "load"):
+        assert counted(addresses(0, 64, 128), kind=kind)["bytes"] == 96
+        assert counted(addresses(*[8] * 100), kind=kind)["bytes"] == 32
+        assert counted(addresses(*range(396, -4, -4)), kind=kind)["bytes"] == 416
+        assert counted(addresses(0, 64, 4, 68, 0), kind=kind)["bytes"] == 64
+    assert counted(row(4, 100))["bytes"] == 416
+
+
+def test_a_sector_loaded_before_comes_from_the_cache() -> None:
+    lines = [128 * line + place for line in range(8) for place in range(0, 16, 4)]
+    halves = [addresses(*lines), addresses(*(place + 16 for place in lines))]
+    counts = counted(*halves)
+    assert counts["bytes"] == 8 * SECTOR
+    assert counts["exchanged"] == 8 * SECTOR // 4
+    assert counted(*halves, cached=False)["bytes"] == 16 * SECTOR
+    assert counted(*halves, kind="store")["bytes"] == 16 * SECTOR
+
+
+def test_the_cache_is_small() -> None:
+    inside, beyond = row(0, 8 * CACHED), row(0, 8 * CACHED + 8)
+    assert counted(inside, inside)["bytes"] == inside.size * 4
+    assert counted(beyond, row(0, 8))["bytes"] == beyond.size * 4 + SECTOR
+    every, other = row(0, CACHED + 1, SECTOR), row(0, CACHED, SECTOR)
+    assert counted(every, other[:1])["bytes"] == (CACHED + 2) * SECTOR
+    assert counted(other, other[:1])["bytes"] == CACHED * SECTOR
+
+
+def test_loads_again_do_not_keep_a_sector_for_ever() -> None:
+    first, half = row(0, 8), CACHED // 2
+    others = [row(SECTOR * (1 + start * half), 8 * half) for start in range(4)]
+    passes = [pointers for other in others for pointers in (other, first)]
+    assert counted(first, *passes)["bytes"] == SECTOR * (1 + 4 * half + 2)
+
+
+def test_each_program_starts_with_an_empty_cache() -> None:
+    counter = Counter("k", [TENSOR])
+    for program in range(3):
+        counter.start((program, 0, 0))
+        counter.load(row(0, 8), np.ones(8, dtype=bool), 4)
+    assert counter.counts()["bytes"] == 3 * SECTOR
+    assert counter.counts()["programs"] == 3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_loads_agree_with_a_plain_cache(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    others = [torch.zeros(100, dtype=torch.int32), torch.zeros(7, dtype=torch.int32)]
+    tensors = [TENSOR[: 8 * 50], *others]
+    counter, bytes_moved = Counter("k", [TENSOR, *others]), 0
+    seen: set[tuple[int, int]] = set()
+    for _ in range(30):
+        tensor = int(generator.integers(3))
+        places = generator.integers(0, tensors[tensor].numel(), generator.integers(1, 40))
+        if generator.integers(2):
+            places = np.arange(places.min(), places.max() + 1)
+        pointers = np.uint64(tensors[tensor].data_ptr()) + 4 * places.astype(np.uint64)
+        counter.load(pointers, np.ones(pointers.size, dtype=bool), 4)
+        sectors = {(tensor, place // 8) for place in places.tolist()}
+        bytes_moved += SECTOR * len(sectors - seen)
+        seen |= sectors
+    assert counter.counts()["bytes"] == bytes_moved
+
+
+def test_atomics_are_not_joined() -> None:
+    counts = counted(row(0, 8), kind="atomic")
+    assert counts["bytes"] == 8 * 2 * SECTOR
+    assert counts["waits"] == 1
 
 
 def test_masked_lanes_cost_nothing_and_are_not_checked() -> None:
     counter = Counter("k", [torch.zeros(4, dtype=torch.int32)])
-    counter.access(addresses(0, 4), np.array([False, False]), 4)
-    assert counter.bytes == 0
+    for access in (counter.load, counter.store, counter.atomic):
+        access(addresses(0, 4), np.array([False, False]), 4)
+    assert counter.counts()["bytes"] == 0
 
 
 def test_the_largest_program_is_kept() -> None:
-    tensor = torch.zeros(64, dtype=torch.int32)
-    counter = Counter("k", [tensor])
+    counter = Counter("k", [TENSOR])
     for program, size in enumerate((3, 7, 5)):
         counter.start((program, 0, 0))
-        pointers = tensor.data_ptr() + 4 * np.arange(size, dtype=np.uint64)
-        counter.access(pointers, np.ones(size, dtype=bool), 4)
-    assert (counter.bytes, counter.program_bytes) == (60, 28)
+        counter.store(row(0, size), np.ones(size, dtype=bool), 4)
+    counts = counter.counts()
+    assert (counts["bytes"], counts["program_bytes"]) == (60, 28)
+    assert counter.counts() == counts
 
 
 @pytest.mark.parametrize("offset", [-4, 13, 16, 2**40, 2**63])
-def test_accesses_outside_of_the_tensors_are_refused(offset: int) -> None:
+@pytest.mark.parametrize("kind", ["load", "store", "atomic"])
+@pytest.mark.parametrize("made", [Counter, Guard])
+def test_accesses_outside_of_the_tensors_are_refused(made: Any, kind: str, offset: int) -> None:
     tensor = torch.zeros(4, dtype=torch.int32)
-    counter = Counter("k", [tensor])
     pointers = np.array([(tensor.data_ptr() + offset) % 2**64, tensor.data_ptr()], dtype=np.uint64)
     with pytest.raises(IndexError, match="kernel k, program None: 1 of 2 active lanes"):
-        counter.access(pointers, np.ones(2, dtype=bool), 4)
+        getattr(made("k", [tensor]), kind)(pointers, np.ones(2, dtype=bool), 4)
 
 
 def test_accesses_may_span_several_tensors() -> None:
     first, second = torch.zeros(4, dtype=torch.int32), torch.zeros(4, dtype=torch.int32)
     counter = Counter("k", [first, second])
     pointers = np.array([first.data_ptr(), second.data_ptr()], dtype=np.uint64)
-    counter.access(pointers, np.ones(2, dtype=bool), 4)
-    assert counter.bytes == 64
+    for access in (counter.load, counter.store):
+        access(pointers, np.ones(2, dtype=bool), 4)
+    assert counter.counts()["bytes"] == 128
 
 
 def test_masks_of_another_size_are_refused() -> None:
     with pytest.raises(RefusedError, match="do not go together"):
-        Counter("k", []).access(addresses(0, 4), np.ones(3, dtype=bool), 4)
+        Counter("k", []).load(addresses(0, 4), np.ones(3, dtype=bool), 4)
 
 
-def cost_of(name: str, *args: Any, **kwargs: Any) -> tuple[int, int]:
+def cost_of(name: str, *args: Any, **kwargs: Any) -> dict[str, int]:
     operator, rule = operators.resolve(name)
     operators.check_arguments(name, rule, [*args, *kwargs.values()])
     return operators.cost(operator, rule, args, kwargs, operator(*args, **kwargs))
@@ -88,7 +168,6 @@ FLOATS = torch.zeros(10, 20)
         ("copy_.default", (X.clone(), X), {}, 8000),
         ("fill_.Scalar", (X.clone(), 1), {}, 4000),
         ("zeros.default", ([1000],), {"dtype": torch.int32}, 4000),
-        ("cumsum.default", (X, 0), {}, 12_000),
         ("sum.default", (X,), {}, 4008),
         ("cat.default", ([X, X],), {}, 16_000),
         ("index_select.default", (X, 0, torch.zeros(10, dtype=torch.int64)), {}, 160),
@@ -100,11 +179,18 @@ FLOATS = torch.zeros(10, 20)
     ],
 )
 def test_bytes_of_operators(name: str, args: Any, kwargs: Any, expected: int) -> None:
-    assert cost_of(f"aten::{name}", *args, **kwargs)[0] == expected
+    assert cost_of(f"aten::{name}", *args, **kwargs)["bytes"] == expected
+
+
+def test_scans_run_at_their_own_rate_after_a_conversion() -> None:
+    assert cost_of("aten::cumsum.default", X, 0) == {"bytes": 12_000, "scan_bytes": 16_000}
+    assert cost_of("aten::cumsum.default", X > 0, 0) == {"bytes": 9000, "scan_bytes": 16_000}
+    assert cost_of("aten::cumsum.default", X, 0, dtype=torch.int32) == {"bytes": 0, "scan_bytes": 8000}
+    assert cost_of("aten::cumprod.default", X.long(), 0) == {"bytes": 0, "scan_bytes": 16_000}
 
 
 def test_products_count_their_arithmetic() -> None:
-    assert cost_of("aten::mm.default", FLOATS, FLOATS.T)[1] == 2 * 10 * 20 * 10
+    assert cost_of("aten::mm.default", FLOATS, FLOATS.T)["flops"] == 2 * 10 * 20 * 10
     with pytest.raises(RefusedError, match="integers"):
         cost_of("aten::mm.default", X.view(10, 100), X.view(100, 10))
 

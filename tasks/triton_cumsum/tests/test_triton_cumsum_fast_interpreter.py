@@ -52,6 +52,34 @@ def functions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(scan.fn.__globals__, "combine", request.param)
 
 
+@triton.jit  # type: ignore[untyped-decorator]
+def then(  # noqa: PLR0917 - two summaries
+    parity_a: Any, even_a: Any, odd_a: Any, parity_b: Any, even_b: Any, odd_b: Any
+) -> Any:
+    even = even_a + tl.where(parity_a != 0, odd_b, even_b)
+    odd = odd_a + tl.where(parity_a != 0, even_b, odd_b)
+    return parity_a ^ parity_b, even, odd
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def scan_triples(p: Any, s: Any, out: Any, A: tl.constexpr, R: tl.constexpr) -> None:  # noqa: N803
+    place = tl.arange(0, 4)[:, None] * 32 + tl.arange(0, 32)[None, :]
+    parity, values = tl.load(p + place), tl.load(s + place)
+    parity, even, odd = tl.associative_scan((parity, values, values * 3), A, then, reverse=R)
+    tl.store(out + place, even * 7 + odd * 2 + parity)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def reduce_triples(p: Any, s: Any, out: Any, A: tl.constexpr, R: tl.constexpr) -> None:  # noqa: N803
+    place = tl.arange(0, 4)[:, None] * 32 + tl.arange(0, 32)[None, :]
+    values = tl.load(s + place)
+    parity, even, odd = tl.reduce((tl.load(p + place), values, values * 3), A, then, keep_dims=R)
+    result = even * 7 + odd * 2 + parity
+    if not R:
+        result = tl.expand_dims(result, A)
+    tl.store(out + place, tl.broadcast_to(result, (4, 32)))
+
+
 def inputs() -> tuple[Any, Any]:
     generator = np.random.default_rng(4)
     parity = generator.integers(0, 2, (4, 32), dtype=np.int32)
@@ -84,6 +112,27 @@ def test_reductions_give_the_bits_of_the_stock_interpreter(monkeypatch: pytest.M
         results.append(torch.zeros(4, dtype=torch.int32))
         reduce[(1,)](parity, values, results[-1])
     assert results[0].tolist() == results[1].tolist()
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize("flag", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("name", ["scan", "reduce"])
+def test_triples_give_the_bits_of_the_stock_interpreter(
+    monkeypatch: pytest.MonkeyPatch, name: str, axis: int, *, flag: bool
+) -> None:
+    fast_interpreter.install()
+    parity, values = inputs()
+    kernel = scan_triples if name == "scan" else reduce_triples
+    owner = interpreter.ScanOps if name == "scan" else interpreter.ReduceOps
+    results = []
+    for prefix in ("generic_", "STOCK_"):
+        generic = getattr(fast_interpreter, prefix + (name if prefix == "generic_" else name.upper()))
+        monkeypatch.setattr(owner, f"generic_{name}", generic)
+        results.append(torch.zeros_like(values))
+        kernel[(1,)](parity, values, results[-1], A=axis, R=flag)
+    assert results[0].tolist() == results[1].tolist()
+    assert len(set(results[0].ravel().tolist())) > 3
 
 
 @triton.jit  # type: ignore[untyped-decorator]

@@ -4,7 +4,7 @@ import ast
 from typing import Any
 
 import pytest
-from codec import RefusedError
+from form import RefusedError
 from kernel_source import check, free_names, parse
 
 MODULES: dict[str, Any] = {"tl": {"module": "triton.language"}, "triton": {"module": "triton"}}

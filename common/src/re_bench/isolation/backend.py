@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ __all__ = [
     "Launch",
     "SandboxUnavailableError",
     "Surroundings",
+    "is_gpu_uuid",
     "open_backend",
     "python_directories",
 ]
@@ -28,6 +30,7 @@ BACKENDS = ("bubblewrap", "container", "none")
 """Names of the backends, the default first."""
 
 _KEPT_ENVIRONMENT = ("LANG", "LC_ALL", "TZ")
+_GPU_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 class SandboxUnavailableError(UsageError):
@@ -47,8 +50,21 @@ class Surroundings:
     directory: str = "/tmp"  # noqa: S108 - the sandbox's private /tmp
     """Working directory inside the sandbox."""
     limits: Limits = field(default_factory=Limits)
-    gpu: bool = False
-    """Whether the program may use the NVIDIA devices of the machine, all of them."""
+    gpu: str | None = None
+    """UUID (``GPU-…``) of the one NVIDIA GPU that the program may use; all others are out of its reach."""
+    hidden: Sequence[Path] = ()
+    """Directories outside that stay empty inside, wherever a shown one would show them. What ``read_only`` and
+    ``writable`` name, even within one of them, is shown all the same. The backend ``none`` hides nothing."""
+
+    def __post_init__(self) -> None:
+        """Check that ``gpu`` names one GPU: an engine would take ``all`` too.
+
+        Raises:
+            UsageError: if it does not.
+        """
+        if self.gpu is not None and not is_gpu_uuid(self.gpu):
+            msg = f"{self.gpu!r} is not the UUID of a GPU; expected GPU-… as `nvidia-smi -L` shows it"
+            raise UsageError(msg)
 
 
 @dataclass(frozen=True)
@@ -121,8 +137,14 @@ def python_directories() -> list[Path]:
     return found
 
 
-def base_environment(home: str) -> dict[str, str]:
-    """Return the environment every sandboxed program starts with; nothing secret of ours is in it."""
+def is_gpu_uuid(text: str) -> bool:
+    """Tell whether ``text`` is the UUID of a whole GPU, ``GPU-…`` as nvidia-smi writes it."""
+    return _GPU_UUID.fullmatch(text) is not None
+
+
+def base_environment(home: str, gpu: str | None = None) -> dict[str, str]:
+    """Return the environment every sandboxed program starts with, and CUDA's choice of the ``gpu``; nothing secret."""
     kept = {name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ}
     search = [str(Path(sys.prefix) / "bin"), "/usr/local/bin", "/usr/bin", "/bin"]
-    return {"PATH": ":".join(search), "HOME": home, "USER": "agent", "LANG": "C.UTF-8", **kept}
+    chosen = {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
+    return {"PATH": ":".join(search), "HOME": home, "USER": "agent", "LANG": "C.UTF-8", **kept, **chosen}

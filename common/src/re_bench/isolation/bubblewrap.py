@@ -25,7 +25,9 @@ from re_bench.isolation.backend import (
     base_environment,
     python_directories,
 )
+from re_bench.isolation.gpu_devices import device_nodes
 from re_bench.isolation.limits import Limits
+from re_bench.isolation.mounts import mounts
 from re_bench.isolation.running import run
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ class Bubblewrap:
     def launch(self, program: Sequence[str], surroundings: Surroundings) -> Launch:
         """Return the ``bwrap`` command line for ``program``."""
         outer = ["bwrap", *_namespaces(), *_filesystem(surroundings), *_environment(surroundings)]
-        inner = [*rlimits(surroundings.limits, gpu=surroundings.gpu), *_drop_root(), *program]
+        inner = [*rlimits(surroundings.limits, gpu=surroundings.gpu is not None), *_drop_root(), *program]
         rules = seccomp.open_filter()
         known, told = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         outer += ["--info-fd", str(told)]
@@ -167,18 +169,31 @@ def _filesystem(surroundings: Surroundings) -> Iterator[str]:
     for path in (*_ETC, *map(str, python_directories())):
         yield from (*_parents(path), "--ro-bind-try", path, path)
     if surroundings.gpu:
-        yield from _gpu()
-    for inside, outside in surroundings.read_only.items():
-        yield from (*_parents(inside), "--ro-bind", str(outside), inside)
-    for inside, outside in surroundings.writable.items():
-        yield from (*_parents(inside), "--bind", str(outside), inside)
+        yield from _gpu(surroundings.gpu)
+    yield from _mounts(surroundings)
     yield from ("--remount-ro", "/dev", "--remount-ro", "/")
 
 
-def _gpu() -> Iterator[str]:
-    """Show the NVIDIA devices, where they sit, and a driver outside /usr; every /proc has /proc/driver/nvidia."""
-    for device in sorted(Path("/dev").glob("nvidia*")):
-        yield from ("--dev-bind", str(device), str(device))
+def _mounts(surroundings: Surroundings) -> Iterator[str]:
+    """Show and hide what was asked for; a directory that hides becomes read-only once all mounts in it are made."""
+    system = [path for path in map(Path, _SYSTEM) if path.is_dir() and not path.is_symlink()]
+    driver = [_DRIVER.resolve()] if surroundings.gpu else []
+    asked = mounts(surroundings, [*system, *python_directories(), *driver])
+    for mount in asked:
+        if mount.outside is None:
+            yield from ("--perms", "0755", "--tmpfs", mount.inside)
+        else:
+            bind = "--bind" if mount.writable else "--ro-bind"
+            yield from (*_parents(mount.inside), bind, str(mount.outside), mount.inside)
+    for mount in asked:
+        if mount.outside is None:
+            yield from ("--remount-ro", mount.inside)
+
+
+def _gpu(uuid: str) -> Iterator[str]:
+    """Show the devices of one GPU, where GPUs sit, and a driver outside /usr; every /proc has /proc/driver/nvidia."""
+    for device in device_nodes(uuid):
+        yield from ("--dev-bind", str(device), f"/dev/{device.name}")
     driver = _DRIVER.resolve()
     outside = () if driver.is_relative_to("/usr") else (str(driver),)
     for path in (*outside, *_GPU_TOPOLOGY):
@@ -194,7 +209,7 @@ def _parents(path: str) -> Iterator[str]:
 
 def _environment(surroundings: Surroundings) -> Iterator[str]:
     yield "--clearenv"
-    own = base_environment("/tmp")  # noqa: S108
+    own = base_environment("/tmp", surroundings.gpu)  # noqa: S108
     libraries = [str(path) for path in _DRIVER_LIBRARIES if path.is_dir()]
     if surroundings.gpu and libraries:
         own["LD_LIBRARY_PATH"] = ":".join(libraries)

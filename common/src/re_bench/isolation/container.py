@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from re_bench.isolation.backend import Launch, SandboxUnavailableError, Surroundings, base_environment
 from re_bench.isolation.engine import ENGINE, ENGINES, IMAGE, Engine, find_engine
 from re_bench.isolation.limits import Limits
+from re_bench.isolation.mounts import mounts
 from re_bench.isolation.running import run
 
 if TYPE_CHECKING:
@@ -77,9 +78,9 @@ class Container:
         options = [
             *_identity(name),
             *_privileges(engine),
-            *_bounds(engine, surroundings.limits, gpu=surroundings.gpu),
-            *_devices(engine, gpu=surroundings.gpu),
-            *_mounts(surroundings),
+            *_bounds(engine, surroundings.limits, gpu=surroundings.gpu is not None),
+            *_devices(engine, surroundings.gpu),
+            *_mounts(engine, surroundings),
             *_environment(surroundings),
         ]
         command = [engine.path, "run", *options, engine.image, *program]
@@ -168,34 +169,38 @@ def _bounds(engine: Engine, limits: Limits, *, gpu: bool) -> Iterator[str]:
         yield from ("--ulimit", f"{kind}={bound}:{bound}")
 
 
-def _devices(engine: Engine, *, gpu: bool) -> Iterator[str]:
+def _devices(engine: Engine, gpu: str | None) -> Iterator[str]:
     if gpu:
-        yield from ("--device", "nvidia.com/gpu=all") if engine.podman else ("--gpus", "all")
+        yield from ("--device", f"nvidia.com/gpu={gpu}") if engine.podman else ("--gpus", f"device={gpu}")
 
 
-def _mounts(surroundings: Surroundings) -> Iterator[str]:
-    for inside, outside in surroundings.read_only.items():
-        yield from ("--mount", _mount(inside, outside, "readonly"))
-    for inside, outside in surroundings.writable.items():
-        yield from ("--mount", _mount(inside, outside))
+def _mounts(engine: Engine, surroundings: Surroundings) -> Iterator[str]:
+    # Podman would fill an empty directory with what it is to hide.
+    empty = ["tmpfs-size=4096", "tmpfs-mode=755", "ro", *(["notmpcopyup"] if engine.podman else [])]
+    for mount in mounts(surroundings):
+        if mount.outside is None:
+            yield from ("--mount", _line("type=tmpfs", f"dst={mount.inside}", *empty))
+        else:
+            more = [] if mount.writable else ["readonly"]
+            yield from ("--mount", _line("type=bind", f"src={mount.outside.absolute()}", f"dst={mount.inside}", *more))
     yield from ("--workdir", surroundings.directory)
 
 
-def _mount(inside: str, outside: Path, *more: str) -> str:
+def _line(*values: str) -> str:
     """Return the value of ``--mount``, a line of comma-separated values."""
-    source = str(outside.absolute())
-    for path in (inside, source):
-        if any(ord(character) < ord(" ") for character in path):
+    for value in values:
+        if any(ord(character) < ord(" ") for character in value):
+            path = value.partition("=")[2]
             msg = f"no container sandbox: {path!r} cannot be mounted because of a control character; rename it"
             raise SandboxUnavailableError(msg)
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(["type=bind", f"src={source}", f"dst={inside}", *more])
+    csv.writer(line, lineterminator="").writerow(values)
     return line.getvalue()
 
 
 def _environment(surroundings: Surroundings) -> Iterator[str]:
     """Give every variable a value: the engines would fill in ours, and proxies from their settings."""
-    own = base_environment("/tmp")  # noqa: S108 - inside the container
+    own = base_environment("/tmp", surroundings.gpu)  # noqa: S108 - inside the container
     del own["PATH"]  # the image knows where its programs are
     silenced = {spelling: "" for name in _PROXIES for spelling in (name, name.upper())}
     for name, value in (silenced | own | dict(surroundings.environment)).items():

@@ -15,7 +15,7 @@ __all__ = ["Unprotected"]
 
 
 class Unprotected:
-    """A plain child process: it sees all files, the network and other processes of the same user."""
+    """A plain child process: it sees all files (hidden ones too), GPUs, the network and the user's other processes."""
 
     @property
     def name(self) -> str:
@@ -41,8 +41,9 @@ class Unprotected:
             if inside != str(outside):
                 msg = f"the backend 'none' cannot show {outside} as {inside}; use a real sandbox"
                 raise SandboxUnavailableError(msg)
-        environment = base_environment("/tmp") | dict(surroundings.environment)  # noqa: S108
+        environment = base_environment("/tmp", surroundings.gpu) | dict(surroundings.environment)  # noqa: S108
         assignments = [f"{name}={value}" for name, value in environment.items()]
         # The number of processes is left alone: without a namespace it counts all of the user's.
-        limits = [part for part in rlimits(surroundings.limits, gpu=surroundings.gpu) if not part.startswith("--nproc")]
+        bounds = rlimits(surroundings.limits, gpu=surroundings.gpu is not None)
+        limits = [part for part in bounds if not part.startswith("--nproc")]
         return Launch(["env", "-i", f"--chdir={surroundings.directory}", *assignments, *limits, *program])

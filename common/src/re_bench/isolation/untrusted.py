@@ -58,7 +58,8 @@ class Untrusted:
 
     Args:
         backend: the sandbox.
-        harness: a Python file of the task; its directory is visible in the sandbox, read-only.
+        harness: a Python file of the task; its directory is visible in the sandbox, read-only, unless that is
+            the task's own, with reference and truth: then the file alone.
         surroundings: what else the process sees, and its limits.
 
     The harness is imported while the caller goes on; the first call waits for it.
@@ -198,7 +199,11 @@ def _tools(place: Path, harness: Path) -> Path:
     """Lay out in ``place`` the only files of ours that the process sees."""
     for name in ("worker.py", "frames.py", "device_memory.py"):
         shutil.copy(_HERE / name, place / name)
-    shutil.copytree(harness.parent, place / "harness", ignore=shutil.ignore_patterns("__pycache__"))
+    if (harness.parent / "task.toml").exists():
+        (place / "harness").mkdir()
+        shutil.copy(harness, place / "harness")
+    else:
+        shutil.copytree(harness.parent, place / "harness", ignore=shutil.ignore_patterns("__pycache__"))
     return place
 
 

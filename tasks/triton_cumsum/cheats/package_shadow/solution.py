@@ -1,6 +1,6 @@
-"""Cheat: an honest file beside a package of the same name, which Python imports instead.
+"""Cheat: an honest file beside a package of the same name, which Python would import instead.
 
-Stopped because it does not matter whose code runs: the package computes in NumPy, where nothing is recorded.
+Stopped because the file is what is loaded, whatever lies beside it.
 """
 
 import torch

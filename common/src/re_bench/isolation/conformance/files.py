@@ -8,6 +8,7 @@ import stat
 import sys
 import tempfile
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -107,6 +108,33 @@ def _make(paths: list[str]) -> bool:
         with suppress(OSError):
             Path(path).write_text("made", encoding="ascii")
     return True
+
+
+@check
+def hidden_directories(backend: Backend, scratch: Path) -> None:
+    """What lies in a hidden directory within a shown one is neither read, found nor written, but for what is named."""
+    shown, word = scratch / "shown", token()
+    around = showing(read=shown)
+    secret, given = shown / "package" / "reference", shown / "package" / "given"
+    for place in (secret, given):
+        place.mkdir(parents=True)
+        (place / word).write_text(word, encoding="ascii")
+    read_only = {str(given): given, **around.read_only}
+    around = replace(around, read_only=read_only, hidden=[shown / "package"])
+    paths = [f"{place}/{word}" for place in (secret, given)]
+    got = attack(backend, _digests, paths, around=around)
+    hold([f"{paths[0]} can be read"] if paths[0] in got else [])
+    hold([] if paths[1] in got else [f"{paths[1]}, which is shown, cannot be read"])
+    found = attack(backend, _walk, word, around=around)
+    hold([f"{path} can be found" for path in found if Path(path) != given / word])
+    made = attack(backend, _make_and_count, [f"{shown}/package/{word}", f"{given}/{word}-made"], around=around)
+    hold("files can be made beside what is shown" if made else "")
+
+
+def _make_and_count(paths: list[str]) -> int:
+    """Attack: make every file, and return how many are there."""
+    _make(paths)
+    return sum(Path(path).exists() for path in paths)
 
 
 @check

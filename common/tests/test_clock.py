@@ -1,0 +1,54 @@
+"""Tests of the statistics of times that programs take in turns."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from re_bench.errors import Invalid
+from re_bench.isolation.clock import Time, disturbance, median_interval, take_turns
+
+TIMES = st.lists(st.floats(0.001, 1000), min_size=1, max_size=15)
+
+
+@given(TIMES)
+def test_the_interval_holds_the_median_and_lies_within_the_values(values: list[float]) -> None:
+    time = Time.of(values)
+    assert min(values) <= time.low <= time.milliseconds <= time.high <= max(values)
+    assert Time.of(values) == time
+
+
+@given(TIMES, st.floats(0.1, 10))
+def test_the_interval_scales_with_the_values(values: list[float], factor: float) -> None:
+    low, high = median_interval(values)
+    assert median_interval([factor * value for value in values]) == pytest.approx((factor * low, factor * high))
+
+
+def test_a_single_slow_round_does_not_move_the_median() -> None:
+    assert Time.of([1.0, 1.0, 1.0, 1.0, 9.0]).milliseconds == 1.0
+
+
+def test_each_takes_one_turn_a_round() -> None:
+    order: list[str] = []
+
+    def turn(name: str) -> int:
+        order.append(name)
+        return len(order)
+
+    found = take_turns({name: partial(turn, name) for name in "abc"}, 20)
+    rounds = ["".join(order[start : start + 3]) for start in range(0, 60, 3)]
+    assert all(sorted(one) == ["a", "b", "c"] for one in rounds)
+    assert len(set(rounds)) > 1, "the order is drawn anew"
+    assert {name: len(values) for name, values in found.items()} == dict.fromkeys("abc", 20)
+    assert sorted(place for values in found.values() for place in values) == list(range(1, 61))
+
+
+def test_a_slower_turn_beside_the_submission_is_refused_and_a_faster_one_is_not() -> None:
+    alone = Time.of([1.0])
+    disturbance("baseline", alone, Time.of([1.019]), 0.02)
+    disturbance("baseline", alone, Time.of([0.5]), 0.02)
+    with pytest.raises(Invalid, match="kept busy out of turn: baseline took"):
+        disturbance("baseline", alone, Time.of([1.03]), 0.02)

@@ -1,0 +1,140 @@
+"""A sandbox shows the one GPU that was named, or says why it cannot."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.isolation import gpu_devices
+from re_bench.isolation.backend import Surroundings
+from re_bench.isolation.bubblewrap import Bubblewrap
+from re_bench.isolation.gpu_devices import device_nodes
+from re_bench.isolation.limits import Limits
+from re_bench.isolation.running import run
+from re_bench.isolation.unprotected import Unprotected
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from re_bench.isolation.backend import Backend
+
+FIRST = "GPU-3f1a2b4c-0000-1111-2222-0123456789ab"
+SECOND = "GPU-9e8d7c6b-0000-1111-2222-0123456789ab"
+UNKNOWN = "GPU-????????-????-????-????-????????????"
+INFORMATION = (
+    "Model: \t\t NVIDIA H200\nIRQ:   \t\t 321\nGPU UUID: \t {uuid}\nVideo BIOS: \t 96.00.a0.00.01\nBus Type: \t PCIe\n"
+    "DMA Size: \t 52 bits\nBus Location: \t 0000:{bus}:00.0\nDevice Minor: \t {minor}\nGPU Excluded:\t No\n"
+)
+OTHER = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset", "nvidia-nvswitch0", "nvidia-nvlink")
+LIMITS = Limits(wall_s=20, memory_mib=512, processes=40)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[int, str], list[int]], Path]:
+    """Return what makes the files of a machine: UUIDs listed by minor number, and the minor numbers of nodes."""
+
+    def make(listed: dict[int, str], nodes: list[int]) -> Path:
+        top, dev = tmp_path / "gpus", tmp_path / "dev"
+        for minor, uuid in listed.items():
+            place = top / f"0000:{9 - minor:02}:00.0"  # another order than that of the minor numbers
+            place.mkdir(parents=True)
+            text = INFORMATION.format(uuid=uuid, bus=f"{9 - minor:02}", minor=minor)
+            (place / "information").write_text(text)
+        (dev / "nvidia-caps").mkdir(parents=True)
+        for name in (*OTHER, *(f"nvidia{minor}" for minor in nodes)):
+            (dev / name).write_text(name)
+        monkeypatch.setattr(gpu_devices, "_LISTED", top)
+        monkeypatch.setattr(gpu_devices, "_NODES", dev)
+        return dev
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("listed", "nodes", "wanted", "own"),
+    [
+        ({0: FIRST, 1: SECOND}, [0, 1], SECOND, 1),
+        ({0: FIRST, 12: SECOND}, [0, 12], SECOND, 12),
+        ({0: FIRST, 1: SECOND}, [1], SECOND, 1),  # a container that was given one, and shows the list of all
+        ({0: FIRST.upper(), 1: SECOND}, [0, 1], FIRST, 0),
+        ({}, [3], FIRST, 3),
+        ({3: UNKNOWN}, [3], FIRST, 3),
+    ],
+)
+def test_the_named_gpu_has_its_own_node_and_the_two_that_all_need(
+    machine: Callable[[dict[int, str], list[int]], Path],
+    listed: dict[int, str],
+    nodes: list[int],
+    wanted: str,
+    own: int,
+) -> None:
+    dev = machine(listed, nodes)
+    assert device_nodes(wanted) == [dev / f"nvidia{own}", dev / "nvidiactl", dev / "nvidia-uvm"]
+
+
+@pytest.mark.parametrize(
+    ("listed", "nodes", "reason"),
+    [
+        ({}, [0, 1], r"does not tell which of \S+/nvidia0, \S+/nvidia1 it is, and the others must not be shown"),
+        ({0: UNKNOWN, 1: UNKNOWN}, [0, 1], "does not tell which of"),
+        ({1: SECOND}, [1], rf"lists only {SECOND}; a slice of a GPU \(MIG\) is not listed"),
+        ({0: FIRST, 1: SECOND}, [1], r"its device node \S+/nvidia0 is missing \(there is: \S+/nvidia1\)"),
+        ({}, [], r"there is no \S+/nvidia\[0-9\]\*; is NVIDIA's driver loaded"),
+    ],
+)
+def test_no_node_is_shown_that_may_be_of_another_gpu(
+    machine: Callable[[dict[int, str], list[int]], Path], listed: dict[int, str], nodes: list[int], reason: str
+) -> None:
+    machine(listed, nodes)
+    with pytest.raises(ReBenchError, match=f"the GPU {FIRST} cannot be shown to a sandbox: .*{reason}"):
+        Bubblewrap().launch(["true"], Surroundings(gpu=FIRST))
+
+
+def test_a_file_of_the_driver_that_cannot_be_read_is_no_list(
+    machine: Callable[[dict[int, str], list[int]], Path],
+) -> None:
+    dev = machine({}, [0])
+    for number, text in enumerate(("", "GPU UUID: \t GPU-1\n", f"GPU UUID: {FIRST}\nDevice Minor: none\n")):
+        place = dev.parent / "gpus" / str(number)
+        place.mkdir(parents=True)
+        (place / "information").write_text(text)
+    assert device_nodes(FIRST)[0] == dev / "nvidia0"
+
+
+def test_bubblewrap_binds_the_nodes_of_one_gpu(machine: Callable[[dict[int, str], list[int]], Path]) -> None:
+    dev = machine({0: FIRST, 1: SECOND}, [0, 1])
+    launch = Bubblewrap().launch(["true"], Surroundings(gpu=SECOND))
+    command = list(launch.command)
+    bound = [command[at + 1 : at + 3] for at, word in enumerate(command) if word == "--dev-bind"]
+    assert bound == [[str(dev / name), f"/dev/{name}"] for name in ("nvidia1", "nvidiactl", "nvidia-uvm")]
+    assert ("CUDA_VISIBLE_DEVICES", SECOND) in set(pairwise(command))
+    assert not any(word.startswith("--data") for word in command)
+
+
+def test_inside_there_are_no_other_devices_and_no_limit_on_data(
+    machine: Callable[[dict[int, str], list[int]], Path], backend: Backend
+) -> None:
+    machine({0: FIRST, 1: SECOND}, [0, 1])
+    script = "cd /dev; ls -d nvidia* /sys/bus /sys/devices; ulimit -d; echo $CUDA_VISIBLE_DEVICES; touch /sys/x /dev/x"
+    with_gpu, without = (
+        run(backend, ["bash", "-c", script], Surroundings(limits=LIMITS, gpu=gpu)).stdout.split()
+        for gpu in (SECOND, None)
+    )
+    assert set(with_gpu) == {"nvidia1", "nvidiactl", "nvidia-uvm", "/sys/bus", "/sys/devices", "unlimited", SECOND}
+    assert without == [str(512 << 10)]
+
+
+def test_without_a_sandbox_cuda_is_told_at_least() -> None:
+    script = "echo $CUDA_VISIBLE_DEVICES; ulimit -d"
+    finished = run(Unprotected(), ["bash", "-c", script], Surroundings(limits=LIMITS, gpu=FIRST))
+    assert finished.stdout.split() == [FIRST, "unlimited"]
+
+
+@pytest.mark.parametrize("name", ["all", "0", "", f"{FIRST},{SECOND}", FIRST.replace("GPU", "MIG"), f"{FIRST}\n"])
+def test_only_the_uuid_of_one_gpu_is_a_name(name: str) -> None:
+    with pytest.raises(UsageError, match="is not the UUID of a GPU; expected GPU-…"):
+        Surroundings(gpu=name)

@@ -1,0 +1,213 @@
+"""Of a task that lies among the packages a sandbox shows, a submission sees what the scorer names, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import re_bench
+from re_bench.isolation.backend import Surroundings
+from re_bench.isolation.hiding import secret_directories
+from re_bench.isolation.limits import Limits
+from re_bench.isolation.mounts import Mount, mounts
+from re_bench.isolation.running import run
+from re_bench.isolation.untrusted import Untrusted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from re_bench.isolation.backend import Backend
+
+TOP = Path(__file__).resolve().parents[2]
+LIMITS = Limits(wall_s=20, memory_mib=512, processes=40)
+MANIFEST = """
+id = "{name}"
+title = "Small"
+description = "A number"
+version = 1
+direction = "higher"
+aggregation = "max"
+unit = "points"
+submission = ["number"]
+[profiles.cpu]
+description = "small"
+device = "cpu"
+time_limit_s = 30
+[profiles.cpu.anchors]
+starting = 1.0
+reference = 3.0
+source = {{ kind = "published", where = "here" }}
+"""
+SCORER = """
+from pathlib import Path
+from re_bench.score import Measured, main
+
+def measure(job):
+    here = job.task.directory
+    paths = [str(path) for top in (here, here.parent / "other") for path in top.rglob("*") if path.is_file()]
+    found = {}
+    for name, also in (("away", ()), ("home", (here / "baseline", here / "reference"))):
+        for harness in ("look.py", "player/look.py"):
+            with job.untrusted(harness, also=also) as process:
+                found[f"{name} {harness}"] = process.call("look", {"paths": paths, "site": str(here.parent)}).value
+    return Measured(2.0, "", {"there": paths, **found})
+
+main(measure, Path(__file__).parent)
+"""
+LOOK = """
+import os
+
+def look(args, inputs, outputs):
+    def readable(path):
+        try:
+            return bool(open(path).read())
+        except OSError:
+            return False
+    beside = os.path.join(os.path.dirname(__file__), "")
+    return {
+        "read": [path for path in args["paths"] if readable(path)],
+        "listed": sorted(os.path.join(top, name) for top, _, names in os.walk(args["site"]) for name in names),
+        "beside": sorted(os.path.relpath(os.path.join(top, name), beside)
+                         for top, _, names in os.walk(beside) for name in names if "__pycache__" not in top),
+    }
+"""
+
+
+def make_task(directory: Path) -> None:
+    files = {
+        "task.toml": MANIFEST.format(name=directory.name), "score.py": SCORER, "truth.py": "answer = 42\n",
+        "look.py": LOOK, "player/look.py": LOOK, "player/more.py": "more = 1\n", "__init__.py": "secret = 1\n",
+        "baseline/solution.py": "1\n", "reference/solution.py": "2\n", "cheats/first/solution.py": "3\n",
+    }  # fmt: skip
+    for name, text in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """Return the packages' directory of a Python environment of its own, with two tasks in it."""
+    prefix = tmp_path / "prefix"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(prefix)], check=True)
+    site = prefix / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    ours = [sysconfig.get_path("purelib"), str(Path(re_bench.__file__).parents[1])]
+    (site / "ours.pth").write_text("\n".join(ours))
+    for name in ("small", "other"):
+        make_task(site / name)
+    (site / "helper.py").write_text("help = 1\n")
+    return site
+
+
+def test_an_installed_task_is_hidden_from_its_submissions(backend: Backend, site: Path, tmp_path: Path) -> None:
+    del backend  # there is one
+    submission = tmp_path / "submission"
+    submission.mkdir()
+    (submission / "number").write_text("2")
+    command = [str(site.parents[2] / "bin" / "python"), str(site / "small" / "score.py"), "--solution", str(submission)]
+    done = subprocess.run(
+        [*command, "--sandbox", "bubblewrap", "--json"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    found: dict[str, Any] = json.loads(done.stdout)["details"]
+    assert len(found["there"]) >= 20
+    named = [str(site / "small" / name / "solution.py") for name in ("baseline", "reference")]
+    for harness, beside in (("look.py", ["look.py"]), ("player/look.py", ["look.py", "more.py"])):
+        away, home = found[f"away {harness}"], found[f"home {harness}"]
+        assert (away["read"], sorted(home["read"])) == ([], named)
+        assert away["beside"] == beside
+        assert str(site / "helper.py") in away["listed"]
+        hidden = (str(site / "small"), str(site / "other"))
+        assert [path for path in away["listed"] if path.startswith(hidden)] == []
+        assert [path for path in home["listed"] if path.startswith(hidden)] == named
+
+
+def test_without_hiding_the_same_files_can_be_read(backend: Backend, site: Path) -> None:
+    around = Surroundings(read_only={str(site): site}, limits=LIMITS)
+    assert run(backend, ["cat", str(site / "small" / "truth.py")], around).stdout == "answer = 42\n"
+
+
+def test_a_hidden_directory_cannot_be_filled(backend: Backend, site: Path) -> None:
+    given = site / "small" / "reference"
+    around = Surroundings({str(given): given, str(site): site}, limits=LIMITS, hidden=[site / "small"])
+    script = f"cat {given}/solution.py; ls {site}/small; cd {site}/small && touch made reference/made; ls"
+    finished = run(backend, ["bash", "-c", script], around)
+    assert finished.stdout == "2\nreference\nreference\n"
+    assert finished.stderr.count("Read-only file system") == 2 or "Permission denied" in finished.stderr
+
+
+def test_a_harness_in_the_directory_of_a_task_comes_alone(backend: Backend, harness: Callable[[str], Path]) -> None:
+    path = harness("import os\ndef go(a, i, o):\n    return os.listdir(os.path.dirname(__file__))\n")
+    (path.parent / "truth.py").write_text("answer = 42\n")
+    for manifest, expected in ((False, {"harness.py", "truth.py"}), (True, {"harness.py"})):
+        if manifest:
+            (path.parent / "task.toml").touch()
+        with Untrusted(backend, path, Surroundings(limits=LIMITS)) as process:
+            assert set(process.call("go").value) - {"__pycache__"} == expected
+
+
+def test_the_deepest_path_decides(tmp_path: Path) -> None:
+    site, link = tmp_path / "real" / "site", tmp_path / "link"
+    task, given = site / "task", site / "task" / "given"
+    given.mkdir(parents=True)
+    link.symlink_to(tmp_path / "real")
+    around = Surroundings(
+        {str(given): given, "/shown": link, str(task / "missing"): given},
+        {"/work": given},
+        hidden=[task, link / "site" / "task", tmp_path / "missing", tmp_path / "elsewhere"],
+    )
+    assert mounts(around, [site]) == [
+        Mount("/shown", link),
+        Mount("/work", given, writable=True),
+        Mount("/shown/site/task", None),
+        Mount(str(task), None),
+        Mount(str(given), given),
+        Mount(str(task / "missing"), given),
+    ]
+
+
+def test_what_is_shown_as_a_whole_is_not_hidden(tmp_path: Path) -> None:
+    (tmp_path / "task").mkdir()
+    around = Surroundings({str(tmp_path / "task"): tmp_path / "task"}, hidden=[tmp_path / "task"])
+    assert mounts(around, [tmp_path]) == [Mount(str(tmp_path / "task"), tmp_path / "task")]
+
+
+def test_tasks_are_found_on_the_path_by_entry_points_beside_each_other_and_in_a_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = [tmp_path / name for name in ("site/a", "site/b/c", "beside/d", "beside/e", "checkout/tasks/f")]
+    for place in places:
+        make_task(place)
+        (place / "task.toml").write_text("broken")
+    (tmp_path / "site" / "b" / "__init__.py").touch()
+    for name, module in (("b", "b.c"), ("gone", "nowhere.at.all")):
+        (tmp_path / "site" / f"{name}-1.dist-info").mkdir()
+        (tmp_path / "site" / f"{name}-1.dist-info" / "METADATA").write_text(f"Name: {name}\nVersion: 1\n")
+        entry = f"[re_bench.tasks]\n{name} = {module}\n"
+        (tmp_path / "site" / f"{name}-1.dist-info" / "entry_points.txt").write_text(entry)
+    (tmp_path / "checkout" / ".git").mkdir()
+    (tmp_path / "checkout" / "inner").mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    monkeypatch.chdir(tmp_path / "checkout" / "inner")
+    found = secret_directories(tmp_path / "beside" / "d")
+    assert {path for path in found if path.is_relative_to(tmp_path)} == {*places, tmp_path / "checkout" / ".git"}
+    assert {path.parent for path in TOP.glob("tasks/*/task.toml")} <= set(found)
+
+
+@pytest.mark.parametrize("task", [path.parent for path in sorted(TOP.glob("tasks/*/pyproject.toml"))], ids=str)
+def test_a_wheel_holds_all_of_its_task_but_tests_and_packaging(task: Path, tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=task, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    left_out = {"tests", "implementations", "compare.py", "Dockerfile", "pyproject.toml"}
+    there = [path.relative_to(task) for path in task.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    wanted = [path for path in there if path.parts[0] not in left_out and not path.parts[0].startswith(".")]
+    assert packed == {f"{task.name}/{path}" for path in wanted}

@@ -1,0 +1,260 @@
+"""How a submission is timed on a GPU: in turns with our baseline and reference, by a clock that it cannot reach.
+
+A turn reveals new inputs, has a player call ``prefix_sum`` once on each, and ends when the results have been probed;
+its time, less what a turn costs beside its calls, is shared among the calls. That cost is found on our own solutions
+before the submission is loaded, as what the clock says beyond the CUDA events of a process that runs no code but
+ours. Our solutions' own times are those events'. See ``docs/tasks/triton_cumsum.md``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import secrets
+import statistics
+import time
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import triton
+import truth
+
+from measured import referee
+from measured.referee import Plan, Referee
+from re_bench.errors import Invalid, ReBenchError
+from re_bench.isolation import gpu_state
+from re_bench.isolation.clock import Time, disturbance, take_turns
+from re_bench.isolation.device_memory import DeviceMemory
+from re_bench.isolation.gpu_lock import exclusive
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from re_bench.isolation.gpu_state import Gpu
+    from re_bench.isolation.untrusted import Untrusted
+    from re_bench.score import Job
+
+ELEMENTS = 100_000_000
+OURS = ("baseline", "reference")
+SUBMISSION = "submission"
+BYTES_PER_ELEMENT = 8
+ROUNDS = 7
+ALONE = 5
+"""Rounds of our own turns before the submission is loaded."""
+MOST_DISTURBED = 0.02
+LONGEST_TURN_S = 0.5
+"""Turns of slow submissions have fewer calls, so that they take about this long."""
+CALL_S = 20.0
+"""Wall-clock guard of one call, as in the original task."""
+STEP_BACK = 1 << 16
+LARGEST_S = 1e6
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a contest found."""
+
+    times: Mapping[str, Time]
+    """The times of a call of ``"baseline"``, ``"reference"`` and ``"submission"``."""
+    floor_ms: float
+    """What reading and writing every element once takes at the memory's peak bandwidth."""
+    details: Mapping[str, Any]
+
+
+class Stopwatch:
+    """Seconds of the phases of a scoring, for the log."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+        self.laps: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        """End a phase."""
+        now = time.monotonic()
+        self.laps[name], self._last = round(now - self._last, 3), now
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Seconds of a turn by the clock, and of its calls by the CUDA events of the player's process."""
+
+    seconds: float
+    events: float
+
+
+class Seat:
+    """A player with its arena.
+
+    Args:
+        player: a sandboxed process with the harness.
+        arena: the memory that its results will lie in.
+        judge: who gives it inputs and looks at its results.
+    """
+
+    def __init__(self, player: Untrusted, arena: DeviceMemory, judge: Referee) -> None:
+        self.player, self.arena, self.judge = player, arena, judge
+        self.results = referee.view(arena)
+        self.results.fill_(referee.POISON)
+        torch.cuda.synchronize()
+        player.call("settle", device_outputs=[arena])
+
+    def load(self, solutions: Mapping[str, Path]) -> None:
+        """Have the player import solutions, by name."""
+        self.player.call("load", {"solutions": {name: str(path) for name, path in solutions.items()}})
+
+    def turn(self, name: str, calls: int, length: int) -> Turn:
+        """Return the time of one turn of the solution ``name``, all of whose results are exact.
+
+        Raises:
+            Invalid: if one is not, or was not there when the player said so.
+        """
+        nonce = secrets.token_hex()
+        args = {"name": name, "calls": calls, "length": length, "stride": self.judge.stride, "nonce": nonce}
+        shared: dict[str, Any] = {"device_inputs": [self.judge.shown], "device_outputs": [self.arena]}
+        self.judge.prepare(calls, length)
+        self.player.call("wake", timeout_s=CALL_S)
+        started = time.perf_counter()
+        self.judge.reveal(calls)
+        value = self.player.call("turn", args, **shared, timeout_s=CALL_S * calls).value
+        offsets = referee.offsets_of(value, nonce, calls, length, self.arena.nbytes)
+        there = self.judge.probe(self.results, offsets)
+        seconds = time.perf_counter() - started
+        self.judge.check(self.results, offsets, length)
+        if not there:
+            msg = "a result was not complete when the submission's process said so"
+            raise Invalid(msg)
+        for offset in offsets:  # the player takes this memory for the next turn's results
+            self.results[offset // 4 : offset // 4 + length].fill_(referee.POISON)
+        return Turn(seconds, _claimed(value.get("events_s")))
+
+
+def hold(job: Job, gpu: Gpu, ours: Untrusted, theirs: Untrusted) -> Found:
+    """Time a submission beside our baseline and reference, alone on the GPU.
+
+    Args:
+        job: the submission.
+        gpu: where.
+        ours: a player for our solutions.
+        theirs: a player that sees the submission.
+
+    Raises:
+        Invalid: if the submission is wrong somewhere, or kept the GPU busy out of turn.
+        UsageError: if too little of the GPU's memory is free.
+        ReBenchError: if one of our solutions fails.
+    """
+    watch = Stopwatch()
+    with exclusive(gpu.uuid, f"timing a submission to {job.task.name}"), ExitStack() as stack:
+        watch.lap("waiting for the GPU")
+        before = gpu_state.snapshot(gpu.uuid)
+        plan = Plan.of(gpu_state.free_memory(gpu.index), ELEMENTS)
+        judge = stack.enter_context(Referee(plan.calls, ELEMENTS))
+        home = Seat(ours, stack.enter_context(DeviceMemory(plan.ours)), judge)
+        # Both processes are on the GPU from here on, since changing over takes longer between more; one has no
+        # code of the submission's yet.
+        away = Seat(theirs, stack.enter_context(DeviceMemory(plan.theirs)), judge)
+        home.load({name: job.task.directory / name for name in OURS})
+        turns = {name: partial(_our_turn, home, name, plan.calls) for name in OURS}
+        take_turns(turns, 1)  # compiles, and wakes the clocks up
+        alone = take_turns(turns, ALONE)
+        control = _control(alone) / plan.calls
+        watch.lap("ours alone")
+        away.load({SUBMISSION: job.submission})
+        try:
+            calls = _prove(job, away, plan.calls)
+            watch.lap("proof")
+            job.progress("taking turns")
+            beside = take_turns({**turns, SUBMISSION: partial(away.turn, SUBMISSION, calls, ELEMENTS)}, ROUNDS)
+        except torch.OutOfMemoryError:
+            msg = "the submission keeps so much of the GPU's memory that its results cannot be checked"
+            raise Invalid(msg) from None
+        after = gpu_state.snapshot(gpu.uuid)
+        watch.lap("turns")
+        counts = {**dict.fromkeys(OURS, plan.calls), SUBMISSION: calls}
+        times = {name: _events(beside[name], plan.calls) for name in OURS}
+        times[SUBMISSION] = _clocked(beside[SUBMISSION], calls, control)
+        for name in OURS:
+            disturbance(name, _events(alone[name], plan.calls), times[name], MOST_DISTURBED)
+        record = _record(gpu, judge, before, after) | {
+            "times": {name: asdict(found) for name, found in times.items()},
+            "clock_ms": {name: _clocked(beside[name], count, control).milliseconds for name, count in counts.items()},
+            "claimed_ms": _claim(beside[SUBMISSION], calls),
+            "calls": counts,
+            "control_ms": 1e3 * control,
+            "phases_s": watch.laps,
+        }
+    return Found(times, 1e3 * BYTES_PER_ELEMENT * ELEMENTS / gpu.peak_bandwidth, record)
+
+
+def _our_turn(home: Seat, name: str, calls: int) -> Turn:
+    try:
+        return home.turn(name, calls, ELEMENTS)
+    except Invalid as fault:
+        msg = f"our own {name} failed: {fault}"
+        raise ReBenchError(msg) from None
+
+
+def _control(alone: Mapping[str, Sequence[Turn]]) -> float:
+    """Return the seconds that a turn takes beside its calls.
+
+    It is found on our own solutions, whose process runs no code but ours, so its CUDA events can be believed, and
+    before the submission is loaded.
+    """
+    return statistics.median(turn.seconds - turn.events for turns in alone.values() for turn in turns)
+
+
+def _claim(turns: Sequence[Turn], calls: int) -> float | None:
+    claimed = _events(turns, calls).milliseconds
+    return claimed if math.isfinite(claimed) else None
+
+
+def _events(turns: Sequence[Turn], calls: int) -> Time:
+    """Return the time of a call by CUDA events, which is exact for our own solutions and a claim of any other's."""
+    return Time.of([1e3 * turn.events / calls for turn in turns])
+
+
+def _clocked(turns: Sequence[Turn], calls: int, control: float) -> Time:
+    """Return the time of a call by the clock, less ``control`` seconds.
+
+    Turns of few calls have no more removed from each than full turns: a submission that is slow while calls are
+    counted, so as to have few, gains nothing.
+    """
+    return Time.of([1e3 * (turn.seconds / calls - control) for turn in turns])
+
+
+def _prove(job: Job, away: Seat, calls: int) -> int:
+    """Check the submission on inputs of all kinds, and return how many calls its turns will have."""
+    cases = list(truth.cases(secrets.randbits(64)))
+    referee.check_truth(truth.prefix_sum(cases[-1].x), cases[-1].x)
+    for case in cases:
+        job.progress(f"checking {case.label}")
+        given = {"inputs": [case.x], "outputs": [case.x.nbytes]}
+        reply = away.player.call("check", {"name": SUBMISSION}, **given, timeout_s=3 * CALL_S)
+        truth.compare(np.frombuffer(reply.outputs[0], np.int32), truth.prefix_sum(case.x), case.label)
+    job.progress("checking long inputs")
+    away.turn(SUBMISSION, 2, ELEMENTS - 1 - secrets.randbelow(STEP_BACK))
+    away.turn(SUBMISSION, 1, ELEMENTS)  # Triton may compile for this length anew
+    seconds = away.turn(SUBMISSION, 1, ELEMENTS).seconds
+    return max(1, min(calls, int(LONGEST_TURN_S / seconds)))
+
+
+def _claimed(value: Any) -> float:
+    """Return what an untrusted process calls a number, NaN where it is none."""
+    return float(value) if isinstance(value, int | float) and abs(value) <= LARGEST_S else math.nan
+
+
+def _record(gpu: Gpu, judge: Referee, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "hardware": gpu.name,
+        "versions": {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__},
+        "driver": gpu.driver,
+        "copy_ms": judge.copy_ms(),
+        "gpu_before": before,
+        "gpu_after": after,
+        "others_on_gpu": gpu_state.other_processes(after, [os.getpid()]),
+    }

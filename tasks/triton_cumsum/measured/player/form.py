@@ -1,0 +1,1 @@
+../../modelled/form.py

@@ -1,0 +1,237 @@
+"""The trusted side of the clock: it owns inputs, truth and verdict on the GPU, and shows a player no more than it must.
+
+Inputs are drawn from fresh secret seeds for every turn. A player sees them without a few values at secret places,
+which are revealed when the clock already runs: until then no result can be known, and all of an input must be read
+to find them. Results are compared where the player left them, in memory shared with it, bit by bit.
+"""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+
+from re_bench.errors import Invalid, ReBenchError, UsageError
+from re_bench.isolation.device_memory import DeviceMemory
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+GIB = 1 << 30
+CALLS = range(4, 33)
+"""How many calls a turn may have; as many as the free memory allows."""
+PROBES = 65_536
+"""Places of each result that are read before the clock stops."""
+SPARE = 4 * GIB
+"""Room for intermediate tensors beside the results, in each of the two arenas."""
+RESERVE = 4 * GIB
+"""Room for CUDA's contexts and the referee's own intermediate tensors."""
+LATE = 64
+"""Values of each input that are revealed late."""
+FIRST = 1000
+"""One of them is among the first so many."""
+POISON = 0x5A5A5A5A
+_ALIGNED = 64
+_CHUNK = 1 << 25
+_FULL_RANGE = (-(1 << 31), 1 << 31)
+_LARGEST = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many calls a turn has, and how large the two arenas are, in bytes."""
+
+    calls: int
+    ours: int
+    theirs: int
+
+    @classmethod
+    def of(cls, free: int, length: int) -> Plan:
+        """Return the plan for ``free`` bytes of GPU memory.
+
+        Raises:
+            UsageError: if that is too little for :data:`CALLS`.
+        """
+        array = 4 * _stride(length)
+        each = 5 * array  # private input, its truth, the input shown, and a result in each arena
+        fixed = 2 * SPARE + RESERVE
+        calls = min(CALLS[-1], (free - fixed) // each)
+        if calls < CALLS[0]:
+            wanted = fixed + CALLS[0] * each
+            msg = f"{wanted / GIB:.1f} GiB of GPU memory must be free and {free / GIB:.1f} are; end what holds it"
+            raise UsageError(msg)
+        over = free - fixed - calls * each
+        results = calls * array
+        return cls(calls, results + SPARE, results + SPARE + min(over // 2, 3 * SPARE))
+
+
+class Referee:
+    """Inputs, truth and checks for turns of up to ``calls`` calls on up to ``length`` elements."""
+
+    def __init__(self, calls: int, length: int) -> None:
+        self.calls, self.length, self.stride = calls, length, _stride(length)
+        self._stack = ExitStack()
+        self.shown = self._stack.enter_context(DeviceMemory(4 * calls * self.stride))
+        """The inputs that a player sees."""
+        self._shown = view(self.shown).reshape(calls, self.stride)
+        self._inputs = torch.empty((calls, self.stride), dtype=torch.int32, device="cuda")
+        self._truths = torch.empty_like(self._inputs)
+        self._places = torch.empty((calls, PROBES), dtype=torch.int64, device="cuda")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        del self._shown
+        self._stack.close()
+
+    def prepare(self, calls: int, length: int) -> None:
+        """Make new inputs and their truths, show all but what is revealed later, and choose the places to probe.
+
+        The values are of -10 to 9 with a few of the full range of int32; those of one input, a secret one, are all of
+        the full range.
+
+        Args:
+            calls: the number of inputs.
+            length: elements of each.
+        """
+        generator = _seeded()
+        inputs = self._inputs[:calls]
+        inputs.random_(-10, 10, generator=generator)
+        inputs[secrets.randbelow(calls)].random_(*_FULL_RANGE, generator=generator)
+        self._shown[:calls].copy_(inputs)
+        self._late = torch.randint(0, length, (calls, LATE), device="cuda", generator=generator)
+        self._late[:, 0] %= FIRST
+        values = torch.randint(*_FULL_RANGE, (calls, LATE), device="cuda", generator=generator).to(torch.int32)
+        # The first one changes the parity before nearly all of the input, and so nearly all of the result.
+        old = inputs.gather(1, self._late[:, :1])
+        values[:, :1] = torch.where(
+            old > 0, -1 - values[:, :1].bitwise_and(_LARGEST), values[:, :1].bitwise_and(_LARGEST) | 1
+        )
+        inputs.scatter_(1, self._late, values)
+        self._revealed = inputs.gather(1, self._late)  # where two places are one, what ended up there
+        for x, truth in zip(inputs, self._truths[:calls], strict=True):
+            prefix_sum(x[:length], truth[:length])
+        self._places.random_(0, length, generator=_seeded())
+        self._expected = self._truths[:calls].gather(1, self._places[:calls])
+        torch.cuda.synchronize()
+
+    def reveal(self, calls: int) -> None:
+        """Put the values that were held back where the player sees them."""
+        self._shown[:calls].scatter_(1, self._late, self._revealed)
+        torch.cuda.synchronize()
+
+    def copy_ms(self) -> float:
+        """Return the milliseconds of a copy of one input on the GPU by CUDA events, the mean of a batch's."""
+        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        self._shown.copy_(self._inputs)
+        stop.record()
+        torch.cuda.synchronize()
+        return float(start.elapsed_time(stop)) / self.calls
+
+    def probe(self, results: Any, offsets: Sequence[int]) -> bool:
+        """Tell whether the results are right at the places chosen.
+
+        A result of which a share ``f`` was not there yet passes with a probability of ``(1 - f) ** PROBES``.
+        """
+        calls = len(offsets)
+        starts = torch.tensor(offsets, dtype=torch.int64, device="cuda") // 4
+        found = results[(starts[:, None] + self._places[:calls])]
+        there: bool = torch.equal(found, self._expected)
+        return there
+
+    def check(self, results: Any, offsets: Sequence[int], length: int) -> None:
+        """Compare whole results with the truth.
+
+        Raises:
+            Invalid: naming the first call and place at which they differ.
+        """
+        for call, offset in enumerate(offsets):
+            found, truth = results[offset // 4 : offset // 4 + length], self._truths[call, :length]
+            # In pieces, so that it needs little memory: a submission may have taken what there was.
+            for start, got, expected in zip(
+                range(0, length, _CHUNK), found.split(_CHUNK), truth.split(_CHUNK), strict=True
+            ):
+                wrong = got != expected
+                if wrong.any():
+                    place = int(wrong.to(torch.uint8).argmax())
+                    msg = (
+                        f"wrong result for call {call + 1} of {len(offsets)} on {length} values: first at index "
+                        f"{start + place}, got {int(got[place])}, expected {int(expected[place])}"
+                    )
+                    raise Invalid(msg)
+
+
+def offsets_of(value: Any, nonce: str, calls: int, length: int, size: int) -> list[int]:
+    """Return the offsets that a player named, checked: whole results, in the arena, that do not overlap.
+
+    Args:
+        value: its answer.
+        nonce: what the answer must repeat, so that none can be sent before it was asked for.
+        calls: the number of results.
+        length: elements of each.
+        size: bytes of the arena.
+
+    Raises:
+        Invalid: if they are anything else.
+    """
+    named = value.get("offsets") if isinstance(value, dict) and value.get("nonce") == nonce else None
+    if not isinstance(named, list) or len(named) != calls or not all(type(offset) is int for offset in named):
+        msg = f"the submission's process named no {calls} results"
+        raise Invalid(msg)
+    if any(offset % 4 or not 0 <= offset <= size - 4 * length for offset in named):
+        msg = "a result does not lie in the memory that results are read from"
+        raise Invalid(msg)
+    ordered = sorted(named)
+    if any(after - before < 4 * length for before, after in pairwise(ordered)):
+        msg = "results of different calls share memory; return a new tensor from every call"
+        raise Invalid(msg)
+    return named
+
+
+def prefix_sum(x: Any, y: Any) -> None:
+    """Write the task's function of ``x`` to ``y``, both one-dimensional int32 on the GPU; see ``truth.prefix_sum``."""
+    positives = torch.zeros((), dtype=torch.int32, device=x.device)
+    total = torch.zeros((), dtype=torch.int32, device=x.device)
+    for values, out in zip(x.split(_CHUNK), y.split(_CHUNK), strict=True):
+        positive = (values > 0).to(torch.int32)
+        counts = torch.cumsum(positive, 0, dtype=torch.int32).add_(positives)
+        odd = counts.sub(positive).bitwise_and_(1).bool()
+        torch.cumsum(torch.where(odd, values, 0), 0, dtype=torch.int32, out=out)
+        out.add_(total)
+        positives, total = counts[-1].clone(), out[-1].clone()
+
+
+def check_truth(expected: Any, x: Any) -> None:
+    """Compare :func:`prefix_sum` with the truth that the host found for an input.
+
+    Raises:
+        ReBenchError: if they differ, so that nothing is judged by a wrong truth.
+    """
+    given = torch.from_numpy(x).cuda()
+    found = torch.empty_like(given)
+    prefix_sum(given, found)
+    if not np.array_equal(found.cpu().numpy(), expected):
+        msg = "the truth found on the GPU differs from the host's: a fault of the scorer, or of this GPU"
+        raise ReBenchError(msg)
+
+
+def _seeded() -> Any:
+    generator = torch.Generator("cuda")
+    generator.manual_seed(secrets.randbits(63))
+    return generator
+
+
+def view(memory: DeviceMemory) -> Any:
+    """Return shared memory as a tensor of int32."""
+    return torch.as_tensor(memory, device="cuda").view(torch.int32)
+
+
+def _stride(length: int) -> int:
+    return -(-length // _ALIGNED) * _ALIGNED
