@@ -1,9 +1,9 @@
 """How a submission is timed on a GPU: in turns with our baseline and reference, by a clock that it cannot reach.
 
 A turn reveals new inputs, has a player call ``prefix_sum`` once on each, and ends when the results have been probed;
-its time, less what a turn costs beside its calls, is shared among the calls. That cost is found on our own solutions
-before the submission is loaded, as what the clock says beyond the CUDA events of a process that runs no code but
-ours. Our solutions' own times are those events'. See ``docs/tasks/triton_cumsum.md``.
+its time, less what a turn costs beside its calls, is shared among the calls. That cost is found on our own solutions,
+as what the clock says beyond the CUDA events of a process that runs no code but ours; little more of it counts than
+before the submission was loaded. Our solutions' own times are those events'. See ``docs/tasks/triton_cumsum.md``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from re_bench.isolation.device_memory import DeviceMemory
 from re_bench.isolation.gpu_lock import exclusive
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from re_bench.isolation.gpu_state import Gpu
@@ -48,6 +48,8 @@ ROUNDS = 7
 ALONE = 5
 """Rounds of our own turns before the submission is loaded."""
 MOST_DISTURBED = 0.02
+MOST_CONTROL = 1.2
+"""What a turn costs beside its calls may be this much more than before the submission was loaded, and no more."""
 LONGEST_TURN_S = 0.5
 """Turns of slow submissions have fewer calls, so that they take about this long."""
 CALL_S = 20.0
@@ -162,7 +164,6 @@ def hold(job: Job, gpu: Gpu, ours: Untrusted, theirs: Untrusted) -> Found:
         turns = {name: partial(_our_turn, home, name, plan.calls) for name in OURS}
         take_turns(turns, 1)  # compiles, and wakes the clocks up
         alone = take_turns(turns, ALONE)
-        control = _control(alone) / plan.calls
         watch.lap("ours alone")
         away.load({SUBMISSION: job.submission})
         try:
@@ -175,6 +176,7 @@ def hold(job: Job, gpu: Gpu, ours: Untrusted, theirs: Untrusted) -> Found:
             raise Invalid(msg) from None
         after = gpu_state.snapshot(gpu.uuid)
         watch.lap("turns")
+        control = min(_control(beside, OURS), MOST_CONTROL * _control(alone, OURS)) / plan.calls
         counts = {**dict.fromkeys(OURS, plan.calls), SUBMISSION: calls}
         times = {name: _events(beside[name], plan.calls) for name in OURS}
         times[SUBMISSION] = _clocked(beside[SUBMISSION], calls, control)
@@ -199,13 +201,12 @@ def _our_turn(home: Seat, name: str, calls: int) -> Turn:
         raise ReBenchError(msg) from None
 
 
-def _control(alone: Mapping[str, Sequence[Turn]]) -> float:
-    """Return the seconds that a turn takes beside its calls.
+def _control(turns: Mapping[str, Sequence[Turn]], names: Iterable[str]) -> float:
+    """Return the seconds that a turn takes beside its calls, found on our own solutions.
 
-    It is found on our own solutions, whose process runs no code but ours, so its CUDA events can be believed, and
-    before the submission is loaded.
+    Their process runs no code but ours, so its CUDA events can be believed.
     """
-    return statistics.median(turn.seconds - turn.events for turns in alone.values() for turn in turns)
+    return statistics.median(turn.seconds - turn.events for name in names for turn in turns[name])
 
 
 def _claim(turns: Sequence[Turn], calls: int) -> float | None:

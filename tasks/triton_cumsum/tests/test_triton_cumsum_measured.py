@@ -114,7 +114,7 @@ def test_a_claim_that_is_no_number_is_nan(contest: Any, value: Any) -> None:
 
 def test_the_control_is_what_the_clock_says_beyond_the_events_of_our_own(contest: Any) -> None:
     alone = {"a": [contest.Turn(1.5, 1.0), contest.Turn(1.6, 1.0)], "b": [contest.Turn(9.55, 9.0)]}
-    assert contest._control(alone) == pytest.approx(0.55)
+    assert contest._control(alone, ["a", "b"]) == pytest.approx(0.55)
 
 
 def test_turns_of_few_calls_have_no_more_removed_from_each(contest: Any) -> None:
