@@ -258,7 +258,15 @@ def test_the_final_score(log: AttemptLog) -> None:
         log.append(scored)
     assert log.final("min", (4.0, 0.0)) == FinalScore(2.0, 0.5, 5, 3)
     assert log.final("max", (4.0, 0.0)) == FinalScore(4.0, 0.0, 5, 3)
-    assert log.final("last", None) == FinalScore(4.0, None, 5, 3)
+
+
+def test_where_attempts_have_anchors_of_their_own_the_final_reward_is_that_of_the_final_raw_score(
+    log: AttemptLog,
+) -> None:
+    for raw, reward in ((3.0, 0.1), (2.0, 0.7), (4.0, None)):
+        log.append(dataclasses.replace(GOOD, raw=raw, reward=reward))
+    assert log.final("min", None) == FinalScore(2.0, 0.7, 3, 3)
+    assert log.final("last", None) == FinalScore(4.0, None, 3, 3)
 
 
 def test_failing_every_time_is_never_a_score(log: AttemptLog) -> None:

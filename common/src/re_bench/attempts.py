@@ -94,14 +94,16 @@ class LogContents:
 
         Args:
             aggregation: "min", "max" or "last", over raw scores.
-            anchors: the starting and the reference score, or None, which leaves the reward None.
+            anchors: the starting and the reference score; None where each attempt has its own, and then the reward is
+                that of the last attempt with the final raw score.
 
         Raises:
             ValueError: if the aggregation is unknown or the anchors are unusable.
         """
         scores = [attempt.raw for attempt in self.attempts]
         raw = aggregate(scores, aggregation)
-        reward = None if raw is None or anchors is None else normalise(raw, *anchors)
+        own = next((attempt.reward for attempt in reversed(self.attempts) if attempt.raw == raw), None)
+        reward = own if raw is None or anchors is None else normalise(raw, *anchors)
         return FinalScore(raw, reward, len(scores), sum(score is not None for score in scores))
 
 

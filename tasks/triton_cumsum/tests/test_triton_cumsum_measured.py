@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -151,3 +152,20 @@ def test_a_range_that_does_not_fit_is_refused(arena: Any) -> None:
     assert ranges.take(1) == GRAIN
     assert ranges.take(2 * GRAIN) == 0
     assert ranges.take(GRAIN) == 2 * GRAIN
+
+
+def test_the_page_shows_the_data_that_lie_beside_it() -> None:
+    docs = TASK.parents[1] / "docs" / "tasks"
+    compare = load(TASK / "compare.py", "triton_cumsum_compare")
+    data = [json.loads((docs / "triton_cumsum" / f"{name}.json").read_text()) for name in ("modelled", "measured")]
+    modelled, measured = (entry["milliseconds"] for entry in data)
+    page = (docs / "triton_cumsum.md").read_text()
+    assert compare.markdown(modelled, measured) in page
+    assert compare.summary(modelled, measured) in page
+
+
+def test_ranks_and_the_worst_ratio() -> None:
+    compare = load(TASK / "compare.py", "triton_cumsum_compare")
+    modelled, measured = {"reference": 1.0, "baseline": 2.0, "three_pass": 3.0}, {"reference": 3.0, "baseline": 2.0}
+    said = compare.summary(modelled, measured)
+    assert said == "worst ratio 3.00 (`reference`), rank correlation -1.00"
