@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import math
 import secrets
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,12 +46,13 @@ def timed(job: Job) -> Measured:
     harness = "measured/player/gpu_player.py"
     ours = [job.task.directory / name for name in ("baseline", "reference")]
     with (
+        ExitStack() as outer,
         job.untrusted(harness, gpu=gpu.uuid, show=False, also=ours) as home,
         job.untrusted(harness, gpu=gpu.uuid) as away,
     ):
         # Imports torch, while the players do.
         contest = importlib.import_module("measured.contest")
-        found = contest.hold(job, gpu, home, away)
+        found = contest.hold(job, gpu, home, away, outer)
     baseline, reference, own = (found.times[name] for name in ("baseline", "reference", "submission"))
     if own.milliseconds < found.floor_ms:
         msg = (

@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         "--repeats", type=_positive, default=3, metavar="N", help="scorings of baseline and reference (default: 3)"
     )
     validate.add_argument(
-        "--jobs", type=_positive, metavar="N", help="scorings at a time (default: as many as do not disturb what is measured)"
+        "--jobs", type=_positive, metavar="N", help="scorings at a time (default: as many as disturb no measurement)"
     )
     _add_profile(validate)
     _add_sandbox(validate)

@@ -14,7 +14,7 @@ import platform
 import secrets
 import statistics
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,27 +23,26 @@ import numpy as np
 import torch
 import triton
 import truth
+from modelled.cost import BYTES_PER_ELEMENT, ELEMENTS
 
 from measured import referee
 from measured.referee import Plan, Referee
-from re_bench.errors import Invalid, ReBenchError
+from re_bench.errors import Invalid, ReBenchError, UsageError
 from re_bench.isolation import gpu_state
 from re_bench.isolation.clock import Time, disturbance, take_turns
 from re_bench.isolation.device_memory import DeviceMemory
 from re_bench.isolation.gpu_lock import exclusive
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from re_bench.isolation.gpu_state import Gpu
     from re_bench.isolation.untrusted import Untrusted
     from re_bench.score import Job
 
-ELEMENTS = 100_000_000
 OURS = ("baseline", "reference")
 SUBMISSION = "submission"
-BYTES_PER_ELEMENT = 8
 ROUNDS = 7
 ALONE = 5
 """Rounds of our own turns before the submission is loaded."""
@@ -95,12 +94,14 @@ class Seat:
 
     Args:
         player: a sandboxed process with the harness.
+        given: the memory that it sees its inputs in; not another's, who could write to it.
         arena: the memory that its results will lie in.
         judge: who gives it inputs and looks at its results.
     """
 
-    def __init__(self, player: Untrusted, arena: DeviceMemory, judge: Referee) -> None:
-        self.player, self.arena, self.judge = player, arena, judge
+    def __init__(self, player: Untrusted, given: DeviceMemory, arena: DeviceMemory, judge: Referee) -> None:
+        self.player, self.given, self.arena, self.judge = player, given, arena, judge
+        self.shown = referee.view(given).reshape(-1, judge.stride)
         self.results = referee.view(arena)
         self.results.fill_(referee.POISON)
         torch.cuda.synchronize()
@@ -118,11 +119,11 @@ class Seat:
         """
         nonce = secrets.token_hex()
         args = {"name": name, "calls": calls, "length": length, "stride": self.judge.stride, "nonce": nonce}
-        shared: dict[str, Any] = {"device_inputs": [self.judge.shown], "device_outputs": [self.arena]}
-        self.judge.prepare(calls, length)
+        shared: dict[str, Any] = {"device_inputs": [self.given], "device_outputs": [self.arena]}
+        self.judge.prepare(self.shown, calls, length)
         self.player.call("wake", timeout_s=CALL_S)
         started = time.perf_counter()
-        self.judge.reveal(calls)
+        self.judge.reveal(self.shown)
         value = self.player.call("turn", args, **shared, timeout_s=CALL_S * calls).value
         offsets = referee.offsets_of(value, nonce, calls, length, self.arena.nbytes)
         there = self.judge.probe(self.results, offsets)
@@ -136,7 +137,7 @@ class Seat:
         return Turn(seconds, _claimed(value.get("events_s")))
 
 
-def hold(job: Job, gpu: Gpu, ours: Untrusted, theirs: Untrusted) -> Found:
+def hold(job: Job, gpu: Gpu, ours: Untrusted, theirs: Untrusted, outer: ExitStack) -> Found:
     """Time a submission beside our baseline and reference, alone on the GPU.
 
     Args:
@@ -144,23 +145,29 @@ def hold(job: Job, gpu: Gpu, ours: Untrusted, theirs: Untrusted) -> Found:
         gpu: where.
         ours: a player for our solutions.
         theirs: a player that sees the submission.
+        outer: what outlives the players; the GPU stays locked until it ends, for they hold its memory.
 
     Raises:
         Invalid: if the submission is wrong somewhere, or kept the GPU busy out of turn.
-        UsageError: if too little of the GPU's memory is free.
-        ReBenchError: if one of our solutions fails.
+        UsageError: if torch does not see the GPU, or too little of its memory is free.
+        ReBenchError: if one of our solutions fails, or the GPU is not steady.
     """
+    if not torch.cuda.is_available():
+        msg = f"torch {torch.__version__} here sees no GPU; install its CUDA build, or use --profile cpu"
+        raise UsageError(msg)
     watch = Stopwatch()
-    with exclusive(gpu.uuid, f"timing a submission to {job.task.name}"), ExitStack() as stack:
-        watch.lap("waiting for the GPU")
+    outer.enter_context(exclusive(gpu.uuid, f"timing a submission to {job.task.name}"))
+    watch.lap("waiting for the GPU")
+    floor_ms = 1e3 * BYTES_PER_ELEMENT * ELEMENTS / gpu.peak_bandwidth
+    with ExitStack() as stack:
         before = gpu_state.snapshot(gpu.uuid)
         plan = Plan.of(gpu_state.free_memory(gpu.index), ELEMENTS)
         judge = stack.enter_context(Referee(plan.calls, ELEMENTS))
-        home = Seat(ours, stack.enter_context(DeviceMemory(plan.ours)), judge)
-        # Both processes are on the GPU from here on, since changing over takes longer between more; one has no
-        # code of the submission's yet.
-        away = Seat(theirs, stack.enter_context(DeviceMemory(plan.theirs)), judge)
-        home.load({name: job.task.directory / name for name in OURS})
+        with _our_fault("the players"):
+            # Both processes are on the GPU from here on, since changing over takes longer between more; one has no
+            # code of the submission's yet.
+            home, away = (_seat(stack, *pair, judge) for pair in ((ours, plan.ours), (theirs, plan.theirs)))
+            home.load({name: job.task.directory / name for name in OURS})
         turns = {name: partial(_our_turn, home, name, plan.calls) for name in OURS}
         take_turns(turns, 1)  # compiles, and wakes the clocks up
         alone = take_turns(turns, ALONE)
@@ -174,31 +181,69 @@ def hold(job: Job, gpu: Gpu, ours: Untrusted, theirs: Untrusted) -> Found:
         except torch.OutOfMemoryError:
             msg = "the submission keeps so much of the GPU's memory that its results cannot be checked"
             raise Invalid(msg) from None
-        after = gpu_state.snapshot(gpu.uuid)
         watch.lap("turns")
-        control = min(_control(beside, OURS), MOST_CONTROL * _control(alone, OURS)) / plan.calls
-        counts = {**dict.fromkeys(OURS, plan.calls), SUBMISSION: calls}
-        times = {name: _events(beside[name], plan.calls) for name in OURS}
-        times[SUBMISSION] = _clocked(beside[SUBMISSION], calls, control)
-        for name in OURS:
-            disturbance(name, _events(alone[name], plan.calls), times[name], MOST_DISTURBED)
-        record = _record(gpu, judge, before, after) | {
-            "times": {name: asdict(found) for name, found in times.items()},
-            "clock_ms": {name: _clocked(beside[name], count, control).milliseconds for name, count in counts.items()},
-            "claimed_ms": _claim(beside[SUBMISSION], calls),
-            "calls": counts,
-            "control_ms": 1e3 * control,
-            "phases_s": watch.laps,
-        }
-    return Found(times, 1e3 * BYTES_PER_ELEMENT * ELEMENTS / gpu.peak_bandwidth, record)
+        record = _record(gpu, judge.copy_ms(home.shown), before) | {"phases_s": watch.laps}
+    times, figures = _evaluate(alone, beside, plan.calls, calls)
+    _check_steady(_events_of_ours(alone, plan.calls), times, record)
+    return Found(times, floor_ms, record | figures)
+
+
+def _seat(stack: ExitStack, player: Untrusted, nbytes: int, judge: Referee) -> Seat:
+    given = stack.enter_context(DeviceMemory(4 * judge.calls * judge.stride))
+    return Seat(player, given, stack.enter_context(DeviceMemory(nbytes)), judge)
+
+
+@contextmanager
+def _our_fault(what: str) -> Iterator[None]:
+    """Have what would be a submission's fault be ours: none of its code has a part in it."""
+    try:
+        yield
+    except Invalid as fault:
+        msg = f"{what} failed, without the submission: {fault}"
+        raise ReBenchError(msg) from None
 
 
 def _our_turn(home: Seat, name: str, calls: int) -> Turn:
-    try:
+    with _our_fault(f"our own {name}"):
         return home.turn(name, calls, ELEMENTS)
+
+
+def _evaluate(
+    alone: Mapping[str, Sequence[Turn]], beside: Mapping[str, Sequence[Turn]], full: int, calls: int
+) -> tuple[dict[str, Time], dict[str, Any]]:
+    """Return the times of a call, and further figures for the log.
+
+    Args:
+        alone: our turns before the submission was loaded.
+        beside: all turns after it.
+        full: calls of our turns.
+        calls: calls of the submission's turns.
+    """
+    control = min(_control(beside, OURS), MOST_CONTROL * _control(alone, OURS)) / full
+    counts = {**dict.fromkeys(OURS, full), SUBMISSION: calls}
+    times = _events_of_ours(beside, full) | {SUBMISSION: _clocked(beside[SUBMISSION], calls, control)}
+    figures = {
+        "times": {name: asdict(found) for name, found in times.items()},
+        "clock_ms": {name: _clocked(beside[name], count, control).milliseconds for name, count in counts.items()},
+        "claimed_ms": _claim(beside[SUBMISSION], calls),
+        "calls": counts,
+        "control_ms": 1e3 * control,
+    }
+    return times, figures
+
+
+def _check_steady(alone: Mapping[str, Time], beside: Mapping[str, Time], record: Mapping[str, Any]) -> None:
+    """Check that our solutions did not become slower, and see who is to blame if they did."""
+    try:
+        for name in OURS:
+            disturbance(name, alone[name], beside[name], MOST_DISTURBED)
     except Invalid as fault:
-        msg = f"our own {name} failed: {fault}"
-        raise ReBenchError(msg) from None
+        throttled = record["gpu_after"]["throttle_reasons"]
+        if throttled or record["others_on_gpu"]:
+            others = [process["name"] for process in record["others_on_gpu"]]
+            msg = f"the GPU is not steady (it throttles: {throttled}; others on it: {others}): {fault}"
+            raise ReBenchError(msg) from None
+        raise
 
 
 def _control(turns: Mapping[str, Sequence[Turn]], names: Iterable[str]) -> float:
@@ -217,6 +262,10 @@ def _claim(turns: Sequence[Turn], calls: int) -> float | None:
 def _events(turns: Sequence[Turn], calls: int) -> Time:
     """Return the time of a call by CUDA events, which is exact for our own solutions and a claim of any other's."""
     return Time.of([1e3 * turn.events / calls for turn in turns])
+
+
+def _events_of_ours(turns: Mapping[str, Sequence[Turn]], calls: int) -> dict[str, Time]:
+    return {name: _events(turns[name], calls) for name in OURS}
 
 
 def _clocked(turns: Sequence[Turn], calls: int, control: float) -> Time:
@@ -249,12 +298,13 @@ def _claimed(value: Any) -> float:
     return float(value) if isinstance(value, int | float) and abs(value) <= LARGEST_S else math.nan
 
 
-def _record(gpu: Gpu, judge: Referee, before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def _record(gpu: Gpu, copy_ms: float, before: Mapping[str, Any]) -> dict[str, Any]:
+    after = gpu_state.snapshot(gpu.uuid)
     return {
         "hardware": gpu.name,
         "versions": {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__},
         "driver": gpu.driver,
-        "copy_ms": judge.copy_ms(),
+        "copy_ms": copy_ms,
         "gpu_before": before,
         "gpu_after": after,
         "others_on_gpu": gpu_state.other_processes(after, [os.getpid()]),

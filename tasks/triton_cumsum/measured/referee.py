@@ -8,7 +8,6 @@ to find them. Results are compared where the player left them, in memory shared 
 from __future__ import annotations
 
 import secrets
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
@@ -17,10 +16,11 @@ import numpy as np
 import torch
 
 from re_bench.errors import Invalid, ReBenchError, UsageError
-from re_bench.isolation.device_memory import DeviceMemory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from re_bench.isolation.device_memory import DeviceMemory
 
 GIB = 1 << 30
 CALLS = range(4, 33)
@@ -58,45 +58,46 @@ class Plan:
             UsageError: if that is too little for :data:`CALLS`.
         """
         array = 4 * _stride(length)
-        each = 5 * array  # private input, its truth, the input shown, and a result in each arena
+        each = 6 * array  # private input, its truth, and for each player the input it sees and a result
         fixed = 2 * SPARE + RESERVE
         calls = min(CALLS[-1], (free - fixed) // each)
         if calls < CALLS[0]:
             wanted = fixed + CALLS[0] * each
-            msg = f"{wanted / GIB:.1f} GiB of GPU memory must be free and {free / GIB:.1f} are; end what holds it"
+            msg = (
+                f"{wanted / GIB:.1f} GiB of GPU memory must be free and {free / GIB:.1f} are; "
+                "end what holds it, or use --profile cpu"
+            )
             raise UsageError(msg)
         over = free - fixed - calls * each
         results = calls * array
-        return cls(calls, results + SPARE, results + SPARE + min(over // 2, 3 * SPARE))
+        return cls(calls, results + SPARE, results + SPARE + min(over // (2 * GIB) * GIB, 3 * SPARE))
 
 
 class Referee:
     """Inputs, truth and checks for turns of up to ``calls`` calls on up to ``length`` elements."""
 
     def __init__(self, calls: int, length: int) -> None:
-        self.calls, self.length, self.stride = calls, length, _stride(length)
-        self._stack = ExitStack()
-        self.shown = self._stack.enter_context(DeviceMemory(4 * calls * self.stride))
-        """The inputs that a player sees."""
-        self._shown = view(self.shown).reshape(calls, self.stride)
+        self.calls, self.stride = calls, _stride(length)
         self._inputs = torch.empty((calls, self.stride), dtype=torch.int32, device="cuda")
         self._truths = torch.empty_like(self._inputs)
         self._places = torch.empty((calls, PROBES), dtype=torch.int64, device="cuda")
+        first_difference(self._places[0], self._places[0] + 1)  # has its kernels loaded while there is memory
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        del self._shown
-        self._stack.close()
+        del self._inputs, self._truths, self._places
+        torch.cuda.empty_cache()  # before the next job looks how much is free
 
-    def prepare(self, calls: int, length: int) -> None:
+    def prepare(self, shown: Any, calls: int, length: int) -> None:
         """Make new inputs and their truths, show all but what is revealed later, and choose the places to probe.
 
         The values are of -10 to 9 with a few of the full range of int32; those of one input, a secret one, are all of
         the full range.
 
         Args:
+            shown: where the player sees them, of ``calls`` and more rows of :attr:`stride` elements.
             calls: the number of inputs.
             length: elements of each.
         """
@@ -104,7 +105,7 @@ class Referee:
         inputs = self._inputs[:calls]
         inputs.random_(-10, 10, generator=generator)
         inputs[secrets.randbelow(calls)].random_(*_FULL_RANGE, generator=generator)
-        self._shown[:calls].copy_(inputs)
+        shown[:calls].copy_(inputs)
         self._late = torch.randint(0, length, (calls, LATE), device="cuda", generator=generator)
         self._late[:, 0] %= FIRST
         values = torch.randint(*_FULL_RANGE, (calls, LATE), device="cuda", generator=generator).to(torch.int32)
@@ -121,16 +122,16 @@ class Referee:
         self._expected = self._truths[:calls].gather(1, self._places[:calls])
         torch.cuda.synchronize()
 
-    def reveal(self, calls: int) -> None:
-        """Put the values that were held back where the player sees them."""
-        self._shown[:calls].scatter_(1, self._late, self._revealed)
+    def reveal(self, shown: Any) -> None:
+        """Put the values that were held back in their places in ``shown``, as given to :meth:`prepare`."""
+        shown[: len(self._late)].scatter_(1, self._late, self._revealed)
         torch.cuda.synchronize()
 
-    def copy_ms(self) -> float:
+    def copy_ms(self, shown: Any) -> float:
         """Return the milliseconds of a copy of one input on the GPU by CUDA events, the mean of a batch's."""
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
-        self._shown.copy_(self._inputs)
+        shown.copy_(self._inputs)
         stop.record()
         torch.cuda.synchronize()
         return float(start.elapsed_time(stop)) / self.calls
@@ -158,14 +159,19 @@ class Referee:
             for start, got, expected in zip(
                 range(0, length, _CHUNK), found.split(_CHUNK), truth.split(_CHUNK), strict=True
             ):
-                wrong = got != expected
-                if wrong.any():
-                    place = int(wrong.to(torch.uint8).argmax())
+                place = first_difference(got, expected)
+                if place is not None:
                     msg = (
                         f"wrong result for call {call + 1} of {len(offsets)} on {length} values: first at index "
                         f"{start + place}, got {int(got[place])}, expected {int(expected[place])}"
                     )
                     raise Invalid(msg)
+
+
+def first_difference(got: Any, expected: Any) -> int | None:
+    """Return the first place at which two tensors differ, or None."""
+    wrong = got != expected
+    return int(wrong.to(torch.uint8).argmax()) if wrong.any() else None
 
 
 def offsets_of(value: Any, nonce: str, calls: int, length: int, size: int) -> list[int]:
@@ -183,7 +189,7 @@ def offsets_of(value: Any, nonce: str, calls: int, length: int, size: int) -> li
     """
     named = value.get("offsets") if isinstance(value, dict) and value.get("nonce") == nonce else None
     if not isinstance(named, list) or len(named) != calls or not all(type(offset) is int for offset in named):
-        msg = f"the submission's process named no {calls} results"
+        msg = f"the submission's process did not name {calls} results in memory that the scorer can read"
         raise Invalid(msg)
     if any(offset % 4 or not 0 <= offset <= size - 4 * length for offset in named):
         msg = "a result does not lie in the memory that results are read from"

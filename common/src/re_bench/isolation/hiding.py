@@ -29,7 +29,13 @@ def secret_directories(task: Path) -> list[Path]:
     for top in (*tops, *(checkout / "tasks" for checkout in checkouts)):
         with suppress(OSError):  # it may not be ours to look into
             found.update(manifest.parent for manifest in top.glob("*/task.toml"))
-    return sorted({path.resolve() for path in found if path.is_dir()})
+    return sorted({path.resolve() for path in found if _is_directory(path)})
+
+
+def _is_directory(path: Path) -> bool:
+    with suppress(OSError):  # as above
+        return path.is_dir()
+    return False
 
 
 def _packages() -> set[Path]:
