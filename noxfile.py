@@ -109,7 +109,7 @@ def renew_shared_environment(session: nox.Session) -> None:
     session.run(sys.executable, "-m", "venv", "--clear", str(SHARED), external=True)
     install = (str(SHARED / "bin" / "python"), "-m", "pip", "install", "--quiet", "-c", str(PINS))
     session.run(*install, *(pinned(name) for name in RUNNING), external=True)
-    session.run(*install, *TESTING, "-e", str(HERE / "common"), external=True)
+    session.run(*install, *TESTING, "-e", f"{HERE / 'common'}[text]", external=True)
     stamp.write_text(made_from)
 
 

@@ -1,0 +1,57 @@
+"""A byte-level BPE vocabulary trained on the text itself, and texts as its tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+__all__ = ["END", "END_OF_TEXT", "encode", "open_tokenizer", "train_tokenizer"]
+
+END_OF_TEXT = "<|endoftext|>"
+"""Stands after every document."""
+
+END = 0
+"""The token of END_OF_TEXT."""
+
+_BATCH = 2000  # documents encoded at a time, by all cores; bounds the memory
+
+
+def train_tokenizer(documents: Sequence[str], vocabulary: int) -> Tokenizer:
+    """Return a byte-level BPE tokenizer with GPT-2's way of cutting words; the same documents give the same one."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[END_OF_TEXT],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(documents, trainer, length=len(documents))
+    return _plain(tokenizer)
+
+
+def open_tokenizer(path: Path) -> Tokenizer:
+    """Return the tokenizer in a file; END_OF_TEXT within a text is text to it, not the token."""
+    return _plain(Tokenizer.from_file(str(path)))
+
+
+def encode(tokenizer: Tokenizer, documents: Sequence[str]) -> Iterator[NDArray[np.uint16]]:
+    """Yield pieces of the tokens of all documents in order, each document followed by END."""
+    for start in range(0, len(documents), _BATCH):
+        batch = tokenizer.encode_batch_fast(documents[start : start + _BATCH], add_special_tokens=False)
+        yield np.concatenate([np.array([*encoding.ids, END], "<u2") for encoding in batch])
+
+
+def _plain(tokenizer: Tokenizer) -> Tokenizer:
+    # Documentation of tokenizers mentions the special token; a reader must not take that for an end.
+    tokenizer.encode_special_tokens = True
+    return tokenizer

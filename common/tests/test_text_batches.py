@@ -1,0 +1,84 @@
+"""Batches are windows of the tokens, the same for the same seed and step."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from re_bench.text import RandomWindows, consecutive_windows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COUNTING = np.arange(60_000, dtype=np.uint16)
+
+sizes = st.integers(1, 40)
+seeds = st.integers(0, 2**64 - 1)
+
+
+@given(sizes, sizes, seeds)
+def test_every_batch_is_windows_of_the_tokens(batch: int, length: int, seed: int) -> None:
+    for windows in islice(RandomWindows(COUNTING, batch, length, seed), 3):
+        assert windows.shape == (batch, length + 1)
+        assert windows.dtype == np.int64
+        assert (np.diff(windows) == 1).all()
+
+
+@given(seeds, st.integers(0, 5), st.integers(0, 5))
+def test_what_is_saved_and_restored_goes_on_exactly(seed: int, before: int, after: int) -> None:
+    one = RandomWindows(COUNTING, 3, 5, seed)
+    list(islice(one, before))
+    other = RandomWindows(COUNTING, 3, 5)
+    other.restore(json.loads(json.dumps(one.state())))
+    assert all((next(one) == next(other)).all() for _ in range(after + 1))
+    assert one.state() == other.state()
+
+
+@given(sizes, sizes, st.integers(2, 500))
+def test_consecutive_windows_predict_every_token_once(batch: int, length: int, count: int) -> None:
+    tokens = COUNTING[: max(count, length + 1)]
+    batches = list(consecutive_windows(tokens, batch, length))
+    predicted = np.concatenate([windows[:, 1:].ravel() for windows in batches])
+    assert predicted.tolist() == list(range(1, (len(tokens) - 1) // length * length + 1))
+    assert all(len(windows) == batch for windows in batches[:-1])
+
+
+def test_the_offsets_of_a_seed_never_change() -> None:
+    drawn = RandomWindows(COUNTING, 4, 8, seed=7)
+    assert [next(drawn)[:, 0].tolist() for _ in range(2)] == [[43788, 21983, 16592, 34978], [524, 20683, 7446, 43854]]
+
+
+def test_seeds_and_steps_give_different_batches() -> None:
+    firsts = {tuple(next(RandomWindows(COUNTING, 4, 8, seed))[:, 0]) for seed in range(50)}
+    steps = {tuple(windows[:, 0]) for windows in islice(RandomWindows(COUNTING, 4, 8), 50)}
+    assert len(firsts) == len(steps) == 50
+
+
+def test_every_offset_comes_up_the_last_included() -> None:
+    batches = islice(RandomWindows(COUNTING[:20], 50, 10), 20)
+    assert {int(first) for windows in batches for first in windows[:, 0]} == set(range(10))
+
+
+def test_batches_come_from_a_memory_map_and_are_free_of_it(tmp_path: Path) -> None:
+    COUNTING.tofile(tmp_path / "tokens.bin")
+    mapped = np.memmap(tmp_path / "tokens.bin", "<u2", "r")
+    windows = next(RandomWindows(mapped, 4, 8, seed=7))
+    assert (windows == next(RandomWindows(COUNTING, 4, 8, seed=7))).all()
+    assert type(windows) is np.ndarray
+    windows[:] = 0
+    assert mapped[1] == 1
+
+
+@pytest.mark.parametrize(("batch", "length", "seed"), [(0, 8, 0), (4, 0, 0), (4, 60_000, 0), (4, 8, -1), (4, 8, 2**64)])
+def test_sizes_that_cannot_be_are_refused(batch: int, length: int, seed: int) -> None:
+    with pytest.raises(ValueError, match=r"no batches of|seed must be"):
+        RandomWindows(COUNTING, batch, length, seed)
+    if seed == 0:
+        with pytest.raises(ValueError, match="no batches of"):
+            consecutive_windows(COUNTING, batch, length)

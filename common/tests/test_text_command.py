@@ -1,0 +1,114 @@
+"""``python -m re_bench.text`` and the pins it goes by."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from re_bench.errors import UsageError
+from re_bench.text import cache_directory
+from re_bench.text.__main__ import main
+from re_bench.text.prepared import FILES, pinned_checksums
+from re_bench.text.recipe import Recipe
+from re_bench.text.wheels import Wheel, find_wheels, pinned_wheels, sha256_of
+
+TOP = Path(__file__).resolve().parents[2]
+OFFLINE = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
+
+
+def one_wheel(folder: Path) -> Wheel:
+    """Make a wheel of sources, each of which is another one."""
+    path = folder / "tiny-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(40):
+            archive.writestr(f"tiny/m{number}.py", f"x{number} = {[number**k for k in range(40)]}\n")
+    return Wheel("tiny", "1.0", path.name, sha256_of(path))
+
+
+def test_the_wheels_are_of_the_pinned_versions_and_pure_python() -> None:
+    pins = (TOP / "constraints.txt").read_text().splitlines()
+    for wheel in pinned_wheels():
+        assert f"{wheel.name}=={wheel.version}" in pins
+        assert wheel.file == f"{wheel.name.replace('-', '_')}-{wheel.version}-py3-none-any.whl"
+        assert re.fullmatch(r"[0-9a-f]{64}", wheel.sha256)
+
+
+def test_the_checksums_are_those_of_the_present_wheels_and_rules() -> None:
+    assert set(pinned_checksums()) == {"docstrings-4096", "docstrings-2048", "sources-4096"}
+    for name, pins in pinned_checksums().items():
+        assert pins["key"] == Recipe.named(name).key(pinned_wheels())
+        assert set(pins) == {"key", *FILES}
+
+
+def test_a_missing_wheel_without_network_is_one_line_and_status_two(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "re_bench.text", "prepare", "docstrings-4096", "--wheels", str(tmp_path)]
+    environment = os.environ | OFFLINE | {"RE_BENCH_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    progress, error = done.stderr.splitlines()
+    assert progress == "re_bench.text: docstrings-4096: wheels ..."
+    assert re.fullmatch(r"re_bench.text: missing datasets-.*, and pip cannot fetch it \(.+\); .*--wheels DIR", error)
+
+
+def test_missing_wheels_come_from_wherever_pip_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = tmp_path / "built"
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "pyproject.toml").write_text(
+        '[project]\nname = "tiny"\nversion = "1.0"\n[build-system]\nrequires = []\nbuild-backend = "hatchling.build"\n'
+    )
+    (tmp_path / "source" / "tiny.py").write_text('"""Tiny."""\n')
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "-w", str(built)]
+    subprocess.run([*command, str(tmp_path / "source")], check=True)
+    for name, value in (OFFLINE | {"PIP_FIND_LINKS": str(built)}).items():
+        monkeypatch.setenv(name, value)
+    (path,) = built.iterdir()
+    wheel = Wheel("tiny", "1.0", path.name, sha256_of(path))
+    assert find_wheels([wheel], tmp_path / "store") == [tmp_path / "store" / path.name]
+    other = Wheel("tiny", "1.0", path.name, "0" * 64)
+    with pytest.raises(UsageError, match="pip cannot fetch it"):
+        find_wheels([other], tmp_path / "empty")
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [["prepare", "poems-1"], ["prepare", "docstrings-300", "--wheels", "/nowhere"]])
+def test_wrong_requests_end_with_status_two(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path))
+    assert main(arguments) == 2
+    assert re.search(r"no text is called 'poems-1'|/nowhere: not a directory", capsys.readouterr().err)
+
+
+def test_a_text_made_by_the_command_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wheel = one_wheel(tmp_path)
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("re_bench.text.prepare.pinned_wheels", lambda: [wheel])
+    monkeypatch.setattr("re_bench.text.prepared.pinned_wheels", lambda: [wheel])
+    command = ["prepare", "sources-300", "--wheels", str(tmp_path)]
+    assert main([*command, "--json"]) == 0
+    (text,) = json.loads(capsys.readouterr().out)["texts"]
+    assert Path(text["directory"]).is_relative_to(tmp_path / "cache")
+    assert text["wheels"] == {wheel.file: wheel.sha256}
+    assert main(command) == 0
+    assert re.match(r"sources-300: [\d,]+ tokens to train on, [\d,]+ held out; was there; ", capsys.readouterr().out)
+
+
+def test_the_cache_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path))
+    assert cache_directory() == tmp_path
+    monkeypatch.delenv("RE_BENCH_CACHE")
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert cache_directory() == Path("/somewhere/re-bench")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert cache_directory() == Path.home() / ".cache" / "re-bench"

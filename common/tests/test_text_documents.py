@@ -1,0 +1,121 @@
+"""Documents come out of wheels whole, in one order, and once."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from re_bench.text.docstrings import clean, docstrings_of
+from re_bench.text.documents import Module, read_modules, unique
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from re_bench.text.documents import Variant
+
+LONG = "A docstring that is long enough to be kept, word for word."
+SOURCE = f'''"""{LONG} 0"""
+class A:
+    """{LONG} 1"""
+    if True:
+        def f(self):
+            """{LONG} 2"""
+            def inner():
+                """{LONG} 3"""
+    try:
+        pass
+    except ValueError:
+        async def g(self):
+            """{LONG} 4"""
+    x = 1
+    """{LONG} not one"""
+match 1:
+    case 1:
+        def h():
+            """{LONG} 5"""
+'''
+
+
+def make_wheel(path: Path, files: Mapping[str, str | bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def read(folder: Path, files: Mapping[str, str | bytes], variant: Variant = "docstrings") -> dict[str, tuple[str, ...]]:
+    wheel = make_wheel(folder / "tiny.whl", files)
+    return {each.path: each.documents for each in read_modules([wheel], variant)}
+
+
+def test_every_docstring_is_found_in_the_order_of_the_source() -> None:
+    assert docstrings_of(SOURCE) == [f"{LONG} {number}" for number in range(6)]
+
+
+def test_documents_are_those_that_python_itself_finds() -> None:
+    source = inspect.getsource(inspect)
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, documented)]
+    expected = [text for node in nodes if (text := ast.get_docstring(node, clean=False))]
+    assert sorted(docstrings_of(source)) == sorted(clean(text) for text in expected)
+    assert len(expected) > 50
+
+
+def test_cleaning_takes_away_the_indentation_of_the_code() -> None:
+    assert clean("  First.  \n\n        Args:\n\t    x: one.   \n    ") == "First.\n\nArgs:\n    x: one."
+    assert clean("\n    One.\n      Two.\n") == "One.\n  Two."
+    assert clean("\ud800") == "?"
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_cleaning_twice_is_cleaning_once_and_leaves_every_word(text: str) -> None:
+    once = clean(text.replace("\r", ""))
+    assert clean("\n" + once) == once.strip("\n")
+    assert once.split() == text.replace("\r", "").split()
+
+
+def test_modules_come_by_path_whatever_their_order_in_the_wheel(tmp_path: Path) -> None:
+    found = read(tmp_path, {"b.py": f'"""{LONG} b"""', "a/z.py": f'"""{LONG} z"""', "a/b.txt": LONG})
+    assert found == {"a/z.py": (f"{LONG} z",), "b.py": (f"{LONG} b",)}
+    assert list(found) == ["a/z.py", "b.py"]
+
+
+def test_what_cannot_be_read_has_no_documents_and_stops_nothing(tmp_path: Path) -> None:
+    broken: dict[str, str | bytes] = {"a.py": b"\xff\xfe\x00", "b.py": "def (", "c.py": "x = 1\0", "d.py": SOURCE}
+    found = read(tmp_path, broken)
+    assert [len(texts) for texts in found.values()] == [0, 0, 0, 6]
+
+
+def test_a_source_that_nests_too_deep_is_left_out() -> None:
+    assert docstrings_of(f'"""{LONG}"""\nx = {"(" * 5000}{")" * 5000}') == []
+
+
+def test_sources_are_whole_files_with_unix_newlines_and_short_ones_are_left_out(tmp_path: Path) -> None:
+    found = read(tmp_path, {"a.py": "\ufeff" + SOURCE.replace("\n", "\r\n"), "b.py": "x = 1\n"}, "sources")
+    assert found == {"a.py": (SOURCE.strip(),), "b.py": ()}
+
+
+@pytest.mark.parametrize("variant", ["docstrings", "sources"])
+def test_the_number_of_processes_does_not_show(tmp_path: Path, variant: Variant) -> None:
+    wheel = make_wheel(tmp_path / "tiny.whl", {f"m{n}.py": SOURCE.replace(LONG, f"{LONG} {n}") for n in range(150)})
+    one, two = (list(read_modules([wheel], variant, processes)) for processes in (1, 2))
+    assert one == two
+    assert len(one) == 150
+
+
+modules = st.lists(st.builds(Module, st.text(max_size=3), st.lists(st.sampled_from("abcdef")).map(tuple)))
+
+
+@given(modules)
+def test_unique_keeps_the_first_of_every_document(given_modules: list[Module]) -> None:
+    kept = list(unique(given_modules))
+    every = [text for each in given_modules for text in each.documents]
+    assert [each.path for each in kept] == [each.path for each in given_modules]
+    assert [text for each in kept for text in each.documents] == list(dict.fromkeys(every))

@@ -1,0 +1,220 @@
+"""Prepared text is the same whoever makes it, is made once, and is refused when a byte differs."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+import zipfile
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.text import open_text
+from re_bench.text.prepare import prepare
+from re_bench.text.prepared import FILES
+from re_bench.text.split import is_held_out
+from re_bench.text.vocabulary import END, END_OF_TEXT
+from re_bench.text.wheels import Wheel, sha256_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from re_bench.text.prepare import Preparation
+
+NAME = "docstrings-300"
+WORDS = ("attention", "batch", "edge", "graph", "integer", "layer", "model", "node", "of", "prime", "shape", "the")
+
+
+def words(seed: int, count: int) -> str:
+    chosen = random.Random(seed)
+    return " ".join(f"{chosen.choice(WORDS)}{chosen.randrange(50)}" for _ in range(count))
+
+
+def document(number: int) -> str:
+    return f"{words(number, 40)} {END_OF_TEXT}"
+
+
+def make_wheel(folder: Path, modules: int = 60, name: str = "tiny") -> Wheel:
+    """Make a wheel with text for training and some to hold out."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = f"{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(folder / file, "w") as archive:
+        for number in range(modules):
+            archive.writestr(zipfile.ZipInfo(f"{name}/m{number}.py"), f'"""{document(number)}"""')
+    return Wheel(name, "1.0", file, sha256_of(folder / file))
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Wheel:
+    return make_wheel(tmp_path / "wheels")
+
+
+def make(tmp_path: Path, wheel: Wheel) -> Preparation:
+    return prepare(NAME, folder=tmp_path / "wheels", cache=tmp_path / "cache", wheels=[wheel])
+
+
+def test_the_tokens_are_the_documents_in_order(tmp_path: Path, wheel: Wheel) -> None:
+    text = make(tmp_path, wheel).text
+    expected: dict[bool, list[str]] = {True: [], False: []}
+    for path in sorted(f"tiny/m{number}.py" for number in range(60)):
+        expected[is_held_out(path)].append(document(int(path[6:-3])))
+    tokenizer = text.tokenizer()
+    for tokens, documents in ((text.train, expected[False]), (text.heldout, expected[True])):
+        assert tokens.dtype == np.uint16
+        pieces = np.split(tokens, np.flatnonzero(tokens == END) + 1)
+        assert [tokenizer.decode(piece.tolist()) for piece in pieces[:-1]] == documents
+        assert len(pieces[-1]) == 0
+    assert tokenizer.token_to_id(END_OF_TEXT) == END
+    assert tokenizer.get_vocab_size() == 300
+
+
+def test_the_manifest_says_what_it_was_made_from_and_what_came_out(tmp_path: Path, wheel: Wheel) -> None:
+    text = make(tmp_path, wheel).text
+    manifest = json.loads((text.directory / "manifest.json").read_text())
+    assert manifest == text.manifest
+    assert manifest["wheels"] == {wheel.file: wheel.sha256}
+    assert manifest["files"] == {file: sha256_of(text.directory / file) for file in FILES}
+    figures = manifest["figures"]
+    assert figures["modules"] == sum(figures["documents"].values()) == 60
+    assert figures["tokens"] == {"train": len(text.train), "heldout": len(text.heldout)}
+    assert sorted(path.name for path in text.directory.iterdir()) == sorted([*FILES, "manifest.json"])
+
+
+def test_what_is_there_is_not_made_again_and_needs_no_wheels(tmp_path: Path, wheel: Wheel) -> None:
+    first = make(tmp_path, wheel)
+    written = (first.text.directory / "train.bin").stat().st_mtime_ns
+    (tmp_path / "wheels" / wheel.file).unlink()
+    second = make(tmp_path, wheel)
+    assert set(first.seconds) == {"wheels", "read", "split", "vocabulary", "encode"}
+    assert second.seconds == {}
+    assert (second.text.directory / "train.bin").stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize("file", [*FILES, "manifest.json"])
+def test_a_changed_byte_is_found_named_and_mended(tmp_path: Path, wheel: Wheel, file: str) -> None:
+    directory = make(tmp_path, wheel).text.directory
+    whole = (directory / file).read_bytes()
+    (directory / file).write_bytes(b"\x07" + whole[1:])
+    named = directory.name if file == "manifest.json" else file
+    with pytest.raises(ReBenchError, match=rf"{named}.*run: python -m re_bench.text prepare {NAME}"):
+        open_text(NAME, cache=tmp_path / "cache", wheels=[wheel])
+    assert make(tmp_path, wheel).seconds
+    assert (directory / file).read_bytes() == whole
+
+
+def test_a_text_of_other_wheels_is_named(tmp_path: Path, wheel: Wheel) -> None:
+    directory = make(tmp_path, wheel).text.directory
+    manifest = json.loads((directory / "manifest.json").read_text())
+    manifest["wheels"] = {wheel.file: "0" * 64}
+    (directory / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ReBenchError, match=rf"made from {wheel.file} with SHA-256 000.*wanted is {wheel.sha256}"):
+        open_text(NAME, cache=tmp_path / "cache", wheels=[wheel])
+
+
+def test_a_wheel_that_is_not_the_pinned_one_is_refused_and_nothing_is_left(tmp_path: Path, wheel: Wheel) -> None:
+    make_wheel(tmp_path / "wheels", modules=59)
+    with pytest.raises(UsageError, match=rf"{wheel.file}: SHA-256 [0-9a-f]+, pinned is {wheel.sha256}; delete"):
+        make(tmp_path, wheel)
+    assert [path.name for path in (tmp_path / "cache" / "text").iterdir() if path.is_dir()] == []
+
+
+def test_wheels_without_text_to_hold_out_are_refused_and_nothing_is_left(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path / "wheels", modules=2)
+    with pytest.raises(UsageError, match="no text for training or none to hold out"):
+        make(tmp_path, wheel)
+    assert [path.name for path in (tmp_path / "cache" / "text").iterdir() if path.is_dir()] == []
+
+
+def test_a_text_that_is_not_prepared_is_a_usage_error(tmp_path: Path, wheel: Wheel) -> None:
+    with pytest.raises(UsageError, match=f"not prepared in .*; run: python -m re_bench.text prepare {NAME}"):
+        open_text(NAME, cache=tmp_path, wheels=[wheel])
+
+
+@pytest.mark.parametrize("name", ["docstrings", "docstrings-256", "docstrings-65537", "poems-4096", "../x-300", ""])
+def test_names_that_mean_nothing_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="no text is called"):
+        open_text(name)
+
+
+def test_tools_that_give_other_bytes_are_found_out(
+    tmp_path: Path, wheel: Wheel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = make(tmp_path, wheel).text.manifest
+    pins = {NAME: {"key": manifest["key"]} | manifest["files"] | {"train.bin": "0" * 64}}
+    monkeypatch.setattr("re_bench.text.prepared.pinned_checksums", lambda: pins)
+    with pytest.raises(ReBenchError, match=r"train.bin has SHA-256 .* 000.*the tools differ.*constraints.txt"):
+        open_text(NAME, cache=tmp_path / "cache", wheels=[wheel])
+    with pytest.raises(ReBenchError, match="the tools differ"):
+        prepare(NAME, folder=tmp_path / "wheels", cache=tmp_path / "other", wheels=[wheel])
+    assert [path.name for path in (tmp_path / "other" / "text").iterdir() if path.is_dir()] == []
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from re_bench.text.prepare import prepare
+from re_bench.text.wheels import Wheel
+
+if __name__ == "__main__":
+    folder, cache, *wheel = sys.argv[1:]
+    done = prepare("docstrings-300", folder=Path(folder), cache=Path(cache), wheels=[Wheel(*wheel)])
+    print(len(done.seconds), *done.text.manifest["files"].values())
+"""
+
+
+def start(tmp_path: Path, wheel: Wheel, cache: str, hash_seed: int) -> subprocess.Popen[str]:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    command = [sys.executable, str(program), str(tmp_path / "wheels"), str(tmp_path / cache), *asdict(wheel).values()]
+    environment = os.environ | {"PYTHONHASHSEED": str(hash_seed)}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def outcomes(*processes: subprocess.Popen[str]) -> list[list[str]]:
+    found = [process.communicate(timeout=60)[0].split() for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(processes)
+    return found
+
+
+def test_processes_with_other_hash_seeds_make_the_same_bytes(tmp_path: Path, wheel: Wheel) -> None:
+    one, two = outcomes(start(tmp_path, wheel, "one", 1), start(tmp_path, wheel, "two", 2))
+    assert one == two
+    assert one[0] == "5"
+
+
+def test_of_three_processes_at_once_one_makes_the_text(tmp_path: Path, wheel: Wheel) -> None:
+    found = outcomes(*(start(tmp_path, wheel, "cache", seed) for seed in range(3)))
+    assert sorted(made for made, *_files in found) == ["0", "0", "5"]
+    assert len({tuple(files) for _made, *files in found}) == 1
+
+
+def test_a_process_that_dies_leaves_nothing_in_the_way(tmp_path: Path, wheel: Wheel) -> None:
+    process = start(tmp_path, wheel, "cache", 0)
+    text = tmp_path / "cache" / "text"
+    while process.poll() is None and not (text.is_dir() and any(path.is_dir() for path in text.iterdir())):
+        time.sleep(0.001)
+    process.kill()
+    process.communicate()
+    directory = make(tmp_path, wheel).text.directory
+    assert [path for path in text.iterdir() if path.is_dir()] == [directory]
+
+
+def test_tokens_are_read_without_the_package_that_makes_them(tmp_path: Path, wheel: Wheel) -> None:
+    directory = make(tmp_path, wheel).text.directory
+    program = (
+        "import sys; sys.modules['tokenizers'] = None\n"
+        "from pathlib import Path\n"
+        "from re_bench.text import open_text\n"
+        "from re_bench.text.wheels import Wheel\n"
+        f"print(open_text({NAME!r}, cache=Path(sys.argv[1]), wheels=[Wheel(*sys.argv[2:])]).directory)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "cache"), *asdict(wheel).values()]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout == f"{directory}\n"

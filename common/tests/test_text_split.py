@@ -1,0 +1,90 @@
+"""No held-out document has most of its text on the training side."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from re_bench.text.documents import Module
+from re_bench.text.shingles import WIDTH, Overlap, shingles
+from re_bench.text.split import NEAR, is_held_out, split
+
+PATHS = [f"package/module{number}.py" for number in range(2000)]
+HELD = next(path for path in PATHS if is_held_out(path))
+KEPT = next(path for path in PATHS if not is_held_out(path))
+
+WORDS = ("attention", "batch", "edge", "graph", "integer", "layer", "model", "node", "of", "prime", "shape", "the")
+
+texts = st.text(st.sampled_from("abcd. \n") | st.characters(codec="utf-8"), max_size=120)
+
+
+def words(seed: int, count: int) -> str:
+    chosen = random.Random(seed)
+    return " ".join(f"{chosen.choice(WORDS)}{chosen.randrange(50)}" for _ in range(count))
+
+
+def letters(text: str) -> bytes:
+    """Return what counts of a text, the slow way."""
+    return bytes(byte for byte in text.encode().lower() if byte >= 128 or chr(byte).isalnum()).ljust(WIDTH, b"\0")
+
+
+def runs(text: str) -> list[bytes]:
+    return [letters(text)[start : start + WIDTH] for start in range(len(letters(text)) - WIDTH + 1)]
+
+
+def one_side_each(train: str, heldout: str) -> tuple[int, int]:
+    sides = split([Module(KEPT, (train,)), Module(HELD, (heldout,))])
+    assert sides.train == [train]
+    return len(sides.heldout), len(sides.removed)
+
+
+@given(texts)
+def test_shingles_are_equal_where_the_runs_are(text: str) -> None:
+    hashes = shingles(text).tolist()
+    pairs = set(zip(runs(text), hashes, strict=True))
+    assert len(pairs) == len(set(runs(text))) == len(set(hashes))
+
+
+@settings(max_examples=50)
+@given(st.lists(texts, max_size=4), st.lists(texts, max_size=4))
+def test_shares_are_those_of_sets(documents: list[str], others: list[str]) -> None:
+    overlap = Overlap(documents)
+    for other in others:
+        overlap.see(other)
+    seen = {run for other in others for run in runs(other)}
+    assert np.allclose(overlap.shares(), [len(set(runs(each)) & seen) / len(set(runs(each))) for each in documents])
+
+
+def test_about_one_module_in_sixteen_is_held_out_and_always_the_same() -> None:
+    assert 90 < sum(map(is_held_out, PATHS)) < 160
+    assert [number for number, path in enumerate(PATHS[:60]) if is_held_out(path)] == [9, 16, 20, 28, 34, 52, 59]
+
+
+def test_modules_are_held_out_whole() -> None:
+    modules = [Module(path, (words(2 * n, 20), words(2 * n + 1, 20))) for n, path in enumerate(PATHS[:500])]
+    sides = split(modules)
+    assert sides.heldout == [text for each in modules if is_held_out(each.path) for text in each.documents]
+    assert sides.train == [text for each in modules if not is_held_out(each.path) for text in each.documents]
+    assert sides.removed == []
+
+
+def test_copies_are_removed_from_the_held_out_side_however_they_are_laid_out() -> None:
+    text = words(1, 40)
+    assert one_side_each(text, text.upper().replace(" ", "\n    # ")) == (0, 1)
+    assert one_side_each(f"{words(2, 500)} {text} {words(3, 500)}", text) == (0, 1)
+    assert one_side_each(words(2, 40), text) == (1, 0)
+
+
+def test_a_document_with_less_than_half_in_training_stays() -> None:
+    text = words(1, 100)
+    assert one_side_each(text[: int(len(text) * (NEAR - 0.1))], text) == (1, 0)
+    assert one_side_each(text[: int(len(text) * (NEAR + 0.1))], text) == (0, 1)
+
+
+def test_pieces_of_several_training_documents_count_together() -> None:
+    text = words(1, 100)
+    pieces = (text[: len(text) // 3], text[len(text) // 3 : 2 * len(text) // 3])
+    assert split([Module(KEPT, pieces), Module(HELD, (text,))]).removed == [text]
