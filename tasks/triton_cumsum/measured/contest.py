@@ -90,7 +90,7 @@ class Turn:
 
 
 class Seat:
-    """A player with its arena.
+    """A player with the memory it shares with the scorer.
 
     Args:
         player: a sandboxed process with the harness.
