@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from re_bench.text.prepare import Preparation
 
 NAME = "docstrings-300"
+PACKAGE = "transformers"
 WORDS = ("attention", "batch", "edge", "graph", "integer", "layer", "model", "node", "of", "prime", "shape", "the")
 
 
@@ -42,12 +43,12 @@ def document(number: int) -> str:
 
 
 def make_wheel(folder: Path, modules: int = 60, name: str = "tiny") -> Wheel:
-    """Make a wheel with text for training and some to hold out."""
+    """Make a wheel with text for training and some to hold out, as only two packages have it."""
     folder.mkdir(parents=True, exist_ok=True)
     file = f"{name}-1.0-py3-none-any.whl"
     with zipfile.ZipFile(folder / file, "w") as archive:
         for number in range(modules):
-            archive.writestr(zipfile.ZipInfo(f"{name}/m{number}.py"), f'"""{document(number)}"""')
+            archive.writestr(zipfile.ZipInfo(f"{PACKAGE}/m{number}.py"), f'"""{document(number)}"""')
     return Wheel(name, "1.0", file, sha256_of(folder / file))
 
 
@@ -63,8 +64,8 @@ def make(tmp_path: Path, wheel: Wheel) -> Preparation:
 def test_the_tokens_are_the_documents_in_order(tmp_path: Path, wheel: Wheel) -> None:
     text = make(tmp_path, wheel).text
     expected: dict[bool, list[str]] = {True: [], False: []}
-    for path in sorted(f"tiny/m{number}.py" for number in range(60)):
-        expected[is_held_out(path)].append(document(int(path[6:-3])))
+    for path in sorted(f"{PACKAGE}/m{number}.py" for number in range(60)):
+        expected[is_held_out(path)].append(document(int(path[len(PACKAGE) + 2 : -3])))
     tokenizer = text.tokenizer()
     for tokens, documents in ((text.train, expected[False]), (text.heldout, expected[True])):
         assert tokens.dtype == np.uint16

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from re_bench.text.documents import Module
 from re_bench.text.shingles import WIDTH, Overlap, shingles
-from re_bench.text.split import NEAR, is_held_out, split
+from re_bench.text.split import HELD_OUT_FROM, NEAR, is_held_out, split
 
-PATHS = [f"package/module{number}.py" for number in range(2000)]
+PATHS = [f"datasets/module{number}.py" for number in range(2000)]
 HELD = next(path for path in PATHS if is_held_out(path))
 KEPT = next(path for path in PATHS if not is_held_out(path))
 
@@ -58,9 +58,16 @@ def test_shares_are_those_of_sets(documents: list[str], others: list[str]) -> No
     assert np.allclose(overlap.shares(), [len(set(runs(each)) & seen) / len(set(runs(each))) for each in documents])
 
 
-def test_about_one_module_in_sixteen_is_held_out_and_always_the_same() -> None:
-    assert 90 < sum(map(is_held_out, PATHS)) < 160
-    assert [number for number, path in enumerate(PATHS[:60]) if is_held_out(path)] == [9, 16, 20, 28, 34, 52, 59]
+def test_about_one_module_in_eight_is_held_out_and_always_the_same() -> None:
+    assert 200 < sum(map(is_held_out, PATHS)) < 300
+    assert [number for number, path in enumerate(PATHS[:60]) if is_held_out(path)] == [0, 9, 12, 32, 47, 50, 57, 59]
+
+
+def test_modules_are_held_out_of_two_packages_only() -> None:
+    assert {"datasets", "transformers"} == HELD_OUT_FROM
+    for package in ("huggingface_hub", "networkx", "openai", "sympy", "datasets_server", "sympy/datasets", ""):
+        assert not any(is_held_out(path.replace("datasets", package, 1)) for path in PATHS)
+    assert any(is_held_out(path.replace("datasets", "transformers", 1)) for path in PATHS)
 
 
 def test_modules_are_held_out_whole() -> None:

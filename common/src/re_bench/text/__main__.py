@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
 from re_bench.text.prepared import FILES, pinned_checksums
+from re_bench.text.recipe import Recipe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,7 +42,12 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         command.set_defaults(action=action)
-        command.add_argument("names", metavar="NAME", nargs="*", help="as docstrings-4096; if none, all with checksums")
+        command.add_argument(
+            "names",
+            metavar="NAME",
+            nargs="*",
+            help="as docstrings-2048; if none, all with checksums; openwebtext is the text of profile paper",
+        )
         command.add_argument("--wheels", metavar="DIR", type=Path, help="look for the wheels here first")
         command.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
@@ -60,6 +66,8 @@ def _pin(options: argparse.Namespace) -> int:
     from re_bench.text.prepare import prepare  # noqa: PLC0415 - as above
 
     names = options.names or list(pinned_checksums())
+    for name in names:
+        Recipe.named(name)  # refuses what is not made from wheels
     with tempfile.TemporaryDirectory() as cache:
         done = [prepare(name, folder=options.wheels, cache=Path(cache), pinned=False, say=_say) for name in names]
     manifests = [each.text.manifest for each in done]

@@ -1,4 +1,4 @@
-"""Where prepared data lies, and writing into it so that readers see all of it or nothing."""
+"""Where prepared data lies, writing into it so that readers see all of it or nothing, and checking it when reading."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from re_bench.errors import ReBenchError
+from re_bench.text.wheels import sha256_of
 
-__all__ = ["cache_directory", "new_directory", "only_one"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["cache_directory", "check_files", "new_directory", "only_one", "undamaged"]
 
 
 def cache_directory() -> Path:
@@ -52,3 +55,29 @@ def new_directory(target: Path) -> Iterator[Path]:
         filling.rename(target)
     finally:
         shutil.rmtree(filling, ignore_errors=True)
+
+
+@contextmanager
+def undamaged(directory: Path, remedy: str) -> Iterator[None]:
+    """Turn what goes wrong in reading a prepared directory into one line that says what to do.
+
+    Raises:
+        ReBenchError: for an unreadable file, or a manifest that is not as we write it.
+    """
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        msg = f"{directory}: damaged ({type(error).__name__}: {error}); {remedy}"
+        raise ReBenchError(msg) from None
+
+
+def check_files(directory: Path, checksums: Mapping[str, str], remedy: str) -> None:
+    """Compare files of a prepared directory with the SHA-256 that its manifest has for them.
+
+    Raises:
+        ReBenchError: if one differs.
+    """
+    for file, expected in checksums.items():
+        if (found := sha256_of(directory / file)) != expected:
+            msg = f"{directory / file}: SHA-256 {found}, its manifest says {expected}; {remedy}"
+            raise ReBenchError(msg)

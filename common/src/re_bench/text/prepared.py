@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.text.cache import cache_directory
-from re_bench.text.recipe import Recipe
-from re_bench.text.wheels import pinned_wheels, sha256_of
+from re_bench.text.cache import cache_directory, check_files, undamaged
+from re_bench.text.recipe import PAPER_NAME, Recipe
+from re_bench.text.wheels import pinned_wheels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,10 +57,10 @@ class PreparedText:
 
 
 def open_text(name: str, *, cache: Path | None = None, wheels: Sequence[Wheel] | None = None) -> PreparedText:
-    """Open the prepared text ``name``, such as ``docstrings-4096``, after checking every byte of it.
+    """Open the prepared text ``name``, such as ``docstrings-2048``, after checking every byte of it.
 
     Args:
-        name: the variant and the size of the vocabulary.
+        name: the variant and the size of the vocabulary; or ``openwebtext``, for which wheels mean nothing.
         cache: where prepared data lies; :func:`cache_directory` if None.
         wheels: what it must be made from; the pinned wheels if None.
 
@@ -68,19 +68,20 @@ def open_text(name: str, *, cache: Path | None = None, wheels: Sequence[Wheel] |
         UsageError: if there is no such name, or it is not prepared here.
         ReBenchError: if a file or a wheel is not what it must be.
     """
+    if name == PAPER_NAME:
+        from re_bench.text.paper import open_paper_text  # noqa: PLC0415 - it imports this module
+
+        return open_paper_text(cache=cache)
     recipe, wheels = Recipe.named(name), pinned_wheels() if wheels is None else wheels
     directory = place(recipe, wheels, cache)
     if not directory.is_dir():
         msg = f"{name} is not prepared in {directory.parent}; {_remedy(name)}"
         raise UsageError(msg)
-    try:
+    with undamaged(directory, _remedy(name)):
         manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
         _check_wheels(directory, manifest, wheels)
-        _check_files(directory, manifest)
+        check_files(directory, {file: manifest["files"][file] for file in FILES}, _remedy(name))
         check_pins(name, manifest)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        msg = f"{directory}: damaged ({type(error).__name__}: {error})"
-        raise _damage(msg, name) from None
     return PreparedText(directory, manifest)
 
 
@@ -128,19 +129,9 @@ def _check_wheels(directory: Path, manifest: dict[str, Any], wheels: Sequence[Wh
     expected = {wheel.file: wheel.sha256 for wheel in wheels}
     for file in sorted(expected.keys() | manifest["wheels"].keys()):
         if (found := manifest["wheels"].get(file)) != expected.get(file):
-            msg = f"{directory}: made from {file} with SHA-256 {found}, wanted is {expected.get(file)}"
-            raise _damage(msg, manifest["name"])
-
-
-def _check_files(directory: Path, manifest: dict[str, Any]) -> None:
-    for file in FILES:
-        if (found := sha256_of(directory / file)) != manifest["files"][file]:
-            msg = f"{directory / file}: SHA-256 {found}, its manifest says {manifest['files'][file]}"
-            raise _damage(msg, manifest["name"])
-
-
-def _damage(what: str, name: str) -> ReBenchError:
-    return ReBenchError(f"{what}; {_remedy(name)}")
+            what = f"{directory}: made from {file} with SHA-256 {found}, wanted is {expected.get(file)}"
+            msg = f"{what}; {_remedy(manifest['name'])}"
+            raise ReBenchError(msg)
 
 
 def _remedy(name: str) -> str:

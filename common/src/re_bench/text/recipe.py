@@ -1,4 +1,4 @@
-"""What a prepared text is made from, as a name like ``docstrings-4096`` and a key that changes with the making."""
+"""What a prepared text is made from, as a name like ``docstrings-2048`` and a key that changes with the making."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from re_bench.text.wheels import Wheel
 
-__all__ = ["LARGEST", "SMALLEST", "Recipe"]
+__all__ = ["LARGEST", "PAPER_NAME", "SMALLEST", "Recipe"]
 
 SMALLEST = 257
 """A vocabulary holds all bytes and the end of a text."""
@@ -24,7 +24,10 @@ SMALLEST = 257
 LARGEST = 1 << 16
 """Tokens are stored as 16-bit integers."""
 
-_VERSION = 1  # raise it with every change of the making, which changes the key
+PAPER_NAME = "openwebtext"
+"""The text of profile ``paper``, which is made otherwise: see :mod:`re_bench.text.paper`."""
+
+_VERSION = 2  # raise it with every change of the making, which changes the key
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        """The variant and the size, such as ``docstrings-4096``."""
+        """The variant and the size, such as ``docstrings-2048``."""
         return f"{self.variant}-{self.vocabulary}"
 
     def key(self, wheels: Sequence[Wheel]) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["END", "END_OF_TEXT", "encode", "open_tokenizer", "train_tokenizer"]
+__all__ = ["END", "END_OF_TEXT", "encode", "open_tokenizer", "plain", "train_tokenizer"]
 
 END_OF_TEXT = "<|endoftext|>"
 """Stands after every document."""
@@ -36,22 +36,25 @@ def train_tokenizer(documents: Sequence[str], vocabulary: int) -> Tokenizer:
         show_progress=False,
     )
     tokenizer.train_from_iterator(documents, trainer, length=len(documents))
-    return _plain(tokenizer)
+    return plain(tokenizer)
 
 
 def open_tokenizer(path: Path) -> Tokenizer:
     """Return the tokenizer in a file; END_OF_TEXT within a text is text to it, not the token."""
-    return _plain(Tokenizer.from_file(str(path)))
+    return plain(Tokenizer.from_file(str(path)))
 
 
-def encode(tokenizer: Tokenizer, documents: Sequence[str]) -> Iterator[NDArray[np.uint16]]:
-    """Yield pieces of the tokens of all documents in order, each document followed by END."""
+def encode(tokenizer: Tokenizer, documents: Sequence[str], end: int = END) -> Iterator[NDArray[np.uint16]]:
+    """Yield pieces of the tokens of all documents in order, each document followed by the token ``end``."""
     for start in range(0, len(documents), _BATCH):
         batch = tokenizer.encode_batch_fast(documents[start : start + _BATCH], add_special_tokens=False)
-        yield np.concatenate([np.array([*encoding.ids, END], "<u2") for encoding in batch])
+        yield np.concatenate([np.array([*encoding.ids, end], "<u2") for encoding in batch])
 
 
-def _plain(tokenizer: Tokenizer) -> Tokenizer:
-    # Documentation of tokenizers mentions the special token; a reader must not take that for an end.
+def plain(tokenizer: Tokenizer) -> Tokenizer:
+    """Return the tokenizer after making END_OF_TEXT within a text mere text to it.
+
+    Documentation of tokenizers mentions the special token; a reader must not take that for an end.
+    """
     tokenizer.encode_special_tokens = True
     return tokenizer

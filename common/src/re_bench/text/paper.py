@@ -1,0 +1,277 @@
+"""The text of profile ``paper``: OpenWebText as tokens of GPT-2, split as nanoGPT splits it.
+
+Documents come through ``datasets``, the tokenizer through ``transformers``, both at pinned commits of the Hugging Face
+hub. Preparing fetches them; opening needs numpy alone and no network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.hub import GPT2, OPENWEBTEXT, Repository, identity
+from re_bench.text.cache import cache_directory, check_files, new_directory, only_one, undamaged
+from re_bench.text.prepared import FILES, PreparedText, made_with
+from re_bench.text.recipe import LARGEST, PAPER_NAME, SMALLEST
+from re_bench.text.wheels import sha256_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from tokenizers import Tokenizer
+
+    from re_bench.text.prepare import Preparation, Stages
+
+__all__ = ["PAPER", "SEED", "SHARE", "PaperRecipe", "heldout_documents", "open_paper_text", "prepare_paper"]
+
+SHARE = 0.0005
+"""The part of the documents that is held out; nanoGPT's number, as the next one."""
+
+SEED = 2357
+"""Seed of the permutation of the documents whose beginning is held out."""
+
+_VERSION = 1  # raise it with every change of the making, which changes the key
+_FORMATS = {".parquet": "parquet", ".json": "json", ".jsonl": "json"}
+_BATCH = 2000  # documents read and encoded at a time
+_REMEDY = f"run: python -m re_bench.text prepare {PAPER_NAME}"
+
+
+@dataclass(frozen=True)
+class PaperRecipe:
+    """Where documents and tokenizer come from: a repository of the hub, or a local directory in the same formats."""
+
+    dataset: Repository | Path
+    """Files of parquet or JSON with a column ``text``, read in the order of their paths."""
+
+    tokenizer: Repository | Path
+    """A tokenizer that transformers can load, with ``<|endoftext|>``."""
+
+    documents: int | None = None
+    """How many there must be; None for any number."""
+
+    @property
+    def key(self) -> str:
+        """Twelve hex digits that differ with both sources and how the text is made from them.
+
+        A local directory counts by its path: what is changed within it after the preparation is not seen.
+        """
+        parts = [_VERSION, identity(self.dataset), identity(self.tokenizer), SHARE, SEED]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
+
+    def place(self, cache: Path | None = None) -> Path:
+        """Return where the text lies or will lie."""
+        return (cache or cache_directory()) / "text" / f"paper-{self.key}"
+
+
+PAPER = PaperRecipe(OPENWEBTEXT, GPT2, documents=8_013_769)
+"""OpenWebText and GPT-2's tokenizer, whose ``<|endoftext|>`` is token 50256."""
+
+
+def open_paper_text(recipe: PaperRecipe = PAPER, *, cache: Path | None = None) -> PreparedText:
+    """Open the prepared text of profile ``paper``, without network.
+
+    ``heldout.bin`` and ``tokenizer.json`` are checked byte by byte, the 18 GB of ``train.bin`` by size only.
+
+    Args:
+        recipe: what it must be made from.
+        cache: where prepared data lies; :func:`cache_directory` if None.
+
+    Raises:
+        UsageError: if it is not prepared here.
+        ReBenchError: if a file is not what its manifest says.
+    """
+    directory = recipe.place(cache)
+    if not directory.is_dir():
+        msg = f"{PAPER_NAME} is not prepared in {directory.parent}; {_REMEDY}"
+        raise UsageError(msg)
+    with undamaged(directory, _REMEDY):
+        manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+        check_files(directory, {file: manifest["files"][file] for file in FILES if file != "train.bin"}, _REMEDY)
+        size, expected = (directory / "train.bin").stat().st_size, 2 * manifest["figures"]["tokens"]["train"]
+    if size != expected:
+        msg = f"{directory / 'train.bin'}: {size} bytes, its manifest says {expected}; {_REMEDY}"
+        raise ReBenchError(msg)
+    return PreparedText(directory, manifest)
+
+
+def prepare_paper(
+    recipe: PaperRecipe = PAPER, *, cache: Path | None = None, say: Callable[[str], None] = lambda _line: None
+) -> Preparation:
+    """Fetch, tokenise and split the text of profile ``paper`` unless it is there. Other processes wait for it.
+
+    Args:
+        recipe: what to make it from.
+        cache: where prepared data lies; :func:`cache_directory` if None.
+        say: is told what happens, line by line.
+
+    Raises:
+        UsageError: if a package is missing, something cannot be fetched, or the documents are not as expected.
+        ReBenchError: if something that was fetched is not what is pinned.
+    """
+    from re_bench.text.prepare import Preparation, Stages  # noqa: PLC0415 - tokenizers is wanted only here
+
+    target = recipe.place(cache)
+    with only_one(target.with_name(f".{target.name}.lock")):
+        if target.exists():
+            try:
+                return Preparation(open_paper_text(recipe, cache=cache))
+            except ReBenchError as error:
+                say(f"{PAPER_NAME}: made again, because of this: {error}")
+        _need_packages()
+        stages = Stages(PAPER_NAME, say)
+        stages.enter("fetch")
+        tokenizer = _load_tokenizer(recipe.tokenizer)
+        documents = _Documents(recipe.dataset)
+        with new_directory(target) as directory:
+            manifest = {"name": PAPER_NAME, "key": recipe.key} | _make(recipe, documents, tokenizer, directory, stages)
+            (directory / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        return Preparation(PreparedText(target, manifest), stages.leave())
+
+
+def heldout_documents(documents: int) -> NDArray[np.int64]:
+    """Return the numbers of the documents that are held out, in the order in which they are written.
+
+    This is the test side of ``train_test_split(test_size=SHARE, seed=SEED)`` of the package ``datasets``, as nanoGPT
+    uses it, so that the same documents are held out.
+    """
+    order: NDArray[np.int64] = np.random.default_rng(SEED).permutation(documents)
+    return order[: math.ceil(SHARE * documents)]
+
+
+class _Documents:
+    """The documents of all files of a source, streamed."""
+
+    def __init__(self, source: Repository | Path) -> None:
+        self.name = identity(source)
+        directory = source.fetch(["plain_text/*.parquet"]) if isinstance(source, Repository) else source
+        self._files = sorted(path for path in directory.rglob("*") if path.suffix in _FORMATS)
+        formats = {_FORMATS[path.suffix] for path in self._files}
+        if len(formats) != 1:
+            msg = f"{directory}: must have files of one of the formats {', '.join(_FORMATS)}"
+            raise UsageError(msg)
+        self._format = formats.pop()
+
+    @cached_property
+    def count(self) -> int:
+        """How many there are, which only reading them all tells."""
+        return sum(table.num_rows for table in self._tables())
+
+    def batches(self) -> Iterator[list[str]]:
+        """Yield all documents in order."""
+        for table in self._tables():
+            texts = table["text"].to_pylist()
+            if not all(isinstance(text, str) for text in texts):
+                msg = f"{self.name}: a document's text is not a string"
+                raise UsageError(msg)
+            yield texts
+
+    def _tables(self) -> Iterator[Any]:
+        from datasets import load_dataset  # noqa: PLC0415 - only the extra `paper` has it
+
+        files = [str(path) for path in self._files]
+        rows = load_dataset(self._format, data_files=files, split="train", streaming=True).with_format("arrow")
+        for table in rows.iter(batch_size=_BATCH):
+            if "text" not in table.column_names:
+                msg = f"{self.name}: has the columns {', '.join(table.column_names)}, none is called text"
+                raise UsageError(msg)
+            yield table
+
+
+def _make(
+    recipe: PaperRecipe, documents: _Documents, tokenizer: Tokenizer, directory: Path, stages: Stages
+) -> dict[str, Any]:
+    """Write the files of the text into ``directory`` and return the rest of its manifest."""
+    stages.enter("count")
+    count = documents.count
+    if recipe.documents not in (None, count):
+        msg = (
+            f"{documents.name}: has {count:,} documents instead of {recipe.documents:,}; files may be missing from the "
+            "hub's cache: run again where the hub can be reached"
+        )
+        raise UsageError(msg)
+    heldout = heldout_documents(count)
+    if len(heldout) == count:
+        msg = f"{documents.name}: {count} documents are too few to hold out one and train on the others"
+        raise UsageError(msg)
+    stages.enter("encode")
+    tokenizer.save(str(directory / "tokenizer.json"))
+    tokens = _write_tokens(documents, heldout, tokenizer, directory, stages)
+    return {
+        "dataset": identity(recipe.dataset),
+        "tokenizer": identity(recipe.tokenizer),
+        "split": {"share": SHARE, "seed": SEED},
+        "made_with": ", ".join([made_with(), *(f"{name} {version(name)}" for name in ("datasets", "transformers"))]),
+        "files": {file: sha256_of(directory / file) for file in FILES},
+        "figures": {"documents": {"train": count - len(heldout), "heldout": len(heldout)}, "tokens": tokens},
+    }
+
+
+def _write_tokens(
+    documents: _Documents, heldout: NDArray[np.int64], tokenizer: Tokenizer, directory: Path, stages: Stages
+) -> dict[str, int]:
+    """Write ``train.bin`` in the order of the documents and ``heldout.bin`` in the order of ``heldout``."""
+    rank = {int(number): position for position, number in enumerate(heldout)}
+    kept = [""] * len(rank)
+    seen = tokens = told = 0
+    with (directory / "train.bin").open("wb") as file:
+        for texts in documents.batches():
+            train = []
+            for number, text in enumerate(texts, seen):
+                if number in rank:
+                    kept[rank[number]] = text
+                else:
+                    train.append(text)
+            tokens += file.write(_encoded(tokenizer, train)) // 2
+            seen += len(texts)
+            if (percent := 100 * seen // documents.count) > told:
+                told = percent
+                stages.report(f"{seen:,} of {documents.count:,} documents, {tokens:,} tokens")
+    data = _encoded(tokenizer, kept)
+    (directory / "heldout.bin").write_bytes(data)
+    return {"train": tokens, "heldout": len(data) // 2}
+
+
+def _encoded(tokenizer: Tokenizer, documents: Sequence[str]) -> bytes:
+    from re_bench.text.vocabulary import END_OF_TEXT, encode  # noqa: PLC0415 - tokenizers is wanted only here
+
+    end = tokenizer.token_to_id(END_OF_TEXT)
+    assert end is not None  # as _load_tokenizer checked
+    return b"".join(piece.tobytes() for piece in encode(tokenizer, documents, end))
+
+
+def _load_tokenizer(source: Repository | Path) -> Tokenizer:
+    """Return the fast tokenizer within transformers' one, for which ``<|endoftext|>`` in a document is just text."""
+    from transformers import GPT2TokenizerFast  # noqa: PLC0415 - only the extra `paper` has it
+
+    from re_bench.text.vocabulary import END_OF_TEXT, plain  # noqa: PLC0415 - as above
+
+    directory = source.fetch(["tokenizer.json", "tokenizer_config.json"]) if isinstance(source, Repository) else source
+    try:
+        tokenizer = plain(GPT2TokenizerFast.from_pretrained(str(directory), local_files_only=True).backend_tokenizer)
+    except (OSError, ValueError, TypeError) as error:
+        msg = f"{directory}: transformers cannot load a tokenizer from it ({str(error).splitlines()[0]})"
+        raise UsageError(msg) from None
+    size = tokenizer.get_vocab_size()  # of a directory without its files, transformers makes an empty tokenizer
+    if tokenizer.token_to_id(END_OF_TEXT) is None or not SMALLEST <= size <= LARGEST:
+        msg = f"{directory}: a tokenizer with {END_OF_TEXT} and {SMALLEST} to {LARGEST} tokens is needed"
+        raise UsageError(msg)
+    return tokenizer
+
+
+def _need_packages() -> None:
+    try:
+        import datasets  # noqa: F401, PLC0415 - only the extra `paper` has it
+        import transformers  # noqa: F401, PLC0415 - as above
+    except ModuleNotFoundError as error:
+        msg = f"{PAPER_NAME}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
+        raise UsageError(msg) from None

@@ -1,0 +1,257 @@
+"""The text of profile ``paper``, made from small local data in the formats of OpenWebText and GPT-2's tokenizer."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+datasets = pytest.importorskip("datasets", reason="needs datasets, of the extra paper")
+transformers = pytest.importorskip("transformers", reason="needs transformers, of the extra paper")
+
+from re_bench.errors import ReBenchError, UsageError  # noqa: E402 - after the packages that may be missing
+from re_bench.hub import Repository, identity  # noqa: E402
+from re_bench.text import open_text  # noqa: E402
+from re_bench.text.__main__ import main  # noqa: E402
+from re_bench.text.paper import (  # noqa: E402
+    PAPER,
+    SEED,
+    SHARE,
+    PaperRecipe,
+    heldout_documents,
+    open_paper_text,
+    prepare_paper,
+)
+from re_bench.text.prepared import FILES  # noqa: E402
+from re_bench.text.vocabulary import END_OF_TEXT, train_tokenizer  # noqa: E402
+from re_bench.text.wheels import sha256_of  # noqa: E402
+
+if TYPE_CHECKING:
+    from re_bench.text.prepare import Preparation
+
+COUNT = 4500  # three documents are held out
+WORDS = ("attention", "batch", "Écriture", "graph", "integer", "layer", "\n\n", "node", "of", "3.14", "shape", "the")
+DOCUMENTS = [" ".join(random.Random(number).choices(WORDS, k=number % 12)) for number in range(COUNT - 1)]
+DOCUMENTS.append(f"a document that mentions {END_OF_TEXT} itself")
+
+
+@pytest.fixture(scope="module")
+def tokenizer_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Save a tokenizer as GPT-2's is: byte-level BPE whose last token is the end of a text."""
+    small = json.loads(train_tokenizer(DOCUMENTS[:500], 300).to_str())
+    vocabulary = {token: number - 1 for token, number in small["model"]["vocab"].items() if token != END_OF_TEXT}
+    merges = [tuple(merge) for merge in small["model"]["merges"]]
+    tokenizer = transformers.GPT2TokenizerFast(vocab=vocabulary | {END_OF_TEXT: len(vocabulary)}, merges=merges)
+    directory = tmp_path_factory.mktemp("tokenizer")
+    tokenizer.save_pretrained(directory)
+    return directory
+
+
+@pytest.fixture
+def recipe(tmp_path: Path, tokenizer_directory: Path) -> PaperRecipe:
+    """Save the documents as two files of parquet."""
+    return PaperRecipe(write_parquet(tmp_path / "data"), tokenizer_directory, COUNT)
+
+
+def write_parquet(directory: Path) -> Path:
+    directory.mkdir(parents=True)
+    for part, rows in enumerate((DOCUMENTS[:3000], DOCUMENTS[3000:])):
+        file = directory / f"train-0000{part}-of-00002.parquet"
+        datasets.Dataset.from_dict({"text": rows}).to_parquet(str(file))
+    return directory
+
+
+def make(tmp_path: Path, recipe: PaperRecipe) -> Preparation:
+    return prepare_paper(recipe, cache=tmp_path / "cache")
+
+
+def decoded(tokens: np.ndarray, tokenizer: object, end: int) -> list[str]:
+    pieces = np.split(tokens, np.flatnonzero(tokens == end) + 1)
+    assert len(pieces.pop()) == 0  # the last document is followed by the end of a text too
+    return [tokenizer.decode(piece[:-1].tolist(), skip_special_tokens=False) for piece in pieces]  # type: ignore[attr-defined]
+
+
+def test_the_tokens_are_the_documents(tmp_path: Path, recipe: PaperRecipe) -> None:
+    text = make(tmp_path, recipe).text
+    heldout = heldout_documents(COUNT).tolist()
+    tokenizer = text.tokenizer()
+    end = tokenizer.token_to_id(END_OF_TEXT)
+    assert end == tokenizer.get_vocab_size() - 1 == 299
+    assert text.train.dtype == text.heldout.dtype == np.uint16
+    assert decoded(text.heldout, tokenizer, end) == [DOCUMENTS[number] for number in heldout]
+    assert decoded(text.train, tokenizer, end) == [
+        document for number, document in enumerate(DOCUMENTS) if number not in heldout
+    ]
+
+
+def test_the_tokens_are_those_of_transformers(tmp_path: Path, recipe: PaperRecipe, tokenizer_directory: Path) -> None:
+    text = make(tmp_path, recipe).text
+    theirs = transformers.GPT2TokenizerFast.from_pretrained(tokenizer_directory)
+    kept = [DOCUMENTS[number] for number in heldout_documents(COUNT)]
+    expected = [[*ids, theirs.eos_token_id] for ids in theirs(kept)["input_ids"]]
+    assert text.heldout.tolist() == [token for ids in expected for token in ids]
+
+
+def test_the_held_out_documents_are_those_of_datasets_own_split() -> None:
+    for count in (10, COUNT, 100_000):
+        rows = datasets.Dataset.from_dict({"number": range(count)})
+        theirs = rows.train_test_split(test_size=SHARE, seed=SEED, shuffle=True)["test"]
+        assert heldout_documents(count).tolist() == list(theirs["number"])
+
+
+def test_json_gives_the_same_text(tmp_path: Path, recipe: PaperRecipe) -> None:
+    lines = tmp_path / "json" / "documents.jsonl"
+    lines.parent.mkdir()
+    lines.write_text("".join(json.dumps({"id": 1, "text": document}) + "\n" for document in DOCUMENTS))
+    one, other = make(tmp_path, recipe).text, make(tmp_path, PaperRecipe(lines.parent, recipe.tokenizer)).text
+    assert one.directory != other.directory
+    assert one.manifest["files"] == other.manifest["files"]
+
+
+def test_the_manifest_says_what_it_was_made_from_and_what_came_out(tmp_path: Path, recipe: PaperRecipe) -> None:
+    text = make(tmp_path, recipe).text
+    manifest = json.loads((text.directory / "manifest.json").read_text())
+    assert manifest == text.manifest
+    assert text.directory == tmp_path / "cache" / "text" / f"paper-{recipe.key}"
+    assert (manifest["dataset"], manifest["tokenizer"]) == (identity(recipe.dataset), identity(recipe.tokenizer))
+    assert manifest["split"] == {"share": 0.0005, "seed": 2357}
+    assert manifest["files"] == {file: sha256_of(text.directory / file) for file in FILES}
+    assert manifest["figures"]["documents"] == {"train": COUNT - 3, "heldout": 3}
+    assert manifest["figures"]["tokens"] == {"train": len(text.train), "heldout": len(text.heldout)}
+    assert re.search(r"tokenizers \S+, numpy \S+, datasets \S+, transformers \S+$", manifest["made_with"])
+
+
+def test_it_is_made_once_with_progress_and_opened_without_packages_or_source(
+    tmp_path: Path, recipe: PaperRecipe
+) -> None:
+    said: list[str] = []
+    first = prepare_paper(recipe, cache=tmp_path / "cache", say=said.append)
+    assert set(first.seconds) == {"fetch", "count", "encode"}
+    assert said[:3] == [f"openwebtext: {stage} ..." for stage in ("fetch", "count", "encode")]
+    assert said[-1] == f"openwebtext: encode: 4,500 of 4,500 documents, {len(first.text.train):,} tokens"
+    for path in (tmp_path / "data").iterdir():
+        path.unlink()
+    assert make(tmp_path, recipe).seconds == {}
+    program = (
+        "import sys\n"
+        "for name in ('datasets', 'huggingface_hub', 'tokenizers', 'transformers'):\n    sys.modules[name] = None\n"
+        "from pathlib import Path\n"
+        "from re_bench.text.paper import PaperRecipe, open_paper_text\n"
+        "data, tokenizer, cache = map(Path, sys.argv[1:])\n"
+        "print(len(open_paper_text(PaperRecipe(data, tokenizer), cache=cache).train))\n"
+    )
+    places = [str(recipe.dataset), str(recipe.tokenizer), str(tmp_path / "cache")]
+    done = subprocess.run([sys.executable, "-c", program, *places], check=True, capture_output=True, text=True)
+    assert int(done.stdout) == len(first.text.train)
+
+
+@pytest.mark.parametrize("file", [*FILES, "manifest.json"])
+def test_a_damaged_file_is_found_named_and_mended(tmp_path: Path, recipe: PaperRecipe, file: str) -> None:
+    directory = make(tmp_path, recipe).text.directory
+    whole = (directory / file).read_bytes()
+    (directory / file).write_bytes(whole[:-2] if file == "train.bin" else b"\x07" + whole[1:])
+    named = directory.name if file == "manifest.json" else file
+    with pytest.raises(ReBenchError, match=rf"{named}.*run: python -m re_bench.text prepare openwebtext"):
+        open_paper_text(recipe, cache=tmp_path / "cache")
+    assert make(tmp_path, recipe).seconds
+    assert (directory / file).read_bytes() == whole
+
+
+def test_a_wrong_number_of_documents_is_refused_and_nothing_is_left(tmp_path: Path, recipe: PaperRecipe) -> None:
+    whole = PaperRecipe(recipe.dataset, recipe.tokenizer, documents=COUNT + 1)
+    with pytest.raises(UsageError, match=r"has 4,500 documents instead of 4,501; files may be missing"):
+        make(tmp_path, whole)
+    assert [path for path in (tmp_path / "cache" / "text").iterdir() if path.is_dir()] == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ({"body": ["a", "b"]}, "has the columns body, none is called text"),
+        ({"text": [1, 2]}, "a document's text is not a string"),
+        ({"text": ["alone"]}, "1 documents are too few"),
+    ],
+)
+def test_other_data_is_refused(
+    tmp_path: Path, tokenizer_directory: Path, rows: dict[str, list[object]], reason: str
+) -> None:
+    (tmp_path / "data").mkdir()
+    datasets.Dataset.from_dict(rows).to_parquet(str(tmp_path / "data" / "train.parquet"))
+    with pytest.raises(UsageError, match=reason):
+        make(tmp_path, PaperRecipe(tmp_path / "data", tokenizer_directory))
+
+
+def test_directories_without_data_or_tokenizer_are_refused(tmp_path: Path, recipe: PaperRecipe) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match=r"empty: must have files of one of the formats .parquet, .json, .jsonl"):
+        make(tmp_path, PaperRecipe(tmp_path / "empty", recipe.tokenizer))
+    with pytest.raises(UsageError, match=r"empty: a tokenizer with <\|endoftext\|> and 257 to 65536 tokens is needed"):
+        make(tmp_path, PaperRecipe(recipe.dataset, tmp_path / "empty"))
+
+
+@pytest.mark.parametrize("package", ["datasets", "transformers"])
+def test_a_missing_package_is_named(
+    tmp_path: Path, recipe: PaperRecipe, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(UsageError, match=rf"openwebtext: needs {package}; run: pip install .* 'common\[paper\]'"):
+        make(tmp_path, recipe)
+
+
+def test_an_unpinned_revision_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"Skylion007/openwebtext: the revision None is not a commit"):
+        PaperRecipe(Repository("Skylion007/openwebtext", "dataset", None), PAPER.tokenizer)
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from re_bench.hub import Repository
+from re_bench.text.paper import PaperRecipe, prepare_paper
+data = Repository("tiny/text", "dataset", "0" * 40)
+tokenizer = Repository("tiny/gpt2", "model", "1" * 40)
+print(prepare_paper(PaperRecipe(data, tokenizer), cache=Path(sys.argv[1])).text.directory)
+"""
+
+
+def test_the_pinned_commits_are_read_from_the_hubs_cache(tmp_path: Path, recipe: PaperRecipe) -> None:
+    hub = tmp_path / "hub"
+    write_parquet(hub / "datasets--tiny--text" / "snapshots" / ("0" * 40) / "plain_text")
+    (hub / "models--tiny--gpt2" / "snapshots").mkdir(parents=True)
+    (hub / "models--tiny--gpt2" / "snapshots" / ("1" * 40)).symlink_to(Path(str(recipe.tokenizer)))
+    environment = os.environ | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "cache")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    manifest = json.loads((Path(done.stdout.strip()) / "manifest.json").read_text())
+    assert (manifest["dataset"], manifest["tokenizer"]) == (f"tiny/text@{'0' * 40}", f"tiny/gpt2@{'1' * 40}")
+    assert manifest["files"] == make(tmp_path, recipe).text.manifest["files"]
+
+
+def test_the_command_knows_the_text_and_needs_the_hub(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "re_bench.text", "prepare", "openwebtext"]
+    caches = {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1", "RE_BENCH_CACHE": str(tmp_path)}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=os.environ | caches)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(
+        r"re_bench.text: openwebtext: fetch ...\n"
+        r"re_bench.text: openai-community/gpt2@[0-9a-f]{40}: not in the hub's cache, and it cannot be fetched \(.+\)\n",
+        done.stderr,
+    )
+
+
+def test_the_text_is_opened_by_its_name_and_not_pinned_by_checksum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UsageError, match=r"openwebtext is not prepared in .*; run: .* prepare openwebtext"):
+        open_text("openwebtext", cache=tmp_path)
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path))
+    assert main(["pin", "openwebtext"]) == 2
+    assert "no text is called 'openwebtext'" in capsys.readouterr().err

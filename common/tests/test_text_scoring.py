@@ -1,0 +1,28 @@
+"""A loss becomes a raw score only if it is a number above the floor."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from re_bench.errors import Invalid, ReBenchError
+from re_bench.text.scoring import log_above_floor
+
+
+def test_the_raw_score_is_the_logarithm_of_what_is_above_the_floor() -> None:
+    assert log_above_floor(2.3, 1.3) == pytest.approx(0, abs=1e-12)
+    assert log_above_floor(1.3 + math.e, 1.3) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
+def test_a_loss_that_is_no_number_is_the_submissions_fault(loss: float) -> None:
+    with pytest.raises(Invalid, match="not finite"):
+        log_above_floor(loss, 1.0)
+
+
+@pytest.mark.parametrize("loss", [0.5, 1.0])
+def test_a_loss_at_or_below_the_floor_is_our_error(loss: float) -> None:
+    with pytest.raises(ReBenchError, match=r"is not above the floor of 1") as caught:
+        log_above_floor(loss, 1.0)
+    assert not isinstance(caught.value, Invalid)
