@@ -25,7 +25,7 @@ nox.options.sessions = ["lint", "tests"]
 HERE = Path(__file__).parent
 PINS = HERE / "constraints.txt"
 SHARED = HERE / ".nox" / "shared"
-RUNNING = ("torch", "triton", "numpy")
+RUNNING = ("torch", "triton", "numpy", "safetensors", "scipy")
 PLUGINS = ("pytest-timeout", "pytest-xdist", "pytest-benchmark")
 TESTING = ("pytest", *PLUGINS, "hypothesis", "hatchling", "editables", "nox")
 LINTING = ("ruff", "mypy", "nox", "pytest", *PLUGINS, "hypothesis", "numpy", "pydantic", "tomlkit")
@@ -109,7 +109,7 @@ def renew_shared_environment(session: nox.Session) -> None:
     session.run(sys.executable, "-m", "venv", "--clear", str(SHARED), external=True)
     install = (str(SHARED / "bin" / "python"), "-m", "pip", "install", "--quiet", "-c", str(PINS))
     session.run(*install, *(pinned(name) for name in RUNNING), external=True)
-    session.run(*install, *TESTING, "-e", f"{HERE / 'common'}[text]", external=True)
+    session.run(*install, *TESTING, "-e", f"{HERE / 'common'}[text,lm,paper]", external=True)
     stamp.write_text(made_from)
 
 

@@ -1,0 +1,1 @@
+"""Language models and their training, for three tasks; needs torch."""

@@ -1,0 +1,143 @@
+"""GPT-2's architecture in nanoGPT's names: the one language model of three tasks.
+
+This file stands alone, because agents get a copy of it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+__all__ = ["GPT", "GPTConfig", "next_token_loss"]
+
+
+@dataclass(frozen=True)
+class GPTConfig:
+    """The sizes of a model; GPT-2 (124M) by default."""
+
+    vocab_size: int = 50_257
+    block_size: int = 1024
+    """The most tokens of a window."""
+    n_layer: int = 12
+    n_head: int = 12
+    n_embd: int = 768
+    """Width; a multiple of ``n_head``."""
+    bias: bool = True
+    """Whether linear layers and norms have a bias, as GPT-2's do."""
+
+    def __post_init__(self) -> None:
+        """Check that the sizes fit together.
+
+        Raises:
+            ValueError: if one is not positive, or the heads do not divide the width.
+        """
+        sizes = (self.vocab_size, self.block_size, self.n_layer, self.n_head, self.n_embd)
+        if min(sizes) < 1 or self.n_embd % self.n_head:
+            msg = f"sizes must be positive and n_embd a multiple of n_head, got {self}"
+            raise ValueError(msg)
+
+
+class GPT(nn.Module):
+    """A decoder-only transformer, norms first, whose embedding is its unembedding too.
+
+    ``state_dict`` has nanoGPT's names but no ``lm_head``, which would be ``transformer.wte`` again. Initial values are
+    GPT-2's: normal with standard deviation 0.02, divided by sqrt(2 n_layer) where a block adds to the residual.
+    """
+
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.transformer = nn.ModuleDict(
+            {
+                "wte": nn.Embedding(config.vocab_size, config.n_embd),
+                "wpe": nn.Embedding(config.block_size, config.n_embd),
+                "h": nn.ModuleList(_Block(config) for _ in range(config.n_layer)),
+                "ln_f": nn.LayerNorm(config.n_embd, bias=config.bias),
+            }
+        )
+        for name, parameter in self.named_parameters():
+            if name.endswith("c_proj.weight"):
+                nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * config.n_layer))
+            elif parameter.ndim > 1:
+                nn.init.normal_(parameter, std=0.02)
+            elif name.endswith("bias"):
+                nn.init.zeros_(parameter)
+
+    def hidden(self, tokens: Tensor) -> Tensor:
+        """Return what the unembedding is applied to, [batch, length, n_embd], for tokens int64 [batch, length]."""
+        if tokens.shape[1] > self.config.block_size:
+            msg = f"{tokens.shape[1]} tokens in a row, more than the model's block_size {self.config.block_size}"
+            raise ValueError(msg)
+        parts = self.transformer
+        x = parts["wte"](tokens) + parts["wpe"].weight[: tokens.shape[1]]
+        for block in parts["h"]:
+            x = block(x)
+        return parts["ln_f"](x)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the logits, [batch, length, vocab_size], for tokens int64 [batch, length].
+
+        Raises:
+            IndexError: if a token is not in the vocabulary.
+            ValueError: if there are more than ``block_size`` tokens in a row.
+        """
+        return functional.linear(self.hidden(tokens), self.transformer["wte"].weight)
+
+    def parameter_count(self, *, positions: bool = False) -> int:
+        """Return the number of parameters, by nanoGPT's convention without those of the positions."""
+        everything: int = sum(parameter.numel() for parameter in self.parameters())
+        return everything if positions else everything - self.transformer["wpe"].weight.numel()
+
+    def flops_per_token(self, length: int) -> float:
+        """Return the floating-point operations of training on one token in windows of ``length``.
+
+        6 for each parameter, 12 n_layer n_embd length for attention: Chowdhery et al., arXiv 2204.02311, appendix B.
+        """
+        return 6 * self.parameter_count() + 12 * self.config.n_layer * self.config.n_embd * length
+
+
+class _Block(nn.Module):
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(config.n_embd, bias=config.bias)
+        self.attn = _Attention(config)
+        self.ln_2 = nn.LayerNorm(config.n_embd, bias=config.bias)
+        self.mlp = _MLP(config)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+class _Attention(nn.Module):
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.heads = config.n_head
+        self.c_attn = nn.Linear(config.n_embd, 3 * config.n_embd, bias=config.bias)
+        self.c_proj = nn.Linear(config.n_embd, config.n_embd, bias=config.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, length, width = x.shape
+        split = (batch, length, self.heads, width // self.heads)
+        query, key, value = (part.view(split).transpose(1, 2) for part in self.c_attn(x).split(width, dim=2))
+        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        return self.c_proj(mixed.transpose(1, 2).reshape(batch, length, width))
+
+
+class _MLP(nn.Module):
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.c_fc = nn.Linear(config.n_embd, 4 * config.n_embd, bias=config.bias)
+        self.c_proj = nn.Linear(4 * config.n_embd, config.n_embd, bias=config.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.c_proj(functional.gelu(self.c_fc(x), approximate="tanh"))
+
+
+def next_token_loss(model: nn.Module, windows: Tensor) -> Tensor:
+    """Return the mean cross-entropy in nats of every window's next tokens, for windows int64 [batch, length + 1]."""
+    logits = model(windows[:, :-1])
+    return functional.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())

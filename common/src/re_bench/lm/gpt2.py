@@ -1,0 +1,187 @@
+"""GPT-2's published weights in our own model's form: through transformers once, from the cache afterwards."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.hub import GPT2, GPT2_XL, Repository, identity
+from re_bench.lm.gpt import GPT, GPTConfig
+from re_bench.text.cache import cache_directory, check_files, new_directory, only_one, undamaged
+from re_bench.text.wheels import sha256_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+__all__ = ["PUBLISHED", "fetch_gpt2", "load_gpt2", "open_gpt2"]
+
+PUBLISHED = {"gpt2": GPT2, "gpt2-xl": GPT2_XL}
+"""The pinned models: 124,439,808 and 1,557,611,200 parameters."""
+
+_VERSION = 1  # raise it with every change of the conversion, which changes where converted weights lie
+_FILE = "model.safetensors"
+_REMEDY = "prepare the profile that needs it: re-bench prepare TASK --profile paper"
+_TRANSPOSED = ("attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight")
+_SAME = {
+    "activation_function": "gelu_new",
+    "add_cross_attention": False,
+    "layer_norm_epsilon": 1e-5,
+    "reorder_and_upcast_attn": False,
+    "scale_attn_by_inverse_layer_idx": False,
+    "scale_attn_weights": True,
+    "tie_word_embeddings": True,
+}
+"""What our model computes; a GPT-2 with anything else would give other logits."""
+
+
+def load_gpt2(source: Repository | Path) -> tuple[GPTConfig, dict[str, Tensor]]:
+    """Load GPT-2 through transformers, from safetensors only, and return it in the form of :class:`GPT`.
+
+    Names are nanoGPT's, without ``lm_head``; weights of linear layers are [out, in], the transpose of transformers'
+    ``Conv1D``; everything is float32.
+
+    Args:
+        source: a repository of the hub, or a directory with ``config.json`` and ``model.safetensors``.
+
+    Raises:
+        UsageError: if transformers is not installed, or the model cannot be fetched or loaded.
+        ReBenchError: if the file is not the pinned one, or the model is not one that :class:`GPT` computes.
+    """
+    try:
+        from transformers import GPT2LMHeadModel  # noqa: PLC0415 - only the extra `paper` has it
+    except ModuleNotFoundError as error:
+        msg = f"{identity(source)}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
+        raise UsageError(msg) from None
+    directory = source if isinstance(source, Path) else source.fetch(["config.json", _FILE])
+    try:
+        model, report = GPT2LMHeadModel.from_pretrained(
+            str(directory),
+            local_files_only=True,
+            use_safetensors=True,
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        msg = f"{directory}: transformers cannot load GPT-2 from it ({str(error).splitlines()[0]})"
+        raise UsageError(msg) from None
+    if report["missing_keys"]:
+        msg = f"{directory / _FILE}: lacks {', '.join(sorted(report['missing_keys']))}"
+        raise ReBenchError(msg)
+    config = _config(model.config, identity(source))
+    state: dict[str, Tensor] = model.state_dict()
+    del model  # the state dict keeps the weights; each original is freed as soon as it has been converted
+    return config, _converted(state, config, identity(source))
+
+
+def fetch_gpt2(
+    source: Repository | Path, *, cache: Path | None = None, say: Callable[[str], None] = lambda _line: None
+) -> Path:
+    """Store GPT-2 in our form in the cache unless it is there, and return its directory. Other processes wait.
+
+    Args:
+        source: as for :func:`load_gpt2`; a local directory counts by its path.
+        cache: where prepared data lies; :func:`cache_directory` if None.
+        say: is told what happens, line by line.
+
+    Raises:
+        UsageError: as :func:`load_gpt2`.
+        ReBenchError: as :func:`load_gpt2`.
+    """
+    target = _place(source, cache)
+    with only_one(target.with_name(f".{target.name}.lock")):
+        if target.exists():
+            try:
+                _checked_manifest(target)
+            except ReBenchError as error:
+                say(f"{identity(source)}: made again, because of this: {error}")
+            else:
+                return target
+        say(f"{identity(source)}: fetch and convert ...")
+        config, state = load_gpt2(source)
+        with new_directory(target) as directory:
+            save_file(state, directory / _FILE)
+            (directory / _FILE).chmod(0o644)  # safetensors lets the owner alone read it
+            manifest = {
+                "source": identity(source),
+                "config": asdict(config),
+                "parameters": sum(tensor.numel() for tensor in state.values()),
+                "made_with": f"torch {torch.__version__}, transformers {version('transformers')}",
+                "files": {_FILE: sha256_of(directory / _FILE)},
+            }
+            (directory / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    return target
+
+
+def open_gpt2(source: Repository | Path, *, cache: Path | None = None) -> tuple[GPTConfig, dict[str, Tensor]]:
+    """Return what :func:`load_gpt2` returned, from the cache alone: no network, no transformers, every byte checked.
+
+    Args:
+        source: what was given to :func:`fetch_gpt2`.
+        cache: where prepared data lies; :func:`cache_directory` if None.
+
+    Raises:
+        UsageError: if it is not in the cache.
+        ReBenchError: if a file is not what its manifest says.
+    """
+    directory = _place(source, cache)
+    if not directory.is_dir():
+        msg = f"{identity(source)} is not in {directory.parent}; {_REMEDY}"
+        raise UsageError(msg)
+    manifest = _checked_manifest(directory)
+    with undamaged(directory, _REMEDY):
+        return GPTConfig(**manifest["config"]), load_file(directory / _FILE)
+
+
+def _place(source: Repository | Path, cache: Path | None) -> Path:
+    key = hashlib.sha256(json.dumps([_VERSION, identity(source)]).encode()).hexdigest()[:12]
+    return (cache or cache_directory()) / "models" / f"gpt2-{key}"
+
+
+def _checked_manifest(directory: Path) -> dict[str, Any]:
+    with undamaged(directory, _REMEDY):
+        manifest: dict[str, Any] = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+        check_files(directory, {_FILE: manifest["files"][_FILE]}, _REMEDY)
+    return manifest
+
+
+def _config(theirs: Any, name: str) -> GPTConfig:
+    """Return the sizes of transformers' configuration, if the rest of it is what our model computes."""
+    others = [f"{key} = {getattr(theirs, key)!r}" for key, value in _SAME.items() if getattr(theirs, key) != value]
+    if theirs.n_inner not in {None, 4 * theirs.n_embd}:
+        others.append(f"n_inner = {theirs.n_inner}")
+    if others:
+        msg = f"{name}: is not a plain GPT-2: {', '.join(others)}"
+        raise ReBenchError(msg)
+    return GPTConfig(
+        vocab_size=theirs.vocab_size,
+        block_size=theirs.n_positions,
+        n_layer=theirs.n_layer,
+        n_head=theirs.n_head,
+        n_embd=theirs.n_embd,
+    )
+
+
+def _converted(state: dict[str, Tensor], config: GPTConfig, name: str) -> dict[str, Tensor]:
+    """Take the tensors out of transformers' state dict and return them as our model has them."""
+    with torch.device("meta"):
+        shapes = {key: tensor.shape for key, tensor in GPT(config).state_dict().items()}
+    del state["lm_head.weight"]  # tied to the embedding
+    ours = {}
+    for key in list(state):
+        tensor = state.pop(key)
+        ours[key] = (tensor.T if key.endswith(_TRANSPOSED) else tensor).contiguous()
+    if {key: tensor.shape for key, tensor in ours.items()} != shapes:
+        differing = sorted(key for key in ours.keys() | shapes if key not in ours or ours[key].shape != shapes.get(key))
+        msg = f"{name}: these weights are not those of our model: {', '.join(differing)}"
+        raise ReBenchError(msg)
+    return ours

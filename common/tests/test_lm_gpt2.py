@@ -1,0 +1,196 @@
+"""GPT-2 as transformers saves it gives the same logits in our model, and comes from the cache afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch")
+pytest.importorskip("safetensors", reason="needs safetensors, of the extra lm")
+transformers = pytest.importorskip("transformers", reason="needs transformers, of the extra paper")
+
+from re_bench.errors import ReBenchError, UsageError  # noqa: E402 - after the packages that may be missing
+from re_bench.hub import GPT2, GPT2_XL, OPENWEBTEXT, Repository, identity  # noqa: E402
+from re_bench.lm.gpt import GPT, GPTConfig  # noqa: E402
+from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2, load_gpt2, open_gpt2  # noqa: E402
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SIZES: dict[str, int] = {"vocab_size": 97, "n_positions": 32, "n_layer": 2, "n_head": 4, "n_embd": 32}
+REVISION = "0123456789abcdef0123456789abcdef01234567"
+
+
+def make_model(directory: Path, **changes: Any) -> Any:
+    """Save a GPT-2 with weights so large that every part of it shows in the logits; return it."""
+    torch.manual_seed(0)
+    ends = {"bos_token_id": 0, "eos_token_id": 0}
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**SIZES | ends | changes)).eval()
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            centre = 1.0 if "ln_" in name and name.endswith("weight") else 0.0
+            weight.normal_(centre, 0.3)
+    model.save_pretrained(directory)
+    return model
+
+
+def logits_of_ours(config: GPTConfig, state: dict[str, Any], tokens: Any) -> Any:
+    ours = GPT(config)
+    ours.load_state_dict(state)
+    with torch.no_grad():
+        return ours.eval()(tokens)
+
+
+def tokens() -> Any:
+    return torch.randint(97, (3, 32), generator=torch.Generator().manual_seed(1))
+
+
+def test_our_model_gives_the_logits_of_theirs(tmp_path: Path) -> None:
+    theirs = make_model(tmp_path)
+    config, state = load_gpt2(tmp_path)
+    assert config == GPTConfig(vocab_size=97, block_size=32, n_layer=2, n_head=4, n_embd=32)
+    assert {tensor.dtype for tensor in state.values()} == {torch.float32}
+    with torch.no_grad():
+        expected = theirs(tokens()).logits
+    assert expected.std() > 1  # otherwise the next line would mean little
+    torch.testing.assert_close(logits_of_ours(config, state, tokens()), expected, rtol=0, atol=1e-4)
+
+
+def test_a_file_with_the_names_of_the_published_one_is_read_alike(tmp_path: Path) -> None:
+    from safetensors.torch import save_file  # noqa: PLC0415 - as the packages above
+
+    theirs = make_model(tmp_path)
+    expected = load_gpt2(tmp_path)[1]
+    published = {name.removeprefix("transformer."): tensor for name, tensor in theirs.state_dict().items()}
+    del published["lm_head.weight"]
+    masks = {f"h.{layer}.attn.bias": torch.ones(1, 1, 32, 32).tril() for layer in range(2)}
+    save_file(published | masks, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    state = load_gpt2(tmp_path)[1]
+    assert state.keys() == expected.keys()
+    assert all(torch.equal(state[name], expected[name]) for name in state)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "parameters"), [((12, 12, 768), 124_439_808), ((48, 25, 1600), 1_557_611_200)], ids=["gpt2", "gpt2-xl"]
+)
+def test_our_model_has_as_many_parameters_as_the_published_ones(sizes: tuple[int, int, int], parameters: int) -> None:
+    with torch.device("meta"):
+        model = GPT(GPTConfig(50257, 1024, *sizes))
+    assert sum(weight.numel() for weight in model.parameters()) == parameters
+
+
+def test_a_model_that_ours_does_not_compute_is_refused(tmp_path: Path) -> None:
+    make_model(tmp_path, activation_function="gelu", n_inner=64)
+    with pytest.raises(ReBenchError, match=r"not a plain GPT-2: activation_function = 'gelu', n_inner = 64"):
+        load_gpt2(tmp_path)
+
+
+def test_missing_weights_are_named_and_not_made_up(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file  # noqa: PLC0415 - as the packages above
+
+    make_model(tmp_path)
+    state = load_file(tmp_path / "model.safetensors")
+    del state["transformer.h.1.mlp.c_fc.weight"]
+    save_file(state, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ReBenchError, match=r"model.safetensors: lacks transformer.h.1.mlp.c_fc.weight$"):
+        load_gpt2(tmp_path)
+
+
+def test_pickled_weights_are_not_read(tmp_path: Path) -> None:
+    model = make_model(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    with pytest.raises(UsageError, match="transformers cannot load GPT-2 from it"):
+        load_gpt2(tmp_path)
+
+
+def test_what_was_fetched_is_opened_without_transformers_or_the_source(tmp_path: Path) -> None:
+    source, cache = tmp_path / "source", tmp_path / "cache"
+    make_model(source)
+    expected = load_gpt2(source)[1]
+    said: list[str] = []
+    directory = fetch_gpt2(source, cache=cache, say=said.append)
+    (source / "model.safetensors").unlink()
+    assert fetch_gpt2(source, cache=cache, say=said.append) == directory
+    assert said == [f"{identity(source)}: fetch and convert ..."]
+    config, state = open_gpt2(source, cache=cache)
+    assert all(torch.equal(state[name], tensor) for name, tensor in expected.items())
+    manifest = json.loads((directory / "manifest.json").read_text())
+    assert manifest["parameters"] == sum(weight.numel() for weight in GPT(config).parameters())
+    program = (
+        "import sys; sys.modules['transformers'] = sys.modules['huggingface_hub'] = None\n"
+        "from pathlib import Path\nfrom re_bench.lm.gpt2 import open_gpt2\n"
+        "print(len(open_gpt2(Path(sys.argv[1]), cache=Path(sys.argv[2]))[1]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(source), str(cache)], check=True, capture_output=True, text=True
+    )
+    assert int(done.stdout) == len(state)
+
+
+def test_a_changed_byte_is_found_and_mended(tmp_path: Path) -> None:
+    source, cache = tmp_path / "source", tmp_path / "cache"
+    make_model(source)
+    path = fetch_gpt2(source, cache=cache) / "model.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + b"\x07")
+    with pytest.raises(ReBenchError, match=r"model.safetensors: SHA-256 .*; prepare the profile"):
+        open_gpt2(source, cache=cache)
+    fetch_gpt2(source, cache=cache)
+    assert path.read_bytes() == whole
+
+
+def test_a_model_that_was_not_fetched_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"gpt2-xl@[0-9a-f]{40} is not in .*; prepare .* --profile paper"):
+        open_gpt2(PUBLISHED["gpt2-xl"], cache=tmp_path)
+
+
+@pytest.mark.parametrize("revision", [None, "main", "607a30d", REVISION.upper()])
+def test_a_revision_that_can_move_is_refused(revision: str | None) -> None:
+    with pytest.raises(UsageError, match=r"openai-community/gpt2: the revision .* is not a commit.*40 hexadecimal"):
+        Repository("openai-community/gpt2", "model", revision)
+
+
+def test_all_that_profile_paper_fetches_is_pinned() -> None:
+    assert [identity(each).partition("@")[0] for each in (OPENWEBTEXT, GPT2, GPT2_XL)] == [
+        "Skylion007/openwebtext",
+        "openai-community/gpt2",
+        "openai-community/gpt2-xl",
+    ]
+
+
+PROGRAM = """
+import json, sys
+from re_bench.errors import ReBenchError
+from re_bench.hub import Repository
+name, revision, checksums = sys.argv[1:]
+try:
+    print(Repository(name, "model", revision, json.loads(checksums)).fetch(["config.json", "model.safetensors"]))
+except ReBenchError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def fetched(home: Path, name: str, revision: str, checksums: dict[str, str]) -> str:
+    """Fetch without network from a hub's cache in ``home``; return the directory or the error."""
+    command = [sys.executable, "-c", PROGRAM, name, revision, json.dumps(checksums)]
+    environment = os.environ | {"HF_HOME": str(home), "HF_HUB_OFFLINE": "1"}
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.strip()
+
+
+def test_the_commit_in_the_hubs_cache_is_taken_and_checked(tmp_path: Path) -> None:
+    snapshot = tmp_path / "hub" / "models--tiny--gpt2" / "snapshots" / REVISION
+    make_model(snapshot)
+    assert fetched(tmp_path, "tiny/gpt2", REVISION, {}) == str(snapshot)
+    other = "f" * 40
+    assert fetched(tmp_path, "tiny/gpt2", other, {}).startswith(f"UsageError tiny/gpt2@{other}: not in the hub's cache")
+    wrong = fetched(tmp_path, "tiny/gpt2", REVISION, {"model.safetensors": "0" * 64})
+    assert wrong.startswith(f"ReBenchError {snapshot / 'model.safetensors'}: SHA-256 ")
+    (snapshot / "model.safetensors").unlink()
+    missing = fetched(tmp_path, "tiny/gpt2", REVISION, {"model.safetensors": "0" * 64})
+    assert missing.startswith(f"UsageError {snapshot}: has no model.safetensors; run again")

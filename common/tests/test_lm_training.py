@@ -1,0 +1,436 @@
+"""A training learns, reports, evaluates, and goes on after an interruption as if there had been none."""
+
+from __future__ import annotations
+
+import ast
+import signal
+import subprocess
+import sys
+import time
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch", reason="needs torch")
+
+from torch.optim.optimizer import register_optimizer_step_pre_hook  # noqa: E402 - after the package that may be missing
+
+from re_bench.lm import training  # noqa: E402
+from re_bench.lm.gpt import GPT, GPTConfig, next_token_loss  # noqa: E402
+from re_bench.lm.training import Outcome, Settings, fast_bfloat16, learning_rate_share, train  # noqa: E402
+from re_bench.text import RandomWindows  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOKENS = np.random.default_rng(0).integers(0, 61, 5000).astype(np.uint16)
+REPEATING = np.tile(np.arange(10, dtype=np.uint16), 100)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def new_model(width: int = 16) -> Any:
+    torch.manual_seed(0)
+    return GPT(GPTConfig(vocab_size=61, block_size=8, n_layer=2, n_head=2, n_embd=width))
+
+
+def windows(tokens: Any = TOKENS) -> RandomWindows:
+    return RandomWindows(tokens, batch=4, length=8, seed=3)
+
+
+def settings(steps: int, **changes: Any) -> Settings:
+    return Settings(steps=steps, learning_rate=1e-2, **{"warmup": 2, "report_every": 0} | changes)
+
+
+def run(model: Any, settings: Settings, loss: Any = next_token_loss, batches: Any = None, **more: Any) -> Outcome:
+    return train(model, windows() if batches is None else batches, loss, settings, **{"say": lambda _: None} | more)
+
+
+def same(one: Any, other: Any) -> bool:
+    return all(torch.equal(tensor, other.state_dict()[name]) for name, tensor in one.state_dict().items())
+
+
+def never(_model: Any) -> float:
+    pytest.fail("must not be called")
+
+
+def masked_loss(model: Any, tokens: Any) -> Any:
+    """Return a loss that depends on torch's random numbers."""
+    masked = torch.rand(tokens[:, 1:].shape) < 0.5
+    logits = model(tokens[:, :-1].masked_fill(masked, 0))
+    return torch.nn.functional.cross_entropy(logits[masked], tokens[:, :-1][masked])
+
+
+# What is learned
+
+
+def test_a_repeating_pattern_is_learned() -> None:
+    outcome = run(new_model(32), settings(150, report_every=50), batches=windows(REPEATING))
+    assert [step for step, _ in outcome.losses] == [50, 100, 150]
+    assert outcome.losses[-1][1] < 0.1 < outcome.losses[0][1]
+    assert (outcome.steps, outcome.tokens) == (150, 150 * 4 * 9)
+
+
+def test_a_step_is_adamws() -> None:
+    model, other = new_model(), new_model()
+    run(model, settings(1, warmup=0, final=1.0, autocast=False, weight_decay=0.5))
+    groups = [
+        {"params": [part for part in other.parameters() if part.ndim > 1], "weight_decay": 0.5},
+        {"params": [part for part in other.parameters() if part.ndim == 1], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=1e-2, betas=(0.9, 0.95))
+    next_token_loss(other, torch.from_numpy(next(windows()))).backward()
+    torch.nn.utils.clip_grad_norm_(other.parameters(), 1.0)
+    optimizer.step()
+    for name, tensor in model.state_dict().items():
+        torch.testing.assert_close(tensor, other.state_dict()[name])
+
+
+@pytest.mark.parametrize(("clip", "norm"), [(0.5, 0.5), (0.0, None)])
+def test_gradients_are_clipped_to_their_common_norm(clip: float, norm: float | None) -> None:
+    norms = []
+
+    def note(optimizer: Any, *_: Any) -> None:
+        gradients = [part.grad for group in optimizer.param_groups for part in group["params"]]
+        norms.append(torch.nn.utils.get_total_norm(gradients).item())
+
+    watching = register_optimizer_step_pre_hook(note)
+    try:
+        run(new_model(), settings(3, clip=clip), lambda model, tokens: 100 * next_token_loss(model, tokens))
+    finally:
+        watching.remove()
+    assert len(norms) == 3
+    assert all(found == pytest.approx(norm, rel=1e-4) if norm else found > 10 for found in norms)
+
+
+def test_frozen_parameters_stay_and_shared_ones_are_trained_once() -> None:
+    model, plain = new_model(), new_model()
+    before = new_model().state_dict()
+    model.unembedding = model.transformer["wte"]  # the same parameter under two names
+    for one in (model, plain):
+        for name, parameter in one.named_parameters():
+            parameter.requires_grad_(".mlp." not in name)
+        run(one, settings(3))
+    changed = {name for name, tensor in before.items() if not torch.equal(tensor, model.state_dict()[name])}
+    assert changed == {name for name in before if ".mlp." not in name}
+    assert same(plain, model)
+
+
+def test_gradients_from_before_do_not_count() -> None:
+    clean, other = new_model(), new_model()
+    for parameter in other.parameters():
+        parameter.grad = torch.full_like(parameter, 7)
+    for model in (clean, other):
+        model.transformer["wpe"].weight.requires_grad_(requires_grad=False)  # nobody clears the gradient of this one
+        run(model, settings(2))
+    assert same(clean, other)
+
+
+@pytest.mark.parametrize("autocast", [True, False, None])
+def test_autocast_is_as_set_or_where_the_hardware_is_made_for_it(autocast: bool | None) -> None:
+    seen = set()
+
+    def loss(model: Any, tokens: Any) -> Any:
+        logits = model(tokens[:, :-1])
+        seen.add(logits.dtype)
+        return logits.float().square().mean()
+
+    run(new_model(), settings(1, autocast=autocast), loss)
+    wanted = fast_bfloat16(torch.device("cpu")) if autocast is None else autocast
+    assert seen == {torch.bfloat16 if wanted else torch.float32}
+
+
+steps_and_warmups = st.integers(1, 300).flatmap(lambda steps: st.tuples(st.just(steps), st.integers(0, steps)))
+
+
+@given(steps_and_warmups, st.floats(0, 1))
+def test_the_learning_rate_rises_in_a_line_and_falls_to_its_end(numbers: tuple[int, int], final: float) -> None:
+    steps, warmup = numbers
+    how = Settings(steps, 1.0, warmup, final)
+    shares = [learning_rate_share(step, how) for step in range(1, steps + 1)]
+    assert shares[:warmup] == [step / warmup for step in range(1, warmup + 1)]
+    falling = shares[max(0, warmup - 1) :]
+    assert all(one >= other - 1e-12 for one, other in pairwise(falling))
+    assert all(final - 1e-12 <= share <= 1 for share in falling)
+    assert warmup == steps or shares[-1] == pytest.approx(final, abs=1e-12)
+    assert learning_rate_share(steps + 7, how) == pytest.approx(final, abs=1e-12)
+    if (steps - warmup) % 2 == 0 and steps > warmup:
+        middle = learning_rate_share((steps + warmup) // 2, how)
+        assert middle == pytest.approx((1 + final) / 2)  # a cosine is half way down in the middle
+
+
+# What is told
+
+
+def test_evaluations_are_made_when_due_without_gradients() -> None:
+    seen = []
+
+    def evaluate(model: Any) -> Any:
+        assert not model.training
+        assert not torch.is_grad_enabled()
+        seen.append(True)
+        return np.float64(len(seen))
+
+    model = new_model()
+    said: list[str] = []
+    outcome = run(model, settings(7, evaluate_every=3), evaluate=evaluate, say=said.append)
+    assert outcome.evaluations == [(3, 1.0), (6, 2.0), (7, 3.0)]
+    assert {type(found) for _, found in outcome.evaluations} == {float}
+    assert said == ["step 3: evaluation 1.0000", "step 6: evaluation 2.0000", "step 7: evaluation 3.0000"]
+    assert model.training
+    assert run(new_model(), settings(3), evaluate=never).evaluations == []
+
+
+def test_an_evaluation_changes_nothing() -> None:
+    model, other = new_model(), new_model()
+    run(model, settings(5, evaluate_every=2), evaluate=lambda model: next_token_loss(model, torch.ones(1, 9).long()))
+    run(other, settings(5))
+    assert same(model, other)
+
+
+def test_reports_have_the_mean_loss_of_the_steps_since_the_last() -> None:
+    losses: list[float] = []
+    said: list[str] = []
+
+    def loss(model: Any, tokens: Any) -> Any:
+        found = next_token_loss(model, tokens)
+        losses.append(found.item())
+        return found
+
+    outcome = run(new_model(), settings(5, report_every=2), loss, say=said.append)
+    means = [sum(losses[:2]) / 2, sum(losses[2:4]) / 2, losses[4]]
+    assert [step for step, _ in outcome.losses] == [2, 4, 5]
+    assert [mean for _, mean in outcome.losses] == pytest.approx(means)
+    assert said[0] == f"step 2 of 5: loss {means[0]:.4f}, 0 tokens/s"
+
+
+def test_the_clock_leaves_out_evaluations_and_the_first_two_steps() -> None:
+    def slow_loss(model: Any, tokens: Any) -> Any:
+        time.sleep(0.02)
+        return next_token_loss(model, tokens)
+
+    def slow(_model: Any) -> float:
+        time.sleep(0.2)
+        return 0.0
+
+    began = time.perf_counter()
+    outcome = run(new_model(), settings(6, evaluate_every=2), slow_loss, evaluate=slow)
+    assert 4 * 0.02 <= outcome.seconds <= time.perf_counter() - began - 3 * 0.2
+    assert outcome.tokens_per_second * outcome.seconds == pytest.approx(4 * 4 * 9)
+    assert run(new_model(), settings(2)).seconds == 0
+
+
+def test_the_share_of_the_peak_is_known_on_known_gpus_only() -> None:
+    assert run(new_model(), settings(4), flops_per_token=1e6).mfu is None
+    peaks = {
+        "NVIDIA H200": 989e12,
+        "NVIDIA H100 80GB HBM3": 989e12,
+        "NVIDIA A100-SXM4-80GB": 312e12,
+        "NVIDIA L4": 121e12,
+        "NVIDIA L40S": 362e12,
+        "NVIDIA H100 PCIe": None,
+        "NVIDIA H200 NVL": None,
+        "NVIDIA A100-SXM4-40GB MIG 1g.5gb": None,
+        "NVIDIA GH200 480GB": None,
+        "NVIDIA L400": None,
+    }
+    assert {name: training._peak_flops(name) for name in peaks} == peaks
+
+
+# Going on
+
+
+class Ending(RandomWindows):
+    """The same windows, but no more than some: interrupts a training."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(TOKENS, batch=4, length=8, seed=3)
+        self.left = count
+
+    def __next__(self) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise StopIteration
+        return super().__next__()
+
+
+def interrupt(path: Path, how: Settings, stop: int, loss: Any = next_token_loss, **more: Any) -> None:
+    with pytest.raises(ValueError, match=f"^the batches end after {stop} of {how.steps} steps$"):
+        run(new_model(), how, loss, Ending(stop), checkpoint=path, **more)
+
+
+def noisy(model: Any) -> Any:
+    return model.transformer["wpe"].weight.sum() + torch.rand(())
+
+
+@pytest.mark.parametrize("loss", [next_token_loss, masked_loss])
+@pytest.mark.parametrize("stop", [3, 4, 8])
+def test_a_resumed_training_has_the_bits_of_an_uninterrupted_one(tmp_path: Path, loss: Any, stop: int) -> None:
+    whole, path = new_model(), tmp_path / "new" / "checkpoint.pt"
+    how = settings(9, report_every=5, evaluate_every=3, save_every=2)
+    expected = run(whole, how, loss, evaluate=noisy)
+    interrupt(path, how, stop, loss, evaluate=noisy)
+    resumed = new_model()
+    said: list[str] = []
+    torch.manual_seed(99)
+    found = run(resumed, how, loss, evaluate=noisy, checkpoint=path, say=said.append)
+    assert said[0] == f"resumed at step {stop // 2 * 2} from {path}"
+    assert same(whole, resumed)
+    assert (found.steps, found.tokens) == (9, expected.tokens)
+    assert (found.losses, found.evaluations) == (expected.losses, expected.evaluations)
+    assert [file.name for file in path.parent.iterdir()] == ["checkpoint.pt"]
+
+
+KILLED = """
+import os, signal, sys, torch
+sys.path.insert(0, sys.argv[1])
+from test_lm_training import *
+
+class Bomb:
+    def __reduce__(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+class Killing(RandomWindows):
+    def state(self):
+        state = super().state()
+        return Bomb() if state["step"] == 6 else state
+
+torch.set_num_threads(1)
+batches = Killing(TOKENS, batch=4, length=8, seed=3)
+run(new_model(), settings(9, save_every=2), batches=batches, checkpoint=Path(sys.argv[2]))
+"""
+
+
+def test_a_training_killed_while_it_saves_goes_on_from_the_checkpoint_before(tmp_path: Path) -> None:
+    path, whole, resumed = tmp_path / "checkpoint.pt", new_model(), new_model()
+    command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(path)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert sorted(file.name for file in tmp_path.iterdir()) == [".checkpoint.pt.unfinished", "checkpoint.pt"]
+    run(whole, settings(9))
+    said: list[str] = []
+    run(resumed, settings(9), checkpoint=path, say=said.append)
+    assert said == [f"resumed at step 4 from {path}"]
+    assert same(whole, resumed)
+    assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.pt"]
+
+
+def test_a_training_with_nothing_left_to_do_gives_what_was_done(tmp_path: Path) -> None:
+    path, model, again = tmp_path / "checkpoint.pt", new_model(), new_model()
+    how = settings(4, report_every=2, evaluate_every=4)
+    done = run(model, how, checkpoint=path, evaluate=lambda _model: 1.5)
+    written = path.stat().st_mtime_ns
+    found = run(again, how, batches=iter([]), checkpoint=path, evaluate=never)
+    assert same(model, again)
+    assert (found.losses, found.evaluations, found.steps) == (done.losses, [(4, 1.5)], 4)
+    assert (found.seconds, found.tokens_per_second, path.stat().st_mtime_ns) == (0, 0, written)
+
+
+def test_a_training_of_no_steps_changes_nothing() -> None:
+    model = new_model()
+    assert run(model, settings(0), batches=iter([])) == Outcome()
+    assert same(model, new_model())
+
+
+def test_the_settings_of_the_resuming_call_hold(tmp_path: Path) -> None:
+    path, decayed, other = tmp_path / "checkpoint.pt", new_model(), new_model()
+    interrupt(path, settings(6, save_every=2, weight_decay=0.0), 2)
+    copy = path.read_bytes()
+    run(other, settings(6, weight_decay=0.0), checkpoint=path)
+    path.write_bytes(copy)
+    run(decayed, settings(6, weight_decay=10.0), checkpoint=path)
+    assert decayed.transformer["wte"].weight.norm() < 0.9 * other.transformer["wte"].weight.norm()
+
+
+def test_batches_without_a_state_begin_anew(tmp_path: Path) -> None:
+    path, seen = tmp_path / "checkpoint.pt", []
+
+    def loss(model: Any, tokens: Any) -> Any:
+        seen.append(tokens[0, 0].item())
+        return next_token_loss(model, tokens)
+
+    def numbered() -> Iterator[Any]:
+        return (np.full((1, 9), number) for number in range(60))
+
+    run(new_model(), settings(3), loss, numbered(), checkpoint=path)
+    run(new_model(), settings(5), loss, numbered(), checkpoint=path)
+    assert seen == [0, 1, 2, 0, 1]
+
+
+# What goes wrong
+
+
+def frozen_embedding(model: Any) -> Any:
+    model.transformer["wte"].weight.requires_grad_(requires_grad=False)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("make", "steps", "problem"),
+    [
+        (lambda: new_model(32), 4, "is of another model, or one with other parameters frozen"),
+        (lambda: frozen_embedding(new_model()), 4, "is of another model, or one with other parameters frozen"),
+        (new_model, 3, "is at step 4, further than the 3 wanted"),
+    ],
+    ids=["wider", "frozen", "further"],
+)
+def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path: Path, make: Any, steps: int, problem: str) -> None:
+    path = tmp_path / "checkpoint.pt"
+    run(new_model(), settings(4), checkpoint=path)
+    model, before = make(), make()
+    with pytest.raises(ValueError, match=f"^{path} {problem}; delete it or name another file$"):
+        run(model, settings(steps), checkpoint=path)
+    assert same(model, before)
+
+
+@pytest.mark.parametrize("damage", ["empty", "text", "cut", "weights", "list"])
+def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "checkpoint.pt"
+    run(new_model(), settings(1), checkpoint=path)
+    if damage in {"weights", "list"}:
+        torch.save(new_model().state_dict() if damage == "weights" else [1, 2], path)
+    else:
+        path.write_bytes({"empty": b"", "text": b"hello\n", "cut": path.read_bytes()[:-2000]}[damage])
+    with pytest.raises(ValueError, match=f"^{path} is damaged, or no checkpoint of this program; delete it"):
+        run(new_model(), settings(2), checkpoint=path)
+
+
+@pytest.mark.parametrize("when", [{"report_every": 4}, {"save_every": 4}, {}], ids=str)
+def test_a_loss_that_is_not_finite_stops_the_training(tmp_path: Path, when: dict[str, int]) -> None:
+    calls = iter(range(1, 100))
+
+    def loss(model: Any, tokens: Any) -> Any:
+        return next_token_loss(model, tokens) * (float("nan") if next(calls) == 3 else 1)
+
+    path, last = tmp_path / "checkpoint.pt", 4 if when else 6
+    with pytest.raises(FloatingPointError, match=f"^the training loss is nan at step {last}; try a lower learning"):
+        run(new_model(), settings(6, **when), loss, checkpoint=path)
+    assert not path.exists()
+
+
+def test_a_model_without_anything_to_train_is_refused() -> None:
+    model = new_model().requires_grad_(requires_grad=False)
+    with pytest.raises(ValueError, match="no parameter to train; are all frozen"):
+        run(model, settings(1))
+
+
+def test_too_few_batches_are_said_to_be_so() -> None:
+    with pytest.raises(ValueError, match="the batches end after 2 of 3 steps"):
+        run(new_model(), settings(3), batches=islice(windows(), 2))
+
+
+@pytest.mark.parametrize("name", ["gpt", "training"])
+def test_the_files_that_agents_get_stand_alone(name: str) -> None:
+    tree = ast.parse((Path(training.__file__).parent / f"{name}.py").read_text())
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert not any("re_bench" in ast.unparse(node) or getattr(node, "level", 0) for node in imports)
