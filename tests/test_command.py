@@ -125,6 +125,27 @@ def test_stored_submissions_are_graded_again(quick: Path, tmp_path: Path, monkey
     assert "4.0000" in re_bench("regrade", log).stdout
 
 
+def test_what_is_not_copied_is_not_kept_either(quick: Path, tmp_path: Path) -> None:
+    task = tmp_path / "quick"
+    shutil.copytree(quick, task)
+    with (task / "task.toml").open("a") as file:
+        file.write('[staging]\nnames = ["number"]\nmib = 1\n')
+    submission = submit(tmp_path / "s", "4")
+    (submission / "checkpoint").write_bytes(bytes(2 << 20))
+    log = tmp_path / "attempts.jsonl"
+    done = re_bench("score", task, submission, "--profile", "cpu", "--log", log, "--json")
+    assert done.returncode == 0, done.stderr
+    kept = Path(f"{log}.submissions") / json.loads(done.stdout)["details"]["submission"]
+    assert [path.name for path in kept.iterdir()] == ["number"]
+    (submission / "number").write_bytes(bytes(2 << 20))
+    large = re_bench("score", task, submission, "--profile", "cpu")
+    assert (large.returncode, "the submission is larger than 1 MiB (at number)" in large.stdout) == (3, True)
+    (submission / "number").unlink()
+    (submission / "number").symlink_to("checkpoint")
+    linked = re_bench("score", task, submission, "--profile", "cpu")
+    assert (linked.returncode, "has no number; number is a link to no file" in linked.stdout) == (3, True)
+
+
 def test_regrading_without_a_log_or_a_copy_says_so(
     quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,12 +182,15 @@ def test_workspace_lays_out_what_an_agent_finds(tmp_path: Path) -> None:
     ("arguments", "text"),
     [
         (["score", "nothing", "."], "there is no task 'nothing'; known tasks: fix_embedding,"),
-        (["score", "fix_embedding", "."], "fix_embedding has no scorer yet"),
-        (["validate", "fix_embedding"], "fix_embedding has no profile 'cpu'; it has: none yet"),
+        (["score", "small_scaling_law", "."], "small_scaling_law has no scorer yet"),
+        (["validate", "small_scaling_law"], "small_scaling_law has no profile 'cpu'; it has: none yet"),
         (["workspace", "triton_cumsum", "/"], "/: File exists; give a directory that does not exist yet"),
         (["workspace", "triton_cumsum", "/nowhere/x", "--with", "magic"], "has no 'magic'; choose one of: baseline,"),
         (["validate", "triton_cumsum", "--repeats", "0"], "expected a positive whole number, got '0'"),
         (["score", "triton_cumsum", "/nowhere/at/all"], "not a directory that can be read"),
+        (["workspace", "small_scaling_law", "/nowhere/x"], "small_scaling_law has no profile 'cpu'; it has: none yet"),
+        (["prepare", "nothing"], "there is no task 'nothing'; known tasks: fix_embedding,"),
+        (["prepare", "triton_cumsum", "--profile", "paper"], "triton_cumsum has no profile 'paper'; it has: cpu, gpu"),
         (["serve"], "invalid choice: 'serve'"),
     ],
 )

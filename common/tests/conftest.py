@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from re_bench.isolation.backend import Backend, open_backend
+from re_bench.tasks import Task, open_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,3 +43,36 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "task.toml"
     shutil.copyfile(Path(__file__).parent / "example_task.toml", path)
     return path
+
+
+@pytest.fixture
+def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
+    """Return a copy of the task in ``made_up_task``, which a test may change, with an empty cache of prepared data."""
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
+    shutil.copytree(Path(__file__).parent / "made_up_task", tmp_path / "made_up")
+    return open_task(tmp_path / "made_up")
+
+
+@pytest.fixture(scope="session")
+def change() -> Callable[[Task, str, str, str], Task]:
+    """Return what puts a new text in the place of an old one in a file of a task, and returns the task."""
+
+    def changed(task: Task, file: str, old: str, new: str) -> Task:
+        path = task.directory / file
+        text = path.read_text()
+        assert text.count(old) == 1
+        path.write_text(text.replace(old, new))
+        return open_task(task.directory)
+
+    return changed
+
+
+@pytest.fixture(scope="session")
+def re_bench() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return what runs the command ``re-bench`` with the given arguments, in the directory ``cwd``."""
+
+    def run(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "re_bench.cli", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
+
+    return run

@@ -64,7 +64,7 @@ def readable() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="re-bench-ordinary-") as place:
         target = Path(place, "re_bench")
         target.mkdir()
-        for name in ("__init__.py", "normalise.py", "errors.py"):
+        for name in ("__init__.py", "normalise.py", "errors.py", "programs.py"):
             shutil.copy(Path(re_bench.__file__).parent / name, target)
         source = Path(conformance.__file__).parents[1]
         shutil.copytree(source, target / "isolation", ignore=shutil.ignore_patterns("__pycache__"))

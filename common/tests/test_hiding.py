@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import sysconfig
@@ -127,6 +128,86 @@ def test_an_installed_task_is_hidden_from_its_submissions(backend: Backend, site
         hidden = (str(site / "small"), str(site / "other"))
         assert [path for path in away["listed"] if path.startswith(hidden)] == []
         assert [path for path in home["listed"] if path.startswith(hidden)] == named
+
+
+LOOKING = """
+import sys
+from pathlib import Path
+from re_bench.isolation.backend import Surroundings, open_backend
+from re_bench.isolation.hiding import secret_directories
+from re_bench.isolation.running import run
+
+hidden = secret_directories(Path(sys.argv[1]))
+assert not {"datasets", "transformers"} & set(sys.modules)
+print(run(open_backend("bubblewrap"), ["find", sys.prefix, "-type", "f"], Surroundings(hidden=hidden)).stdout)
+"""
+
+
+ELSEWHERE = [
+    "an environment/lib/python3.10/site-packages",
+    "envs/one/lib/python3.12/site-packages",
+    "pkgs/transformers-5.0-py312_0/lib/python3.12/site-packages",
+    "pkgs/transformers-5.0-pyhd_0/site-packages",
+    "miniconda/envs/one/lib/python3.12/site-packages",
+]
+"""Where below a prefix other environments, and conda, have packages."""
+
+
+def test_held_out_text_is_hidden_from_every_submission(backend: Backend, site: Path, tmp_path: Path) -> None:
+    del backend  # there is one
+    prefix = site.parents[2]
+    other = prefix / "lib" / "python3.9" / "dist-packages"  # another Python's, on no path of ours
+    secrets = [
+        site / "transformers" / "models" / "modeling.py",
+        site / "datasets" / "__init__.py",
+        other / "transformers" / "text.py",
+        *(prefix / place / "transformers" / "text.py" for place in ELSEWHERE),
+        *(prefix / f"{name} cache" / "text" for name in ("hub", "datasets")),
+        prefix / "cache" / "text" / "heldout.bin",
+    ]
+    shown = [site / "helper.py", site / "datasets_server" / "text.py", other / "transformer" / "text.py"]
+    for path in (*secrets, *shown):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("raise RuntimeError\n")
+    command = [str(prefix / "bin" / "python"), "-c", LOOKING, str(tmp_path)]
+    environment = os.environ | {
+        "RE_BENCH_CACHE": str(prefix / "cache"),
+        "HF_HUB_CACHE": str(prefix / "hub cache"),
+        "HF_DATASETS_CACHE": str(prefix / "datasets cache"),
+    }
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    found = set(map(Path, done.stdout.splitlines()))
+    assert set(shown) <= found
+    assert found & set(secrets) == set()
+
+
+@pytest.mark.parametrize(
+    ("home", "caches", "expected"),
+    [
+        ("{}/home", "{}/caches", "home"),
+        ("", "{}/caches", "caches/huggingface"),
+        (None, "{}/caches", "caches/huggingface"),
+    ],
+)
+def test_the_hubs_cache_is_hidden_where_the_hub_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str | None, caches: str, expected: str
+) -> None:
+    for name, value in (("HF_HOME", home), ("XDG_CACHE_HOME", caches)):
+        if value is None:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, value.format(tmp_path))
+    for place in ("home", "caches/huggingface"):
+        (tmp_path / place).mkdir(parents=True)
+    hidden = {path for path in secret_directories(tmp_path / "task") if path.is_relative_to(tmp_path)}
+    assert hidden == {tmp_path / expected}
+
+
+def test_what_submissions_work_with_is_not_hidden(backend: Backend, tmp_path: Path) -> None:
+    around = Surroundings(limits=Limits(wall_s=60), hidden=secret_directories(tmp_path))
+    finished = run(backend, [backend.python, "-c", "import numpy, safetensors.torch, torch; print('there')"], around)
+    assert (finished.stdout, finished.stderr) == ("there\n", "")
 
 
 def test_without_hiding_the_same_files_can_be_read(backend: Backend, site: Path) -> None:

@@ -56,8 +56,8 @@ MALFORMED = {
         'device = "cpu"\ndevise = 1\n',
         [
             (
-                "profiles.cpu.devise: unknown key; expected one of: description, device, modelled, time_limit_s, "
-                "tolerance, limits, in_run, anchors, devices (did you mean device?)"
+                "profiles.cpu.devise: unknown key; expected one of: description, device, modelled, parallel, "
+                "time_limit_s, tolerance, limits, in_run, anchors, devices (did you mean device?)"
             )
         ],
     ),
@@ -119,6 +119,39 @@ MALFORMED = {
     "switch": ("version = 1", "version = 1\nshow_score = 1", ["show_score: expected true or false, got 1"]),
     "no files": ('["solution.py"]', "[]", ["submission: expected a list that is not empty, got an empty list"]),
     "one file": ('["solution.py"]', '"solution.py"', ['submission: expected a list, got "solution.py"']),
+    "names of nothing": (
+        "\n[reference]",
+        "\n[staging]\nnames = []\nmib = 0\n[reference]",
+        [
+            "staging.names: expected a list that is not empty, got an empty list",
+            "staging.mib: expected a number above 0, got 0",
+        ],
+    ),
+    "names below the top": (
+        "\n[reference]",
+        '\n[staging]\nnames = ["solution.py", "a/b", "..", "!", 3]\n[reference]',
+        [
+            f"staging.names[{index}]: expected the name of a file or directory at the submission's top, or ! and such "
+            f"a name, got {got}"
+            for index, got in enumerate(['"a/b"', '".."', '"!"'], start=1)
+        ]
+        + ["staging.names[4]: expected text in quotes, got 3"],
+    ),
+    "names with and without !": (
+        "\n[reference]",
+        '\n[staging]\nnames = ["solution.py", "!data"]\n[reference]',
+        ["staging.names: expected names that all begin with ! or all do not, got a list"],
+    ),
+    "names without the submission": (
+        "\n[reference]",
+        '\n[staging]\nnames = ["weights"]\n[reference]',
+        ["staging.names: expected names that include solution.py of submission, got a list without it"],
+    ),
+    "names all but the submission": (
+        "\n[reference]",
+        '\n[staging]\nnames = ["!solution.py"]\n[reference]',
+        ["staging.names: expected names that include solution.py of submission, got a list without it"],
+    ),
     "files outside": (
         '["solution.py"]',
         '["a/b.py", "../x", "/etc/x", ".", "a//b", 3]',
@@ -231,7 +264,7 @@ MALFORMED = {
             "version: expected a number of at least 1, got -1",
             (
                 "titel: unknown key; expected one of: id, title, description, version, direction, aggregation, "
-                "show_score, unit, submission, profiles, published, reference, cheats (did you mean title?)"
+                "show_score, unit, submission, staging, profiles, published, reference, cheats (did you mean title?)"
             ),
         ],
     ),

@@ -95,6 +95,7 @@ def manifests(draw: st.DrawFn) -> Manifest:
     said = {"description": LINES, "device": st.sampled_from(["cpu", "cuda"]), "time_limit_s": POSITIVE}
     more = {
         "modelled": st.booleans(),
+        "parallel": st.booleans(),
         "tolerance": st.fixed_dictionaries({}, optional={"baseline": st.floats(0, 1), "reference": POSITIVE}),
         "limits": LIMITS,
     }
@@ -114,6 +115,7 @@ def manifests(draw: st.DrawFn) -> Manifest:
     }
     optional = {
         "show_score": st.booleans(),
+        "staging": st.fixed_dictionaries({"mib": COUNTS}, optional={"names": st.just(["!data", "!é"])}),
         "profiles": st.dictionaries(PROFILE_NAMES, profile),
         "published": st.lists(PUBLISHED, max_size=2),
         "reference": st.fixed_dictionaries(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from re_bench.manifest import Expectation, ManifestError, load
+from re_bench.manifest import Expectation, ManifestError, Recipe, load
 
 TASK = (Path(__file__).parent / "example_task.toml").read_text(encoding="utf-8")
 DEVICE = """
@@ -111,6 +111,14 @@ MALFORMED = {
             "cheats.read_clock.on.gpu: expected gpu among the cheat's profiles too, got a table for it alone",
         ],
     ),
+    "a cheat made without a limit": (
+        CHEAT,
+        CHEAT + 'make = {command = ["x"], time_limit_s = 0, wall_s = 1}\n',
+        [
+            "cheats.read_clock.make.time_limit_s: expected a number above 0, got 0",
+            "cheats.read_clock.make.wall_s: unknown key; expected one of: command, time_limit_s",
+        ],
+    ),
     "an expectation that says nothing": (
         CHEAT,
         CHEAT + 'on.gpu.reason = "x"\n',
@@ -135,6 +143,12 @@ def test_what_a_cheat_must_come_to_depends_on_the_profile(path: Path) -> None:
     assert cheat.expectation("gpu") == Expectation(expect="no_better")
     assert (cheat.expectation("cpu").expect, cheat.expectation("cpu").reason) == ("invalid", "clock|time")
     assert all(cheat.runs_on(profile) for profile in ("cpu", "gpu", "paper"))
+
+
+def test_a_cheat_may_be_made_by_a_command(path: Path) -> None:
+    assert load(path).cheats["read_clock"].make is None
+    path.write_text(f'{TASK}\n[cheats.read_clock.make]\ncommand = ["python", "make.py"]\ntime_limit_s = 60\n')
+    assert load(path).cheats["read_clock"].make == Recipe(command=("python", "make.py"), time_limit_s=60)
 
 
 def test_a_cheat_may_be_meant_for_some_profiles_only(path: Path) -> None:

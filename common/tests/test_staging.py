@@ -66,6 +66,43 @@ def test_the_hash_depends_on_names_contents_and_structure(tmp_path: Path) -> Non
     assert len(hashes) == len(trees)
 
 
+@pytest.mark.parametrize(
+    ("chosen", "copied"),
+    [
+        (None, {"data", "fixed.pth", "solution.py", "weights"}),
+        (("fixed.pth", "weights", "missing"), {"fixed.pth", "weights"}),
+        (("!data", "!missing"), {"fixed.pth", "solution.py", "weights"}),
+    ],
+)
+def test_names_say_what_at_the_top_is_copied(
+    source: Path, tmp_path: Path, chosen: tuple[str, ...] | None, copied: set[str]
+) -> None:
+    for directory in ("data", "weights"):
+        (source / directory).mkdir()
+        (source / directory / "data").write_text("in either")
+    (source / "fixed.pth").touch()
+    staged = stage(source, tmp_path / "copy", Bounds(names=chosen))
+    assert {path.name for path in (tmp_path / "copy").iterdir()} == copied
+    assert (tmp_path / "copy" / "weights" / "data").read_text() == "in either"
+    assert staged.skipped == []
+
+
+def test_what_is_not_chosen_is_neither_read_nor_counted(source: Path, tmp_path: Path) -> None:
+    (source / "huge").touch()
+    os.truncate(source / "huge", 1 << 40)
+    os.mkfifo(source / "fifo")
+    (source / "deep" / "er").mkdir(parents=True)
+    for number in range(20):
+        (source / f"{number}").touch()
+    bounds = Bounds(names=("solution.py",), mib=1, entries=1, depth=0)
+    staged = stage(source, tmp_path / "copy", bounds)
+    assert [path.name for path in (tmp_path / "copy").iterdir()] == ["solution.py"]
+    (tmp_path / "alone").mkdir()
+    (tmp_path / "alone" / "solution.py").write_text("x = 1\n")
+    assert stage(tmp_path / "alone", tmp_path / "other").sha256 == staged.sha256
+    assert (staged.files, staged.size, staged.skipped) == (1, 6, [])
+
+
 @contextmanager
 def again_and_again(step: Callable[[], None]) -> Iterator[None]:
     """Take ``step`` over and over in another thread."""

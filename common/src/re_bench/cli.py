@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from re_bench.errors import ReBenchError
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -22,17 +20,16 @@ _SANDBOXES = ("bubblewrap", "container", "none")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit status: 0 done, 1 a failure, 2 a wrong request, 3 an invalid score."""
+    """Run the command line and return the exit status: 0 done, 1 a failure, 2 a wrong request, 3 an invalid score.
+
+    Raises:
+        SystemExit: with the exit status, if something of ours fails or a signal ends us.
+    """
     options = _parser().parse_args(arguments)
+    from re_bench.programs import ending_as
+
     action: Callable[[argparse.Namespace], int] = options.action
-    try:
-        return action(options)
-    except ReBenchError as error:
-        print(f"re-bench: {error}", file=sys.stderr)
-        return error.exit_status
-    except KeyboardInterrupt:
-        print("re-bench: interrupted", file=sys.stderr)
-        return 130
+    return ending_as("re-bench")(action)(options)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,7 +43,15 @@ def _parser() -> argparse.ArgumentParser:
     workspace.add_argument("directory", metavar="DIR", type=Path, help="a directory that does not exist yet")
     workspace.add_argument("--with", dest="variant", default="baseline", metavar="baseline|reference|cheats/NAME")
     _add_profile(workspace)
+    _add_sandbox(workspace)
     _add_json(workspace)
+
+    prepare = _command(commands, "prepare", _prepare, "make the data and models that tasks need", task=False)
+    prepare.add_argument(
+        "tasks", metavar="TASK", nargs="*", help="names, ids or directories; all that need any if none is given"
+    )
+    _add_profile(prepare)
+    _add_json(prepare)
 
     score = _command(commands, "score", _score, "score a submission")
     score.add_argument("directory", metavar="DIR", type=Path, help="the submission's directory")
@@ -63,7 +68,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     validate.add_argument("--solution", metavar="DIR", type=Path, help="score this submission beside ours")
     validate.add_argument(
-        "--repeats", type=_positive, default=3, metavar="N", help="scorings of baseline and reference (default: 3)"
+        "--repeats",
+        type=_positive,
+        metavar="N",
+        help="scorings of baseline and reference (default: 3, or 1 where the reference is made by a command)",
     )
     validate.add_argument(
         "--jobs", type=_positive, metavar="N", help="scorings at a time (default: as many as disturb no measurement)"
@@ -161,14 +169,45 @@ def _tasks(options: argparse.Namespace) -> int:
 
 
 def _workspace(options: argparse.Namespace) -> int:
-    from re_bench.workspace import lay_out
+    from re_bench.score import profile_name
+    from re_bench.workspace import lay_out_and_make
 
-    task = _task(options)
-    lay_out(task, options.directory, options.variant)
+    task, place, variant = _task(options), options.directory, options.variant
+    profile = profile_name(task, options.profile)
+    task.profile(profile)
+    lay_out_and_make(task, place, variant, profile=profile, sandbox=options.sandbox)
     if options.json:
-        _print({"task": task.name, "directory": str(options.directory.resolve()), "with": options.variant})
+        _print({"task": task.name, "profile": profile, "directory": str(place.resolve()), "with": variant})
     else:
-        print(f"{options.directory}: {task.name} with {options.variant}")
+        print(f"{place}: {task.name} with {variant}, profile {profile}")
+    return 0
+
+
+def _prepare(options: argparse.Namespace) -> int:
+    import time
+
+    from re_bench.preparing import run_preparation
+    from re_bench.score import profile_name
+    from re_bench.tasks import find_task, find_tasks
+
+    named = [find_task(name) for name in options.tasks]
+    for task in named:
+        task.profile(profile_name(task, options.profile))
+    done = []
+    for task in named or [each for each in find_tasks().values() if each.preparer.is_file()]:
+        profile, started = profile_name(task, options.profile), time.monotonic()
+        if profile not in task.manifest.profiles:
+            outcome = "no such profile"
+        else:
+            outcome = "prepared" if run_preparation(task, profile) else "nothing to prepare"
+        seconds = round(time.monotonic() - started, 1)
+        done.append({"task": task.name, "profile": profile, "outcome": outcome, "seconds": seconds})
+        if not options.json:
+            print(f"{task.name}, profile {profile}: {outcome}, {seconds} s", flush=True)
+    if options.json:
+        _print({"tasks": done})
+    elif not done:
+        print("no task here needs anything prepared")
     return 0
 
 
@@ -193,7 +232,7 @@ def _validate(options: argparse.Namespace) -> int:
 
     from re_bench.score import choose_profile
     from re_bench.tasks import find_task, find_tasks
-    from re_bench.validate import default_jobs, validate
+    from re_bench.validate import default_jobs, default_repeats, validate
 
     named = [find_task(name) for name in options.tasks]
     tasks = named or [task for task in find_tasks().values() if task.scorer.is_file()]
@@ -201,9 +240,8 @@ def _validate(options: argparse.Namespace) -> int:
     for task in tasks:
         profile, _entry = choose_profile(task, options.profile)
         jobs = options.jobs or default_jobs(task, profile)
-        report = validate(
-            task, profile, repeats=options.repeats, jobs=jobs, sandbox=options.sandbox, solution=options.solution
-        )
+        repeats = options.repeats or default_repeats(task)
+        report = validate(task, profile, repeats=repeats, jobs=jobs, sandbox=options.sandbox, solution=options.solution)
         reports.append(report)
         if not options.json:
             print(report.text(), flush=True)

@@ -28,9 +28,11 @@ from re_bench.manifest_values import (
     Regex,
     TaskId,
     Text,
+    TopNames,
     Words,
 )
 from re_bench.manifest_words import Conflict, Table, at, listed, number
+from re_bench.staging import Bounds
 
 __all__ = [
     "PROFILES",
@@ -42,9 +44,10 @@ __all__ = [
     "ManifestError",
     "Profile",
     "Published",
-    "Reference",
+    "Recipe",
     "Source",
     "Spread",
+    "Staging",
     "Tolerance",
     "load",
     "parse",
@@ -93,6 +96,7 @@ class Profile(Table):
     description: Line = Field(description="one line that says what runs")
     device: Literal["cpu", "cuda"] = Field(description="one of 'cpu' or 'cuda'")
     modelled: bool = Field(default=False, description="true if the raw score is modelled, not measured")
+    parallel: bool = Field(default=False, description="true if the raw score depends on no time")
     time_limit_s: float = Field(gt=0, description="the wall-clock seconds that one whole scoring may take")
     tolerance: Tolerance = Field(default_factory=Tolerance, description="a table of tolerances")
     limits: Limits = Field(default_factory=Limits, description="a table of limits")
@@ -129,11 +133,20 @@ class Published(Table):
     note: Note = Field(default="", description="what else to know")
 
 
-class Reference(Table):
-    """How the reference makes its artefact, run in the sandbox in the laid-out workspace as an agent would."""
+class Recipe(Table):
+    """How a solution makes what it submits: a command, run in the sandbox in the laid-out workspace."""
 
     command: Words = Field(description="a list of the command and its arguments")
     time_limit_s: float = Field(gt=0, description="the wall-clock seconds that the command may take")
+
+
+class Staging(Table):
+    """What is copied of a submission before it is scored; see :class:`re_bench.staging.Bounds`."""
+
+    names: TopNames | None = Field(
+        default=None, description="a list of the names at the submission's top that are copied"
+    )
+    mib: int = Field(default=Bounds.mib, gt=0, description="MiB of all files together")
 
 
 class Expectation(Table):
@@ -152,6 +165,7 @@ class Cheat(Expectation):
     profiles: ProfileNames | None = Field(
         default=None, description="a list of the profiles in which the cheat makes sense"
     )
+    make: Recipe | None = Field(default=None, description="a table that says how the cheat is made")
     on: dict[ProfileKey, Expectation] = Field(
         default_factory=dict, description="a table of what to expect on single profiles instead"
     )
@@ -189,11 +203,12 @@ class Manifest(Table):
     submission: Files = Field(
         description="a list of file names relative to the submission, at least one of which must be there"
     )
+    staging: Staging = Field(default_factory=Staging, description="a table that says what is copied of a submission")
     profiles: dict[ProfileKey, Profile] = Field(default_factory=dict, description="a table of profiles")
     published: Annotated[tuple[Published, ...], Field(strict=False)] = Field(
         default=(), description="a list of published anchors"
     )
-    reference: Reference | None = Field(default=None, description="a table that says how the reference is made")
+    reference: Recipe | None = Field(default=None, description="a table that says how the reference is made")
     cheats: dict[CheatName, Cheat] = Field(default_factory=dict, description="a table of cheats")
 
     def anchors(self, profile: str) -> Anchors | None:
@@ -209,7 +224,8 @@ class Manifest(Table):
 
     @classmethod
     def conflicts(cls, data: Mapping[str, Any]) -> Iterator[Conflict]:
-        """Yield anchors that lie the wrong way round for ``direction``."""
+        """Yield submitted files that are not copied, and anchors that lie the wrong way round for ``direction``."""
+        yield from _left_out(data)
         direction = data.get("direction")
         if direction not in ("lower", "higher"):
             return
@@ -221,6 +237,14 @@ class Manifest(Table):
             if (reference > starting) if direction == "lower" else (reference < starting):
                 why = f"a number {side} starting ({starting}), because direction is {direction}"
                 yield (*place, "reference"), f"expected {why}, got {reference}"
+
+
+def _left_out(data: Mapping[str, Any]) -> Iterator[Conflict]:
+    """Yield the files of ``submission`` that staging would leave out."""
+    bounds = Bounds(names=tuple(str(name) for name in listed(at(data, "staging", "names"))) or None)
+    for file in listed(at(data, "submission")):
+        if isinstance(file, str) and not bounds.include(file.partition("/")[0]):
+            yield ("staging", "names"), f"expected names that include {file} of submission, got a list without it"
 
 
 def _all_anchors(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], object]]:

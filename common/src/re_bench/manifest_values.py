@@ -55,6 +55,19 @@ def _file_name(value: str) -> str:
     return value
 
 
+def _top_name(value: str) -> str:
+    name = value.removeprefix("!")
+    words = "the name of a file or directory at the submission's top, or ! and such a name"
+    _require(words, holds=name not in ("", ".", "..") and "/" not in name and name.isprintable())
+    return value
+
+
+def _alike(value: tuple[str, ...]) -> tuple[str, ...]:
+    kinds = {name.startswith("!") for name in _some(value)}
+    _require("names that all begin with ! or all do not", holds=len(kinds) == 1)
+    return value
+
+
 def _regex(value: str) -> str:
     try:
         re.compile(value)
@@ -80,6 +93,7 @@ Note = Annotated[str, AfterValidator(_note)]
 Text = Annotated[str, AfterValidator(_text)]
 Line = Annotated[str, AfterValidator(_line)]
 Files = Annotated[tuple[Annotated[str, AfterValidator(_file_name)], ...], Field(strict=False), AfterValidator(_some)]
+TopNames = Annotated[tuple[Annotated[str, AfterValidator(_top_name)], ...], Field(strict=False), AfterValidator(_alike)]
 Words = Annotated[tuple[Note, ...], Field(strict=False), AfterValidator(_some)]
 Regex = Annotated[str, AfterValidator(_regex)]
 TaskId = Annotated[str, AfterValidator(_id)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import json
 import subprocess
-import sys
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from re_bench.attempts import Attempt, AttemptLog
 from re_bench.errors import Invalid, ReBenchError, UsageError
+from re_bench.programs import run_program
 from re_bench.score import EXIT_STATUS, Score
 from re_bench.store import Store
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from re_bench.tasks import Task
 
 __all__ = ["record", "score_and_record", "score_submission"]
-
-_USAGE = 2
-_GRACE_S = 10.0
 
 
 def score_submission(task: Task, submission: Path, profile: str = "auto", sandbox: str | None = None) -> Score:
@@ -38,10 +35,15 @@ def score_submission(task: Task, submission: Path, profile: str = "auto", sandbo
     if not task.scorer.is_file():
         msg = f"{task.name} has no scorer yet: {task.scorer} is missing"
         raise UsageError(msg)
-    command = [sys.executable, str(task.scorer), "--solution", str(submission), "--profile", profile, "--json"]
-    command += ["--sandbox", sandbox] if sandbox else []
-    status, stdout = _run(command, _time_limit(task, profile))
-    if status == _USAGE:
+    program = [str(task.scorer), "--solution", str(submission), "--profile", profile, "--json"]
+    program += ["--sandbox", sandbox] if sandbox else []
+    limit = _time_limit(task, profile)
+    try:
+        status, stdout = run_program(program, capture=True, time_limit_s=limit)
+    except subprocess.TimeoutExpired:
+        msg = f"the scorer took longer than its profile's limit of {limit:g} s"
+        raise ReBenchError(msg) from None
+    if status == UsageError.exit_status:
         msg = f"{task.name}: the scorer could not start; its message is above"
         raise UsageError(msg)
     score = _parse(stdout)
@@ -55,23 +57,6 @@ def _time_limit(task: Task, profile: str) -> float | None:
     known = task.manifest.profiles
     limits = [known[name].time_limit_s for name in known if profile in {name, "auto"}]
     return max(limits, default=None)
-
-
-def _run(command: list[str], time_limit_s: float | None) -> tuple[int, bytes]:
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
-        try:
-            stdout, _none = process.communicate(timeout=time_limit_s)
-        except BaseException as error:
-            process.terminate()  # the scorer clears up after itself; its sandboxes die with it
-            try:
-                process.wait(_GRACE_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-            if not isinstance(error, subprocess.TimeoutExpired):
-                raise
-            msg = f"the scorer took longer than its profile's limit of {time_limit_s:g} s"
-            raise ReBenchError(msg) from None
-    return process.returncode, stdout
 
 
 def _parse(stdout: bytes) -> Score | None:
@@ -93,7 +78,7 @@ def score_and_record(
         ReBenchError: as :func:`score_submission`.
     """
     try:
-        kept = Store(log).keep(submission)
+        kept = Store(log).keep(submission, task.bounds)
     except Invalid:
         kept = submission  # too large to keep: the scorer says so, and the log says it too
     except OSError as error:

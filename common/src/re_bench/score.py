@@ -14,7 +14,6 @@ import argparse
 import json
 import math
 import re
-import signal
 import sys
 import tempfile
 import time
@@ -25,11 +24,12 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from re_bench import manifest
 from re_bench.anchoring import ANCHORS, RunAnchors, Wanted, choose_scale, shown_beside, stored_on
-from re_bench.errors import Invalid, ReBenchError, UsageError
+from re_bench.errors import Invalid, UsageError
 from re_bench.isolation.backend import BACKENDS, Backend, Surroundings, open_backend
 from re_bench.isolation.hiding import secret_directories
 from re_bench.isolation.limits import Limits
 from re_bench.isolation.untrusted import Untrusted
+from re_bench.programs import ending_as
 from re_bench.staging import Staged, stage
 from re_bench.tasks import Task, open_task
 
@@ -38,7 +38,18 @@ if TYPE_CHECKING:
 
     from re_bench.manifest import Profile
 
-__all__ = ["EXIT_STATUS", "PROFILES", "Job", "Measured", "RunAnchors", "Score", "choose_profile", "describe", "main"]
+__all__ = [
+    "EXIT_STATUS",
+    "PROFILES",
+    "Job",
+    "Measured",
+    "RunAnchors",
+    "Score",
+    "choose_profile",
+    "describe",
+    "main",
+    "profile_name",
+]
 
 PROFILES = ("auto", *manifest.PROFILES)
 """What may be asked for; ``auto`` chooses."""
@@ -143,16 +154,10 @@ class Job:
 
 def main(measure: Callable[[Job], Measured], directory: Path, arguments: Sequence[str] | None = None) -> NoReturn:
     """Be a task's ``score.py``: read the command line, score, print, exit with the documented status."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that temporary directories go
-    try:
+    with ending_as("score.py"):
         task = open_task(directory)
         options = _parse(task, arguments)
         score = _score(task, measure, options)
-    except ReBenchError as error:
-        print(f"score.py: {error}", file=sys.stderr)
-        sys.exit(error.exit_status)
-    except KeyboardInterrupt:
-        sys.exit(128 + signal.SIGINT)
     print(score.to_json() if options.json else describe(task, score), flush=True)
     sys.exit(EXIT_STATUS[score.status])
 
@@ -180,7 +185,7 @@ def _score(task: Task, measure: Callable[[Job], Measured], options: argparse.Nam
     with tempfile.TemporaryDirectory(prefix="re-bench-score-") as place:
         Path(place).chmod(0o755)  # the sandbox runs as another user
         try:
-            staged = stage(options.solution, Path(place) / "submission")
+            staged = stage(options.solution, Path(place) / "submission", task.bounds)
             details = {"sandbox": backend.name, "submission": staged.sha256, "skipped": staged.skipped}
             blank = replace(blank, details=details)
             _check_presence(task, staged)
@@ -220,17 +225,19 @@ def choose_profile(task: Task, wanted: str) -> tuple[str, Profile]:
     Raises:
         UsageError: if the task has no such profile, or the profile's device is missing.
     """
-    profiles = task.manifest.profiles
-    if wanted == "auto":
-        wanted = "gpu" if "gpu" in profiles and _cuda_present() else "cpu"
-    if wanted not in profiles:
-        msg = f"{task.name} has no profile {wanted!r}; it has: {', '.join(profiles) or 'none yet'}"
-        raise UsageError(msg)
-    profile = profiles[wanted]
+    name = profile_name(task, wanted)
+    profile = task.profile(name)
     if profile.device == "cuda" and not _cuda_present():
-        msg = f"profile {wanted} needs a CUDA device and this machine shows none; use --profile cpu"
+        msg = f"profile {name} needs a CUDA device and this machine shows none; use --profile cpu"
         raise UsageError(msg)
-    return wanted, profile
+    return name, profile
+
+
+def profile_name(task: Task, wanted: str) -> str:
+    """Return ``wanted``, or what ``auto`` stands for here; nothing is checked."""
+    if wanted != "auto":
+        return wanted
+    return "gpu" if "gpu" in task.manifest.profiles and _cuda_present() else "cpu"
 
 
 def _cuda_present() -> bool:
@@ -241,8 +248,9 @@ def _cuda_present() -> bool:
 def _check_presence(task: Task, staged: Staged) -> None:
     wanted = task.manifest.submission
     if not any(_is_file(staged.directory / name) for name in wanted):
+        links = "".join(f"; {name} is a link to no file" for name in wanted if (staged.directory / name).is_symlink())
         skipped = "".join(f"; not copied: {entry}" for entry in staged.skipped[:5])
-        msg = f"the submission has no {' or '.join(wanted)}{skipped}"
+        msg = f"the submission has no {' or '.join(wanted)}{links}{skipped}"
         raise Invalid(msg)
 
 

@@ -20,7 +20,7 @@ from re_bench.errors import Invalid, UsageError
 if TYPE_CHECKING:
     from io import BufferedRandom
 
-__all__ = ["Bounds", "Staged", "stage"]
+__all__ = ["Bounds", "Staged", "clone", "stage"]
 
 _CHUNK = 1 << 20
 _SKIPPED = 50  # a submission chooses their names and number, and the log keeps them
@@ -31,14 +31,22 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class Bounds:
-    """How large a submission may be."""
+    """What of a submission is copied, and how large that may be."""
 
+    names: tuple[str, ...] | None = None
+    """Files and directories at the submission's top: these alone are copied, or all but those after a ``!``."""
     mib: int = 1024
     """All files together, in MiB (2^20 bytes)."""
     entries: int = 10_000
     """Files, directories and links."""
     depth: int = 24
     """Directories inside each other."""
+
+    def include(self, name: str) -> bool:
+        """Tell whether what has this name at the submission's top is copied."""
+        names = self.names or ()
+        excluding = all(each.startswith("!") for each in names)
+        return f"!{name}" not in names if excluding else name in names
 
 
 @dataclass
@@ -58,6 +66,8 @@ class Staged:
 
 def stage(source: Path, target: Path, bounds: Bounds | None = None) -> Staged:
     """Copy the submission in ``source`` to the new directory ``target``.
+
+    What ``bounds`` does not include is neither read nor counted.
 
     Raises:
         UsageError: if ``source`` is no directory that can be read.
@@ -89,13 +99,15 @@ class _Copier:
         if len(path.parts) > self.bounds.depth:
             msg = f"the submission nests more than {self.bounds.depth} directories: {_shown(path)}"
             raise Invalid(msg)
-        for name in self._names(descriptor):
+        for name in self._names(descriptor, top=not path.parts):
             self._entry(descriptor, name, path / name)
 
-    def _names(self, descriptor: int) -> list[str]:
+    def _names(self, descriptor: int, *, top: bool) -> list[str]:
         names = []
         with os.scandir(descriptor) as entries:
             for entry in entries:
+                if top and not self.bounds.include(entry.name):
+                    continue
                 self.entries += 1
                 if self.entries > self.bounds.entries:
                     msg = f"the submission holds more than {self.bounds.entries} files and directories"
@@ -143,7 +155,7 @@ class _Copier:
                 return
             self._room_for(status.st_size, path)
             with target.open("x+b") as writer:
-                digest = self._share(writer, path) if _clone(reader, writer) else self._copy(reader, writer, path)
+                digest = self._share(writer, path) if clone(reader, writer) else self._copy(reader, writer, path)
         target.chmod(0o755 if status.st_mode & stat.S_IXUSR else 0o644)
         self.staged.files += 1
         self._record(path, "file", digest)
@@ -180,7 +192,7 @@ class _Copier:
             self.staged.skipped.append("and more")
 
 
-def _clone(source: BinaryIO, target: BinaryIO) -> bool:
+def clone(source: BinaryIO, target: BinaryIO) -> bool:
     """Make ``target`` share the blocks of ``source``, on file systems that can (btrfs, XFS); tell whether it did."""
     try:
         fcntl.ioctl(target.fileno(), _FICLONE, source.fileno())

@@ -7,7 +7,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from re_bench.staging import stage
+from re_bench.staging import Bounds, stage
 
 __all__ = ["Store"]
 
@@ -18,8 +18,8 @@ class Store:
     def __init__(self, log: Path) -> None:
         self.directory = log.with_name(f"{log.name}.submissions")
 
-    def keep(self, submission: Path) -> Path:
-        """Copy ``submission`` into the store, unless it is there already, and return the copy.
+    def keep(self, submission: Path, bounds: Bounds | None = None) -> Path:
+        """Copy what ``bounds`` include of ``submission`` into the store, unless it is there already; return the copy.
 
         Raises:
             UsageError: if it is no directory that can be read.
@@ -28,7 +28,7 @@ class Store:
         self.directory.mkdir(mode=0o700, exist_ok=True)
         incoming = Path(tempfile.mkdtemp(prefix=".incoming-", dir=self.directory))
         try:
-            staged = stage(submission, incoming / "copy")
+            staged = stage(submission, incoming / "copy", bounds)
             kept = self.directory / staged.sha256
             with suppress(OSError):  # it is there already, with the same content
                 staged.directory.rename(kept)

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
-from re_bench.manifest import Manifest, load
+from re_bench.manifest import Manifest, Profile, load
+from re_bench.staging import Bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,9 +43,31 @@ class Task:
         return self.directory / "score.py"
 
     @property
+    def preparer(self) -> Path:
+        """The program that makes what a profile needs; a task that needs nothing has none."""
+        return self.directory / "prepare.py"
+
+    @property
     def cheats(self) -> list[str]:
         """The names of the cheats, in order."""
         return sorted(path.name for path in (self.directory / "cheats").glob("*") if path.is_dir())
+
+    @property
+    def bounds(self) -> Bounds:
+        """What of a submission is copied, and how large that may be."""
+        return Bounds(**self.manifest.staging.model_dump())
+
+    def profile(self, name: str) -> Profile:
+        """Return the profile called ``name``.
+
+        Raises:
+            UsageError: if the task has no such profile; the text lists those that it has.
+        """
+        profiles = self.manifest.profiles
+        if name not in profiles:
+            msg = f"{self.name} has no profile {name!r}; it has: {', '.join(profiles) or 'none yet'}"
+            raise UsageError(msg)
+        return profiles[name]
 
 
 def open_task(directory: Path) -> Task:

@@ -9,27 +9,33 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.isolation.backend import open_backend
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.preparing import run_preparation
+from re_bench.programs import stopping_threads
 from re_bench.report.tables import number, table
 from re_bench.runner import score_submission
-from re_bench.workspace import lay_out, run_reference_command, variants
+from re_bench.score import Score
+from re_bench.workspace import lay_out_and_make, variants
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from re_bench.score import Score
     from re_bench.tasks import Task
 
-__all__ = ["Report", "Row", "default_jobs", "mean", "score_variant", "validate"]
+__all__ = ["Report", "Row", "default_jobs", "default_repeats", "mean", "score_variant", "validate"]
 
 _HEADER = ("solution", "status", "raw", "reward", "spread", "n", "seconds", "verdict")
 _REASON_SHOWN = 150
 _ANCHORED = ("baseline", "reference")
 _GIVEN = "--solution"
+_LONGEST_FIRST = ("reference", "baseline", _GIVEN)
+"""What is started before the cheats, so that scorings at the same time end together."""
+_REPEATS = 3
 _STARTING = 2
 """Scorings that may start while another holds the GPU."""
 
@@ -99,7 +105,10 @@ def validate(
     sandbox: str | None = None,
     solution: Path | None = None,
 ) -> Report:
-    """Score baseline, reference and every cheat of a task that makes sense in the profile.
+    """Score baseline, reference and every cheat of a task that makes sense in the profile, which is prepared first.
+
+    A solution that cannot be laid out, made or scored gets the status ``error``, and the others are scored all the
+    same. The cheats find copies of the same prepared files; baseline and reference find new ones every time.
 
     Args:
         task: the task.
@@ -108,25 +117,68 @@ def validate(
         jobs: scorings at a time; more than one only where they do not disturb each other's measurements.
         sandbox: a backend's name, if not the default.
         solution: the directory of a submission to score beside ours.
+
+    Raises:
+        UsageError: if this cannot be done here.
+        ReBenchError: if the profile cannot be prepared.
     """
     started = time.monotonic()
     skipped = _skipped(task, profile)
     names = [*(name for name in variants(task) if name not in skipped), *([_GIVEN] if solution else [])]
     if skipped:
         print(f"{task.name}: {_not_run(profile, skipped)}", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory(prefix="re-bench-prepared-") as place:
+        prepared = _prepared(task, profile, Path(place) / "prepared")
 
-    def scored(name: str) -> list[Score]:
-        times = repeats if name in _ANCHORED else 1
-        scores = [_scored(task, name, profile, sandbox, solution) for _ in range(times)]
-        done = ", ".join(f"{score.status} {number(score.reward)}" for score in scores)
-        elapsed = time.monotonic() - started
-        print(f"[{elapsed:6.1f} s] {task.name}: {name}: {done}", file=sys.stderr, flush=True)
-        return scores
+        def scored(name: str) -> Score:
+            score = _scored(task, name, profile, sandbox, solution=solution, prepared=prepared)
+            line = f"{task.name}: {name}: {score.status} {number(score.reward)}"
+            print(f"[{time.monotonic() - started:6.1f} s] {line}", file=sys.stderr, flush=True)
+            return score
 
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        scores = dict(zip(names, pool.map(scored, names), strict=True))
+        order = [name for name in _by_length(names) for _ in range(repeats if name in _ANCHORED else 1)]
+        scores: dict[str, list[Score]] = {name: [] for name in names}
+        with _workers(jobs, apart=task.manifest.profiles[profile].parallel) as pool:
+            for name, score in zip(order, pool.map(scored, order), strict=True):
+                scores[name].append(score)
     rows = [_row(task, name, found, scores["baseline"]) for name, found in scores.items()]
     return Report(task.name, profile, rows, _note(task, profile, skipped), _problems(task), skipped)
+
+
+def _prepared(task: Task, profile: str, place: Path) -> Path | None:
+    """Prepare the profile, lay the prepared files out in the new directory ``place``, and return it if there are any.
+
+    Nothing else is laid out there, and nobody but us gets to see it.
+    """
+    place.mkdir(mode=0o755)
+    return place if run_preparation(task, profile, place) else None
+
+
+@contextmanager
+def _workers(jobs: int, *, apart: bool) -> Iterator[ThreadPoolExecutor]:
+    """Give as many threads as ``jobs``; if ``apart``, each has its share of the cores, as have the programs it runs.
+
+    Programs start as many threads as they have cores. Together they would have too many, which wait for each other.
+    If the block fails, or we are stopped, the programs are ended, and jobs that wait are not begun.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    shares = iter([cores[job % len(cores) :: jobs] for job in range(jobs)])
+    pool = ThreadPoolExecutor(jobs, initializer=lambda: os.sched_setaffinity(0, next(shares)) if apart else None)
+    try:
+        yield pool
+    except BaseException:
+        with stopping_threads():
+            pool.shutdown(cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+def _by_length(names: Sequence[str]) -> list[str]:
+    """Return the solutions in the order in which they are started."""
+    return [
+        *(name for name in _LONGEST_FIRST if name in names),
+        *(name for name in names if name not in _LONGEST_FIRST),
+    ]
 
 
 def _skipped(task: Task, profile: str) -> list[str]:
@@ -145,20 +197,39 @@ def _note(task: Task, profile: str, skipped: Sequence[str]) -> str:
     return "; ".join(notes + ([_not_run(profile, skipped)] if skipped else []))
 
 
-def _scored(task: Task, name: str, profile: str, sandbox: str | None, solution: Path | None) -> Score:
-    if solution is not None and name == _GIVEN:
-        return score_submission(task, solution, profile, sandbox)
-    return score_variant(task, name, profile, sandbox)
+def _scored(
+    task: Task, name: str, profile: str, sandbox: str | None, *, solution: Path | None, prepared: Path | None
+) -> Score:
+    """Score one solution; what fails of ours is said on stderr in full and becomes a score with the status error."""
+    started = time.monotonic()
+    try:
+        if solution is not None and name == _GIVEN:
+            return score_submission(task, solution, profile, sandbox)
+        return score_variant(task, name, profile, sandbox, None if name in _ANCHORED else prepared)
+    except UsageError:
+        raise
+    except (ReBenchError, OSError) as error:
+        print(f"{task.name}: {name}: {error}", file=sys.stderr, flush=True)
+        seconds = round(time.monotonic() - started, 3)
+        return Score(task.name, profile, "error", None, None, str(error), {}, seconds)
 
 
-def score_variant(task: Task, variant: str, profile: str, sandbox: str | None = None) -> Score:
-    """Lay out one of our solutions as an agent would leave it, and score it."""
+def score_variant(
+    task: Task, variant: str, profile: str, sandbox: str | None = None, prepared: Path | None = None
+) -> Score:
+    """Lay out one of our solutions as an agent would leave it, make what it submits, and score it.
+
+    Args:
+        task: the task.
+        variant: one of :func:`re_bench.workspace.variants`.
+        profile: ``cpu``, ``gpu`` or ``paper``.
+        sandbox: a backend's name, if not the default.
+        prepared: prepared files to copy; see :func:`re_bench.workspace.lay_out`.
+    """
     with tempfile.TemporaryDirectory(prefix="re-bench-workspace-") as place:
         Path(place).chmod(0o755)
         workspace = Path(place) / "workspace"
-        lay_out(task, workspace, variant)
-        if variant == "reference":
-            run_reference_command(task, workspace, open_backend(sandbox))
+        lay_out_and_make(task, workspace, variant, profile=profile, sandbox=sandbox, prepared=prepared)
         return score_submission(task, workspace, profile, sandbox)
 
 
@@ -196,11 +267,13 @@ def _judge_cheat(task: Task, name: str, score: Score, floor: float | None) -> tu
     entry = task.manifest.cheats.get(name)
     wanted = entry.expectation(score.profile) if entry is not None else None
     if score.status == "error":
-        return False, f"the scorer failed: {_brief(score.message)}"
+        return False, f"must be refused: {_brief(score.message)}"
     if score.status == "valid":
+        if floor is None:
+            return False, "must be compared with the baseline, which has no reward"
         expected = wanted is not None and wanted.expect == "no_better"
         margin = task.manifest.profiles[score.profile].tolerance.baseline
-        harmless = floor is not None and score.reward is not None and score.reward <= floor + margin
+        harmless = score.reward is not None and score.reward <= floor + margin
         return expected and harmless, "no better than the baseline" if harmless else "it pays"
     reason = wanted.reason if wanted is not None else None
     if reason is not None and not re.search(reason, score.message):
@@ -223,10 +296,15 @@ def _brief(message: str) -> str:
 def default_jobs(task: Task, profile: str) -> int:
     """Return how many scorings to run at a time.
 
-    As many as there are cores where time is modelled, and one where it is measured. On a GPU a few start while one is
-    timed, since the GPU has a lock, if there are enough cores not to disturb it.
+    On a GPU a few start while one is timed, since the GPU has a lock, if there are enough cores not to disturb it.
+    Elsewhere as many as we have cores where the manifest says ``parallel``, else one.
     """
-    cores, entry = os.cpu_count() or 1, task.manifest.profiles[profile]
-    if entry.modelled:
-        return cores
-    return min(_STARTING + 1, max(1, cores // 4)) if entry.device == "cuda" else 1
+    cores, entry = len(os.sched_getaffinity(0)), task.manifest.profiles[profile]
+    if entry.device == "cuda":
+        return min(_STARTING + 1, max(1, cores // 4))
+    return cores if entry.parallel else 1
+
+
+def default_repeats(task: Task) -> int:
+    """Return how often to score baseline and reference: once where the reference has to be made, which takes long."""
+    return 1 if task.manifest.reference is not None else _REPEATS

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Self
 
 from re_bench.isolation import usage
+from re_bench.programs import check_stopping, stopping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -132,9 +133,14 @@ class Running:
             thread.join(_GRACE_S)  # without a sandbox, a daemon that nobody finds may hold the output open
 
     def wait(self) -> Finished:
-        """Wait for the end, by itself or at a limit."""
+        """Wait for the end, by itself or at a limit.
+
+        Raises:
+            StoppedError: if we are ending.
+        """
         self._process.wait()
         self.kill()
+        check_stopping()
         seconds = time.monotonic() - self._started
         status = _exit_status(self._process.returncode)
         return Finished(status, self._stopped, self.stdout.text(), self.stderr.text(), seconds)
@@ -171,8 +177,10 @@ class Running:
                 self._process.wait(_POLL_S)
 
     def _excess(self) -> str:
-        """Return which limit the program is over, in words, or the empty string."""
+        """Return which limit the program is over, or why else it must end, in words, or the empty string."""
         root, limits = self._process.pid, self._limits
+        if stopping():
+            return "re-bench was stopped"
         if time.monotonic() - self._started > limits.wall_s:
             return f"it ran longer than {limits.wall_s:g} s"
         if usage.memory_exceeds(root, limits.memory_mib * _MIB):

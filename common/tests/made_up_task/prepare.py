@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.preparing import main
+from re_bench.text.cache import cache_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def prepare(profile: str, say: Callable[[str], None]) -> None:
+    made = cache_directory() / "made_up" / profile
+    if not made.exists():
+        say(f"making what {profile} needs")
+        print("chatter of a library")
+        made.mkdir(parents=True)
+        (made / "data").write_text(f"prepared for {profile}")
+
+
+def lay_out(profile: str, target: Path) -> None:
+    for name in ("data", "both"):
+        shutil.copyfile(cache_directory() / "made_up" / profile / "data", target / name)
+
+
+if __name__ == "__main__":
+    main(prepare, lay_out, Path(__file__).parent)

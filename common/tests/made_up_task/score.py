@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from re_bench.errors import Invalid
+from re_bench.score import Job, Measured, main
+
+
+def measure(job: Job) -> Measured:
+    try:
+        return Measured(float((job.submission / "number").read_text()), "fine")
+    except ValueError:
+        msg = "that is no number"
+        raise Invalid(msg) from None
+
+
+if __name__ == "__main__":
+    main(measure, Path(__file__).parent)

@@ -1,0 +1,151 @@
+"""A stopped command ends at once with all that it has started, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.programs import ending_as
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from re_bench.isolation.backend import Backend
+    from re_bench.tasks import Task
+
+    Change = Callable[[Task, str, str, str], Task]
+
+CHATTER = 'print("chatter of a library")'
+WAIT = "import time; time.sleep(60)"
+AT_WORK = {
+    "preparing": ("prepare.py", CHATTER, f"(made / 'half').mkdir(parents=True); {WAIT}", "cache/made_up/cpu/half"),
+    "making": ("reference/train.py", 'print("trained")', WAIT, "tmp/re-bench-workspace-*/workspace/number"),
+    "scoring": ("score.py", "    try:", f"    {WAIT}\n    try:", "tmp/re-bench-score-*/submission/number"),
+}
+"""What takes long then: a file, its old text, the new one, and what is there as soon as it waits."""
+SIGNALS = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+
+
+@pytest.fixture
+def waiting(made_up: Task, backend: Backend, change: Change) -> Callable[[str], Task]:
+    """Return what makes one step of a task take a minute; the arguments of all its programs name its directory."""
+    del backend  # there is one
+
+    def wait(when: str) -> Task:
+        file, old, new, _sign = AT_WORK[when]
+        change(made_up, file, old, new)
+        return change(made_up, "task.toml", '"train.py", "10"', f'"train.py", "10", "{made_up.directory}"')
+
+    return wait
+
+
+def stopped(arguments: list[str | Path], when: str, place: Path, number: signal.Signals) -> tuple[int, str]:
+    """Run the command until it waits, stop it, and return its exit status and what it said on stderr after that."""
+    (place / "tmp").mkdir()
+    command = [sys.executable, "-m", "re_bench.cli", *map(str, arguments)]
+    environment = os.environ | {"TMPDIR": str(place / "tmp")}
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    ) as process:
+        assert process.stderr is not None
+        try:
+            until = time.monotonic() + 60
+            while not (there := list(place.glob(AT_WORK[when][3]))) or (when == "making" and is_baseline(there)):
+                assert process.poll() is None, process.stderr.read()
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            time.sleep(0.3)
+            if number == signal.SIGINT:
+                os.killpg(process.pid, number)  # as a terminal does
+            else:
+                process.send_signal(number)
+            return process.wait(8), process.stderr.read()
+        finally:
+            process.kill()
+
+
+def is_baseline(numbers: list[Path]) -> bool:
+    return all(path.read_text() != "10" for path in numbers)
+
+
+def processes_of(place: Path) -> list[str]:
+    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return [line for line in listing.stdout.splitlines() if str(place) in line]
+
+
+@SIGNALS
+@pytest.mark.parametrize("when", AT_WORK)
+def test_a_stopped_validation_leaves_nothing(
+    waiting: Callable[[str], Task], tmp_path: Path, when: str, number: signal.Signals
+) -> None:
+    task = waiting(when)
+    arguments: list[str | Path] = ["validate", task.directory, "--profile", "cpu", "--jobs", "2"]
+    status, said = stopped(arguments, when, tmp_path, number)
+    assert (status, processes_of(tmp_path), list((tmp_path / "tmp").iterdir())) == (128 + number, [], [])
+    assert "Traceback" not in said
+
+
+@SIGNALS
+@pytest.mark.parametrize(
+    ("command", "when"),
+    [("workspace", "preparing"), ("workspace", "making"), ("calibrate", "making"), ("prepare", "preparing")],
+)
+def test_so_does_every_other_command(
+    waiting: Callable[[str], Task], tmp_path: Path, command: str, when: str, number: signal.Signals
+) -> None:
+    task, workspace = waiting(when), tmp_path / "tmp" / "re-bench-workspace-mine" / "workspace"
+    more: list[str | Path] = [workspace, "--with", "reference"] if command == "workspace" else []
+    status, said = stopped([command, task.directory, *more, "--profile", "cpu"], when, tmp_path, number)
+    assert (status, processes_of(tmp_path), workspace.exists()) == (128 + number, [], False)
+    assert [path for path in (tmp_path / "tmp").iterdir() if path != workspace.parent] == []
+    assert "Traceback" not in said
+
+
+@SIGNALS
+def test_a_stopped_scoring_leaves_nothing(
+    waiting: Callable[[str], Task], tmp_path: Path, number: signal.Signals
+) -> None:
+    task = waiting("scoring")
+    arguments: list[str | Path] = ["score", task.directory, task.directory / "baseline", "--profile", "cpu"]
+    status, said = stopped(arguments, "scoring", tmp_path, number)
+    assert (status, processes_of(tmp_path), list((tmp_path / "tmp").iterdir())) == (128 + number, [], [])
+    assert "Traceback" not in said
+
+
+CLEARING_UP = """
+import signal, time
+from re_bench.programs import ending_as
+with ending_as("clearing"):
+    try:
+        print("begun", flush=True)
+        time.sleep(60)
+    finally:
+        print("clearing", flush=True)
+        time.sleep(1)
+        print("cleared", flush=True)
+"""
+
+
+@SIGNALS
+def test_further_signals_do_not_disturb_the_clearing_up(number: signal.Signals) -> None:
+    with subprocess.Popen([sys.executable, "-c", CLEARING_UP], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in ("begun\n", "clearing\n"):
+            assert process.stdout.readline() == line
+            process.send_signal(number)
+        process.send_signal(signal.SIGTERM)
+        assert (process.stdout.read(), process.wait(10)) == ("cleared\n", 128 + number)
+
+
+def test_the_handlers_of_before_come_back() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    with ending_as("inner"):
+        assert signal.getsignal(signal.SIGTERM) not in before
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before

@@ -1,0 +1,181 @@
+"""Validation scores every solution whatever becomes of the others, and no more often or slower than it has to."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from re_bench.validate import default_jobs, default_repeats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from re_bench.isolation.backend import Backend
+    from re_bench.tasks import Task
+
+    Change = Callable[[Task, str, str, str], Task]
+
+CHEATS = """
+[cheats.spoils]
+description = "changes what it finds"
+expect = "no_better"
+make = {command = ["bash", "make.sh"], time_limit_s = 20}
+
+[cheats.spoils_too]
+description = "changes what it finds"
+expect = "no_better"
+make = {command = ["bash", "make.sh"], time_limit_s = 20}
+"""
+DRAW = 'import secrets\n    (target / "drawn").write_text(secrets.token_hex())\n    for name in ("data"'
+MEET = """
+    import os, time
+    mine = Path(os.environ["RE_BENCH_CACHE"]) / "met" / job.staged.sha256
+    mine.parent.mkdir(exist_ok=True)
+    mine.touch()
+    for _ in range(300):
+        if len(list(mine.parent.iterdir())) > 1: break
+        time.sleep(0.05)
+    else:
+        raise KeyError("nobody else came")
+    try:
+"""
+
+
+def validated(task: Task, *arguments: str) -> tuple[int, dict[str, Any], str]:
+    """Validate profile cpu; return the exit status, the rows by solution, and stderr."""
+    command = [sys.executable, "-m", "re_bench.cli", "validate", str(task.directory), "--profile", "cpu", "--json"]
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    reports = json.loads(done.stdout)["reports"] if done.stdout else [{"rows": []}]
+    return done.returncode, {row["variant"]: row for row in reports[0]["rows"]}, done.stderr
+
+
+@pytest.fixture
+def drawing(made_up: Task, backend: Backend, change: Change) -> Task:
+    """Return a task whose prepared files hold something random, which the scorer tells and two cheats change."""
+    del backend  # there is one
+    for name in ("spoils", "spoils_too"):
+        cheat = made_up.directory / "cheats" / name
+        cheat.mkdir()
+        (cheat / "make.sh").write_text("set -e; test -s data; printf x >> drawn; rm data; printf 0 > number\n")
+    change(made_up, "prepare.py", 'for name in ("data"', DRAW)
+    change(made_up, "score.py", '"fine")', '"fine", {"drawn": (job.submission / "drawn").read_text()})')
+    return change(made_up, "task.toml", "[cheats.words]", f"{CHEATS}\n[cheats.words]")
+
+
+def test_cheats_share_what_is_drawn_and_cannot_change_it_for_each_other(drawing: Task) -> None:
+    status, rows, said = validated(drawing, "--repeats", "2", "--jobs", "2")
+    assert status == 0, said
+    rewards = {name: [score["reward"] for score in row["scores"]] for name, row in rows.items()}
+    assert rewards == {
+        "baseline": [0.0] * 2, "reference": [1.0] * 2, "cheats/spoils": [0.0], "cheats/spoils_too": [0.0],
+        "cheats/words": [None],
+    }  # fmt: skip
+    drawn = {name: [score["details"].get("drawn") for score in row["scores"]] for name, row in rows.items()}
+    (spoilt,) = drawn["cheats/spoils"]
+    assert drawn["cheats/spoils_too"] == [spoilt]
+    assert spoilt.endswith("x")
+    assert len({spoilt[:-1], *drawn["baseline"], *drawn["reference"]}) == 5
+    assert said.count("making what cpu needs") == 1
+    assert said.count("made_up: reference: made in ") == 2
+    assert said.count("made_up: cheats/words: made in ") == 1
+
+
+def test_what_takes_longest_is_started_first(made_up: Task, backend: Backend, tmp_path: Path) -> None:
+    del backend  # there is one
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "number").write_text("3")
+    status, rows, said = validated(made_up, "--solution", str(tmp_path / "given"), "--jobs", "1")
+    assert status == 0, said
+    ended = [line.split("made_up: ")[1].split(":")[0] for line in said.splitlines() if line.startswith("[")]
+    assert ended == ["reference", "baseline", "--solution", "cheats/words"]
+    assert list(rows) == ["baseline", "reference", "cheats/words", "--solution"]
+
+
+@pytest.mark.parametrize("variant", ["reference", "cheats/words"])
+def test_a_solution_that_cannot_be_made_fails_alone(made_up: Task, backend: Backend, variant: str) -> None:
+    del backend  # there is one
+    file = {"reference": "reference/train.py", "cheats/words": "cheats/words/make.sh"}[variant]
+    (made_up.directory / file).write_text(f"# {'long ' * 100}\nthis is no program in either language")
+    status, rows, said = validated(made_up)
+    assert status == 1
+    outcomes = {name: (row["scores"][0]["status"], row["holds"]) for name, row in rows.items()}
+    expected = {"baseline": ("valid", True), "reference": ("valid", True), "cheats/words": ("invalid", True)}
+    assert outcomes == expected | {variant: ("error", False)}
+    score, verdict = rows[variant]["scores"][0], rows[variant]["verdict"]
+    assert (score["raw"], score["reward"], score["profile"]) == (None, None, "cpu")
+    assert score["message"].startswith(f"made_up: {variant}: the command ")
+    assert "this is no program" in score["message"] or "this: command not found" in score["message"]
+    assert f"made_up: {variant}: the command " in verdict
+    assert len(verdict) < 200
+    assert score["message"] in said
+    assert "Traceback (most recent call last)" not in said
+
+
+def test_a_solution_that_cannot_be_copied_fails_alone(made_up: Task, backend: Backend) -> None:
+    del backend  # there is one
+    (made_up.directory / "cheats" / "words" / "link").symlink_to("nowhere")
+    status, rows, _said = validated(made_up)
+    assert status == 1
+    assert {name: row["holds"] for name, row in rows.items()} == {
+        "baseline": True, "reference": True, "cheats/words": False,
+    }  # fmt: skip
+    (score,) = rows["cheats/words"]["scores"]
+    assert (score["status"], score["raw"]) == ("error", None)
+    assert "No such file or directory" in score["message"]
+
+
+def test_a_baseline_without_a_score_is_nothing_to_compare_with(
+    drawing: Task, change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # a scorer that ends as this one does leaves its copy behind
+    (drawing.directory / "baseline" / "number").write_text("")
+    change(drawing, "score.py", "    except ValueError:", "    except ValueError:\n        import os; os._exit(9)")
+    (drawing.directory / "cheats" / "words" / "make.sh").write_text("printf 1 > number")
+    status, rows, _said = validated(drawing)
+    assert status == 1
+    assert rows["baseline"]["scores"][0]["status"] == "error"
+    assert "ended with exit status 9" in rows["baseline"]["verdict"]
+    assert rows["reference"]["holds"]
+    assert rows["cheats/spoils"]["verdict"] == "must be compared with the baseline, which has no reward"
+
+
+def test_what_cannot_be_done_here_is_no_row_but_the_end(made_up: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(made_up.directory))
+    status, rows, said = validated(made_up)
+    assert (status, rows) == (2, {})
+    assert said.splitlines()[-1].startswith("re-bench: no sandbox: bwrap")
+
+
+def test_side_by_side_where_the_manifest_says_so(made_up: Task, backend: Backend, change: Change) -> None:
+    del backend  # there is one
+    assert default_jobs(made_up, "cpu") == 1
+    task = change(made_up, "task.toml", 'device = "cpu"', 'device = "cpu"\nparallel = true')
+    cores = os.sched_getaffinity(0)
+    assert default_jobs(task, "cpu") == len(cores)
+    on_gpu = change(task, "task.toml", 'device = "cuda"', 'device = "cuda"\nparallel = true')
+    assert default_jobs(on_gpu, "gpu") == min(3, max(1, len(cores) // 4))
+    if len(cores) == 1:
+        pytest.skip("one core")
+    change(task, "score.py", "    try:\n", MEET)
+    change(task, "score.py", '"fine")', '"fine", {"cores": sorted(os.sched_getaffinity(0))})')
+    status, rows, said = validated(task)
+    assert (status, list(rows)) == (0, ["baseline", "reference", "cheats/words"]), said
+    used = [rows[name]["scores"][0]["details"]["cores"] for name in ("baseline", "reference")]
+    assert [len(each) for each in used] == [1, 1]
+    assert {core for each in used for core in each} <= cores
+    _status, rows, _said = validated(task, "--jobs", str(len(cores) + 1))
+    assert rows["baseline"]["scores"][0]["details"]["cores"]
+
+
+def test_what_is_made_is_made_once_unless_more_is_asked_for(made_up: Task, change: Change) -> None:
+    assert default_repeats(made_up) == 1
+    shutil.rmtree(made_up.directory / "reference")
+    command = '[reference]\ncommand = ["python", "train.py", "10"]\ntime_limit_s = 30\n'
+    assert default_repeats(change(made_up, "task.toml", command, "")) == 3

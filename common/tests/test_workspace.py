@@ -1,0 +1,241 @@
+"""Workspaces are laid out in layers, made in the sandbox, and there whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.workspace import lay_out, lay_out_and_make, make
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+
+    from re_bench.isolation.backend import Backend
+    from re_bench.tasks import Task
+
+    Change = Callable[[Task, str, str, str], Task]
+    Command = Callable[..., subprocess.CompletedProcess[str]]
+
+MIB = 1 << 20
+
+
+def contents(directory: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in directory.iterdir()}
+
+
+def made(task: Task, workspace: Path) -> dict[str, Any]:
+    """Lay out the reference, run its command, and return what that saw."""
+    lay_out_and_make(task, workspace, "reference", profile="cpu")
+    seen: dict[str, Any] = json.loads((workspace / "seen.json").read_text())
+    return seen
+
+
+def test_prepared_files_lie_over_the_starter_and_below_the_solutions(made_up: Task, tmp_path: Path) -> None:
+    lay_out(made_up, tmp_path / "agent", profile="cpu")
+    expected = {"notes": "starter\n", "look_for": "/", "data": "prepared for cpu", "both": "baseline", "number": "0"}
+    assert contents(tmp_path / "agent") == expected
+    lay_out(made_up, tmp_path / "cheat", "cheats/words", profile="gpu")
+    assert contents(tmp_path / "cheat") == expected | {
+        "data": "prepared for gpu",
+        "make.sh": "printf ten > number\n",
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    for name in", '    raise KeyError("half-way")\n    for name in'),
+        ("say(f", 'raise KeyError("at once")\n        say(f'),
+    ],
+)
+def test_a_workspace_that_cannot_be_prepared_is_not_there(
+    made_up: Task, tmp_path: Path, old: str, new: str, change: Change
+) -> None:
+    task = change(made_up, "prepare.py", old, new)
+    with pytest.raises(ReBenchError, match="exit status 1"):
+        lay_out(task, tmp_path / "workspace", profile="cpu")
+    assert not (tmp_path / "workspace").exists()
+
+
+def test_what_is_there_already_is_left_alone(made_up: Task, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "work").write_text("of days")
+    with pytest.raises(UsageError, match="File exists; give a directory that does not exist yet"):
+        lay_out_and_make(made_up, tmp_path / "mine", "reference", profile="cpu")
+    assert contents(tmp_path / "mine") == {"work": "of days"}
+
+
+def test_a_reference_is_made_in_the_sandbox_with_the_limits_of_the_profile(
+    backend: Backend, made_up: Task, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    seen = made(made_up, tmp_path / "workspace")
+    assert (seen["directory"], seen["profile"]) == (str(tmp_path / "workspace"), "cpu")
+    assert (seen["python"], seen["data"]) == (backend.python, "prepared for cpu")
+    assert seen["limits"] == [30 * (os.cpu_count() or 1), 1500 * MIB, 3 * MIB, 50]
+    assert (tmp_path / "workspace" / "number").read_text() == "10"
+    begun, ended = capfd.readouterr().err.splitlines()[-2:]
+    assert begun == "made_up: reference: python train.py 10, 30 s at most"
+    assert ended.startswith("made_up: reference: made in ")
+
+
+def test_the_command_sees_its_workspace_and_nothing_else_of_ours(
+    backend: Backend, made_up: Task, tmp_path: Path
+) -> None:
+    del backend  # there is one
+    secrets = ["score.py", "reference/train.py", "../cache/made_up/cpu/data", "../elsewhere"]
+    (tmp_path / "elsewhere").touch()
+    workspace = tmp_path / "workspace"
+    paths = [str(workspace / "data"), *(str(made_up.directory / name) for name in secrets), __file__]
+    (made_up.directory / "starter" / "look_for").write_text("\n".join(paths))
+    assert made(made_up, workspace)["readable"] == paths[:1]
+    assert all(Path(path).exists() for path in paths)
+
+
+def test_a_cache_among_the_packages_does_not_show(
+    backend: Backend, made_up: Task, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    del backend  # there is one
+    cache = Path(sys.prefix) / "re-bench-cache-of-a-test"  # as with a user whose home holds the environment
+    monkeypatch.setenv("RE_BENCH_CACHE", str(cache))
+    (made_up.directory / "starter" / "look_for").write_text(f"{sys.executable}\n{cache}/made_up/cpu/data")
+    try:
+        seen = made(made_up, tmp_path / "workspace")
+    finally:
+        shutil.rmtree(cache)
+    assert seen["readable"] == [sys.executable]
+
+
+def test_a_cheat_is_made_by_its_own_command(backend: Backend, made_up: Task, tmp_path: Path) -> None:
+    del backend  # there is one
+    lay_out_and_make(made_up, tmp_path / "workspace", "cheats/words", profile="cpu")
+    assert (tmp_path / "workspace" / "number").read_text() == "ten"
+
+
+def test_a_solution_without_a_command_needs_no_sandbox(
+    made_up: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, re_bench: Command
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    wanted = ("workspace", made_up.directory, tmp_path / "workspace", "--profile", "cpu")
+    refused = re_bench(*wanted, "--with", "reference")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "re-bench: no sandbox: bwrap" in refused.stderr
+    assert not (tmp_path / "workspace").exists()
+    assert re_bench(*wanted).returncode == 0
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize(
+    ("new", "why"),
+    [
+        ('raise KeyError("no such layer")', r"\(exit status 1\):\n(.*\n)*KeyError: 'no such layer'"),
+        ("import time; time.sleep(60)", r"\(it ran longer than 2 s\):\n"),
+        ('Path("large").write_bytes(bytes(4 << 20))', r"\(.*\):\n(.*\n)*OSError: .*File too large"),
+    ],
+)
+def test_a_command_that_fails_is_our_error_and_leaves_nothing(
+    made_up: Task, tmp_path: Path, new: str, why: str, change: Change
+) -> None:
+    task = change(made_up, "task.toml", '"train.py", "10"]\ntime_limit_s = 30', '"train.py", "10"]\ntime_limit_s = 2')
+    task = change(task, "reference/train.py", 'print("trained")', new)
+    with pytest.raises(ReBenchError, match=rf"^made_up: reference: the command python train.py 10 failed {why}"):
+        lay_out_and_make(task, tmp_path / "workspace", "reference", profile="cpu")
+    assert not (tmp_path / "workspace").exists()
+
+
+def test_the_end_of_what_it_printed_is_shown(backend: Backend, made_up: Task, tmp_path: Path, change: Change) -> None:
+    del backend  # there is one
+    failing = 'print("step\\n" * 5000, "loss nan"); raise SystemExit(7)'
+    task = change(made_up, "reference/train.py", 'print("trained")', failing)
+    lay_out(task, tmp_path / "workspace", "reference", profile="cpu")
+    with pytest.raises(ReBenchError, match=r"\(exit status 7\):\n") as caught:
+        make(task, tmp_path / "workspace", "reference", profile="cpu")
+    assert str(caught.value).endswith("step\n loss nan\n")
+    assert len(str(caught.value)) < 2200
+
+
+def test_a_profile_with_a_gpu_needs_one_to_make_and_none_to_lay_out(
+    backend: Backend, made_up: Task, tmp_path: Path
+) -> None:
+    del backend  # there is one
+    if any(Path("/dev").glob("nvidia[0-9]*")):
+        pytest.skip("this machine has a GPU")
+    lay_out_and_make(made_up, tmp_path / "agent", profile="gpu")
+    with pytest.raises(UsageError, match="no GPU 0 here"):
+        lay_out_and_make(made_up, tmp_path / "workspace", "reference", profile="gpu")
+    assert not (tmp_path / "workspace").exists()
+
+
+def test_the_command_re_bench_lays_out_and_makes(
+    backend: Backend, made_up: Task, tmp_path: Path, re_bench: Command
+) -> None:
+    del backend  # there is one
+    laid_out = ("workspace", made_up.directory)
+    done = re_bench(*laid_out, "here", "--with", "reference", "--profile", "cpu", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "task": "made_up", "profile": "cpu", "directory": str(tmp_path / "here"), "with": "reference",
+    }  # fmt: skip
+    assert (tmp_path / "here" / "number").read_text() == "10"
+    assert json.loads((tmp_path / "here" / "seen.json").read_text())["data"] == "prepared for cpu"
+    unknown = re_bench(*laid_out, "there", "--profile", "paper", cwd=tmp_path)
+    assert (unknown.returncode, unknown.stderr) == (2, "re-bench: made_up has no profile 'paper'; it has: cpu, gpu\n")
+    assert not (tmp_path / "there").exists()
+
+
+def test_copied_prepared_files_are_a_workspaces_own(made_up: Task, tmp_path: Path) -> None:
+    prepared, workspace = tmp_path / "prepared", tmp_path / "workspace"
+    (prepared / "deep").mkdir(parents=True)
+    for path in (prepared / "data", prepared / "deep" / "program"):
+        path.write_text("prepared before")
+    (prepared / "deep" / "program").chmod(0o755)
+    lay_out(made_up, workspace, "cheats/words", profile="cpu", prepared=prepared)
+    assert not (tmp_path / "cache").exists()
+    assert (workspace / "data").read_text() == "prepared before"
+    assert os.access(workspace / "deep" / "program", os.X_OK)
+    for path in (workspace / "data", workspace / "deep" / "program"):
+        with path.open("r+") as file:
+            file.write("changed ")
+    assert [path.read_text() for path in (prepared / "data", prepared / "deep" / "program")] == ["prepared before"] * 2
+
+
+def test_calibration_makes_the_reference_too(backend: Backend, made_up: Task, re_bench: Command) -> None:
+    del backend  # there is one
+    done = re_bench("calibrate", made_up.directory, "--profile", "cpu", "--repeats", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    anchors = json.loads(done.stdout)["anchors"]
+    assert (anchors["starting"], anchors["reference"]) == (0.0, 10.0)
+
+
+def test_after_its_command_a_workspace_is_its_owners_alone(backend: Backend, made_up: Task, tmp_path: Path) -> None:
+    del backend  # there is one
+    workspace, outside = tmp_path / "workspace", tmp_path / "outside"
+    outside.mkdir()
+    outside.chmod(0o777)
+    (made_up.directory / "starter" / "deep").mkdir()
+    (made_up.directory / "starter" / "notes").chmod(0o664)
+    script = f"printf 1 > number; mkdir -m 777 deep/mine; ln -s {outside} link"
+    (made_up.directory / "cheats" / "words" / "make.sh").write_text(script)
+    lay_out_and_make(made_up, workspace, "cheats/words", profile="cpu")
+    assert (workspace / "deep" / "mine").is_dir()
+    assert (workspace / "link").is_symlink()
+    ours = [path for path in (workspace, *workspace.rglob("*")) if not path.is_symlink()]
+    writable = {path: path.stat().st_mode & 0o022 for path in ours if path.stat().st_mode & 0o022}
+    assert writable == {workspace / "notes": 0o020}
+    assert stat.S_IMODE(outside.stat().st_mode) == 0o777
+
+
+def test_what_cannot_be_copied_is_our_error_and_leaves_nothing(made_up: Task, tmp_path: Path) -> None:
+    (made_up.directory / "baseline" / "data").symlink_to("nowhere")
+    with pytest.raises(ReBenchError, match=r"^made_up: baseline: cannot be laid out in .*: .*No such file") as caught:
+        lay_out(made_up, tmp_path / "workspace", profile="cpu")
+    assert not isinstance(caught.value, UsageError)
+    assert not (tmp_path / "workspace").exists()
