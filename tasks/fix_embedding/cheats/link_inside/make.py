@@ -1,0 +1,9 @@
+"""A link to another file of the submission, which could be another one whenever it is looked at.
+
+Stopped by: a link is no file.
+"""
+
+import os
+
+os.rename("fixed_model.pth", "elsewhere.pth")
+os.symlink("elsewhere.pth", "fixed_model.pth")

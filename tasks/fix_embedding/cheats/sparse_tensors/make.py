@@ -1,0 +1,13 @@
+"""A sparse embedding, whose indices nobody checks, so that computing with it reads memory outside.
+
+Stopped by: tensors have to be dense.
+"""
+
+import torch
+
+state = torch.load("large_model.pth", weights_only=True)
+rows = state["transformer.wte.weight"]
+indices = torch.tensor([[0, 1], [0, 1]])
+values = torch.ones(2, dtype=rows.dtype)
+state["transformer.wte.weight"] = torch.sparse_coo_tensor(indices, values, rows.shape, check_invariants=True)
+torch.save(state, "fixed_model.pth")

@@ -1,0 +1,123 @@
+"""Preparing fix_embedding: the text and the models, and a workspace with a freshly corrupted large model."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from build_models import build
+from sizes import SIZES, Size
+from stored import Models, cached, open_models, place, tensors_of
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.lm import gpt, training
+from re_bench.preparing import main
+from re_bench.text import PreparedText, batches, open_text
+from re_bench.text.cache import only_one
+from re_bench.text.prepare import prepare as prepare_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EMBEDDING = "transformer.wte.weight"
+HERE = Path(__file__).parent
+COPIED = (gpt.__file__, training.__file__, batches.__file__, str(HERE / "loading" / "checks.py"))
+"""Modules of ours that an agent finds as they are; they import nothing else of ours."""
+
+
+def prepare(profile: str, say: Callable[[str], None]) -> None:
+    """Make the text of the profile, and its models if they are neither shipped nor built yet."""
+    size = SIZES[profile]
+    prepare_text(size.text, say=say)
+    if size.large.published:
+        _fetch(size, say)
+    elif place(profile) == cached(profile):
+        with only_one(cached(profile).with_name(f".{profile}.lock")):
+            _build(profile, size, say)
+
+
+def _build(profile: str, size: Size, say: Callable[[str], None]) -> None:
+    """Build the models of a profile into the cache, unless they are there, whole, and of this text."""
+    try:
+        _text_of(open_models(profile), size.text)
+    except UsageError:
+        say(f"training the models of profile {profile}: once, some minutes on a GPU ...")
+    except ReBenchError as error:
+        say(f"the models are trained again, because of this: {error}")
+    else:
+        return
+    if not torch.cuda.is_available():
+        msg = f"the models of profile {profile} must be trained first, and this machine has no CUDA device for that"
+        raise UsageError(msg)
+    build(profile, cached(profile), say)
+
+
+def _fetch(size: Size, say: Callable[[str], None]) -> None:
+    from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2  # noqa: PLC0415 - profile paper alone needs it
+
+    for recipe in (size.large, size.small):
+        fetch_gpt2(PUBLISHED[recipe.published], say=say)
+
+
+def lay_out(profile: str, target: Path) -> None:
+    """Put models, text, modules and ``profile.json`` into the workspace ``target``.
+
+    Every call corrupts the large model anew. The corrupted model is also there as ``fixed_model.pth``, the starting
+    solution.
+    """
+    size, models = SIZES[profile], open_models(profile)
+    _save(corrupted(models.large), size.dtype, target / "large_model.pth")
+    shutil.copyfile(target / "large_model.pth", target / "fixed_model.pth")
+    _save(models.small, size.dtype, target / "small_correct_model.pth")
+    (target / "data").mkdir(exist_ok=True)
+    source = _text_of(models, size.text).directory
+    for name in ("train.bin", "tokenizer.json"):
+        shutil.copyfile(source / name, target / "data" / name)
+    for module in COPIED:
+        shutil.copyfile(module, target / Path(module).name)
+    contents = json.dumps(described(profile, size, models), indent=2) + "\n"
+    (target / "profile.json").write_text(contents, encoding="utf-8")
+
+
+def _text_of(models: Models, name: str) -> PreparedText:
+    """Return the text ``name`` if the models were trained on it: for another one their tokens mean nothing."""
+    found = open_text(name)
+    if models.text not in (None, found.manifest["files"]):
+        msg = f"the models were trained on another {name} than {found.directory}; train them again: build_models.py"
+        raise ReBenchError(msg)
+    return found
+
+
+def corrupted(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state dict with the rows of the embedding in an order that the system's randomness drew."""
+    rows = len(state[EMBEDDING])
+    order = secrets.SystemRandom().sample(range(rows), rows)
+    return {**state, EMBEDDING: state[EMBEDDING][torch.tensor(order)]}
+
+
+def described(profile: str, size: Size, models: Models) -> dict[str, Any]:
+    """Return what ``profile.json`` tells the agent."""
+    return {
+        "profile": profile,
+        "large": asdict(size.large.config),
+        "small": asdict(size.small.config),
+        "context": size.context,
+        "intact_loss": round(models.large_loss, 2),
+        "floor": size.floor,
+        "budget": asdict(size.budget),
+        "tensors": tensors_of(size.large.config, size.dtype),
+    }
+
+
+def _save(state: dict[str, Any], dtype: str, path: Path) -> None:
+    """Save plain copies in their usual order, so that nothing of where a tensor came from is in the file."""
+    torch.save({name: tensor.to(getattr(torch, dtype), copy=True).contiguous() for name, tensor in state.items()}, path)
+
+
+if __name__ == "__main__":
+    main(prepare, lay_out, HERE)

@@ -1,0 +1,32 @@
+"""Check the saved model as the scorer does, before it is scored: ``python check.py``.
+
+It has to be one file, ``fixed_model.safetensors`` or ``fixed_model.pth``, with exactly the tensors of the large model.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import checks
+
+HERE = Path(__file__).parent
+
+
+def main() -> int:
+    """Say what is found; the exit status is 0 if the scorer would read it."""
+    tensors = json.loads((HERE / "profile.json").read_text(encoding="utf-8"))["tensors"]
+    try:
+        name, state = checks.read(HERE, tensors)
+    except checks.RefusedError as error:
+        print(f"refused: {error}")
+        return 1
+    print(
+        f"{name}: {len(state)} tensors with {sum(tensor.numel() for tensor in state.values()):,} values, all as wanted"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""Shows how to load, evaluate, train and save: ``python train.py [--steps N]``.
+
+It trains the embedding of the large model as it is, which repairs little. Change it as you like.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+from batches import RandomWindows
+from gpt import GPT, GPTConfig, next_token_loss
+
+HERE = Path(__file__).parent
+PROFILE = json.loads((HERE / "profile.json").read_text(encoding="utf-8"))
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def on_device(window: np.ndarray) -> torch.Tensor:
+    """Return a batch as a tensor where the models are."""
+    return torch.from_numpy(window).to(DEVICE)
+
+
+def load(name: str, path: Path) -> GPT:
+    """Return a model; ``name`` is ``large`` or ``small``, which says how it is built."""
+    model = GPT(GPTConfig(**PROFILE[name]))
+    model.load_state_dict(torch.load(path, weights_only=True))
+    return model.float().to(DEVICE)
+
+
+def windows(batch: int, seed: int) -> RandomWindows:
+    """Return endless random windows of the training text, int64 of shape [batch, context + 1]."""
+    tokens = np.memmap(HERE / "data" / "train.bin", "<u2", "r")
+    return RandomWindows(tokens, batch, PROFILE["context"], seed)
+
+
+def evaluate(model: GPT, batches: int = 20) -> float:
+    """Return the loss on the same windows every time; you have training text only."""
+    model.eval()
+    draw = windows(16, seed=12345)
+    with torch.inference_mode():
+        return float(np.mean([next_token_loss(model, on_device(next(draw))).item() for _ in range(batches)]))
+
+
+def train(model: GPT, steps: int) -> None:
+    """Train the embedding alone, which is the unembedding too."""
+    embedding = model.transformer["wte"].weight
+    optimizer = torch.optim.AdamW([embedding], lr=1e-3, weight_decay=0.0)
+    draw = windows(PROFILE["budget"]["batch"], seed=1)
+    model.train()
+    for step in range(steps):
+        loss = next_token_loss(model, on_device(next(draw)))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 20 == 0:
+            print(f"step {step}: loss {loss.item():.3f}", flush=True)
+
+
+def save(model: GPT) -> None:
+    """Save in the dtypes that the scorer wants."""
+    dtypes = {name: getattr(torch, wanted["dtype"]) for name, wanted in PROFILE["tensors"].items()}
+    state = {name: tensor.to("cpu", dtypes[name]) for name, tensor in model.state_dict().items()}
+    torch.save(state, HERE / "fixed_model.pth")
+
+
+def main() -> None:
+    """Load, evaluate, train, save."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=100)
+    options = parser.parse_args()
+    small, large = load("small", HERE / "small_correct_model.pth"), load("large", HERE / "large_model.pth")
+    print(f"loss on training text: small model {evaluate(small):.3f}, large model {evaluate(large):.3f}")
+    train(large, options.steps)
+    print(f"large model after {options.steps} steps: {evaluate(large):.3f}")
+    save(large)
+
+
+if __name__ == "__main__":
+    main()

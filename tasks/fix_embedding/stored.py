@@ -1,0 +1,97 @@
+"""The intact models, large and small: where they lie, how they are read, and which tensors a model has."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from sizes import SIZES
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.lm.gpt import GPT, GPTConfig
+from re_bench.text.cache import cache_directory, check_files, undamaged
+
+__all__ = ["NAMES", "RECORD", "Models", "cached", "open_models", "place", "shipped", "tensors_of"]
+
+NAMES = ("large", "small")
+"""The models of a profile."""
+
+RECORD = "models.json"
+"""The file beside them that says how they came about: SHA-256 of their files, recipes, losses, hardware, versions."""
+
+
+@dataclass(frozen=True)
+class Models:
+    """The intact models of a profile."""
+
+    large: dict[str, Any]
+    """A state dict, as ``small``."""
+    small: dict[str, Any]
+    large_loss: float
+    """Of the large model on the scored text."""
+    text: dict[str, str] | None
+    """SHA-256 of the files of the text that they were trained on; None for published models."""
+
+
+def tensors_of(config: GPTConfig, dtype: str) -> dict[str, dict[str, Any]]:
+    """Return the tensors of a model of this configuration by name, each with its ``shape`` and ``dtype``."""
+    with torch.device("meta"):
+        state = GPT(config).state_dict()
+    return {name: {"shape": list(tensor.shape), "dtype": dtype} for name, tensor in state.items()}
+
+
+def place(profile: str) -> Path:
+    """Return the directory of the trained models of a profile: with the task where they are shipped, else the cache."""
+    return shipped(profile) if (shipped(profile) / "large.safetensors").exists() else cached(profile)
+
+
+def shipped(profile: str) -> Path:
+    """Return the directory of models that come with the task; most profiles have none there."""
+    return Path(__file__).parent / "models" / profile
+
+
+def cached(profile: str) -> Path:
+    """Return the directory of models that are built on this machine."""
+    return cache_directory() / "fix_embedding" / profile
+
+
+def open_models(profile: str) -> Models:
+    """Return the models of a profile, after checking every byte of their files.
+
+    Raises:
+        UsageError: if they are not here.
+        ReBenchError: if a file is not what it must be.
+    """
+    if SIZES[profile].large.published:
+        return _published(profile)
+    directory = place(profile)
+    if not (directory / RECORD).is_file():
+        msg = f"{directory / RECORD} is missing; run: re-bench prepare fix_embedding --profile {profile}"
+        raise UsageError(msg)
+    remedy = f"run: python {Path(__file__).with_name('build_models.py')} --profile {profile}"
+    with undamaged(directory, remedy):
+        record = json.loads((directory / RECORD).read_text(encoding="utf-8"))
+        check_files(directory, record["files"], remedy)
+        large, small = (load_file(directory / f"{name}.safetensors") for name in NAMES)
+        return Models(large, small, float(record["models"]["large"]["heldout_loss"]), dict(record["text"]["files"]))
+
+
+def _published(profile: str) -> Models:
+    from re_bench.lm.gpt2 import PUBLISHED, open_gpt2  # noqa: PLC0415 - this profile alone needs it
+
+    states = {}
+    for name in NAMES:
+        recipe = getattr(SIZES[profile], name)
+        config, states[name] = open_gpt2(PUBLISHED[recipe.published])
+        if config != recipe.config:
+            msg = f"{recipe.published} has {config}, sizes.py says {recipe.config}"
+            raise ReBenchError(msg)
+    return Models(states["large"], states["small"], _PUBLISHED_LOSS, text=None)
+
+
+_PUBLISHED_LOSS = 2.55
+"""Of GPT-2 XL on OpenWebText, as the original task says."""

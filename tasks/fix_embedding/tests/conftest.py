@@ -1,0 +1,142 @@
+"""The task at a size for tests: a tiny text, tiny models, everything else as it is."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from re_bench.lm.gpt import GPT, GPTConfig
+from re_bench.tasks import Task, open_task
+from re_bench.text import open_text
+from re_bench.text.prepared import place
+from re_bench.text.recipe import Recipe
+from re_bench.text.wheels import pinned_wheels, sha256_of
+from re_bench.workspace import lay_out
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+TASK = Path(__file__).parents[1]
+MODULES = ("sizes", "stored", "evaluation", "checks")
+TEXT = "docstrings-300"
+LARGE, SMALL = GPTConfig(300, 16, 2, 2, 16), GPTConfig(300, 16, 1, 2, 8)
+TINY = f"""
+
+SIZES = {{
+    "cpu": Size(
+        text={TEXT!r},
+        large=Recipe(GPTConfig(300, 16, 2, 2, 16), steps=3, learning_rate=1e-3),
+        small=Recipe(GPTConfig(300, 16, 1, 2, 8), steps=3, learning_rate=1e-3),
+        training_batch=8,
+        dtype="float32",
+        heldout_tokens=1024,
+        scoring_batch=32,
+        floor=0.5,
+        budget=Budget(steps=8, batch=8),
+    )
+}}
+"""
+
+
+@pytest.fixture(scope="session")
+def modules() -> dict[str, ModuleType]:
+    """Import the task's modules, which other tasks may have under the same names, and forget the names again."""
+    path, before = sys.path.copy(), {name: sys.modules.pop(name, None) for name in MODULES}
+    sys.path[:0] = [str(TASK), str(TASK / "loading")]
+    found = {name: importlib.import_module(name) for name in MODULES}
+    sys.path[:] = path
+    for name, module in before.items():
+        del sys.modules[name]
+        if module is not None:
+            sys.modules[name] = module
+    return found
+
+
+@pytest.fixture(scope="session")
+def checks(modules: dict[str, ModuleType]) -> Any:
+    return modules["checks"]
+
+
+@pytest.fixture(scope="session")
+def evaluation(modules: dict[str, ModuleType]) -> Any:
+    return modules["evaluation"]
+
+
+@pytest.fixture(scope="session")
+def tensors(modules: dict[str, ModuleType]) -> dict[str, Any]:
+    found: dict[str, Any] = modules["stored"].tensors_of(LARGE, "float32")
+    return found
+
+
+@pytest.fixture(scope="session")
+def tiny_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Put a prepared text of random tokens into a cache, where this process and those below find it."""
+    cache = tmp_path_factory.mktemp("cache")
+    recipe, wheels = Recipe.named(TEXT), pinned_wheels()
+    directory = place(recipe, wheels, cache)
+    directory.mkdir(parents=True)
+    draw = np.random.default_rng(0)
+    for name, length in (("train.bin", 20_000), ("heldout.bin", 3000)):
+        (directory / name).write_bytes(draw.integers(0, 300, length).astype("<u2").tobytes())
+    (directory / "tokenizer.json").write_text("{}")
+    files = {path.name: sha256_of(path) for path in directory.iterdir()}
+    manifest = {"name": TEXT, "key": recipe.key(wheels), "files": files, "made_with": "nothing"}
+    manifest["wheels"] = {wheel.file: wheel.sha256 for wheel in wheels}
+    (directory / "manifest.json").write_text(json.dumps(manifest))
+    before = os.environ.get("RE_BENCH_CACHE")
+    os.environ["RE_BENCH_CACHE"] = str(cache)
+    yield cache
+    os.environ.pop("RE_BENCH_CACHE")
+    if before is not None:
+        os.environ["RE_BENCH_CACHE"] = before
+
+
+@pytest.fixture(scope="session")
+def intact() -> dict[str, dict[str, Any]]:
+    torch.manual_seed(0)
+    return {"large": GPT(LARGE).state_dict(), "small": GPT(SMALL).state_dict()}
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory, tiny_cache: Path, intact: dict[str, Any]) -> Task:
+    """Return a copy of the task with another table of sizes and models that fit it."""
+    assert tiny_cache.is_dir()
+    directory = tmp_path_factory.mktemp("tasks") / "fix_embedding"
+    shutil.copytree(TASK, directory, ignore=shutil.ignore_patterns("tests", "models", "__pycache__", ".*"))
+    with (directory / "sizes.py").open("a") as file:
+        file.write(TINY)
+    models = directory / "models" / "cpu"
+    models.mkdir(parents=True)
+    files = open_text(TEXT).manifest["files"]
+    record: dict[str, Any] = {"files": {}, "models": {"large": {"heldout_loss": 5.0}}, "text": {"files": files}}
+    for name, state in intact.items():
+        path = models / f"{name}.safetensors"
+        save_file({key: tensor.half() for key, tensor in state.items()}, path)
+        record["files"][path.name] = sha256_of(path)
+    (models / "models.json").write_text(json.dumps(record))
+    return open_task(directory)
+
+
+@pytest.fixture(scope="session")
+def laid_out(tiny: Task, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the workspace that an agent finds; leave it as it is."""
+    target = tmp_path_factory.mktemp("laid_out") / "workspace"
+    lay_out(tiny, target, profile="cpu")
+    return target
+
+
+@pytest.fixture
+def workspace(laid_out: Path, tmp_path: Path) -> Path:
+    """Return a copy of the workspace that an agent finds."""
+    return shutil.copytree(laid_out, tmp_path / "workspace")
