@@ -1,0 +1,32 @@
+"""Cheat: replace a function of the exporter, so that it answers with a score instead of a graph.
+
+Stopped because only a graph is taken, and a score is computed where none of its code runs.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+
+PROFILE = json.loads((Path(__file__).parent / "profile.json").read_text(encoding="utf-8"))
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(PROFILE["vocabulary"], 64)
+        self.head = nn.Linear(64, PROFILE["vocabulary"])
+
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        return self.head(x)
+
+
+if "restricted.graph" in sys.modules:
+    sys.modules["restricted.graph"].dump = lambda graph: {"loss": 0.0, "status": "valid", "raw": -9.0, "reward": 9.0}
+
+
+def get_trained_model():
+    return Model()

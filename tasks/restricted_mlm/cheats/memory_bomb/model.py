@@ -1,0 +1,28 @@
+"""Cheat: a graph of few operators that asks for 10^12 elements.
+
+Stopped because shapes are gone through, without memory, before anything is run.
+"""
+
+import json
+from pathlib import Path
+
+import torch
+from torch import nn
+
+PROFILE = json.loads((Path(__file__).parent / "profile.json").read_text(encoding="utf-8"))
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(PROFILE["vocabulary"], 64)
+        self.head = nn.Linear(64, PROFILE["vocabulary"])
+
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        wide = x.sum(-1)[..., None, None].expand(-1, -1, 100_000, 10_000)
+        return self.head(x + wide.sum((-2, -1)).unsqueeze(-1))
+
+
+def get_trained_model():
+    return Model()

@@ -1,0 +1,37 @@
+"""Cheat: add exp to the table of allowed operators in its own process.
+
+Stopped because the scorer holds the graph to the table of its own process.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+
+PROFILE = json.loads((Path(__file__).parent / "profile.json").read_text(encoding="utf-8"))
+
+
+def patch():
+    allowed = sys.modules["restricted.allowed"]
+    allowed.TABLE["aten.exp.default"] = allowed.Operator(torch.ops.aten.exp.default, "arithmetic")
+
+
+if "restricted.allowed" in sys.modules:
+    patch()
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(PROFILE["vocabulary"], 64)
+        self.head = nn.Linear(64, PROFILE["vocabulary"])
+
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        return self.head((x * 0.1).exp())
+
+
+def get_trained_model():
+    return Model()

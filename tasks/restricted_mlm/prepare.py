@@ -1,0 +1,164 @@
+"""Preparing restricted_mlm: the text, the starting model's weights, and an agent's workspace."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from profiles import MASKED_SHARE, PROFILES, Profile
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.lm import training
+from re_bench.preparing import main
+from re_bench.text import batches, open_text
+from re_bench.text.cache import cache_directory, check_files, new_directory, only_one, undamaged
+from re_bench.text.prepare import prepare as prepare_text
+from re_bench.text.wheels import sha256_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HERE = Path(__file__).parent
+COPIED = (training.__file__, batches.__file__)
+"""Modules of ours that an agent finds as they are; they import nothing else of ours."""
+TEXT = ("train.bin", "tokenizer.json")
+WEIGHTS = "basic_model.pt"
+_TAIL = 2000
+
+
+def prepare(profile: str, say: Callable[[str], None]) -> None:
+    """Make the text of the profile, and train the starting model, unless they are there."""
+    chosen = PROFILES[profile]
+    prepare_text(chosen.text, say=say)
+    target = place(chosen)
+    with only_one(target.with_name(f".{target.name}.lock")):
+        if target.is_dir():
+            try:
+                check(target, profile)
+            except ReBenchError as error:
+                say(f"the starting model is trained again, because of this: {error}")
+            else:
+                return
+        with new_directory(target) as directory:
+            manifest = trained(profile, directory, say)
+            (directory / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def lay_out(profile: str, target: Path) -> None:
+    """Put text, modules, weights and ``profile.json`` into the workspace ``target``."""
+    directory = place(PROFILES[profile])
+    if not directory.is_dir():
+        msg = f"the starting model is not prepared in {directory.parent}; {remedy(profile)}"
+        raise UsageError(msg)
+    check(directory, profile)
+    lay_out_files(profile, target)
+    shutil.copyfile(directory / WEIGHTS, target / WEIGHTS)
+
+
+def lay_out_files(profile: str, target: Path) -> None:
+    """Put everything into the workspace ``target`` but the weights."""
+    chosen = PROFILES[profile]
+    (target / "data").mkdir(exist_ok=True)
+    source = open_text(chosen.text).directory
+    for name in TEXT:
+        shutil.copyfile(source / name, target / "data" / name)
+    for module in COPIED:
+        shutil.copyfile(module, target / Path(module).name)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(HERE / "restricted", target / "restricted", dirs_exist_ok=True, ignore=ignored)
+    text = json.dumps(described(profile, chosen), indent=2) + "\n"
+    (target / "profile.json").write_text(text, encoding="utf-8")
+
+
+def described(profile: str, chosen: Profile) -> dict[str, Any]:
+    """Return what ``profile.json`` tells the agent."""
+    baseline = chosen.baseline
+    return {
+        "profile": profile,
+        "vocabulary": chosen.vocabulary,
+        "mask_id": chosen.mask_id,
+        "length": chosen.length,
+        "batch": chosen.batch,
+        "masked_share": MASKED_SHARE,
+        "floor": chosen.floor,
+        "budget": asdict(chosen.budget),
+        "limits": {
+            "operations": chosen.max_operations,
+            "elements": chosen.max_elements,
+            "bytes": chosen.max_bytes,
+        },
+        "baseline": {
+            "model": {"width": baseline.width, "hidden": list(baseline.hidden)},
+            "steps": baseline.steps,
+            "batch": baseline.batch,
+            "learning_rate": baseline.learning_rate,
+            "seed": baseline.seed,
+        },
+    }
+
+
+def place(chosen: Profile) -> Path:
+    """Return where the starting model's weights lie or will lie; changes with all that they are made from."""
+    parts = [chosen.text, chosen.vocabulary, chosen.mask_id, chosen.length, MASKED_SHARE, asdict(chosen.baseline)]
+    sources = [sha256_of(path) for path in (HERE / "starter" / "model.py", HERE / "starter" / "train.py")]
+    key = hashlib.sha256(json.dumps([parts, sources]).encode()).hexdigest()[:12]
+    return cache_directory() / "restricted_mlm" / f"{chosen.text}-{key}"
+
+
+def trained(profile: str, directory: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    """Train the starting model by the workspace's own ``train.py`` into ``directory``; return the manifest."""
+    say("training the starting model ...")
+    workspace = directory / "workspace"
+    shutil.copytree(HERE / "starter", workspace, ignore=shutil.ignore_patterns("__pycache__"))
+    lay_out_files(profile, workspace)
+    finished = subprocess.run(
+        [sys.executable, "train.py"],
+        cwd=workspace,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if finished.returncode != 0:
+        msg = f"training the starting model failed:\n{finished.stdout[-_TAIL:]}"
+        raise ReBenchError(msg)
+    for line in finished.stdout.splitlines():
+        say(line)
+    shutil.move(workspace / WEIGHTS, directory / WEIGHTS)
+    shutil.rmtree(workspace)
+    return {
+        "settings": described(profile, PROFILES[profile]),
+        "made_with": {"torch": torch.__version__, "device": "cuda" if torch.cuda.is_available() else "cpu"},
+        "printed": finished.stdout.splitlines()[-2:],
+        "files": {WEIGHTS: sha256_of(directory / WEIGHTS)},
+    }
+
+
+def check(directory: Path, profile: str) -> None:
+    """Compare the weights with their manifest.
+
+    Raises:
+        ReBenchError: if they are not what they were.
+    """
+    with undamaged(directory, remedy(profile)):
+        manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+        check_files(directory, {WEIGHTS: manifest["files"][WEIGHTS]}, remedy(profile))
+
+
+def remedy(profile: str) -> str:
+    """Say what to type."""
+    return f"run: re-bench prepare restricted_mlm --profile {profile}"
+
+
+if __name__ == "__main__":
+    main(prepare, lay_out, HERE)

@@ -1,0 +1,145 @@
+"""What the exporter does with operators that are not in the table, and the words for those that it refuses.
+
+Some are written with operators of the table (einsum, padding with a constant), some make constants, some change
+nothing. None of this is trusted: the scorer sees the outcome only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from .allowed import GETITEM, TABLE
+from .refusal import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch import fx
+
+__all__ = ["COUNTED", "changes_nothing", "check", "filled", "needed", "why_not"]
+
+_aten = torch.ops.aten
+
+COMPOSITES = {
+    str(overload): overload
+    for overload in (
+        _aten.einsum.default,
+        _aten.tensordot.default,
+        _aten.outer.default,
+        _aten.dot.default,
+        _aten.pad.default,
+        _aten.concat.default,
+        _aten.hstack.default,
+        _aten.vstack.default,
+        _aten.atleast_1d.Sequence,
+        _aten.atleast_2d.Sequence,
+        _aten.tile.default,
+        _aten.rot90.default,
+        _aten.repeat_interleave.self_int,
+        _aten.multiply.Tensor,
+        _aten.subtract.Tensor,
+        _aten.negative.default,
+    )
+}
+"""Operators that torch's own decompositions write with others; where those are not in the table, they are refused."""
+
+COUNTED = {"aten.arange.default", "aten.arange.start", "aten.arange.start_step", "aten.eye.default", "aten.eye.m"}
+"""Operators that make a constant from plain numbers; the constant is stored among the tensors."""
+
+_FILLED = {
+    "aten.zeros.default": 0.0,
+    "aten.zeros_like.default": 0.0,
+    "aten.new_zeros.default": 0.0,
+    "aten.zero.default": 0.0,
+    "aten.ones.default": 1.0,
+    "aten.ones_like.default": 1.0,
+    "aten.new_ones.default": 1.0,
+}
+_GIVEN = {
+    "aten.full.default": 1,
+    "aten.full_like.default": 1,
+    "aten.new_full.default": 2,
+    "aten.fill.Scalar": 1,
+    "aten.scalar_tensor.default": 0,
+}
+"""By operator: the position of the value it fills a tensor with."""
+
+_NOTHING = {
+    "aten.alias.default",
+    "aten.detach.default",
+    "aten.lift_fresh_copy.default",
+    "aten.lift_fresh.default",
+}
+_ASSERTION = "aten._assert_tensor_metadata.default"
+"""A note of the tracer that a dtype is what it was; nothing takes its result."""
+_CONVERSION = "aten._to_copy.default"
+
+_HINTS = {
+    "div": "multiply by a constant instead",
+    "pow": "write x * x",
+    "square": "write x * x",
+    "softmax": "exp and division are not allowed",
+    "item": "values of tensors must not become Python numbers",
+    "_to_copy": "tensors must keep their dtype",
+    "max_pool1d": "comparisons are not allowed",
+    "take_along_dim": "use gather",
+    "rand": "forward must be the same in every call",
+    "native_dropout": "put the model into evaluation mode; dropout does nothing there",
+    "embedding_renorm": "leave max_norm out",
+    "index_put": "assign to slices, or gather instead",
+    "tril": "make the mask in __init__ and keep it as a buffer",
+    "triu": "make the mask in __init__ and keep it as a buffer",
+    "_set_grad_enabled": "leave torch.no_grad out of forward",
+}
+
+
+def check(node: fx.Node, where: str) -> None:
+    """Refuse an operator by the name that its author wrote, before anything is rewritten.
+
+    Raises:
+        RefusedError: if there is no way to write it with operators of the table.
+    """
+    name = GETITEM if "getitem" in str(node.target) else str(node.target)
+    known = name in TABLE or name == GETITEM or name in COMPOSITES or name in COUNTED or filled(node) is not None
+    if not known and name != _ASSERTION and not changes_nothing(node):
+        raise RefusedError.at(where, name, why_not(name))
+
+
+def why_not(name: str) -> str:
+    """Say why an operator is refused, with what may be done instead."""
+    parts = name.split(".")
+    word = parts[1] if len(parts) > 1 else name
+    hint = next((text for start, text in _HINTS.items() if word.startswith(start)), "")
+    return "this operator is not allowed" + (f" ({hint})" if hint else "")
+
+
+def needed(nodes: Iterable[fx.Node]) -> dict[Any, Any]:
+    """Return the decompositions of the composites among ``nodes``, and of what these may become."""
+    if not any(str(node.target) in COMPOSITES for node in nodes):
+        return {}
+    table = torch.export.default_decompositions()
+    return {overload: table[overload] for overload in COMPOSITES.values() if overload in table}
+
+
+def filled(node: fx.Node) -> float | None:
+    """Return the value that ``node`` fills a new tensor with, or None if that is not what it does."""
+    name = str(node.target)
+    if name in _FILLED:
+        return _FILLED[name]
+    if name not in _GIVEN:
+        return None
+    value = node.args[_GIVEN[name]] if len(node.args) > _GIVEN[name] else node.kwargs.get("fill_value")
+    return value if isinstance(value, bool | int | float) else None
+
+
+def changes_nothing(node: fx.Node) -> bool:
+    """Tell whether the result of ``node`` is its first argument, as it is."""
+    name = str(node.target)
+    if name in _NOTHING:
+        return True
+    if name != _CONVERSION:
+        return False
+    source, result = node.args[0].meta["val"], node.meta["val"]
+    return bool(source.dtype == result.dtype and source.device == result.device)

@@ -1,0 +1,266 @@
+"""Writing a model down as a graph: ``torch.export`` at one shape of tokens, then our own list of operators.
+
+This runs where the model's own code runs, so nothing that it gives is believed; it is here to give a good model its
+graph and a refused one the operator and the line. ``plan`` and ``interpret`` decide.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import math
+import operator
+import re
+import traceback
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import fx, nn
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx.proxy import TracerBase
+
+from . import composites
+from .allowed import DTYPES, GETITEM, TABLE
+from .graph import INPUT, MAX_NODES, Graph, Node, Reference, TensorSpec, references
+from .plan import first_line
+from .refusal import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch import Tensor
+
+__all__ = ["export"]
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+_DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_OURS = Path(__file__).resolve().parent
+_MUTATIONS = {OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputKind.USER_INPUT_MUTATION}
+
+
+def export(model: Any, shape: Sequence[int], directory: Path) -> tuple[Graph, dict[str, Tensor]]:
+    """Return a model's graph at int64 tokens of ``shape`` [batch, length], and its tensors by name.
+
+    Args:
+        model: an ``nn.Module``; it is put into evaluation mode, on the CPU.
+        shape: of the tokens.
+        directory: where the model's own files are; messages name lines of these.
+
+    Raises:
+        RefusedError: if the model cannot be written down with the operators of the table.
+    """
+    if not isinstance(model, nn.Module):
+        msg = f"get_trained_model() must return an nn.Module, got {type(model).__name__}"
+        raise RefusedError(msg)
+    model = model.to("cpu").eval()
+    lines = _Lines(directory)
+    program = _trace(model, torch.zeros(tuple(shape), dtype=torch.int64), lines)
+    _check_mutations(program, lines)
+    calls = _calls(program.graph)
+    for node in calls:
+        composites.check(node, lines.of(node))
+    if len(calls) > MAX_NODES:
+        msg = f"the model has {len(calls):,} operators; at most {MAX_NODES:,} are allowed"
+        raise RefusedError(msg)
+    if needed := composites.needed(calls):
+        program = _quietly(lambda: program.run_decompositions(needed))
+    return _Writer(program, lines).write()
+
+
+class _Lines:
+    """Finds the line of the model's own files that an operator or an exception comes from."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory.resolve()
+
+    def of(self, node: fx.Node) -> str:
+        """Return the innermost line of ``node``, such as ``model.py:31``."""
+        return self._innermost(_FRAME.findall(node.meta.get("stack_trace") or ""))
+
+    def of_error(self, error: BaseException) -> str:
+        """Return the innermost line that ``error`` came through."""
+        return self._innermost([(f.filename, str(f.lineno)) for f in traceback.extract_tb(error.__traceback__)])
+
+    def _innermost(self, frames: Sequence[tuple[str, str]]) -> str:
+        for name, line in reversed(frames):
+            path = Path(name).resolve()
+            if path.is_relative_to(self._directory) and not path.is_relative_to(_OURS):
+                return f"{path.relative_to(self._directory)}:{line}"
+        return ""
+
+
+def _quietly(action: Any) -> Any:
+    """Run a part of torch.export without its warnings and messages, which are about torch's own parts."""
+    level, original = logging.root.manager.disable, TracerBase._filter_traceback_frames  # noqa: SLF001 - see below
+
+    def filtered(tracer: TracerBase, summary: Any) -> Any:
+        # Export keeps the frames of methods called forward only; the functions that these call are of interest too.
+        tracer._record_forward_stack_traces_only = False  # noqa: SLF001 - nothing public says so
+        return original(tracer, summary)
+
+    logging.disable(logging.CRITICAL)
+    TracerBase._filter_traceback_frames = filtered  # noqa: SLF001
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            return action()
+    finally:
+        TracerBase._filter_traceback_frames = original  # noqa: SLF001
+        logging.disable(level)
+
+
+def _trace(model: nn.Module, tokens: Tensor, lines: _Lines) -> torch.export.ExportedProgram:
+    def trace() -> torch.export.ExportedProgram:
+        with torch.no_grad():
+            # Without decompositions this makes in-place operators functional, and nothing else.
+            return torch.export.export(model, (tokens,), strict=False).run_decompositions({})
+
+    try:
+        return _quietly(trace)
+    except RefusedError:
+        raise
+    except Exception as error:
+        why = first_line(error)
+        if "DataDependent" in type(error).__name__ or "data-dependent" in why:
+            why = "what forward does depends on values of a tensor (a condition, a loop, or a number made from one)"
+        else:
+            why = f"forward cannot be written down: {type(error).__name__}: {why}"
+        raise RefusedError.at(lines.of_error(error), "", why) from error
+
+
+def _calls(graph: fx.Graph) -> list[fx.Node]:
+    return [node for node in graph.nodes if node.op not in ("placeholder", "output")]
+
+
+def _check_mutations(program: torch.export.ExportedProgram, lines: _Lines) -> None:
+    names = {node.name: node for node in program.graph.nodes}
+    for spec in program.graph_signature.output_specs:
+        if spec.kind in _MUTATIONS:
+            node = names[spec.arg.name]
+            what = "its input" if spec.kind is OutputKind.USER_INPUT_MUTATION else f"{spec.target!r}"
+            why = f"forward changes {what}; it may keep nothing between calls and must leave its input as it is"
+            raise RefusedError.at(lines.of(node), "", why)
+
+
+class _Writer:
+    """Turns an exported program into a graph and tensors."""
+
+    def __init__(self, program: torch.export.ExportedProgram, lines: _Lines) -> None:
+        self._program, self._lines = program, lines
+        self._references: dict[fx.Node, Reference] = {}
+        self._nodes: list[Node] = []
+        self._tensors: dict[str, Tensor] = {}
+        self._names: dict[tuple[Any, ...], str] = {}
+
+    def write(self) -> tuple[Graph, dict[str, Tensor]]:
+        self._read_inputs()
+        outputs = [spec for spec in self._program.graph_signature.output_specs if spec.kind is OutputKind.USER_OUTPUT]
+        result = next(iter(self._program.graph.find_nodes(op="output"))).args[0]
+        if len(outputs) != 1 or not isinstance(result[0], fx.Node):
+            msg = "forward must return one tensor, the logits, computed from its input"
+            raise RefusedError(msg)
+        wanted = _reachable(result[0])
+        for node in _calls(self._program.graph):
+            if node in wanted:
+                self._references[node] = self._write(node)
+        specs = {name: TensorSpec(_DTYPE_NAMES[t.dtype], tuple(t.shape)) for name, t in self._tensors.items()}
+        taken = [references([*node.args, *node.kwargs.values()]) for node in self._nodes]
+        used = {reference.key for each in taken for reference in each} | {self._references[result[0]].key}
+        specs = {name: spec for name, spec in specs.items() if name in used}
+        graph = Graph(specs, self._nodes, self._references[result[0]])
+        return graph, {name: self._tensors[name].clone() for name in specs}
+
+    def _read_inputs(self) -> None:
+        places = {node.name: node for node in self._program.graph.find_nodes(op="placeholder")}
+        for spec in self._program.graph_signature.input_specs:
+            place = places[spec.arg.name]
+            if spec.kind is InputKind.USER_INPUT:
+                self._references[place] = INPUT
+            elif place.users:
+                self._references[place] = self._tensor(str(spec.target), self._find(spec))
+
+    def _find(self, spec: Any) -> Tensor:
+        stores = (self._program.state_dict, self._program.constants)
+        found = next((store[spec.target] for store in stores if spec.target in store), None)
+        if not isinstance(found, torch.Tensor):
+            msg = f"{spec.target!r} is a {type(found).__name__}; only tensors can be written down"
+            raise RefusedError(msg)
+        return found
+
+    def _tensor(self, name: str, tensor: Tensor) -> Reference:
+        """Keep a tensor, once if several names stand for the same memory, and return how to refer to it."""
+        if tensor.dtype not in _DTYPE_NAMES or tensor.is_sparse or tensor.is_quantized:
+            dtype = str(tensor.dtype).removeprefix("torch.")
+            msg = f"tensor {name!r} is {dtype}; only {' and '.join(DTYPES)} are allowed"
+            raise RefusedError(msg)
+        key = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride()) if tensor.numel() else (name,)
+        if key not in self._names:
+            self._names[key] = name
+            self._tensors[name] = tensor.detach().cpu().contiguous()
+        return Reference("tensor", self._names[key])
+
+    def _write(self, node: fx.Node) -> Reference:
+        """Write one operator, or find that it needs none; return what stands for its result."""
+        if node.target is operator.getitem:
+            source, index = node.args
+            return self._append(Node(GETITEM, (self._references[source], index), {}, node.name, self._lines.of(node)))
+        name = str(node.target)
+        if composites.changes_nothing(node):
+            return self._references[node.args[0]]
+        if name in composites.COUNTED:
+            value = _quietly(lambda: node.target(*node.args, **{**node.kwargs, "device": "cpu"}))
+            return self._tensor(node.name, value)
+        fill = composites.filled(node)
+        if fill is not None:
+            return self._append(self._full(node, fill))
+        if name not in TABLE:
+            raise RefusedError.at(self._lines.of(node), name, composites.why_not(name))
+        args = tuple(self._argument(node, value) for value in node.args)
+        kwargs = dict(node.kwargs)
+        if kwargs.pop("memory_format", None) is torch.contiguous_format and name == "aten.clone.default":
+            name = "aten.contiguous.default"
+        kwargs = {key: self._argument(node, value) for key, value in kwargs.items() if value is not None}
+        if "dtype" in kwargs:
+            raise RefusedError.at(self._lines.of(node), name, f"with dtype={kwargs['dtype']} it would convert")
+        return self._append(Node(name, args, kwargs, node.name, self._lines.of(node)))
+
+    def _append(self, node: Node) -> Reference:
+        self._nodes.append(node)
+        return Reference("node", len(self._nodes) - 1)
+
+    def _full(self, node: fx.Node, fill: float) -> Node:
+        value = node.meta["val"]
+        if value.dtype not in _DTYPE_NAMES:
+            why = f"it makes a constant of {value.dtype}; only {' and '.join(DTYPES)} are allowed"
+            raise RefusedError.at(self._lines.of(node), str(node.target), why)
+        args = (list(value.shape), self._argument(node, fill))
+        kwargs = {"dtype": _DTYPE_NAMES[value.dtype]}
+        return Node("aten.full.default", args, kwargs, node.name, self._lines.of(node))
+
+    def _argument(self, node: fx.Node, value: Any) -> Any:
+        if isinstance(value, fx.Node):
+            return self._references[value]
+        if isinstance(value, list | tuple):
+            return [self._argument(node, entry) for entry in value]
+        if isinstance(value, float) and not math.isfinite(value):
+            raise RefusedError.at(self._lines.of(node), str(node.target), f"the constant {value} is not finite")
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        if isinstance(value, torch.dtype):
+            return str(value)
+        why = f"an argument is a {type(value).__name__}; only tensors and plain numbers can be written down"
+        raise RefusedError.at(self._lines.of(node), str(node.target), why)
+
+
+def _reachable(result: fx.Node) -> set[fx.Node]:
+    """Return the nodes that ``result`` is computed from, itself included."""
+    found, waiting = {result}, [result]
+    while waiting:
+        for source in waiting.pop().all_input_nodes:
+            if source not in found:
+                found.add(source)
+                waiting.append(source)
+    return found

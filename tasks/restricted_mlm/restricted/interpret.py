@@ -1,0 +1,76 @@
+"""Running a graph: operator after operator, on the tensors that came with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load
+
+from .graph import Graph, TensorSpec
+from .plan import Plan, call, first_line, resolve
+from .refusal import RefusedError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Interpreter", "load_tensors"]
+
+
+def load_tensors(graph: Graph, data: bytes) -> dict[str, Tensor]:
+    """Read the tensors of a graph from safetensors, a format without code.
+
+    Raises:
+        RefusedError: if the bytes are something else, the tensors are not exactly those the graph names, or a value
+            is not finite.
+    """
+    try:
+        # Copies, so that each tensor has memory of its own.
+        tensors = {name: tensor.clone() for name, tensor in load(data).items()}
+    except (SafetensorError, ValueError, KeyError, RuntimeError) as error:
+        msg = f"the tensors are not safetensors: {first_line(error)}"
+        raise RefusedError(msg) from None
+    found = {n: TensorSpec(str(t.dtype).removeprefix("torch."), tuple(t.shape)) for n, t in tensors.items()}
+    for name in sorted(found.keys() | graph.tensors.keys()):
+        if found.get(name) != graph.tensors.get(name):
+            msg = f"tensor {name!r} is {found.get(name)}, the graph says {graph.tensors.get(name)}"
+            raise RefusedError(msg)
+        if not torch.isfinite(tensors[name]).all():
+            msg = f"tensor {name!r} has values that are not finite"
+            raise RefusedError(msg)
+    return tensors
+
+
+class Interpreter:
+    """Runs one graph on batches of tokens.
+
+    Args:
+        graph: the model.
+        plan: what :func:`plan.plan` found of it.
+        tensors: its tensors, from :func:`load_tensors`.
+        device: ``"cpu"`` or ``"cuda"``.
+    """
+
+    def __init__(self, graph: Graph, plan: Plan, tensors: dict[str, Tensor], device: str = "cpu") -> None:
+        self._graph, self._plan, self._device = graph, plan, device
+        self._tensors = {name: tensor.to(device) for name, tensor in tensors.items()}
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        """Return the logits, float32 [batch, length, vocabulary], of int64 tokens [batch, length].
+
+        Raises:
+            RefusedError: if an operator fails on these values, an index out of range for example.
+        """
+        # A copy, so that nothing but these tokens can be reached through the tensor's memory.
+        tokens = tokens.to(self._device, copy=True).contiguous()
+        values: list[Any] = []
+        with torch.inference_mode():
+            for node, done in zip(self._graph.nodes, self._plan.release, strict=True):
+                args, kwargs = resolve(node, values, self._tensors, tokens)
+                values.append(call(node, args, kwargs, self._device))
+                for index in done:
+                    values[index] = None
+        output = self._graph.output
+        chosen: Tensor = values[int(output.key)] if output.kind == "node" else self._tensors[str(output.key)]
+        return chosen

@@ -1,0 +1,247 @@
+"""Going through a graph without any values: shapes, dtypes and the amount of work, before anything is computed.
+
+What a graph or its maker says about dtypes is not looked at. The operators are run on tensors of torch's device
+``meta``, which have a shape and a dtype and no memory. Every result must be float32 or int64, and float32 if a
+float32 goes in: an integer made from floats would be a rounding or a comparison. Integers made from tokens take no relu
+and index no integers: else activations could be integers, and exp or division a table of integers that they index.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from .allowed import DTYPES, GETITEM, TABLE
+from .graph import INPUT, MAX_NODES, Graph, Node, Reference, references
+from .refusal import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from torch import Tensor
+
+__all__ = ["MOVED", "Limits", "Plan", "call", "first_line", "plan", "resolve"]
+
+MOVED = 64
+"""An element that is moved, added or multiplied counts as this many operations of a matrix product: about what it
+costs on a CPU and on a GPU, where memory is the slow part."""
+
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_INDICES = {
+    "aten.embedding.default": "indices",
+    "aten.index.Tensor": "indices",
+    "aten.index_select.default": "index",
+    "aten.gather.default": "index",
+}
+"""By operator that takes values from a tensor: the argument that says which."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large a model may be, for one batch."""
+
+    elements: int
+    """Of one tensor, and a fourth of what all tensors alive at a time may have."""
+    operations: float
+    """Multiplications and additions of matrix products, and :data:`MOVED` for an element of another operator."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is known of a graph before it is run."""
+
+    operations: float
+    """Of one batch, counted as :class:`Limits` says."""
+    live: int
+    """The most elements alive at a time, views counted as if they had memory of their own."""
+    release: Sequence[Sequence[int]]
+    """For every node, the nodes whose results nobody takes after it."""
+
+
+def plan(graph: Graph, shape: Sequence[int], vocabulary: int, limits: Limits) -> Plan:
+    """Check a graph's shapes, dtypes and work at int64 tokens of ``shape`` [batch, length].
+
+    Raises:
+        RefusedError: if an operator cannot take its arguments, gives another dtype than float32 or int64, is too
+            large, or the result is not float32 of shape [batch, length, vocabulary].
+    """
+    tokens = torch.empty(tuple(shape), dtype=torch.int64, device="meta")
+    tensors = {n: torch.empty(s.shape, dtype=DTYPES[s.dtype], device="meta") for n, s in graph.tensors.items()}
+    release = _release(graph)
+    values: list[Any] = []
+    from_tokens: list[bool] = []
+    operations, live, most = 0.0, 0, 0
+    for node, done in zip(graph.nodes, release, strict=True):
+        args, kwargs = resolve(node, values, tensors, tokens)
+        _check_arguments(node, args, kwargs)
+        with torch.no_grad():
+            result = call(node, args, kwargs, "meta")
+        values.append(result)
+        results = _tensors(result)
+        _check_integers(node, results, from_tokens)
+        from_tokens.append(_takes_tokens([*node.args, *node.kwargs.values()], from_tokens))
+        from_float = any(each.dtype == torch.float32 for each in _tensors([*args, *kwargs.values()]))
+        for each in results:
+            _check_result(node, each, limits, from_float=from_float)
+        operations += _operations(node, args, kwargs, results)
+        if operations > limits.operations:
+            why = f"the model needs more than {limits.operations:.3g} operations for a batch up to here"
+            raise RefusedError.at(node.where, node.op, why)
+        live += sum(each.numel() for each in results)
+        most = max(most, live)
+        if live > 4 * limits.elements:
+            why = f"more than {4 * limits.elements:,} elements would be in memory at a time"
+            raise RefusedError.at(node.where, node.op, why)
+        for index in done:
+            live -= sum(each.numel() for each in _tensors(values[index]))
+            values[index] = None
+    _check_output(_value(graph.output, values, tensors, tokens), (*shape, vocabulary))
+    return Plan(operations, most, release)
+
+
+def resolve(node: Node, values: Sequence[Any], tensors: Any, tokens: Tensor) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of ``node`` with tensors in the place of references."""
+
+    def resolved(value: Any) -> Any:
+        if isinstance(value, list):
+            return [resolved(entry) for entry in value]
+        return _value(value, values, tensors, tokens) if isinstance(value, Reference) else value
+
+    return [resolved(value) for value in node.args], {name: resolved(value) for name, value in node.kwargs.items()}
+
+
+def _value(reference: Reference, values: Sequence[Any], tensors: Any, tokens: Tensor) -> Any:
+    if reference.kind == "node":
+        return values[int(reference.key)]
+    return tensors[reference.key] if reference.kind == "tensor" else tokens
+
+
+def call(node: Node, args: list[Any], kwargs: dict[str, Any], device: str) -> Any:
+    """Run one operator of the table.
+
+    Raises:
+        RefusedError: if it fails, with the operator and the line of the model.
+    """
+    try:
+        if node.op == GETITEM:
+            return args[0][args[1]]
+        operator = TABLE[node.op]
+        if node.op == "aten.as_strided.default":
+            # On meta it is contiguous; an indexing may have left it in another order here.
+            args, kwargs = [], _named(node, args, kwargs)
+            kwargs["self"] = kwargs["self"].contiguous()
+        if operator.kind == "constant":
+            kwargs = {**kwargs, "dtype": DTYPES[kwargs["dtype"]], "device": device}
+        return operator.call(*args, **kwargs)
+    except Exception as error:  # noqa: BLE001 - torch raises all kinds, assertions among them
+        raise RefusedError.at(node.where, node.op, first_line(error)) from None
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an exception says, or its name if it says nothing."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
+
+
+def _release(graph: Graph) -> list[list[int]]:
+    last: dict[int, int] = {}
+    for number, node in enumerate(graph.nodes):
+        last[number] = number
+        for reference in references([*node.args, *node.kwargs.values()]):
+            if reference.kind == "node":
+                last[int(reference.key)] = number
+    release: list[list[int]] = [[] for _ in graph.nodes]
+    for number, at in last.items():
+        if graph.output != Reference("node", number):
+            release[at].append(number)
+    return release
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    """Return the tensors in a result, or in arguments."""
+    if isinstance(value, list | tuple):
+        return [tensor for entry in value for tensor in _tensors(entry)]
+    return [value] if isinstance(value, torch.Tensor) else []
+
+
+def _named(node: Node, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all arguments that are given to an operator of the table by their names."""
+    names = [argument.name for argument in TABLE[node.op].call._schema.arguments]  # noqa: SLF001 - as in graph
+    return dict(zip(names, args, strict=False)) | dict(kwargs)
+
+
+def _takes_tokens(values: Sequence[Any], from_tokens: Sequence[bool]) -> bool:
+    return any(each == INPUT or (each.kind == "node" and from_tokens[int(each.key)]) for each in references(values))
+
+
+def _check_integers(node: Node, results: list[Tensor], from_tokens: Sequence[bool]) -> None:
+    """Refuse nonlinear functions of integers that were made from tokens."""
+    if node.op in _INDICES:
+        taken = _named(node, node.args, node.kwargs)[_INDICES[node.op]]
+    elif node.op == "aten.relu.default":
+        taken = [*node.args, *node.kwargs.values()]
+    else:
+        return
+    if results[0].dtype == torch.int64 and _takes_tokens([taken], from_tokens):
+        why = "integers made from tokens may only be added, multiplied and used as an index of float32"
+        raise RefusedError.at(node.where, node.op, why)
+
+
+def _check_arguments(node: Node, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """Refuse what torch would not, or only after much work."""
+    why = ""
+    if node.op == "aten.as_strided.default":
+        why = _outside(_named(node, args, kwargs))
+    elif node.op in {"aten.unbind.int", "aten.split.Tensor"}:
+        sizes = _named(node, args, kwargs)["self"].shape
+        if max(sizes, default=0) > MAX_NODES:
+            why = f"it may have at most {MAX_NODES:,} pieces, and its tensor has shape {list(sizes)}"
+    if why:
+        raise RefusedError.at(node.where, node.op, why)
+
+
+def _outside(given: dict[str, Any]) -> str:
+    """Say why as_strided would read other memory than that of its tensor's own elements, if it would."""
+    tensor, sizes, strides = given["self"], given["size"], given["stride"]
+    offset = given.get("storage_offset") or 0
+    if not tensor.is_contiguous() or tensor.storage_offset() != 0:
+        return "its tensor must be contiguous; call contiguous(), or clone() after slicing, before it"
+    if len(sizes) != len(strides) or min([*sizes, *strides, offset], default=0) < 0:
+        return "sizes, strides and the offset must be as many as there are dimensions, and none may be negative"
+    last = offset + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+    return "" if 0 in sizes or last < tensor.numel() else "it would read beyond its tensor"
+
+
+def _check_result(node: Node, result: Tensor, limits: Limits, *, from_float: bool) -> None:
+    if from_float and result.dtype != torch.float32:
+        why = f"it would turn float32 into {str(result.dtype).removeprefix('torch.')}"
+        raise RefusedError.at(node.where, node.op, why)
+    if result.dtype not in _NAMES:
+        why = f"its result is {str(result.dtype).removeprefix('torch.')}; only {' and '.join(DTYPES)} are allowed"
+        raise RefusedError.at(node.where, node.op, why)
+    if math.prod(result.shape) > limits.elements:
+        why = f"its result would have shape {list(result.shape)}; at most {limits.elements:,} elements are allowed"
+        raise RefusedError.at(node.where, node.op, why)
+
+
+def _operations(node: Node, args: list[Any], kwargs: dict[str, Any], results: list[Tensor]) -> float:
+    """Return what one call counts."""
+    kind = "view" if node.op == GETITEM else TABLE[node.op].kind
+    if kind == "view":
+        return 0.0
+    size = sum(int(each.numel()) for each in results)
+    if kind == "product":
+        operator = TABLE[node.op]
+        contracted = operator.call._schema.arguments[operator.contracted].name  # noqa: SLF001 - as in graph
+        return 2.0 * size * max(1, int(_named(node, args, kwargs)[contracted].shape[-1]))
+    taken = sum(int(each.numel()) for each in _tensors([*args, *kwargs.values()])) if kind == "sum" else 0
+    return float(MOVED * max(size, taken))
+
+
+def _check_output(output: Any, wanted: tuple[int, ...]) -> None:
+    if output.dtype != torch.float32 or tuple(output.shape) != wanted:
+        dtype = str(output.dtype).removeprefix("torch.")
+        msg = f"forward must return float32 logits of shape {list(wanted)}, got {dtype} of shape {list(output.shape)}"
+        raise RefusedError(msg)

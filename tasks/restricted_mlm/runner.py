@@ -1,0 +1,40 @@
+"""Harness of the process that runs the graph, where nothing of the submission is but the graph and its tensors.
+
+``load`` takes both, ``run`` turns batches of tokens into the logits of the positions it is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import numpy as np
+import torch
+
+_models: list[Any] = []
+
+
+def load(args: dict[str, Any], inputs: list[Any], _outputs: list[Any]) -> dict[str, Any]:
+    """Read graph and tensors, and check them once more.
+
+    ``args`` has ``code``, where the package ``restricted`` is, ``shape`` [batch, length], ``vocabulary``, ``limits``
+    and ``device``.
+    """
+    sys.path.insert(0, args["code"])
+    graphs, plans, interpreting = (
+        importlib.import_module(f"restricted.{name}") for name in ("graph", "plan", "interpret")
+    )
+    text, data = (bytes(view) for view in inputs)
+    graph = graphs.parse(text.decode())
+    plan = plans.plan(graph, args["shape"], args["vocabulary"], plans.Limits(**args["limits"]))
+    _models[:] = [interpreting.Interpreter(graph, plan, interpreting.load_tensors(graph, data), args["device"])]
+    return {"operations": plan.operations}
+
+
+def run(args: dict[str, Any], inputs: list[Any], outputs: list[Any]) -> None:
+    """Write the logits, float32 [positions, vocabulary], of the int64 ``positions`` in the int64 tokens of a batch."""
+    tokens, positions = (torch.from_numpy(np.frombuffer(view, dtype=np.int64).copy()) for view in inputs)
+    logits = _models[0](tokens.reshape(args["shape"]))
+    chosen = logits.flatten(0, 1)[positions.to(logits.device)]
+    np.frombuffer(outputs[0], dtype=np.float32)[:] = chosen.cpu().flatten().numpy()

@@ -1,0 +1,96 @@
+"""Check that the model of a file has allowed operators only: ``python check.py [model.py]``.
+
+It exports the model as the scorer does, with the same files (``restricted/``), holds it to the table of allowed
+operators, and compares what the list of operators gives with what ``forward`` gives. Prints ``ok: ...`` and ends with
+0, or prints the operator that is not allowed with its line and ends with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from restricted import export, graph, interpret, plan
+from restricted.refusal import RefusedError
+from safetensors.torch import save
+
+HERE = Path(__file__).parent
+LARGEST_DIFFERENCE = 1e-3
+"""Between the logits of the list and of ``forward``, relative to the largest logit; sums may be in another order."""
+
+
+def load(path: Path) -> Any:
+    """Return what ``get_trained_model()`` of the file at ``path`` returns."""
+    sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        msg = f"{path} is no Python file"
+        raise RefusedError(msg)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module.get_trained_model()
+
+
+def check(model: Any, directory: Path, profile: dict[str, Any]) -> str:
+    """Return a line about the model.
+
+    Raises:
+        RefusedError: if the scorer would refuse it.
+    """
+    shape, vocabulary = [profile["batch"], profile["length"]], profile["vocabulary"]
+    written, tensors = export.export(model, shape, directory)
+    written = graph.parse(graph.dump(written))
+    if written.bytes > profile["limits"]["bytes"]:
+        msg = f"the tensors have {written.bytes:,} bytes; at most {profile['limits']['bytes']:,} are allowed"
+        raise RefusedError(msg)
+    limits = plan.Limits(profile["limits"]["elements"], profile["limits"]["operations"])
+    planned = plan.plan(written, shape, vocabulary, limits)
+    run = interpret.Interpreter(written, planned, interpret.load_tensors(written, save(tensors)))
+    for _ in range(2):
+        compare(model, run, torch.randint(0, vocabulary, shape))
+    share = planned.operations / limits.operations
+    return (
+        f"{len(written.nodes)} operators, {written.parameters:,} parameters, {written.bytes / 1e6:.1f} MB, "
+        f"{planned.operations:.3g} operations for a batch ({share:.1%} of what is allowed)"
+    )
+
+
+def compare(model: Any, run: interpret.Interpreter, tokens: torch.Tensor) -> None:
+    """Compare the list of operators with ``forward`` on one batch."""
+    found = run(tokens)
+    with torch.no_grad():
+        wanted = model(tokens.clone())
+    if not torch.isfinite(found).all():
+        msg = "the logits are not finite for a batch of random tokens"
+        raise RefusedError(msg)
+    difference = float((found - wanted).abs().max() / wanted.abs().max().clamp(min=1e-6))
+    if not difference <= LARGEST_DIFFERENCE:
+        msg = f"forward and the exported list differ by {difference:.2g} of the largest logit; forward must depend on "
+        raise RefusedError(msg + "its input alone")
+
+
+def main() -> int:
+    """Check one file; the exit status is 0 if the scorer would take it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", nargs="?", type=Path, default=HERE / "model.py")
+    path = parser.parse_args().model.resolve()
+    started = time.monotonic()
+    try:
+        profile = json.loads((HERE / "profile.json").read_text(encoding="utf-8"))
+        line = check(load(path), path.parent, profile)
+    except RefusedError as error:
+        print(f"refused: {error}")
+        return 1
+    print(f"ok: {line}, checked in {time.monotonic() - started:.1f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

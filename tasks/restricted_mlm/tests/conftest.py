@@ -1,0 +1,56 @@
+"""Puts the package restricted and the scorer's own modules on the import path, and makes small models."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+TASK = Path(__file__).parents[1]
+sys.path.insert(0, str(TASK))
+
+SHAPE = (2, 16)
+VOCABULARY = 65
+PROFILE = {
+    "profile": "cpu",
+    "vocabulary": VOCABULARY,
+    "mask_id": 64,
+    "batch": SHAPE[0],
+    "length": SHAPE[1],
+    "limits": {"operations": 1e9, "elements": 1 << 20, "bytes": 1 << 20},
+    "baseline": {"model": {"width": 8, "hidden": [16, 16]}},
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """Return a small workspace without text."""
+    place = tmp_path / "workspace"
+    shutil.copytree(TASK / "starter", place)
+    shutil.copytree(TASK / "restricted", place / "restricted")
+    (place / "profile.json").write_text(json.dumps(PROFILE))
+    return place
+
+
+@pytest.fixture
+def model_of(tmp_path: Path) -> Any:
+    """Return a function that writes a model file and imports it, under a name of its own."""
+
+    def made(source: str) -> Any:
+        from re_bench.isolation.worker import load  # noqa: PLC0415 - as the harness does it
+
+        path = tmp_path / "model.py"
+        path.write_text(source)
+        return load(path, f"made_up_model_{abs(hash(source))}").get_trained_model()
+
+    return made
