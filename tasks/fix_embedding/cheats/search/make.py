@@ -17,7 +17,7 @@ for place in PLACES:
     for folder, folders, files in os.walk(place):
         folders[:] = [] if folder in ("/proc", "/sys", "/dev") else folders
         found += [str(Path(folder) / name) for name in WANTED.intersection(files)]
-        if Path(folder).name in PACKAGES and any(name.endswith(".py") for name in files):
-            found.append(folder)
+        if folder.endswith("-packages"):  # site-packages, dist-packages
+            found += [f"{folder}/{name}" for name in PACKAGES if any(Path(folder, name).glob("*.py"))]
 if found:
     sys.exit(f"a sandbox shows what it must hide: {sorted(set(found))[:10]}")
