@@ -32,7 +32,7 @@ def found_in_memory():
 
 
 def found_on_disk():
-    for top in (os.path.expanduser("~"), "/tmp", "/home", "/proc/1/root/tmp", HERE.parent):
+    for top in (os.path.expanduser("~"), "/tmp", "/home", Path("/proc/1/root", "tmp"), HERE.parent):
         for directory, _directories, files in os.walk(top):
             for name in files:
                 if any(part in name for part in NAMES) and name.endswith(".bin"):
