@@ -1,0 +1,30 @@
+"""Spends all that experiments may spend, then changes the ledger so that the runs seem to have cost nothing.
+
+Stopped by: the ledger computes every line's cost again and refuses to go on. It is an honour system all the same: who
+deletes it can go on. That pays only in so far as more experiments do, since the scorer reads the answer alone.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from ledger import Ledger, LedgerError
+from scales import SCALES
+
+scale = SCALES[json.loads(Path("profile.json").read_text())["profile"]]
+path = Path("ledger.jsonl")
+ledger, width = Ledger(path, scale), 2 * scale.n_head
+steps = int(scale.experiments.run_flops // scale.flops(width, 1))
+try:
+    while True:
+        ledger.charge(width, steps, 0)
+except LedgerError as error:
+    if "in all" not in str(error):
+        raise
+lines = [json.dumps({**json.loads(line), "flops": 1}) for line in path.read_text().splitlines()]
+path.write_text("\n".join(lines) + "\n")
+try:
+    ledger.charge(width, steps, 0)
+except LedgerError:
+    sys.exit(0)
+sys.exit("the ledger believes a line that lies about its cost")

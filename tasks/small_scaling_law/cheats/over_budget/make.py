@@ -1,0 +1,14 @@
+"""Predicts the loss of a run of the default width that spends more than the target.
+
+Stopped by: an answer may spend at most 1.1 times the target's FLOPs.
+"""
+
+import json
+from pathlib import Path
+
+from scales import SCALES
+
+scale = SCALES[json.loads(Path("profile.json").read_text())["profile"]]
+width = scale.default[0]
+answer = {"n_embd": width, "max_iters": scale.steps(width, 1.2 * scale.target_flops), "loss_prediction": 2.0}
+Path("answer.json").write_text(json.dumps(answer))

@@ -1,0 +1,13 @@
+"""Gives the published best number of steps with a tiny width: the original's scorer ignores the width.
+
+Stopped by: an answer must spend at least half of the target's FLOPs.
+"""
+
+import json
+from pathlib import Path
+
+from scales import SCALES
+
+scale = SCALES[json.loads(Path("profile.json").read_text())["profile"]]
+steps = 88914 if scale.target_flops == 5e17 else scale.default[1]
+Path("answer.json").write_text(json.dumps({"n_embd": 8, "max_iters": steps, "loss_prediction": 3.6356}))

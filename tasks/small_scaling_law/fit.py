@@ -1,0 +1,163 @@
+"""Fitting the truth of a profile to its sweep: ``python fit.py --profile cpu`` writes ``truth/cpu.json``.
+
+It refuses a truth that is not sound: where the best width lies at the edge of the sweep, is not clearly better than
+widths further away, or more compute does not help.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scales import MOST_SHARE, SCALES, Scale
+from scipy.optimize import least_squares  # type: ignore[import-untyped]
+from sweep import runs_file
+from truth import place
+from truth.surface import TERMS, Surface
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.programs import ending_as
+from re_bench.text.wheels import sha256_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Runs = Sequence[dict[str, Any]]
+
+OUTLIER = 0.05
+"""Nats from which on a residual counts less than squared."""
+MARGIN = 3.0
+"""Seed spreads by which the best width beats those two widths away."""
+CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
+
+
+def fitted(runs: Runs, scale: Scale, name: str) -> tuple[Surface, dict[str, Any]]:
+    """Return the surface nearest to the runs, and how well it fits.
+
+    Args:
+        runs: lines of the sweep, of which those that diverged are left out.
+        scale: the profile.
+        name: where the truth comes from, in a line.
+
+    Raises:
+        ReBenchError: if there are fewer runs than two for each coefficient.
+    """
+    good = [run for run in runs if run["loss"] is not None]
+    if len(good) < 2 * len(TERMS):
+        msg = f"{len(good)} runs are too few for {len(TERMS)} coefficients; sweep first: python sweep.py"
+        raise ReBenchError(msg)
+    widths = sorted({run["n_embd"] for run in good})
+    centre = math.sqrt(widths[0] * widths[-1])
+    shape = Surface(
+        name,
+        (),
+        centre,
+        (widths[0], widths[-1]),
+        scale.target_flops,
+        scale.flops(1, 1),
+        scale.n_head,
+        MOST_SHARE,
+    )
+    places = [shape.coordinates(run["n_embd"], run["flops"]) for run in good]
+    terms = np.array([[x**i * y**j for i, j in TERMS] for x, y in places])
+    losses = np.array([run["loss"] for run in good])
+    found = least_squares(lambda c: terms @ c - losses, np.zeros(len(TERMS)), loss="soft_l1", f_scale=OUTLIER)
+    residuals = losses - terms @ found.x
+    quality = {
+        "residual_rms": float(np.sqrt(np.mean(residuals**2))),
+        "residual_max": float(np.abs(residuals).max()),
+        "residuals": [
+            [run["n_embd"], run["max_iters"], run["seed"], round(float(left), 5)]
+            for run, left in zip(good, residuals, strict=True)
+        ],
+        "seed_spread": seed_spread(good),
+        "diverged": [[run["n_embd"], run["max_iters"], run["seed"]] for run in runs if run["loss"] is None],
+    }
+    values = {field: getattr(shape, field) for field in Surface.__dataclass_fields__}
+    return Surface(**values | {"coefficients": tuple(map(float, found.x))}), quality
+
+
+def seed_spread(runs: Runs) -> float | None:
+    """Return the standard deviation between seeds, pooled over the runs that differ in nothing else."""
+    by_run = defaultdict(list)
+    for run in runs:
+        by_run[run["n_embd"], run["max_iters"]].append(run["loss"])
+    variances = [statistics.variance(losses) for losses in by_run.values() if len(losses) > 1]
+    return math.sqrt(statistics.fmean(variances)) if variances else None
+
+
+def problems(runs: Runs, surface: Surface, spread: float | None) -> list[str]:
+    """Return why the truth is not sound, a line each; none if it is.
+
+    At every swept budget the best mean loss must be inside, and lower than those two widths away by three times the
+    seed spread; the surface must fall with compute.
+    """
+    if spread is None:
+        return ["no run has a second seed, so that nothing is known of the spread"]
+    found = []
+    budgets: dict[float, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for run in runs:
+        if run["loss"] is not None:
+            budgets[run["share"]][run["n_embd"]].append(run["loss"])
+    for share, losses in sorted(budgets.items()):
+        widths = sorted(losses)
+        means = [statistics.fmean(losses[width]) for width in widths]
+        best = means.index(min(means))
+        if best in (0, len(widths) - 1):
+            found.append(f"at {share:g} of the target the best width, {widths[best]}, is at the edge of the sweep")
+        for other in (best - 2, best + 2):
+            ahead = means[other] - means[best] if 0 <= other < len(widths) else math.inf
+            if ahead < MARGIN * spread:
+                found.append(
+                    f"at {share:g} of the target width {widths[best]} beats {widths[other]} by {ahead:.3f}, "
+                    f"less than {MARGIN:g} times the seed spread of {spread:.3f}"
+                )
+    for width in surface.widths:
+        steps = surface.target_flops / (surface.flops_of_a_step * width**2)
+        if surface.loss(width, round(steps)) >= surface.loss(width, max(1, round(steps / 2))):
+            found.append(f"at width {width} more compute does not lower the loss")
+    return found
+
+
+def read_runs(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a sweep.
+
+    Raises:
+        UsageError: if there is no such file.
+    """
+    if not path.is_file():
+        msg = f"{path}: there is no sweep yet; run: python sweep.py"
+        raise UsageError(msg)
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the command line, fit, check, write."""
+    parser = argparse.ArgumentParser(description="Fit the truth of a profile to its sweep.")
+    parser.add_argument("--profile", choices=[name for name in SCALES if SCALES[name].experiments], required=True)
+    parser.add_argument("--runs", metavar="FILE", type=Path, help="lines of sweep.py, if not in the usual place")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="where to write the truth, if not into the task")
+    options = parser.parse_args(arguments)
+    with ending_as("fit.py"):
+        source = options.runs or runs_file(options.profile)
+        runs, scale = read_runs(source), SCALES[options.profile]
+        name = f"our sweep of {len(runs)} runs around {scale.target_flops:g} FLOPs"
+        surface, quality = fitted(runs, scale, name)
+        wrong = problems(runs, surface, quality["seed_spread"])
+        if wrong:
+            raise ReBenchError("the truth is not sound:\n" + "\n".join(wrong))
+        values = {field: getattr(surface, field) for field in Surface.__dataclass_fields__}
+        origin = {"canary": CANARY, "runs": {"file": source.name, "sha256": sha256_of(source)}}
+        record = {"kind": "surface", **values, "best": vars(surface.best), **quality, **origin}
+        (options.out or place(options.profile)).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        print(f"best: {surface.best}; residuals {quality['residual_rms']:.4f} root mean square")
+
+
+if __name__ == "__main__":
+    main()

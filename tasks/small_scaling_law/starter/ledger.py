@@ -1,0 +1,101 @@
+"""The ledger of experiments: what each run costs, written down before it begins.
+
+It is an honour system. ``train.py`` keeps it, refuses what is over the limits, and a run that is stopped half way has
+been paid in full. Nothing keeps you from training without it but the rules of the task.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from scales import Scale
+
+__all__ = ["Ledger", "LedgerError"]
+
+
+class LedgerError(Exception):
+    """A run that may not be made, or a ledger that is not as it was written."""
+
+
+class Ledger:
+    """A file of one JSON line a run, to which lines are only added; several processes may share it."""
+
+    def __init__(self, path: Path, scale: Scale) -> None:
+        self._path, self._scale = path, scale
+
+    def charge(self, n_embd: int, max_iters: int, seed: int) -> int:
+        """Write down a run that is about to begin and return its number, counted from 1.
+
+        Raises:
+            LedgerError: if the run, or all runs together with it, would cost more than is allowed.
+        """
+        _check(n_embd, max_iters, seed, self._scale)
+        cost, limits = self._scale.flops(n_embd, max_iters), self._scale.experiments
+        if cost > limits.run_flops:
+            msg = f"the run costs {cost:.4g} FLOPs, over the limit of {limits.run_flops:g} a run"
+            raise LedgerError(msg)
+        with self._locked():
+            runs = self.runs()
+            spent = sum(run["flops"] for run in runs)
+            if spent + cost > limits.total_flops:
+                left = limits.total_flops - spent
+                msg = f"the run costs {cost:.4g} FLOPs, and of {limits.total_flops:g} in all {left:.4g} are left"
+                raise LedgerError(msg)
+            line = {"run": len(runs) + 1, "n_embd": n_embd, "max_iters": max_iters, "seed": seed, "flops": cost,
+                    "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}  # fmt: skip
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+        return line["run"]
+
+    def spent(self) -> int:
+        """Return the FLOPs of all runs."""
+        return sum(run["flops"] for run in self.runs())
+
+    def runs(self) -> list[dict]:
+        """Return all runs.
+
+        Raises:
+            LedgerError: if a line is not what this program writes, the costs that it claims included.
+        """
+        lines = self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else []
+        return [self._read(number, line) for number, line in enumerate(lines, 1)]
+
+    def _read(self, number: int, line: str) -> dict:
+        where = f"{self._path.name}, line {number}"
+        try:
+            run = json.loads(line)
+            _check(run["n_embd"], run["max_iters"], run["seed"], self._scale)
+            right = run["run"] == number and run["flops"] == self._scale.flops(run["n_embd"], run["max_iters"])
+        except (ValueError, KeyError, TypeError, LedgerError) as error:
+            msg = f"{where} is no run ({error}); the ledger is not to be edited"
+            raise LedgerError(msg) from None
+        if not right:
+            msg = f"{where} claims another number or cost than its run has; the ledger is not to be edited"
+            raise LedgerError(msg)
+        return run
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self._path.with_name(f".{self._path.name}.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def _check(n_embd: int, max_iters: int, seed: int, scale: Scale) -> None:
+    if any(isinstance(value, bool) or not isinstance(value, int) for value in (n_embd, max_iters, seed)):
+        msg = f"n_embd, max_iters and seed must be integers, got {n_embd!r}, {max_iters!r}, {seed!r}"
+        raise LedgerError(msg)
+    if n_embd < 1 or max_iters < 1 or seed < 0:
+        msg = f"n_embd and max_iters must be positive and seed not negative, got {n_embd}, {max_iters}, {seed}"
+        raise LedgerError(msg)
+    if n_embd % scale.n_head:
+        msg = f"n_embd must be a multiple of the {scale.n_head} heads, got {n_embd}"
+        raise LedgerError(msg)

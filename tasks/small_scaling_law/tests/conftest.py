@@ -1,0 +1,134 @@
+"""The task at a size for tests: a tiny text as bytes, tiny budgets, everything else as it is."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+
+from re_bench.tasks import Task, open_task
+from re_bench.text.prepared import place
+from re_bench.text.recipe import Recipe
+from re_bench.text.wheels import pinned_wheels, sha256_of
+from re_bench.workspace import lay_out
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+TASK = Path(__file__).parents[1]
+MODULES = (
+    "scales",
+    "answer",
+    "truth",
+    "truth.run",
+    "truth.line",
+    "truth.surface",
+    "bytes_text",
+    "prepare",
+    "sweep",
+    "fit",
+)
+TEXT = "docstrings-300"
+TINY = f"""
+
+SCALES["cpu"] = Scale(
+    target_flops=4e9,
+    context=8,
+    batch=4,
+    default=(32, 400, 3.0),
+    experiments=Experiments({TEXT!r}, 1e8, 2e9, learning_rate=0.01, rate_width=32, validation_windows=64),
+    n_head=4,
+)
+"""
+PROFILE = """
+[profiles.cpu]
+description = "tiny"
+device = "cpu"
+time_limit_s = 60
+"""
+
+
+@pytest.fixture(scope="session")
+def modules() -> dict[str, ModuleType]:
+    """Import the task's modules, which other tasks may have under the same names, and forget the names again."""
+    path, before = sys.path.copy(), {name: sys.modules.pop(name, None) for name in MODULES}
+    sys.path.insert(0, str(TASK))
+    found = {name: importlib.import_module(name) for name in MODULES}
+    sys.path[:] = path
+    for name, module in before.items():
+        del sys.modules[name]
+        if module is not None:
+            sys.modules[name] = module
+    return found
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def tiny_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Put a prepared text of words into a cache, where this process and those below find it."""
+    cache = tmp_path_factory.mktemp("cache")
+    recipe, wheels = Recipe.named(TEXT), pinned_wheels()
+    directory = place(recipe, wheels, cache)
+    directory.mkdir(parents=True)
+    words = ["<|endoftext|>", "the", "Ġfox", "Ġjumps", "é", "Ċ"]
+    draw = np.random.default_rng(0)
+    for name, length in (("train.bin", 60_000), ("heldout.bin", 3000)):
+        (directory / name).write_bytes(draw.integers(0, len(words), length).astype("<u2").tobytes())
+    vocabulary = {word: token for token, word in enumerate(words)}
+    (directory / "tokenizer.json").write_text(json.dumps({"model": {"vocab": vocabulary}}))
+    files = {path.name: sha256_of(path) for path in directory.iterdir()}
+    manifest = {"name": TEXT, "key": recipe.key(wheels), "files": files, "made_with": "nothing"}
+    manifest["wheels"] = {wheel.file: wheel.sha256 for wheel in wheels}
+    (directory / "manifest.json").write_text(json.dumps(manifest))
+    before = os.environ.get("RE_BENCH_CACHE")
+    os.environ["RE_BENCH_CACHE"] = str(cache)
+    yield cache
+    os.environ.pop("RE_BENCH_CACHE")
+    if before is not None:
+        os.environ["RE_BENCH_CACHE"] = before
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory, tiny_cache: Path) -> Task:
+    """Return a copy of the task that has a tiny profile ``cpu`` without a truth."""
+    assert tiny_cache.is_dir()
+    directory = tmp_path_factory.mktemp("tasks") / "small_scaling_law"
+    shutil.copytree(TASK, directory, ignore=shutil.ignore_patterns("tests", "__pycache__", ".*", "cpu*", "gpu*"))
+    with (directory / "scales.py").open("a") as file:
+        file.write(TINY)
+    if "[profiles.cpu]" not in (directory / "task.toml").read_text():
+        with (directory / "task.toml").open("a") as file:
+            file.write(PROFILE)
+    return open_task(directory)
+
+
+@pytest.fixture(scope="session")
+def laid_out(tiny: Task, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the workspace that an agent finds; leave it as it is."""
+    target = tmp_path_factory.mktemp("laid_out") / "workspace"
+    lay_out(tiny, target, profile="cpu")
+    return target
+
+
+@pytest.fixture
+def workspace(laid_out: Path, tmp_path: Path) -> Path:
+    """Return a copy of the workspace that an agent finds."""
+    return shutil.copytree(laid_out, tmp_path / "workspace")
+
+
+@pytest.fixture(scope="session")
+def reading(modules: dict[str, ModuleType]) -> Any:
+    return modules["answer"]

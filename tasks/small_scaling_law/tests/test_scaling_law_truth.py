@@ -1,0 +1,143 @@
+"""The truths: the published table, and a surface fitted to runs of a known law."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from re_bench.errors import ReBenchError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+WIDTHS = (24, 32, 40, 48, 56, 64, 80, 96, 128)
+
+
+@pytest.fixture
+def paper(modules: dict[str, Any]) -> Any:
+    return modules["truth"].open_truth("paper")
+
+
+def score_of(truth: Any, width: int, steps: int, prediction: float) -> float:
+    loss = truth.loss(width, steps)
+    return float(1 - ((loss - truth.best.loss) + abs(prediction - loss)))
+
+
+def test_the_published_default_answer_has_its_published_score(paper: Any) -> None:
+    assert score_of(paper, 1000, 20_000, 4.4) == pytest.approx(0.2356, abs=0.0005)
+
+
+def test_the_published_table_is_met_interpolated_and_clamped(paper: Any) -> None:
+    assert (paper.best.max_iters, paper.best.loss) == (88_914, 3.6356)
+    assert abs(paper.best.n_embd - 546) <= 1
+    assert paper.loss(546, 88_914) == 3.6356
+    assert paper.loss(1, 500) == paper.loss(1, 1) == 11
+    assert paper.loss(1, 158_114) == paper.loss(1, 10**12) == 4.27
+    middle = round(math.sqrt(15_811 * 28_117))
+    assert paper.loss(1, middle) == pytest.approx((3.8021 + 3.7021) / 2, abs=1e-4)
+    assert score_of(paper, 546, 88_914, 3.6356) == 1
+
+
+def law(width: int, share: float) -> float:
+    x = math.log(width / 55)
+    return 1.35 + 0.35 * x * x + 0.08 * x**3 - 0.2 * math.log(share)
+
+
+def lines(scale: Any, noise: float = 0.003, widths: tuple[int, ...] = WIDTHS) -> Iterator[dict[str, Any]]:
+    draw = np.random.default_rng(0)
+    for share in (0.5, 1.0):
+        for width in widths:
+            steps = scale.steps(width, share * scale.target_flops)
+            for seed in (1, 2):
+                loss = law(width, share) + draw.normal(0, noise)
+                flops = scale.flops(width, steps)
+                yield {"n_embd": width, "max_iters": steps, "seed": seed, "share": share, "flops": flops, "loss": loss}
+
+
+@pytest.fixture
+def scale(modules: dict[str, Any]) -> Any:
+    return modules["scales"].SCALES["cpu"]
+
+
+def test_a_surface_finds_the_law_of_its_runs(modules: dict[str, Any], scale: Any) -> None:
+    runs = list(lines(scale))
+    surface, quality = modules["fit"].fitted(runs, scale, "made up")
+    assert quality["residual_rms"] < 0.005
+    assert quality["seed_spread"] == pytest.approx(0.003, rel=0.5)
+    assert len(quality["residuals"]) == len(runs)
+    for width, share in ((48, 1.0), (60, 0.8), (100, 0.6), (64, 1.1)):
+        steps = scale.steps(width, share * scale.target_flops)
+        assert surface.loss(width, steps) == pytest.approx(law(width, share), abs=0.006)
+    assert abs(surface.best.n_embd - 55) <= 4
+    assert surface.best.n_embd % 4 == 0
+    assert 1.05 < scale.flops(surface.best.n_embd, surface.best.max_iters) / scale.target_flops <= 1.1
+    assert modules["fit"].problems(runs, surface, quality["seed_spread"]) == []
+
+
+def test_no_answer_is_better_than_the_best(modules: dict[str, Any], scale: Any) -> None:
+    surface, _quality = modules["fit"].fitted(list(lines(scale)), scale, "made up")
+    for width in range(4, 400, 4):
+        for share in (0.5, 0.75, 1.0, 1.1):
+            steps = int(share * scale.target_flops / scale.flops(width, 1))
+            assert surface.loss(width, steps) >= surface.best.loss
+
+
+def test_beyond_the_sweep_the_loss_does_not_fall(modules: dict[str, Any], scale: Any) -> None:
+    surface, _quality = modules["fit"].fitted(list(lines(scale)), scale, "made up")
+
+    def at(width: int) -> float:
+        return float(surface.loss(width, scale.steps(width, scale.target_flops)))
+
+    assert at(4) >= at(8) >= at(16) >= at(24)
+    assert at(4) > at(24) + 0.1
+    assert at(1024) > at(256) > at(128)
+    assert math.isfinite(at(100_000))
+
+
+def test_a_diverged_run_is_listed_and_left_out(modules: dict[str, Any], scale: Any) -> None:
+    runs = [*lines(scale), {**next(lines(scale)), "n_embd": 256, "seed": 7, "loss": None}]
+    surface, quality = modules["fit"].fitted(runs, scale, "made up")
+    assert surface.widths == (24, 128)
+    assert [run[2] for run in quality["diverged"]] == [7]
+
+
+def test_an_unsound_sweep_is_refused(modules: dict[str, Any], scale: Any, tmp_path: Path) -> None:
+    fit = modules["fit"]
+    for runs, reason in (
+        (lines(scale, widths=(64, 80, 96, 128)), "is at the edge of the sweep"),
+        (lines(scale, noise=0.1), "less than 3 times the seed spread"),
+        ((run for run in lines(scale) if run["seed"] == 1), "nothing is known of the spread"),
+    ):
+        found = list(runs)
+        surface, quality = fit.fitted(found, scale, "made up")
+        assert any(reason in line for line in fit.problems(found, surface, quality["seed_spread"]))
+    with pytest.raises(ReBenchError, match="runs are too few"):
+        fit.fitted(found[:5], scale, "made up")
+    with pytest.raises(UsageError, match="there is no sweep yet"):
+        fit.read_runs(tmp_path / "none")
+
+
+def test_a_fitted_truth_is_stored_and_opened_again(modules: dict[str, Any], scale: Any, tmp_path: Path) -> None:
+    source, out = tmp_path / "runs.jsonl", tmp_path / "cpu.json"
+    source.write_text("".join(json.dumps(run) + "\n" for run in lines(scale)))
+    modules["fit"].main(["--profile", "cpu", "--runs", str(source), "--out", str(out)])
+    stored = json.loads(out.read_text())
+    surface = modules["truth"].KINDS[stored["kind"]](stored)
+    assert vars(surface.best) == stored["best"]
+    assert stored["runs"]["file"] == "runs.jsonl"
+    assert "re-bench canary" in stored["canary"]
+
+
+def test_stored_truths_carry_the_canary_and_fit_their_scale(modules: dict[str, Any]) -> None:
+    truth, scales = modules["truth"], modules["scales"].SCALES
+    for profile in scales:
+        if truth.place(profile).is_file():
+            found = json.loads(truth.place(profile).read_text())
+            assert "re-bench canary" in found["canary"]
+            assert found["target_flops"] == scales[profile].target_flops
+            assert found["flops_of_a_step"] == scales[profile].flops(1, 1)
