@@ -178,4 +178,5 @@ def test_what_is_made_is_made_once_unless_more_is_asked_for(made_up: Task, chang
     assert default_repeats(made_up) == 1
     shutil.rmtree(made_up.directory / "reference")
     command = '[reference]\ncommand = ["python", "train.py", "10"]\ntime_limit_s = 30\n'
-    assert default_repeats(change(made_up, "task.toml", command, "")) == 3
+    assert default_repeats(change(made_up, "task.toml", command, f"{command}repeats = 2\n")) == 2
+    assert default_repeats(change(made_up, "task.toml", f"{command}repeats = 2\n", "")) == 3

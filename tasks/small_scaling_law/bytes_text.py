@@ -17,6 +17,8 @@ from re_bench.errors import UsageError
 from re_bench.text import open_text
 from re_bench.text.cache import cache_directory, check_files, new_directory, only_one, undamaged
 from re_bench.text.prepare import prepare as prepare_text
+from re_bench.text.shingles import Overlap
+from re_bench.text.split import NEAR
 from re_bench.text.wheels import sha256_of
 
 if TYPE_CHECKING:
@@ -27,14 +29,14 @@ if TYPE_CHECKING:
 
     from re_bench.text import PreparedText
 
-__all__ = ["FILES", "open_bytes", "prepare_bytes", "spelled_out", "validation_share"]
+__all__ = ["FILES", "divided", "open_bytes", "prepare_bytes", "spelled_out"]
 
 FILES = ("train.bin", "valid.bin")
 END = 0
 """The byte after every document."""
 GROUP, EVERY = 20, 50
 """Of every so many groups of so many neighbouring documents one is for validation: few have neighbours in training."""
-_VERSION = 1  # raise it with every change of the making
+_VERSION = 2  # raise it with every change of the making
 _PIECE = 1 << 20  # tokens spelled out at a time
 
 
@@ -71,7 +73,7 @@ def open_bytes(name: str) -> Path:
 
 def _place(text: PreparedText) -> Path:
     files = text.manifest["files"]
-    parts = [_VERSION, END, GROUP, EVERY, files["train.bin"], files["tokenizer.json"]]
+    parts = [_VERSION, END, GROUP, EVERY, NEAR, files["train.bin"], files["tokenizer.json"]]
     key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
     return cache_directory() / "small_scaling_law" / f"{text.manifest['name']}-bytes-{key}"
 
@@ -79,9 +81,8 @@ def _place(text: PreparedText) -> Path:
 def _make(text: PreparedText, directory: Path) -> None:
     tokenizer = json.loads((text.directory / "tokenizer.json").read_text(encoding="utf-8"))
     content = spelled_out(np.asarray(text.train), vocabulary_bytes(tokenizer["model"]["vocab"]))
-    held = validation_share(content)
-    for file, part in zip(FILES, (content[~held], content[held]), strict=True):
-        (directory / file).write_bytes(part.tobytes())
+    for file, part in zip(FILES, divided(content), strict=True):
+        (directory / file).write_bytes(part)
     manifest = {
         "text": {key: text.manifest[key] for key in ("name", "key", "files")},
         "files": {file: sha256_of(directory / file) for file in FILES},
@@ -105,18 +106,30 @@ def vocabulary_bytes(vocabulary: dict[str, int]) -> list[bytes]:
     return found
 
 
-def spelled_out(tokens: NDArray[np.uint16], words: list[bytes]) -> NDArray[np.uint8]:
+def spelled_out(tokens: NDArray[np.uint16], words: list[bytes]) -> bytes:
     """Return the bytes of all tokens, one after the other."""
-    pieces = [
+    return b"".join(
         b"".join([words[token] for token in tokens[start : start + _PIECE].tolist()])
         for start in range(0, len(tokens), _PIECE)
-    ]
-    return np.frombuffer(b"".join(pieces), np.uint8)
+    )
 
 
-def validation_share(content: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return which bytes are for validation: whole documents, in groups of neighbours, spread over the text."""
-    ends = content == END
-    document = np.cumsum(ends) - ends  # the end belongs to the document before it
-    held: NDArray[np.bool_] = document // GROUP % EVERY == EVERY - 1
-    return held
+def divided(content: bytes) -> tuple[bytes, bytes]:
+    """Return what is for training and what is for validation: whole documents, in groups of neighbours.
+
+    The groups are spread over the text. Of the validation part near-copies are left out.
+    """
+    documents = content.removesuffix(bytes([END])).split(bytes([END]))
+    training: list[bytes] = []
+    validation: list[bytes] = []
+    for place, document in enumerate(documents):
+        (validation if place // GROUP % EVERY == EVERY - 1 else training).append(document)
+    overlap = Overlap([document.decode(errors="replace") for document in validation])
+    for document in training:
+        overlap.see(document.decode(errors="replace"))
+    kept = [document for document, share in zip(validation, overlap.shares(), strict=True) if share < NEAR]
+    return _joined(training), _joined(kept)
+
+
+def _joined(documents: list[bytes]) -> bytes:
+    return b"".join(document + bytes([END]) for document in documents)

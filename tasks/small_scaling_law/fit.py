@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 OUTLIER = 0.05
 """Nats from which on a residual counts less than squared."""
+NEAREST = 0.5
+"""Share of the target from which on a run counts for the surface; smaller ones are there to be extrapolated from."""
 MARGIN = 3.0
 """Seed spreads by which the best width beats those two widths away."""
 CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
@@ -41,14 +43,15 @@ def fitted(runs: Runs, scale: Scale, name: str) -> tuple[Surface, dict[str, Any]
     """Return the surface nearest to the runs, and how well it fits.
 
     Args:
-        runs: lines of the sweep, of which those that diverged are left out.
+        runs: lines of the sweep, of which those near the target count, unless they diverged.
         scale: the profile.
         name: where the truth comes from, in a line.
 
     Raises:
         ReBenchError: if there are fewer runs than two for each coefficient.
     """
-    good = [run for run in runs if run["loss"] is not None]
+    near = [run for run in runs if run["share"] >= NEAREST]
+    good = [run for run in near if run["loss"] is not None]
     if len(good) < 2 * len(TERMS):
         msg = f"{len(good)} runs are too few for {len(TERMS)} coefficients; sweep first: python sweep.py"
         raise ReBenchError(msg)
@@ -77,7 +80,7 @@ def fitted(runs: Runs, scale: Scale, name: str) -> tuple[Surface, dict[str, Any]
             for run, left in zip(good, residuals, strict=True)
         ],
         "seed_spread": seed_spread(good),
-        "diverged": [[run["n_embd"], run["max_iters"], run["seed"]] for run in runs if run["loss"] is None],
+        "diverged": [[run["n_embd"], run["max_iters"], run["seed"]] for run in near if run["loss"] is None],
     }
     values = {field: getattr(shape, field) for field in Surface.__dataclass_fields__}
     return Surface(**values | {"coefficients": tuple(map(float, found.x))}), quality
@@ -92,37 +95,43 @@ def seed_spread(runs: Runs) -> float | None:
     return math.sqrt(statistics.fmean(variances)) if variances else None
 
 
-def problems(runs: Runs, surface: Surface, spread: float | None) -> list[str]:
+def problems(runs: Runs, surface: Surface) -> list[str]:
     """Return why the truth is not sound, a line each; none if it is.
 
     At every swept budget the best mean loss must be inside, and lower than those two widths away by three times the
-    seed spread; the surface must fall with compute.
+    spread between seeds at that budget; the surface must fall with compute.
     """
-    if spread is None:
-        return ["no run has a second seed, so that nothing is known of the spread"]
-    found = []
-    budgets: dict[float, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    budgets: dict[float, list[dict[str, Any]]] = defaultdict(list)
     for run in runs:
         if run["loss"] is not None:
-            budgets[run["share"]][run["n_embd"]].append(run["loss"])
-    for share, losses in sorted(budgets.items()):
-        widths = sorted(losses)
-        means = [statistics.fmean(losses[width]) for width in widths]
-        best = means.index(min(means))
-        if best in (0, len(widths) - 1):
-            found.append(f"at {share:g} of the target the best width, {widths[best]}, is at the edge of the sweep")
-        for other in (best - 2, best + 2):
-            ahead = means[other] - means[best] if 0 <= other < len(widths) else math.inf
-            if ahead < MARGIN * spread:
-                found.append(
-                    f"at {share:g} of the target width {widths[best]} beats {widths[other]} by {ahead:.3f}, "
-                    f"less than {MARGIN:g} times the seed spread of {spread:.3f}"
-                )
+            budgets[run["share"]].append(run)
+    found = [line for share, there in sorted(budgets.items()) for line in problems_of_budget(share, there)]
     for width in surface.widths:
         steps = surface.target_flops / (surface.flops_of_a_step * width**2)
         if surface.loss(width, round(steps)) >= surface.loss(width, max(1, round(steps / 2))):
             found.append(f"at width {width} more compute does not lower the loss")
     return found
+
+
+def problems_of_budget(share: float, runs: Runs) -> list[str]:
+    """Return what is not sound at one budget, a line each."""
+    spread = seed_spread(runs)
+    if spread is None:
+        return [f"at {share:g} of the target no run has a second seed, so that nothing is known of the spread"]
+    losses = defaultdict(list)
+    for run in runs:
+        losses[run["n_embd"]].append(run["loss"])
+    widths = sorted(losses)
+    means = [statistics.fmean(losses[width]) for width in widths]
+    best = means.index(min(means))
+    if best in (0, len(widths) - 1):
+        return [f"at {share:g} of the target the best width, {widths[best]}, is at the edge of the sweep"]
+    return [
+        f"at {share:g} of the target width {widths[best]} beats {widths[other]} by {means[other] - means[best]:.3f}, "
+        f"less than {MARGIN:g} times the seed spread of {spread:.3f}"
+        for other in (best - 2, best + 2)
+        if 0 <= other < len(widths) and means[other] - means[best] < MARGIN * spread
+    ]
 
 
 def read_runs(path: Path) -> list[dict[str, Any]]:
@@ -149,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         runs, scale = read_runs(source), SCALES[options.profile]
         name = f"our sweep of {len(runs)} runs around {scale.target_flops:g} FLOPs"
         surface, quality = fitted(runs, scale, name)
-        wrong = problems(runs, surface, quality["seed_spread"])
+        wrong = problems(runs, surface)
         if wrong:
             raise ReBenchError("the truth is not sound:\n" + "\n".join(wrong))
         values = {field: getattr(surface, field) for field in Surface.__dataclass_fields__}

@@ -24,8 +24,9 @@ class Experiments:
     total_flops: float
     """The most of all runs together."""
     learning_rate: float
-    """The highest at width ``rate_width``; it goes with one over the square root of the width."""
+    """The highest at width ``rate_width``; it goes with the width to the power ``-rate_power``."""
     rate_width: int
+    rate_power: float
     bfloat16_from: int | None = None
     """The width from which on products are in bfloat16; None for never."""
     validation_windows: int = 2_048
@@ -74,7 +75,12 @@ SCALES = {
         batch=8,
         default=(128, 1_560, 2.0),
         experiments=Experiments(
-            text="docstrings-2048", run_flops=1e11, total_flops=2.5e12, learning_rate=0.01, rate_width=32
+            text="docstrings-2048",
+            run_flops=1e11,
+            total_flops=2.5e12,
+            learning_rate=0.01,
+            rate_width=32,
+            rate_power=0.5,
         ),
         n_head=4,
     ),
@@ -82,13 +88,14 @@ SCALES = {
         target_flops=5e15,
         context=256,
         batch=16,
-        default=(768, 5_400, 1.5),
+        default=(768, 7_180, 1.5),
         experiments=Experiments(
             text="sources-4096",
             run_flops=1e14,
             total_flops=2.5e15,
             learning_rate=0.004,
             rate_width=128,
+            rate_power=1.0,
             bfloat16_from=256,
         ),
         n_head=4,

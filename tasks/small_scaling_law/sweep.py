@@ -31,24 +31,39 @@ from re_bench.programs import ending_as
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["SWEEPS", "Job", "Sweep", "jobs", "runs_file"]
+__all__ = ["SWEEPS", "Job", "Row", "jobs", "runs_file"]
 
 
 @dataclass(frozen=True)
-class Sweep:
-    """Which runs the truth of a profile is fitted to."""
+class Row:
+    """The runs of one budget."""
 
-    shares: tuple[float, ...]
+    share: float
     """Of the target's FLOPs."""
     widths: tuple[int, ...]
-    seeds: tuple[int, ...] = (1, 2)
+    edges: tuple[int, ...] = ()
+    """Widths far from the best, which get one seed only."""
+    seeds: int = 2
 
 
 SWEEPS = {
-    "cpu": Sweep((0.5, 1.0), (24, 32, 40, 48, 56, 64, 80, 96, 128)),
-    "gpu": Sweep((0.5, 1.0), (192, 256, 320, 384, 448, 512, 640)),
+    "cpu": (
+        Row(0.002, (8, 12, 16), (4, 20), seeds=3),
+        Row(0.006, (8, 12, 16, 20), (4, 24, 28), seeds=3),
+        Row(0.02, (12, 16, 20, 24, 32), (8, 44), seeds=3),
+        Row(0.5, (40, 52, 64), (32, 80, 100)),
+        Row(1.0, (40, 52, 64, 80), (32, 100, 128)),
+    ),
+    "gpu": (
+        Row(0.002, (32, 48, 64), (24, 96)),
+        Row(0.006, (48, 64, 96), (32, 128)),
+        Row(0.02, (64, 96, 128), (192, 256)),
+        Row(0.5, (320, 400), (256, 512, 640)),
+        Row(1.0, (400, 512), (256, 320, 640)),
+    ),
 }
-"""By profile; not run yet, so that ranges may have to be moved until ``fit.py`` finds the optimum inside."""
+"""By profile. The truth is fitted to the rows near the target; from the others, which are within what agents may spend,
+one can see whether it can be extrapolated to."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +76,15 @@ class Job:
     share: float
 
 
-def jobs(scale: Scale, sweep: Sweep) -> list[Job]:
-    """Return all runs, the longest first so that the workers end together; seeds come last, to have a table early."""
+def jobs(scale: Scale, rows: Sequence[Row], first_seed: int = 1) -> list[Job]:
+    """Return all runs, longest first so that the workers end together; more seeds come last, to have a table early."""
     found = [
-        Job(width, scale.steps(width, share * scale.target_flops), seed, share)
-        for seed in sweep.seeds
-        for share in sorted(sweep.shares, reverse=True)
-        for width in sweep.widths
+        Job(width, scale.steps(width, row.share * scale.target_flops), first_seed + repeat, row.share)
+        for row in rows
+        for repeat in range(row.seeds)
+        for width in (*row.widths, *(row.edges if repeat == 0 else ()))
     ]
-    return sorted(found, key=lambda job: (sweep.seeds.index(job.seed), -job.max_iters))
+    return sorted(found, key=lambda job: (job.seed, -job.max_iters))
 
 
 def runs_file(profile: str) -> Path:
@@ -78,14 +93,15 @@ def runs_file(profile: str) -> Path:
 
 
 def made_with(profile: str) -> dict[str, Any]:
-    """Return what a run depends on beside its job: the code's checksum, and the text's."""
-    experiments = SCALES[profile].experiments
-    assert experiments is not None
+    """Return what a run depends on beside its job: the code's checksum, the text's, and all that is fixed."""
+    scale = SCALES[profile]
+    assert scale.experiments is not None
     sources = [*(Path(path) for path in COPIED if Path(path).name != "scales.py"), HERE / "starter" / "experiment.py"]
     code = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
-    manifest = json.loads((open_bytes(experiments.text) / "manifest.json").read_text(encoding="utf-8"))
-    scale = {key: value for key, value in asdict(SCALES[profile]).items() if key != "default"}
-    return {"profile": profile, "scale": json.loads(json.dumps(scale)), "code": code, "text": manifest["files"]}
+    manifest = json.loads((open_bytes(scale.experiments.text) / "manifest.json").read_text(encoding="utf-8"))
+    fixed = {key: value for key, value in asdict(scale).items() if key not in {"default", "experiments"}}
+    fixed |= {key: value for key, value in asdict(scale.experiments).items() if not key.endswith("_flops")}
+    return {"profile": profile, "fixed": fixed, "code": code, "text": manifest["files"]}
 
 
 def finished(path: Path, made: dict[str, Any]) -> list[dict[str, Any]]:
@@ -117,11 +133,18 @@ def sweep(profile: str, wanted: Sequence[Job], path: Path, workers: int) -> Iter
             ProcessPoolExecutor(workers, context, _enter, (str(workspace), numbers)) as pool,
             path.open("a", encoding="utf-8") as file,
         ):
-            for future in as_completed([pool.submit(_run, job, SCALES[profile]) for job in left]):
-                line = {**future.result(), **made}
-                file.write(json.dumps(line) + "\n")
-                file.flush()
-                yield line
+            futures = [pool.submit(_run, job, SCALES[profile]) for job in left]
+            try:
+                for future in as_completed(futures):
+                    line = {**future.result(), **made}
+                    file.write(json.dumps(line) + "\n")
+                    file.flush()
+                    yield line
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for worker in multiprocessing.active_children():
+                    worker.terminate()
+                raise
 
 
 def _enter(workspace: str, numbers: Any) -> None:
@@ -148,12 +171,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Make the runs that the truth of a profile is fitted to.")
     parser.add_argument("--profile", choices=list(SWEEPS), required=True)
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes (default: one a core)")
+    parser.add_argument("--first-seed", type=int, default=1, help="another one repeats the sweep with other seeds")
     parser.add_argument("--out", metavar="FILE", type=Path, help="where the lines go, if not into the task")
     options = parser.parse_args(arguments)
     with ending_as("sweep.py"):
         prepare(options.profile, lambda line: print(line, file=sys.stderr, flush=True))
         path = options.out or runs_file(options.profile)
-        wanted = jobs(SCALES[options.profile], SWEEPS[options.profile])
+        wanted = jobs(SCALES[options.profile], SWEEPS[options.profile], options.first_seed)
         for line in sweep(options.profile, wanted, path, options.workers):
             print(f"n_embd {line['n_embd']}, {line['max_iters']} steps, seed {line['seed']}: loss {line['loss']}, "
                   f"{line['seconds']:.0f} s", flush=True)  # fmt: skip

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from re_bench.errors import ReBenchError
 from re_bench.manifest import Anchors, Source, Spread
 from re_bench.manifest_edit import write_anchors
+from re_bench.programs import run_program
 from re_bench.validate import score_variant
 
 if TYPE_CHECKING:
@@ -32,13 +33,17 @@ def calibrate(task: Task, profile: str, *, repeats: int, sandbox: str | None = N
     The hardware and versions that a scorer names in its details (``hardware``, ``versions``) go before our own. Where
     a profile measures its anchors in every run, they are stored for the device that the scorer names.
 
+    A task whose truth is computed has a program ``rebuild.py`` beside its scorer, which is run first.
+
     Raises:
-        ReBenchError: if one of the scores is not valid, or such a scorer names no device or several.
+        ReBenchError: if the truth cannot be rebuilt, one of the scores is not valid, or such a scorer names no device
+            or several.
     """
+    _rebuild(task, profile)
     scores: dict[str, list[Score]] = {"baseline": [], "reference": []}
-    for _ in range(repeats):
+    for seed in range(repeats):
         for variant, found in scores.items():
-            found.append(_valid(task, variant, score_variant(task, variant, profile, sandbox)))
+            found.append(_valid(task, variant, score_variant(task, variant, profile, sandbox, seed=seed)))
     starting, reference = ([score.raw for score in found if score.raw is not None] for found in scores.values())
     details = scores["reference"][0].details
     if task.manifest.profiles[profile].in_run:
@@ -73,6 +78,16 @@ def versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
+
+
+def _rebuild(task: Task, profile: str) -> None:
+    program = task.directory / "rebuild.py"
+    if not program.is_file():
+        return
+    status, _nothing = run_program([str(program), "--profile", profile], capture=False)
+    if status != 0:
+        msg = f"{task.name}: the truth was not rebuilt: {program} ended with exit status {status}"
+        raise ReBenchError(msg)
 
 
 def _valid(task: Task, variant: str, score: Score) -> Score:

@@ -45,6 +45,7 @@ __all__ = [
     "Profile",
     "Published",
     "Recipe",
+    "ReferenceRecipe",
     "Source",
     "Spread",
     "Staging",
@@ -140,6 +141,14 @@ class Recipe(Table):
     time_limit_s: float = Field(gt=0, description="the wall-clock seconds that the command may take")
 
 
+class ReferenceRecipe(Recipe):
+    """How the reference makes what it submits, and how often that is checked."""
+
+    repeats: int = Field(
+        default=1, gt=0, description="how often baseline and reference are scored, each with a seed of its own"
+    )
+
+
 class Staging(Table):
     """What is copied of a submission before it is scored; see :class:`re_bench.staging.Bounds`."""
 
@@ -208,7 +217,7 @@ class Manifest(Table):
     published: Annotated[tuple[Published, ...], Field(strict=False)] = Field(
         default=(), description="a list of published anchors"
     )
-    reference: Recipe | None = Field(default=None, description="a table that says how the reference is made")
+    reference: ReferenceRecipe | None = Field(default=None, description="a table that says how the reference is made")
     cheats: dict[CheatName, Cheat] = Field(default_factory=dict, description="a table of cheats")
 
     def anchors(self, profile: str) -> Anchors | None:

@@ -14,6 +14,7 @@ from re_bench.errors import ReBenchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 __all__ = ["StoppedError", "check_stopping", "ending_as", "run_program", "stopping", "stopping_threads"]
 
@@ -84,13 +85,16 @@ def check_stopping() -> None:
         raise StoppedError
 
 
-def run_program(program: Sequence[str], *, capture: bool, time_limit_s: float | None = None) -> tuple[int, bytes]:
+def run_program(
+    program: Sequence[str], *, capture: bool, time_limit_s: float | None = None, directory: Path | None = None
+) -> tuple[int, bytes]:
     """Run a Python program to its end; it is stopped, with time to clear up, if we are stopped.
 
     Args:
         program: the arguments of the interpreter: the program's path and its command line.
         capture: whether its stdout is wanted; else that goes to our stderr, as its stderr always does.
         time_limit_s: wall-clock seconds that it may take.
+        directory: where it runs, if not here.
 
     Returns:
         Its exit status, and what it wrote to stdout if that is wanted.
@@ -100,7 +104,8 @@ def run_program(program: Sequence[str], *, capture: bool, time_limit_s: float | 
         StoppedError: if we are ending.
     """
     stdout = subprocess.PIPE if capture else _STDERR
-    with subprocess.Popen([sys.executable, *program], stdin=subprocess.DEVNULL, stdout=stdout) as process:
+    words = [sys.executable, *program]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=stdout, cwd=directory) as process:
         try:
             written = _output(process, time_limit_s)
         except BaseException:

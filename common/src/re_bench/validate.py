@@ -130,16 +130,16 @@ def validate(
     with tempfile.TemporaryDirectory(prefix="re-bench-prepared-") as place:
         prepared = _prepared(task, profile, Path(place) / "prepared")
 
-        def scored(name: str) -> Score:
-            score = _scored(task, name, profile, sandbox, solution=solution, prepared=prepared)
+        def scored(name: str, seed: int) -> Score:
+            score = _scored(task, name, profile, sandbox, solution=solution, prepared=prepared, seed=seed)
             line = f"{task.name}: {name}: {score.status} {number(score.reward)}"
             print(f"[{time.monotonic() - started:6.1f} s] {line}", file=sys.stderr, flush=True)
             return score
 
-        order = [name for name in _by_length(names) for _ in range(repeats if name in _ANCHORED else 1)]
+        order = [(name, seed) for name in _by_length(names) for seed in range(repeats if name in _ANCHORED else 1)]
         scores: dict[str, list[Score]] = {name: [] for name in names}
         with _workers(jobs, apart=task.manifest.profiles[profile].parallel) as pool:
-            for name, score in zip(order, pool.map(scored, order), strict=True):
+            for (name, _seed), score in zip(order, pool.map(scored, *zip(*order, strict=True)), strict=True):
                 scores[name].append(score)
     rows = [_row(task, name, found, scores["baseline"]) for name, found in scores.items()]
     return Report(task.name, profile, rows, _note(task, profile, skipped), _problems(task), skipped)
@@ -198,14 +198,14 @@ def _note(task: Task, profile: str, skipped: Sequence[str]) -> str:
 
 
 def _scored(
-    task: Task, name: str, profile: str, sandbox: str | None, *, solution: Path | None, prepared: Path | None
+    task: Task, name: str, profile: str, sandbox: str | None, *, solution: Path | None, prepared: Path | None, seed: int
 ) -> Score:
     """Score one solution; what fails of ours is said on stderr in full and becomes a score with the status error."""
     started = time.monotonic()
     try:
         if solution is not None and name == _GIVEN:
             return score_submission(task, solution, profile, sandbox)
-        return score_variant(task, name, profile, sandbox, None if name in _ANCHORED else prepared)
+        return score_variant(task, name, profile, sandbox, None if name in _ANCHORED else prepared, seed=seed)
     except UsageError:
         raise
     except (ReBenchError, OSError) as error:
@@ -215,7 +215,13 @@ def _scored(
 
 
 def score_variant(
-    task: Task, variant: str, profile: str, sandbox: str | None = None, prepared: Path | None = None
+    task: Task,
+    variant: str,
+    profile: str,
+    sandbox: str | None = None,
+    prepared: Path | None = None,
+    *,
+    seed: int = 0,
 ) -> Score:
     """Lay out one of our solutions as an agent would leave it, make what it submits, and score it.
 
@@ -225,11 +231,12 @@ def score_variant(
         profile: ``cpu``, ``gpu`` or ``paper``.
         sandbox: a backend's name, if not the default.
         prepared: prepared files to copy; see :func:`re_bench.workspace.lay_out`.
+        seed: what the command that makes the solution gets as ``RE_BENCH_SEED``.
     """
     with tempfile.TemporaryDirectory(prefix="re-bench-workspace-") as place:
         Path(place).chmod(0o755)
         workspace = Path(place) / "workspace"
-        lay_out_and_make(task, workspace, variant, profile=profile, sandbox=sandbox, prepared=prepared)
+        lay_out_and_make(task, workspace, variant, profile=profile, sandbox=sandbox, prepared=prepared, seed=seed)
         return score_submission(task, workspace, profile, sandbox)
 
 
@@ -306,5 +313,9 @@ def default_jobs(task: Task, profile: str) -> int:
 
 
 def default_repeats(task: Task) -> int:
-    """Return how often to score baseline and reference: once where the reference has to be made, which takes long."""
-    return 1 if task.manifest.reference is not None else _REPEATS
+    """Return how often to score baseline and reference: once where the reference has to be made, which takes long.
+
+    The manifest may say otherwise, where what is made differs from seed to seed.
+    """
+    made = task.manifest.reference
+    return _REPEATS if made is None else made.repeats

@@ -76,12 +76,12 @@ def lay_out(task: Task, target: Path, variant: str = "baseline", *, profile: str
             _copy(task.directory / layer, target)
 
 
-def make(task: Task, workspace: Path, variant: str, *, profile: str, sandbox: str | None = None) -> None:
+def make(task: Task, workspace: Path, variant: str, *, profile: str, sandbox: str | None = None, seed: int = 0) -> None:
     """Run the variant's command in the laid-out workspace as an agent would, in the sandbox, if the manifest has one.
 
-    The command sees Python, its packages and the workspace, which it may write, and ``RE_BENCH_PROFILE``. It has the
-    limits of the profile's submissions but for time, and one GPU where the profile's device is ``cuda``. Progress goes
-    to stderr.
+    The command sees Python, its packages and the workspace, which it may write, ``RE_BENCH_PROFILE``, and the seed as
+    ``RE_BENCH_SEED``. It has the limits of the profile's submissions but for time, and one GPU where the profile's
+    device is ``cuda``. Progress goes to stderr.
 
     Raises:
         UsageError: if there is no sandbox, or no GPU where one is needed.
@@ -93,7 +93,7 @@ def make(task: Task, workspace: Path, variant: str, *, profile: str, sandbox: st
     words = " ".join(recipe.command)
     print(f"{task.name}: {variant}: {words}, {recipe.time_limit_s:g} s at most", file=sys.stderr, flush=True)
     with _failing_as(f"{task.name}: {variant}: the command {words} cannot be run in {workspace}"):
-        finished = _run(task, workspace.resolve(), recipe, profile, sandbox)
+        finished = _run(task, workspace.resolve(), recipe, profile, sandbox, seed=seed)
     if finished.status != 0 or finished.stopped:
         why = finished.stopped or f"exit status {finished.status}"
         printed = f"{finished.stdout}{finished.stderr}"[-_TAIL:]
@@ -110,11 +110,12 @@ def lay_out_and_make(
     profile: str,
     sandbox: str | None = None,
     prepared: Path | None = None,
+    seed: int = 0,
 ) -> None:
     """Lay out a solution and run its command, if it has one; see :func:`lay_out` and :func:`make`."""
     lay_out(task, target, variant, profile=profile, prepared=prepared)
     with _removed_on_failure(target):
-        make(task, target, variant, profile=profile, sandbox=sandbox)
+        make(task, target, variant, profile=profile, sandbox=sandbox, seed=seed)
 
 
 def _recipe(task: Task, variant: str) -> Recipe | None:
@@ -125,7 +126,7 @@ def _recipe(task: Task, variant: str) -> Recipe | None:
     return cheat.make if cheat is not None else None
 
 
-def _run(task: Task, workspace: Path, recipe: Recipe, profile: str, sandbox: str | None) -> Finished:
+def _run(task: Task, workspace: Path, recipe: Recipe, profile: str, sandbox: str | None, *, seed: int) -> Finished:
     backend = open_backend(sandbox)
     first, *rest = recipe.command
     place, entry = str(workspace), task.profile(profile)
@@ -133,7 +134,7 @@ def _run(task: Task, workspace: Path, recipe: Recipe, profile: str, sandbox: str
     cpu_s = max(entry.limits.cpu_s, math.ceil(recipe.time_limit_s * (os.cpu_count() or 1)))
     around = Surroundings(
         writable={place: workspace},
-        environment={"RE_BENCH_PROFILE": profile},
+        environment={"RE_BENCH_PROFILE": profile, "RE_BENCH_SEED": str(seed)},
         directory=place,
         limits=Limits(**entry.limits.model_dump() | {"wall_s": recipe.time_limit_s, "cpu_s": cpu_s}),
         gpu=gpu_state.identify().uuid if entry.device == "cuda" else None,

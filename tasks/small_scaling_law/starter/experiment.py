@@ -66,7 +66,7 @@ def settings_of(n_embd: int, max_iters: int, fixed: Experiments) -> Settings:
     """Return how a run of this width is trained."""
     return Settings(
         steps=max_iters,
-        learning_rate=fixed.learning_rate * math.sqrt(fixed.rate_width / n_embd),
+        learning_rate=fixed.learning_rate * (fixed.rate_width / n_embd) ** fixed.rate_power,
         warmup=min(max_iters, max(LEAST_WARMUP, round(WARMUP_SHARE * max_iters))),
         final=FINAL,
         autocast=fixed.bfloat16_from is not None and n_embd >= fixed.bfloat16_from,

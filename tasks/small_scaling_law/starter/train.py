@@ -1,42 +1,75 @@
 """Makes one experiment: ``python train.py [CONFIG] [--seed N]``, the config being ``example_config.py`` by default.
 
-The run is charged to ``ledger.jsonl``; what it gave is saved as ``runs/NNN.json`` and printed.
+The run is charged to the ledger; what it gave is saved as ``runs/NNN.json`` and printed. Where ``RE_BENCH_EXPERIMENTS``
+names a socket, the run is made on its other side, by the same program, and the ledger is kept there.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import runpy
+import socket
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
 HERE = Path(__file__).parent
+METER = "RE_BENCH_EXPERIMENTS"
+
+
+class RefusedError(Exception):
+    """A run that may not be made."""
 
 
 def experiment(n_embd: int, max_iters: int, seed: int = 0) -> dict:
-    """Charge a run to the ledger, make it, save it, and return what was saved.
+    """Make a run, here or by the meter, save what it gave, and return it.
 
     Raises:
-        LedgerError: if it is over the limits.
+        RefusedError: if it is over the limits.
     """
+    result = ask(n_embd, max_iters, seed) if os.environ.get(METER) else make(n_embd, max_iters, seed)
+    (HERE / "runs").mkdir(exist_ok=True)
+    (HERE / "runs" / f"{result['run']:03}.json").write_text(json.dumps(result) + "\n", encoding="utf-8")
+    return result
+
+
+def make(n_embd: int, max_iters: int, seed: int) -> dict:
+    """Charge a run to the ledger and make it here."""
     # Imports torch, which nobody should wait for to hear that a run is too large.
-    from ledger import Ledger  # noqa: PLC0415
+    from ledger import Ledger, LedgerError  # noqa: PLC0415
     from scales import SCALES  # noqa: PLC0415
 
     scale = SCALES[json.loads((HERE / "profile.json").read_text(encoding="utf-8"))["profile"]]
     if scale.experiments is None:
-        sys.exit("this profile has no experiments: how the published runs were trained is not known")
-    number = Ledger(HERE / "ledger.jsonl", scale).charge(n_embd, max_iters, seed)
+        msg = "this profile has no experiments: how the published runs were trained is not known"
+        raise RefusedError(msg)
+    try:
+        number = Ledger(HERE / "ledger.jsonl", scale).charge(n_embd, max_iters, seed)
+    except LedgerError as error:
+        raise RefusedError(str(error)) from None
     from experiment import run  # noqa: PLC0415
 
     outcome = run(n_embd, max_iters, seed)
     flops = scale.flops(n_embd, max_iters)
-    result = {"run": number, "n_embd": n_embd, "max_iters": max_iters, "seed": seed, "flops": flops, **asdict(outcome)}
-    (HERE / "runs").mkdir(exist_ok=True)
-    (HERE / "runs" / f"{number:03}.json").write_text(json.dumps(result) + "\n", encoding="utf-8")
-    return result
+    return {"run": number, "n_embd": n_embd, "max_iters": max_iters, "seed": seed, "flops": flops, **asdict(outcome)}
+
+
+def ask(n_embd: int, max_iters: int, seed: int) -> dict:
+    """Have the meter make a run, which may wait for others."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(os.environ[METER])
+            connection.sendall(json.dumps([n_embd, max_iters, seed]).encode() + b"\n")
+            with connection.makefile("rb") as reply:
+                answer = json.loads(reply.readline() or b'{"refused": "the meter ended before the run did"}')
+        except OSError as error:
+            msg = f"the meter of experiments at {os.environ[METER]} cannot be reached: {error.strerror or error}"
+            raise RefusedError(msg) from None
+    if "refused" in answer:
+        raise RefusedError(answer["refused"])
+    return answer
 
 
 def main() -> None:
@@ -46,13 +79,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     config = runpy.run_path(options.config)
+    missing = [name for name in ("n_embd", "max_iters") if name not in config]
+    if missing:
+        sys.exit(f"{options.config} must set {' and '.join(missing)}")
     try:
         result = experiment(config["n_embd"], config["max_iters"], options.seed)
-    except KeyError as missing:
-        sys.exit(f"{options.config} must set {missing}")
-    except Exception as error:
-        if type(error).__name__ != "LedgerError":
-            raise
+    except RefusedError as error:
         sys.exit(str(error))
     loss = "diverged" if result["loss"] is None else f"loss {result['loss']:.4f}"
     print(f"run {result['run']}: n_embd {result['n_embd']}, max_iters {result['max_iters']}, "

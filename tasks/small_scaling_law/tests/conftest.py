@@ -45,7 +45,8 @@ SCALES["cpu"] = Scale(
     context=8,
     batch=4,
     default=(32, 400, 3.0),
-    experiments=Experiments({TEXT!r}, 1e8, 2e9, learning_rate=0.01, rate_width=32, validation_windows=64),
+    experiments=Experiments({TEXT!r}, 1e8, 2e9, learning_rate=0.01, rate_width=32, rate_power=0.5,
+                            validation_windows=64),
     n_head=4,
 )
 """
@@ -109,9 +110,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory, tiny_cache: Path) -> Task:
     shutil.copytree(TASK, directory, ignore=shutil.ignore_patterns("tests", "__pycache__", ".*", "cpu*", "gpu*"))
     with (directory / "scales.py").open("a") as file:
         file.write(TINY)
-    if "[profiles.cpu]" not in (directory / "task.toml").read_text():
-        with (directory / "task.toml").open("a") as file:
-            file.write(PROFILE)
+    manifest = (directory / "task.toml").read_text()
+    start, end = manifest.index("[profiles.cpu]"), manifest.index("[profiles.paper]")
+    (directory / "task.toml").write_text(manifest[:start] + PROFILE + manifest[end:])
     return open_task(directory)
 
 

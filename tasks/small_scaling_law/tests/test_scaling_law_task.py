@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +20,8 @@ from re_bench.tasks import open_task
 from re_bench.workspace import lay_out
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from re_bench.tasks import Task
 
 TASK = Path(__file__).parents[1]
@@ -116,14 +120,17 @@ def test_bytes_are_the_text_and_are_split_by_documents(modules: dict[str, Any], 
     found = modules["bytes_text"]
     words = found.vocabulary_bytes({"<|endoftext|>": 0, "the": 1, "Ġfox": 2, "Ġjumps": 3, "é": 4, "Ċ": 5, "Ā": 6})
     assert words == [b"\0", b"the", b" fox", b" jumps", b"\xe9", b"\n", b"\0"]
-    assert found.spelled_out(np.array([1, 2, 5, 0], np.uint16), words).tobytes() == b"the fox\n\0"
+    assert found.spelled_out(np.array([1, 2, 5, 0], np.uint16), words) == b"the fox\n\0"
     train, valid = ((laid_out / "data" / name).read_bytes() for name in ("train.bin", "valid.bin"))
     assert b" jumps" in train
     assert 0.01 < len(valid) / len(train) < 0.03
-    content = np.frombuffer(b"ab\0" * 1000, np.uint8)
-    held = found.validation_share(content)
-    assert held.sum() == found.GROUP * 3
-    assert content[held].tobytes() == b"ab\0" * found.GROUP
+    documents = [
+        f"document {place} says {place * 7919 % 10007} and then {place * 104729 % 10007}" for place in range(1000)
+    ]
+    documents[990] = documents[5]  # a copy, in a group that is for validation
+    train, valid = found.divided(b"".join(text.encode() + b"\0" for text in documents))
+    assert train.decode().split("\0")[:-1] == documents[:980]
+    assert valid.decode().split("\0")[:-1] == documents[980:990] + documents[991:]
 
 
 def test_an_experiment_is_charged_saved_and_repeated(workspace: Path) -> None:
@@ -149,7 +156,7 @@ def test_an_experiment_is_charged_saved_and_repeated(workspace: Path) -> None:
         ("n_embd = 10\nmax_iters = 10", "must be a multiple of the 4 heads, got 10"),
         ("n_embd = 8.0\nmax_iters = 10", "must be integers, got 8.0"),
         ("n_embd = 8\nmax_iters = -10", "must be positive"),
-        ("n_embd = 8", "must set 'max_iters'"),
+        ("n_embd = 8", "mine.py must set max_iters"),
     ],
 )
 def test_an_experiment_that_may_not_be_is_refused_and_free(workspace: Path, config: str, reason: str) -> None:
@@ -189,7 +196,7 @@ def test_a_sweep_is_resumed_and_says_how_to_repeat_a_run(tiny: Task, tmp_path: P
     program = (
         "import json, sys\nfrom pathlib import Path\nimport sweep\nfrom scales import SCALES\n"
         "if __name__ == '__main__':\n"
-        "    wanted = sweep.jobs(SCALES['cpu'], sweep.Sweep((0.001, 0.002), (4, 8), (1, 2)))\n"
+        "    wanted = sweep.jobs(SCALES['cpu'], [sweep.Row(0.001, (4, 8)), sweep.Row(0.002, (4,), (8,))], 5)\n"
         "    out, count = Path(sys.argv[1]), int(sys.argv[2])\n"
         "    sweep.prepare('cpu', print)\n"
         "    print(len(list(sweep.sweep('cpu', wanted[:count], out, 1))))\n"
@@ -204,8 +211,68 @@ def test_a_sweep_is_resumed_and_says_how_to_repeat_a_run(tiny: Task, tmp_path: P
     assert done.stdout == "1\n", done.stderr
     found = [json.loads(line) for line in out.read_text().splitlines()]
     assert len({(line["n_embd"], line["max_iters"], line["seed"]) for line in found}) == 3
-    wanted = {"share", "seed", "flops", "loss", "curve", "settings", "code", "text", "scale", "hardware", "versions"}
+    wanted = {"share", "seed", "flops", "loss", "curve", "settings", "code", "text", "fixed", "hardware", "versions"}
     assert wanted <= set(found[0])
+
+
+def test_a_sweep_that_is_stopped_leaves_nothing_running(tiny: Task, tmp_path: Path) -> None:
+    out = tmp_path / "runs.jsonl"
+    command = [sys.executable, "sweep.py", "--profile", "cpu", "--workers", "2", "--out", str(out)]
+    with subprocess.Popen(command, cwd=tiny.directory, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stdout.read() is not None  # ends only when no worker holds it any more
+    assert out.read_text().endswith("\n")
+
+
+@pytest.fixture
+def meter(tiny: Task, tmp_path: Path) -> Iterator[Path]:
+    """Return the socket of a meter, whose trusted workspace is ``state``."""
+    place = tmp_path / "meter"
+    place.mkdir()
+    address = place / "socket"
+    command = [sys.executable, str(tiny.directory / "meter.py"), "--profile", "cpu", "--socket", str(address)]
+    with subprocess.Popen([*command, "--state", str(place / "state")], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "listening" in process.stderr.readline()
+        yield address
+        process.terminate()
+        assert process.wait(20) == 143
+    assert not address.exists()
+
+
+def test_the_meter_makes_and_counts_runs_outside(meter: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RE_BENCH_EXPERIMENTS", str(meter))
+    (workspace / "example_config.py").write_text("n_embd = 8\nmax_iters = 60\n")
+    (workspace / "experiment.py").write_text("raise SystemExit('changed by the agent')")
+    done = [python(workspace, "train.py", "--seed", "3") for _repeat in range(2)]
+    assert [each.returncode for each in done] == [0, 0], done[0].stderr
+    one, two = (json.loads((workspace / "runs" / f"00{number}.json").read_text()) for number in (1, 2))
+    assert one["loss"] == two["loss"]
+    assert not (workspace / "ledger.jsonl").exists()
+    (workspace / "example_config.py").write_text("n_embd = 64\nmax_iters = 1000\n")
+    done = [python(workspace, "train.py")]
+    assert (done[0].returncode, done[0].stderr.count("\n")) == (1, 1)
+    assert "over the limit of 1e+08 a run" in done[0].stderr
+    ledger = [json.loads(line) for line in (meter.parent / "state" / "ledger.jsonl").read_text().splitlines()]
+    assert [line["flops"] for line in ledger] == [one["flops"]] * 2
+
+
+@pytest.mark.parametrize(
+    "line", [b"[8, 60]\n", b"[8, 60, true]\n", b"[8, 60, 0.5]\n", b"\xff\n", b"[" * 300, b"{}\n", b"\n"]
+)
+def test_the_meter_refuses_what_is_no_request(meter: Path, line: bytes) -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(meter))
+        connection.sendall(line)
+        assert "a request is a line of JSON" in json.loads(connection.makefile().readline())["refused"]
+
+
+def test_a_meter_that_is_not_there_is_said(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RE_BENCH_EXPERIMENTS", str(workspace / "none"))
+    assert "none cannot be reached: No such file" in python(workspace, "train.py").stderr
 
 
 def test_the_reference_keeps_the_budget_and_answers(tiny: Task, tmp_path: Path) -> None:
@@ -221,7 +288,7 @@ def test_the_reference_keeps_the_budget_and_answers(tiny: Task, tmp_path: Path) 
     assert time.monotonic() - started < 60
     report = json.loads((tmp_path / "workspace" / "report.json").read_text())
     assert len(report["losses"]) == 3
-    assert set(report["percentiles_5_50_95"]) == {"n_embd", "loss_prediction"}
+    assert all(len(report[name]["percentiles_5_50_95"]) == 3 for name in ("n_embd", "loss_prediction"))
 
 
 def test_cheats_say_what_they_try_and_what_stops_them() -> None:

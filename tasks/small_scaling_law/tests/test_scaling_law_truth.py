@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import runpy
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +15,8 @@ from re_bench.errors import ReBenchError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+TASK = Path(__file__).parents[1]
 WIDTHS = (24, 32, 40, 48, 56, 64, 80, 96, 128)
 
 
@@ -76,7 +78,7 @@ def test_a_surface_finds_the_law_of_its_runs(modules: dict[str, Any], scale: Any
     assert abs(surface.best.n_embd - 55) <= 4
     assert surface.best.n_embd % 4 == 0
     assert 1.05 < scale.flops(surface.best.n_embd, surface.best.max_iters) / scale.target_flops <= 1.1
-    assert modules["fit"].problems(runs, surface, quality["seed_spread"]) == []
+    assert modules["fit"].problems(runs, surface) == []
 
 
 def test_no_answer_is_better_than_the_best(modules: dict[str, Any], scale: Any) -> None:
@@ -114,8 +116,8 @@ def test_an_unsound_sweep_is_refused(modules: dict[str, Any], scale: Any, tmp_pa
         ((run for run in lines(scale) if run["seed"] == 1), "nothing is known of the spread"),
     ):
         found = list(runs)
-        surface, quality = fit.fitted(found, scale, "made up")
-        assert any(reason in line for line in fit.problems(found, surface, quality["seed_spread"]))
+        surface, _quality = fit.fitted(found, scale, "made up")
+        assert any(reason in line for line in fit.problems(found, surface))
     with pytest.raises(ReBenchError, match="runs are too few"):
         fit.fitted(found[:5], scale, "made up")
     with pytest.raises(UsageError, match="there is no sweep yet"):
@@ -141,3 +143,49 @@ def test_stored_truths_carry_the_canary_and_fit_their_scale(modules: dict[str, A
             assert "re-bench canary" in found["canary"]
             assert found["target_flops"] == scales[profile].target_flops
             assert found["flops_of_a_step"] == scales[profile].flops(1, 1)
+
+
+@pytest.fixture(scope="session")
+def swept(modules: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(modules["fit"].read_runs(modules["sweep"].runs_file("cpu")))
+
+
+def test_the_stored_truth_is_the_fit_of_the_stored_sweep_and_sound(
+    modules: dict[str, Any], scale: Any, swept: list[dict[str, Any]]
+) -> None:
+    truth = modules["truth"].open_truth("cpu")
+    surface, _quality = modules["fit"].fitted(swept, scale, truth.name)
+    assert surface.coefficients == pytest.approx(truth.coefficients, abs=1e-6)
+    assert modules["fit"].problems(swept, truth) == []
+    assert {run["share"] for run in swept if run["flops"] <= scale.experiments.run_flops * 1.001} == {
+        0.002,
+        0.006,
+        0.02,
+    }
+
+
+def test_the_truth_can_be_extrapolated_to_which_beats_guessing(
+    modules: dict[str, Any], scale: Any, swept: list[dict[str, Any]]
+) -> None:
+    """The reference's law, from runs of at most a fiftieth of the target's compute alone."""
+    law = runpy.run_path(str(TASK / "reference" / "law.py"))
+    losses: dict[float, dict[int, list[float]]] = {}
+    for run in swept:
+        if run["share"] <= 1 / 50:
+            losses.setdefault(run["share"] * scale.target_flops, {}).setdefault(run["n_embd"], []).append(run["loss"])
+    answer, _report = law["predict"](dict(sorted(losses.items())), scale)
+    truth = modules["truth"].open_truth("cpu")
+    score = score_of(truth, *answer.values())
+    largest = losses[max(losses)]
+    best = min(largest, key=lambda width: np.mean(largest[width]))
+    unextrapolated = score_of(truth, best, scale.steps(best, scale.target_flops), float(np.mean(largest[best])))
+    draw = np.random.default_rng(0)
+    guesses = []
+    for _guess in range(1000):  # any width of the sweep, and any loss between its best and the experiments' best
+        width = 4 * round(math.exp(draw.uniform(math.log(8), math.log(32))))
+        loss = draw.uniform(truth.best.loss, np.mean(largest[best]))
+        guesses.append(score_of(truth, width, scale.steps(width, scale.target_flops), loss))
+    assert score > 0.8
+    assert score > unextrapolated + 0.3
+    assert score > score_of(truth, *scale.default) + 0.3
+    assert score > np.quantile(guesses, 0.9)

@@ -1,0 +1,88 @@
+"""Draws a report of the reference over the truth: ``python plots.py report.json FILE.svg``; needs matplotlib.
+
+Left the reference's experiments with their parabolas, and the target's curve as the truth has it; right the lowest
+losses and the best widths over compute, and where the law leads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from scales import SCALES
+from truth import open_truth
+
+HERE = Path(__file__).parent
+LAW = runpy.run_path(str(HERE / "reference" / "law.py"))
+
+
+def main() -> None:
+    """Read the command line and draw."""
+    mpl.use("svg")
+    mpl.rcParams.update({"svg.hashsalt": "re-bench", "svg.fonttype": "none"})
+    from matplotlib import pyplot as plt  # noqa: PLC0415 - after the choice of what draws
+
+    parser = argparse.ArgumentParser(description="Draw a report of the reference over the truth.")
+    parser.add_argument("report", type=Path, help="what the reference wrote")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--profile", default="cpu")
+    options = parser.parse_args()
+    report = json.loads(options.report.read_text(encoding="utf-8"))
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(14, 4.5))
+    curves(left, report, options.profile)
+    powers(middle, right, report, options.profile)
+    figure.tight_layout()
+    figure.savefig(options.out, metadata={"Date": None})
+
+
+def curves(axes: Any, report: dict[str, Any], profile: str) -> None:
+    """Draw iso-FLOP curves."""
+    truth, scale = open_truth(profile), SCALES[profile]
+    for flops, by_width in report["losses"].items():
+        losses = {int(width): found for width, found in by_width.items()}
+        points = LAW["near_best"](losses)
+        x = np.linspace(min(point[0] for point in points) - 0.1, max(point[0] for point in points) + 0.1)
+        (line,) = axes.plot(np.exp(x), np.polyval(np.polyfit(*np.array(points).T, 2), x), "-", lw=1)
+        seen = [(width, loss) for width, found in losses.items() for loss in found]
+        axes.plot(*zip(*seen, strict=True), "o", ms=4, color=line.get_color(), label=f"{float(flops):g} FLOPs")
+    widths = np.arange(*truth.widths, scale.n_head)
+    values = [truth.loss(width, scale.steps(width, scale.target_flops)) for width in widths]
+    axes.plot(widths, values, "k-", label=f"truth, {scale.target_flops:g} FLOPs")
+    axes.set(xscale="log", xlabel="n_embd", ylabel="loss, nats a byte")
+    axes.legend(fontsize="small")
+
+
+def powers(losses: Any, widths: Any, report: dict[str, Any], profile: str) -> None:
+    """Draw the lowest losses and best widths over compute."""
+    truth, scale = open_truth(profile), SCALES[profile]
+    budgets = {float(flops): {int(width): found for width, found in by_width.items()}
+               for flops, by_width in report["losses"].items()}  # fmt: skip
+    points = {flops: LAW["near_best"](found) for flops, found in budgets.items()}
+    valleys = np.array([LAW["parabola"](found)[0] for found in points.values()])
+    width, loss, _measured, power = LAW["extrapolate"](points, scale.target_flops)
+    flops = np.geomspace(min(budgets), scale.target_flops)
+    best = min(range(*truth.widths, scale.n_head), key=lambda w: truth.loss(w, scale.steps(w, scale.target_flops)))
+    for axes, seen, law, known, name in (
+        (losses, valleys[:, 1], loss * (flops / scale.target_flops) ** power,
+         truth.loss(best, scale.steps(best, scale.target_flops)), "loss_prediction"),
+        (widths, np.exp(valleys[:, 0]), width * (flops / scale.target_flops) ** LAW["WIDTH_POWER"], best, "n_embd"),
+    ):  # fmt: skip
+        axes.plot(list(budgets), seen, "o", label="lowest of each parabola")
+        axes.plot(flops, law, "-", lw=1, label="law")
+        low, middle, high = report[name]["percentiles_5_50_95"]
+        axes.errorbar([scale.target_flops], [middle], [[middle - low], [high - middle]], fmt="s", ms=4, capsize=3,
+                      label="prediction, 5 to 95 %")  # fmt: skip
+        axes.plot([scale.target_flops], [known], "k*", ms=10, label="truth")
+        axes.set(xscale="log", yscale="log", xlabel="FLOPs", ylabel=name)
+        axes.yaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_formatter(mpl.ticker.StrMethodFormatter("{x:g}"))
+        axes.legend(fontsize="small")
+
+
+if __name__ == "__main__":
+    main()
