@@ -14,7 +14,7 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-from scales import SCALES
+from scales import SCALES, Scale
 from truth import open_truth
 
 HERE = Path(__file__).parent
@@ -40,19 +40,26 @@ def main() -> None:
     figure.savefig(options.out, metadata={"Date": None})
 
 
+def at_target(truth: Any, scale: Scale) -> dict[int, float]:
+    """Return the losses by width at the target's FLOPs, over the widths of the sweep."""
+    narrowest, widest = truth.widths
+    widths = range(narrowest, widest + 1, scale.n_head)
+    return {width: truth.loss(width, scale.steps(width, scale.target_flops)) for width in widths}
+
+
 def curves(axes: Any, report: dict[str, Any], profile: str) -> None:
     """Draw iso-FLOP curves."""
     truth, scale = open_truth(profile), SCALES[profile]
     for flops, by_width in report["losses"].items():
         losses = {int(width): found for width, found in by_width.items()}
         points = LAW["near_best"](losses)
-        x = np.linspace(min(point[0] for point in points) - 0.1, max(point[0] for point in points) + 0.1)
-        (line,) = axes.plot(np.exp(x), np.polyval(np.polyfit(*np.array(points).T, 2), x), "-", lw=1)
+        logs, values = np.array(points).T
+        x = np.linspace(logs.min() - 0.1, logs.max() + 0.1)
+        (line,) = axes.plot(np.exp(x), np.polyval(np.polyfit(logs, values, 2), x), "-", lw=1)
         seen = [(width, loss) for width, found in losses.items() for loss in found]
         axes.plot(*zip(*seen, strict=True), "o", ms=4, color=line.get_color(), label=f"{float(flops):g} FLOPs")
-    widths = np.arange(*truth.widths, scale.n_head)
-    values = [truth.loss(width, scale.steps(width, scale.target_flops)) for width in widths]
-    axes.plot(widths, values, "k-", label=f"truth, {scale.target_flops:g} FLOPs")
+    known = at_target(truth, scale)
+    axes.plot(list(known), list(known.values()), "k-", label=f"truth, {scale.target_flops:g} FLOPs")
     axes.set(xscale="log", xlabel="n_embd", ylabel="loss, nats a byte")
     axes.legend(fontsize="small")
 
@@ -66,10 +73,11 @@ def powers(losses: Any, widths: Any, report: dict[str, Any], profile: str) -> No
     valleys = np.array([LAW["parabola"](found)[0] for found in points.values()])
     width, loss, _measured, power = LAW["extrapolate"](points, scale.target_flops)
     flops = np.geomspace(min(budgets), scale.target_flops)
-    best = min(range(*truth.widths, scale.n_head), key=lambda w: truth.loss(w, scale.steps(w, scale.target_flops)))
+    known_losses = at_target(truth, scale)
+    best = min(known_losses, key=lambda width: known_losses[width])
     for axes, seen, law, known, name in (
         (losses, valleys[:, 1], loss * (flops / scale.target_flops) ** power,
-         truth.loss(best, scale.steps(best, scale.target_flops)), "loss_prediction"),
+         known_losses[best], "loss_prediction"),
         (widths, np.exp(valleys[:, 0]), width * (flops / scale.target_flops) ** LAW["WIDTH_POWER"], best, "n_embd"),
     ):  # fmt: skip
         axes.plot(list(budgets), seen, "o", label="lowest of each parabola")
