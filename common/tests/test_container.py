@@ -94,6 +94,11 @@ def pairs(command: list[str], option: str) -> list[str]:
     return [value for word, value in pairwise(command) if word == option]
 
 
+@pytest.mark.usefixtures("engine")
+def test_a_program_that_wants_to_be_first_has_no_process_before_it() -> None:
+    assert "--init" not in Container().launch(["true"], Surroundings(first=True)).command
+
+
 def test_the_command_line_is_this_and_nothing_else(engine: Engine, tmp_path: Path) -> None:
     readable, writable = tmp_path / "readable", tmp_path / "writable"
     around = Surroundings({"/given": readable}, {"/work": writable}, directory="/work", limits=LIMITS)
@@ -102,7 +107,7 @@ def test_the_command_line_is_this_and_nothing_else(engine: Engine, tmp_path: Pat
     tmpfs = "rw,exec,nosuid,nodev,mode=1777,size=512m"
     podman = engine.name == "podman"
     expected = [str(engine.path), "run", "--rm", "--name", name, "--hostname", "sandbox"]
-    expected += ["--pull", "never", "--entrypoint", "", "--no-healthcheck", "--init", "--log-driver", "none"]
+    expected += ["--pull", "never", "--entrypoint", "", "--no-healthcheck", "--log-driver", "none", "--init"]
     expected += ["--network", "none", "--ipc", "private", "--cgroupns", "private"]
     expected += ["--user", "65534:65534", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
     expected += ["--read-only-tmpfs=false", "--no-hosts"] if podman else []

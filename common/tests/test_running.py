@@ -193,3 +193,9 @@ def test_the_backend_none_cannot_move_paths(tmp_path: Path) -> None:
 def test_an_unknown_backend_is_refused_by_name() -> None:
     with pytest.raises(Exception, match="no sandbox backend 'jail'; choose one of: bubblewrap, container, none"):
         open_backend("jail")
+
+
+def test_a_program_can_be_the_first_of_its_namespace() -> None:
+    backend = open_backend("bubblewrap")
+    number = ["sh", "-c", "kill -STOP $$; kill -KILL $$; echo $$"]
+    assert run(backend, number, Surroundings(first=True)).stdout == "1\n"

@@ -49,6 +49,9 @@ class Surroundings:
     """Environment variables, on top of the backend's own small set."""
     directory: str = "/tmp"  # noqa: S108 - the sandbox's private /tmp
     """Working directory inside the sandbox."""
+    first: bool = False
+    """Whether the program is the first process of its namespace, which no signal of another one inside stops or ends,
+    and which has to wait for orphans. The backend ``none`` has no such namespace."""
     limits: Limits = field(default_factory=Limits)
     gpu: str | None = None
     """UUID (``GPU-…``) of the one NVIDIA GPU that the program may use; all others are out of its reach."""

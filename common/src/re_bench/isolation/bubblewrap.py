@@ -72,6 +72,7 @@ class Bubblewrap:
         """Return the ``bwrap`` command line for ``program``."""
         outer = ["bwrap", *_namespaces(), *_filesystem(surroundings), *_environment(surroundings)]
         inner = [*rlimits(surroundings.limits, gpu=surroundings.gpu is not None), *_drop_root(), *program]
+        outer += ["--as-pid-1"] * surroundings.first
         rules = seccomp.open_filter()
         known, told = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         outer += ["--info-fd", str(told)]

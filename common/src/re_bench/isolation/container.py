@@ -77,6 +77,7 @@ class Container:
         name = _PREFIX + secrets.token_hex(8)
         options = [
             *_identity(name),
+            *([] if surroundings.first else ["--init"]),
             *_privileges(engine),
             *_bounds(engine, surroundings.limits, gpu=surroundings.gpu is not None),
             *_devices(engine, surroundings.gpu),
@@ -143,7 +144,7 @@ def _check_container(engine: Engine) -> None:
 
 def _identity(name: str) -> Iterator[str]:
     yield from ("--rm", "--name", name, "--hostname", "sandbox")
-    yield from ("--pull", "never", "--entrypoint", "", "--no-healthcheck", "--init", "--log-driver", "none")
+    yield from ("--pull", "never", "--entrypoint", "", "--no-healthcheck", "--log-driver", "none")
 
 
 def _privileges(engine: Engine) -> Iterator[str]:

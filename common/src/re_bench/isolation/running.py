@@ -11,18 +11,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Self
 
+from re_bench.errors import ReBenchError
 from re_bench.isolation import usage
 from re_bench.programs import check_stopping, stopping
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Sequence
 
     from re_bench.isolation.backend import Backend, Surroundings
 
-__all__ = ["Finished", "HeadTail", "Running", "run"]
+__all__ = ["Finished", "HeadTail", "Running", "accept", "in_words", "run"]
 
 _POLL_S = 0.05
 _GRACE_S = 1.0
+_ACCEPT_S = 0.1
+_TAIL = 600
 _CHUNK = 1 << 16
 _MIB = 1 << 20
 
@@ -74,6 +78,7 @@ class Running:
         self._limits = surroundings.limits
         self._started = time.monotonic()
         self._stopped = ""
+        self._ended = threading.Event()
         self._growth = usage.Growth(surroundings.writable.values())
         launch = backend.launch(program, surroundings)
         self._cleanup = launch.cleanup
@@ -126,6 +131,7 @@ class Running:
         if self.alive():
             self._end()
         self._process.wait()
+        self._ended.set()  # so that nobody waits for the next look at the limits
         _kill_group(self._process.pid)
         self._cleanup()
         self._cleanup = _nothing
@@ -173,8 +179,7 @@ class Running:
                 why = f"its limits cannot be watched ({error!r})"
             if why:
                 self.stop(why)
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_POLL_S)
+            self._ended.wait(_POLL_S)
 
     def _excess(self) -> str:
         """Return which limit the program is over, or why else it must end, in words, or the empty string."""
@@ -190,6 +195,33 @@ class Running:
         except OSError as error:
             return f"its writable directories cannot be measured ({error.strerror})"
         return f"it wrote more than {limits.disk_mib} MiB into its writable directories" if grown else ""
+
+
+def accept(listener: socket.socket, running: Running, within_s: float) -> socket.socket:
+    """Return the connection that the program ``running`` makes to ``listener``.
+
+    Raises:
+        ReBenchError: if it makes none in ``within_s`` seconds.
+        StoppedError: if we are ending.
+    """
+    listener.settimeout(_ACCEPT_S)
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline and running.alive():
+        try:
+            return listener.accept()[0]
+        except TimeoutError:
+            continue
+    check_stopping()
+    finished = running.wait_at_most(2.0)
+    msg = f"the sandboxed process did not start ({in_words(finished)}): {running.stderr.text().strip()[-_TAIL:]}"
+    raise ReBenchError(msg)
+
+
+def in_words(status: int | None) -> str:
+    """Return in words how a program ended: its exit status, negative for a signal, or None if it still runs."""
+    if status is None:
+        return "no end"
+    return f"signal {-status}" if status < 0 else f"exit status {status}"
 
 
 def run(backend: Backend, program: Sequence[str], surroundings: Surroundings) -> Finished:

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from re_bench.errors import Invalid, ReBenchError
+from re_bench.errors import Invalid
 from re_bench.isolation import frames
-from re_bench.isolation.running import Running
+from re_bench.isolation.running import Running, accept, in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -147,7 +147,7 @@ class Untrusted:
                 str(tools / "harness" / harness.name),
             ]
             running = self._stack.enter_context(Running(backend, program, replace(around, read_only=visible)))
-            channel = self._stack.enter_context(_accept(listener, running))
+            channel = self._stack.enter_context(accept(listener, running, _START_S))
         address.unlink()
         return running, channel
 
@@ -183,7 +183,7 @@ class Untrusted:
         finished = self._running.wait_at_most(2.0)
         if finished is not None:
             self._running.kill()  # after which all of its output has arrived
-        reason = self._running.stopped or f"the process ended with {_status(finished)}"
+        reason = self._running.stopped or f"the process ended with {in_words(finished)}"
         tail = self._running.stderr.text().strip()[-_TAIL:]
         said = reason if reason.startswith(what) else f"{what} failed: {reason}"
         return SubmissionFaultError(said + (f"; the end of its stderr:\n{tail}" if tail else ""))
@@ -205,25 +205,6 @@ def _tools(place: Path, harness: Path) -> Path:
     else:
         shutil.copytree(harness.parent, place / "harness", ignore=shutil.ignore_patterns("__pycache__"))
     return place
-
-
-def _accept(listener: socket.socket, running: Running) -> socket.socket:
-    listener.settimeout(0.1)
-    deadline = time.monotonic() + _START_S
-    while time.monotonic() < deadline and running.alive():
-        try:
-            return listener.accept()[0]
-        except TimeoutError:
-            continue
-    finished = running.wait_at_most(2.0)
-    msg = f"the sandboxed process did not start ({_status(finished)}): {running.stderr.text().strip()[-_TAIL:]}"
-    raise ReBenchError(msg)
-
-
-def _status(status: int | None) -> str:
-    if status is None:
-        return "no end"
-    return f"signal {-status}" if status < 0 else f"exit status {status}"
 
 
 def _sealed_copy(memories: ExitStack, data: Buffer | NDArray[Any]) -> int:
