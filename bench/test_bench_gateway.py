@@ -1,0 +1,208 @@
+"""What the gateway adds to a call, at 50 streams at a time, against asking the same upstream directly.
+
+Client and upstream share one process and the gateway has another, so that two cores are enough. `flat out`: the
+upstream answers at once, and a call's time is the elapsed time over the number of calls, so that what is added is the
+gateway's work. `paced`: each stream takes half a second, as a model's would, and what is added is a call's latency.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import statistics
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.gateway import Gateway, Model, OpenAICompatible, Settings, serving
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from pytest_benchmark.fixture import BenchmarkFixture
+
+STREAMS = 50
+CHUNKS = 20
+PACED_S = 0.5
+ROUNDS = 5
+MOST_ADDED_MS = 3.0
+MODEL = "gpt-3.5-turbo-0125"
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+CHUNK = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion.chunk",
+    "created": 1,
+    "model": "m",
+    "choices": [{"index": 0, "delta": {"content": "four or five tokens "}, "finish_reason": None}],
+    "usage": None,
+}
+USAGE = {**CHUNK, "choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 80, "total_tokens": 180}}
+PROMPT = "Write a program in Rust that reads numbers and prints their sum. " * 30  # about 2 kB, as tasks have
+
+Opener = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+
+
+def piece(value: object) -> bytes:
+    """An event as one chunk of HTTP's."""
+    data = b"data: %b\n\n" % (value if isinstance(value, bytes) else json.dumps(value).encode())
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+PIECES = [piece(CHUNK)] * CHUNKS
+TAIL = piece(USAGE) + piece(b"[DONE]") + b"0\r\n\r\n"
+
+
+@asynccontextmanager
+async def upstream(pause_s: float) -> AsyncIterator[int]:
+    """Serve the same stream to every request, with a pause before each chunk, on the port that this yields."""
+
+    open_until = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        open_until.append(asyncio.current_task())
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+                await reader.readexactly(int(length.split(b":")[1]))
+                writer.write(HEAD)
+                for each in PIECES:
+                    if pause_s:
+                        await asyncio.sleep(pause_s)
+                    writer.write(each)
+                writer.write(TAIL)
+        except asyncio.IncompleteReadError:
+            writer.close()
+            await writer.wait_closed()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1]
+        await asyncio.gather(*filter(None, open_until))
+
+
+def request(token: str) -> bytes:
+    """The bytes of a call."""
+    body = json.dumps({"model": MODEL, "stream": True, "messages": [{"role": "user", "content": PROMPT}]}).encode()
+    head = (
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\n"
+        f"authorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+async def call(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, text: bytes) -> float:
+    """Make a call over a connection and return its seconds."""
+    started = time.perf_counter()
+    writer.write(text)
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200"), head
+    rest = await reader.readuntil(b"\r\n0\r\n\r\n")
+    assert rest.count(b"data: ") == CHUNKS + rest.count(b'"choices": []') + 1
+    return time.perf_counter() - started
+
+
+async def streams(connect: Opener, text: bytes, calls: int, spread_s: float) -> tuple[float, list[float]]:
+    """Make so many calls on each of all connections; return the seconds in all, and of each call.
+
+    The connections begin within ``spread_s`` of each other, evenly, as clients that do not know of each other do.
+    """
+    connections = [await connect() for _ in range(STREAMS)]
+
+    async def one(number: int) -> list[float]:
+        await asyncio.sleep(spread_s * number / STREAMS)
+        return [await call(*connections[number], text) for _ in range(calls)]
+
+    await asyncio.gather(*(call(*each, text) for each in connections))  # warm, and every connection is open
+    started = time.perf_counter()
+    taken = await asyncio.gather(*map(one, range(STREAMS)))
+    elapsed = time.perf_counter() - started
+    for _reader, writer in connections:
+        writer.close()
+        await writer.wait_closed()
+    return elapsed, [seconds for each in taken for seconds in each]
+
+
+@dataclass
+class Round:
+    """Milliseconds a call takes, directly and by the gateway: by elapsed time, and its latency; and of its CPU."""
+
+    direct: float
+    through: float
+    latency_direct: float
+    latency_through: float
+    cpu: float
+
+
+async def compared(pause_s: float, calls: int, directory: Path) -> list[Round]:
+    """Measure round by round, directly and by the gateway in turn."""
+    rounds = []
+    spread_s = pause_s * CHUNKS
+    async with upstream(pause_s) as port:
+        settings = Settings(
+            upstream=OpenAICompatible(base_url=f"http://127.0.0.1:{port}/v1", key="k"),
+            models=(Model(name=MODEL),),
+            log=directory / "calls.jsonl",
+        )
+        with serving(settings) as gateway:
+            for _ in range(ROUNDS):
+                direct, alone = await streams(
+                    lambda: asyncio.open_connection("127.0.0.1", port), request("k"), calls, spread_s
+                )
+                before = cpu_s(gateway)
+                through, together = await streams(by(gateway), request(gateway.token), calls, spread_s)
+                made = STREAMS * (calls + 1)  # with those that warm up
+                cpu = (cpu_s(gateway) - before) * 1000 / made
+                each = 1000 / (STREAMS * calls)
+                latency_direct, latency_through = (1000 * statistics.median(taken) for taken in (alone, together))
+                rounds.append(Round(direct * each, through * each, latency_direct, latency_through, cpu))
+    return rounds
+
+
+def cpu_s(gateway: Gateway) -> float:
+    """The seconds that a gateway's process has computed, by the kernel's count in hundredths."""
+    fields = Path(f"/proc/{gateway.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def by(gateway: Gateway) -> Opener:
+    """Return what connects to a gateway."""
+    return lambda: asyncio.open_unix_connection(str(gateway.socket))
+
+
+@pytest.mark.parametrize(("name", "pause_s", "calls"), [("flat out", 0.0, 20), ("paced", PACED_S / CHUNKS, 3)])
+def test_overhead(name: str, pause_s: float, calls: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rounds = asyncio.run(compared(pause_s, calls, tmp_path))
+    direct, through, latency_direct, latency_through, cpu = (
+        statistics.median(column) for column in zip(*map(astuple, rounds), strict=True)
+    )
+    with capsys.disabled():
+        print(
+            f"\ngateway, {name}, {STREAMS} streams of {CHUNKS} chunks, median of {ROUNDS} rounds:\n"
+            f"  elapsed a call {direct:.2f} ms directly, {through:.2f} ms by the gateway: "
+            f"x{through / direct:.2f}, +{through - direct:.2f} ms\n"
+            f"  latency {latency_direct:.1f} ms directly, {latency_through:.1f} ms by the gateway: "
+            f"x{latency_through / latency_direct:.3f}, +{latency_through - latency_direct:.1f} ms\n"
+            f"  CPU time of the gateway {cpu:.2f} ms a call"
+        )
+    assert min(each.through - each.direct for each in rounds) <= MOST_ADDED_MS
+
+
+@pytest.mark.benchmark(group="start and end of a gateway")
+def test_start_and_end(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    settings = Settings(
+        upstream=OpenAICompatible(base_url="http://127.0.0.1:9/v1", key="k"),
+        models=(Model(name=MODEL),),
+        log=tmp_path / "calls.jsonl",
+    )
+
+    def start_and_end() -> None:
+        with serving(settings):
+            pass
+
+    benchmark.pedantic(start_and_end, rounds=3)  # type: ignore[no-untyped-call]

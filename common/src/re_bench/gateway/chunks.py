@@ -1,0 +1,115 @@
+"""A completion and the chunks that it is streamed in, both ways."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Assembled", "to_chunks"]
+
+_MOST_CALLS = 1024  # of tools, in one message
+_PIECE = 64  # characters of text in a chunk
+_TOP = ("id", "created", "model", "system_fingerprint", "service_tier")
+_NAMES = {"role", "id", "type", "name", "index"}  # said once, whatever else is said in pieces
+
+
+class Assembled:
+    """A completion put together again from its chunks."""
+
+    def __init__(self) -> None:
+        self._top: dict[str, Any] = {}
+        self._choices: dict[int, dict[str, Any]] = {}
+        self.usage: Any = None
+        """What the upstream reported, if it did."""
+        self.output_bytes = 0
+        """Bytes of text so far, which no count of tokens exceeds."""
+
+    def add(self, chunk: dict[str, Any]) -> None:
+        """Take in the next chunk."""
+        self._top.update({key: chunk[key] for key in _TOP if chunk.get(key) is not None})
+        if chunk.get("usage") is not None:
+            self.usage = chunk["usage"]
+        for part in chunk.get("choices") or ():
+            index = part.get("index", 0)
+            choice = self._choices.setdefault(index, {"index": index, "message": {}, "finish_reason": None})
+            self.output_bytes += _merge(choice["message"], part.get("delta") or {})
+            if part.get("finish_reason") is not None:
+                choice["finish_reason"] = part["finish_reason"]
+            if part.get("logprobs") is not None:
+                _merge(choice.setdefault("logprobs", {}), part["logprobs"])
+
+    def completion(self) -> dict[str, Any]:
+        """Return the completion as far as it has come."""
+        choices = [self._choices[index] for index in sorted(self._choices)]
+        for choice in choices:
+            choice["message"].setdefault("content", None)
+        whole = {**self._top, "object": "chat.completion", "choices": choices}
+        return whole if self.usage is None else {**whole, "usage": self.usage}
+
+
+def _merge(known: dict[str, Any], delta: dict[str, Any]) -> int:
+    """Add a delta to a message or to a part of one; return how many bytes of text it had."""
+    size = 0
+    for key, value in delta.items():
+        before = known.get(key)
+        if key == "tool_calls" and isinstance(value, list):
+            size += _merge_calls(known.setdefault(key, []), value)
+        elif isinstance(value, str) and key not in _NAMES:
+            known[key] = (before or "") + value
+            size += len(value.encode(errors="replace"))
+        elif isinstance(value, dict) and isinstance(before, dict | None):
+            size += _merge(known.setdefault(key, {}) if before is None else before, value)
+        elif isinstance(value, list) and isinstance(before, list):
+            before.extend(value)
+        elif value is not None or key not in known:
+            known[key] = list(value) if isinstance(value, list) else value
+            size += len(value) if key == "name" and isinstance(value, str) else 0
+    return size
+
+
+def _merge_calls(known: list[dict[str, Any]], parts: list[dict[str, Any]]) -> int:
+    size = 0
+    for part in parts:
+        index = part.get("index", len(known))
+        if not 0 <= index < _MOST_CALLS:
+            continue
+        known.extend({} for _ in range(index + 1 - len(known)))
+        size += _merge(known[index], {key: value for key, value in part.items() if key != "index"})
+    return size
+
+
+def to_chunks(completion: dict[str, Any], *, include_usage: bool) -> Iterator[dict[str, Any]]:
+    """Cut a completion into the chunks that it would have been streamed in."""
+    top = {key: completion[key] for key in _TOP if key in completion} | {"object": "chat.completion.chunk"}
+    if include_usage:
+        top["usage"] = None
+    for choice in completion.get("choices") or ():
+        for delta in _deltas(choice.get("message") or {}):
+            yield {**top, "choices": [_part(choice, delta)]}
+        end = _part(choice, {})
+        end["finish_reason"] = choice.get("finish_reason")
+        if choice.get("logprobs") is not None:
+            end["logprobs"] = choice["logprobs"]
+        yield {**top, "choices": [end]}
+    if include_usage:
+        yield {**top, "choices": [], "usage": completion.get("usage")}
+
+
+def _part(choice: dict[str, Any], delta: dict[str, Any]) -> dict[str, Any]:
+    return {"index": choice.get("index", 0), "delta": delta, "finish_reason": None}
+
+
+def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    text = message.get("content")
+    in_pieces = isinstance(text, str) and text != ""
+    first = {
+        key: value for key, value in message.items() if key != "tool_calls" and not (in_pieces and key == "content")
+    }
+    yield first
+    if isinstance(text, str) and in_pieces:
+        for start in range(0, len(text), _PIECE):
+            yield {"content": text[start : start + _PIECE]}
+    if message.get("tool_calls"):
+        yield {"tool_calls": [{"index": index, **call} for index, call in enumerate(message["tool_calls"])]}

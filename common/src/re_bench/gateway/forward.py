@@ -1,0 +1,156 @@
+"""Forwards a port of 127.0.0.1 to a Unix socket, inside a sandbox without network: ``forward.py PORT SOCKET``.
+
+The port is printed when it can be connected to; 0 chooses one. Standard library only, one thread, no imports of ours:
+sandboxes show this file alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import sys
+import time
+
+PAUSE_S = 0.01
+PIECE = 1 << 16
+MOST_WAITING = 1 << 18  # bytes that one side has sent and the other has not taken
+
+
+class Side:
+    """One end of a connection: what it still has to be sent, and whether it has finished sending."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.settimeout(0)
+        self.connection = connection
+        self.waiting = bytearray()
+        self.finished = False
+        self.shut = False
+        self.other: Side = self
+
+
+class Forwarder:
+    """All connections, in one loop."""
+
+    def __init__(self, port: int, path: str) -> None:
+        self.path = path
+        self.selector = selectors.DefaultSelector()
+        self.listener = socket.create_server(("127.0.0.1", port), backlog=512)
+        self.listener.settimeout(0)
+        self.selector.register(self.listener, selectors.EVENT_READ, None)
+
+    def run(self) -> None:
+        """Forward for ever."""
+        while True:
+            for key, events in self.selector.select():
+                if key.data is None:
+                    self.accept()
+                elif key.data.connection.fileno() >= 0:  # else it was closed in this round
+                    self.move(key.data, events)
+
+    def accept(self) -> None:
+        """Take a new connection and connect it."""
+        try:
+            client = self.listener.accept()[0]
+        except BlockingIOError:
+            return
+        except OSError:
+            time.sleep(PAUSE_S)  # no descriptors are left; some connection must end first
+            return
+        try:
+            server = connected(self.path)
+        except OSError as error:
+            print(f"forward.py: {self.path}: {error.strerror}", file=sys.stderr, flush=True)
+            client.close()
+            return
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        one, two = Side(client), Side(server)
+        one.other, two.other = two, one
+        for side in (one, two):
+            self.selector.register(side.connection, selectors.EVENT_READ, side)
+
+    def move(self, side: Side, events: int) -> None:
+        """Send what waits for a side, and read what it has sent."""
+        try:
+            if events & selectors.EVENT_WRITE:
+                flush(side)
+            if events & selectors.EVENT_READ:
+                receive(side)
+        except OSError:
+            self.close(side)
+            return
+        if side.shut and side.other.shut:
+            self.close(side)
+            return
+        for each in (side, side.other):
+            self.watch(each)
+
+    def watch(self, side: Side) -> None:
+        """Wait for what the side can do next: more from it only while the other takes it."""
+        reading = not side.finished and len(side.other.waiting) < MOST_WAITING
+        events = selectors.EVENT_READ * reading | selectors.EVENT_WRITE * bool(side.waiting)
+        known = self.selector.get_map().get(side.connection)
+        if known is None:
+            if events:
+                self.selector.register(side.connection, events, side)
+        elif not events:
+            self.selector.unregister(side.connection)
+        elif known.events != events:
+            self.selector.modify(side.connection, events, side)
+
+    def close(self, side: Side) -> None:
+        """Close both ends."""
+        for each in (side, side.other):
+            with contextlib.suppress(KeyError, ValueError):
+                self.selector.unregister(each.connection)
+            each.connection.close()
+
+
+def connected(path: str) -> socket.socket:
+    """Return a new connection to a Unix socket."""
+    server = socket.socket(socket.AF_UNIX)
+    try:
+        server.connect(path)
+    except OSError:
+        server.close()
+        raise
+    return server
+
+
+def receive(side: Side) -> None:
+    """Read what the side has sent and pass it on."""
+    try:
+        data = side.connection.recv(PIECE)
+    except BlockingIOError:
+        return
+    side.finished = not data
+    side.other.waiting += data
+    flush(side.other)
+
+
+def flush(side: Side) -> None:
+    """Send the side what waits for it; and after all of it, that there is no more."""
+    with contextlib.suppress(BlockingIOError):
+        while side.waiting:
+            del side.waiting[: side.connection.send(side.waiting)]
+    if side.other.finished and not side.waiting and not side.shut:
+        side.shut = True
+        side.connection.shutdown(socket.SHUT_WR)
+
+
+def main() -> None:
+    """Forward what the command line says."""
+    port_and_socket = 2
+    if len(sys.argv) != 1 + port_and_socket or not sys.argv[1].isdigit():
+        sys.exit("usage: forward.py PORT SOCKET")
+    try:
+        forwarder = Forwarder(int(sys.argv[1]), sys.argv[2])
+    except OSError as error:
+        sys.exit(f"forward.py: 127.0.0.1:{sys.argv[1]}: {error.strerror}")
+    print(forwarder.listener.getsockname()[1], flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        forwarder.run()
+
+
+if __name__ == "__main__":
+    main()
