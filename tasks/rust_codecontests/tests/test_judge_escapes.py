@@ -1,0 +1,280 @@
+"""Programs that reach for what they must not have, while they are compiled and while they run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+TASK = Path(__file__).parents[1]
+sys.path.insert(0, str(TASK))
+
+from judge import Judge, Judgement, Limits, Test, Verdict  # noqa: E402 - after the path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LIMITS = Limits(time_s=1.0, memory_mib=256, wall_s=2.0, compile_s=1.0)
+EXPECTED = "hidden-expected-output-4711"
+
+ATTACKS = """
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+extern "C" {
+    fn fork() -> i32; fn kill(p: i32, s: i32) -> i32; fn getppid() -> i32; fn setsid() -> i32; fn sleep(s: u32) -> u32;
+    fn ptrace(request: u64, ...) -> i64; fn prctl(option: i32, ...) -> i32;
+}
+fn find(place: &str, word: &str) -> bool {
+    let Ok(entries) = fs::read_dir(place) else { return false };
+    entries.flatten().any(|entry| {
+        let path = entry.path();
+        if path.is_symlink() { return false; }
+        if path.is_dir() { return find(path.to_str().unwrap_or(""), word); }
+        fs::metadata(&path).map_or(false, |m| m.len() < 1 << 20)
+            && fs::read(&path).map_or(false, |t| t.windows(word.len()).any(|w| w == word.as_bytes()))
+    })
+}
+fn spin() { let mut n = 0u64; loop { n = std::hint::black_box(n + 1); } }
+fn main() {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).unwrap();
+    let mut words = text.split_whitespace();
+    let (what, rest) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+    let answer: String = match what {
+        "environment" => format!("{}", std::env::vars_os().count()),
+        "environ" => {
+            let text = fs::read("/proc/1/environ").unwrap_or_default();
+            format!("{}", text.split(|b| *b == 0).filter(|v| !v.is_empty() && !v.starts_with(b"PATH=")).count())
+        }
+        "read" => match fs::read(rest) { Ok(t) => format!("{}", t.len()), Err(_) => "refused".into() },
+        "list" => {
+            let mut names: Vec<_> = fs::read_dir(rest).unwrap().map(|e| e.unwrap().file_name()).collect();
+            names.sort();
+            names.iter().map(|n| n.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        }
+        "find" => format!("{}", ["/tmp", "/dev/shm", "/judge", "/etc", "/home", "/root"].iter().any(|p| find(p, rest))),
+        "connect" => {
+            let inet = TcpStream::connect_timeout(&rest.parse().unwrap(), std::time::Duration::from_secs(1)).is_ok();
+            format!("{}", inet || UnixStream::connect("/judge/socket").is_ok())
+        }
+        "write" => {
+            for place in ["/tmp", "/dev/shm"] { fs::write(format!("{place}/left"), rest).unwrap(); }
+            fs::create_dir_all("/tmp/a/b").unwrap();
+            fs::write("/tmp/a/b/left", rest).unwrap();
+            "written".into()
+        }
+        "write-root" => {
+            let places = ["/x", "/judge/x", "/usr/x", "/program", "/harness", "/etc/x", "/proc/1/x"];
+            format!("{}", places.iter().any(|p| fs::write(p, "x").is_ok()))
+        }
+        "memory" => unsafe {
+            let harness = getppid();
+            let file = |name: &str| format!("/proc/{harness}/{name}");
+            let read = fs::File::open(file("mem")).is_ok() || fs::read_dir(file("fd")).is_ok();
+            let write = fs::OpenOptions::new().write(true).open(file("mem")).is_ok();
+            format!("{}", read || write || ptrace(16, harness, 0, 0) == 0)
+        },
+        "kill-parent" => unsafe { kill(getppid(), 9); "1".into() },
+        "stop-parent" => unsafe { kill(getppid(), 19); "1".into() },
+        "kill-all" => unsafe { kill(-1, 9); "1".into() },
+        "fork" => unsafe { loop { if fork() == 0 { prctl(15, b"judge-bomb\\0".as_ptr()); } } },
+        "forked-work" => unsafe {
+            if fork() == 0 { setsid(); spin(); }
+            sleep(1);
+            "1".into()
+        },
+        "daemon" => unsafe {
+            if fork() == 0 {
+                setsid();
+                if fork() == 0 {
+                    let listener = TcpListener::bind("127.0.0.1:4711").unwrap();
+                    let _ = Command::new("/usr/bin/env").args(["sleep", "1618.1618"]).spawn();
+                    sleep(1618);
+                    drop(listener);
+                }
+                std::process::exit(0);
+            }
+            let mut seen = false;
+            for _ in 0..100 {
+                seen = seen || TcpStream::connect("127.0.0.1:4711").is_ok();
+                if !seen { std::thread::sleep(std::time::Duration::from_millis(10)); }
+            }
+            format!("{seen}")
+        },
+        "many-gigabytes" => unsafe {
+            for _ in 0..16 { if fork() == 0 { let v = vec![1u8; 100 << 20]; std::hint::black_box(&v); sleep(100); } }
+            sleep(100);
+            String::new()
+        },
+        "fill" => {
+            let mut n = 0;
+            loop {
+                if fs::write(format!("/tmp/{n}"), vec![1u8; 1 << 20]).is_err() { break; }
+                n += 1;
+            }
+            fs::remove_file("/tmp/0").unwrap();
+            format!("{}", n < 1000)
+        }
+        "big-file" => {
+            let mut file = fs::File::create("/tmp/big").unwrap();
+            while file.write_all(&[0; 1 << 16]).is_ok() {}
+            "full".into()
+        }
+        _ => "unknown".into(),
+    };
+    println!("{answer}");
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
+    with Judge("bubblewrap", cache=tmp_path_factory.mktemp("compiled")) as judge:
+        yield judge
+
+
+def attack(judge: Judge, *tests: tuple[str, str]) -> Judgement:
+    """Judge the program with the attacks on tests of input and expected output."""
+    limits = Limits(LIMITS.time_s, LIMITS.memory_mib, LIMITS.wall_s)
+    return judge.judge(ATTACKS, [Test(*test) for test in tests], limits, public=len(tests))
+
+
+def assert_accepted(judgement: Judgement) -> None:
+    assert judgement.message == "accepted"
+
+
+def compiled(judge: Judge, source: str) -> Judgement:
+    return judge.judge(source, [], LIMITS)
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "/etc/hostname", str(TASK / "task.toml"), str(Path.home() / ".bashrc"), __file__]
+)
+def test_no_file_of_the_machine_is_there_for_the_compiler(judge: Judge, path: str) -> None:
+    assert Path(path).parent.is_dir()
+    assert "No such file" in compiled(judge, f'const T: &str = include_str!("{path}"); fn main() {{}}').message
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'const T: &[u8] = include_bytes!("/etc/shadow"); fn main() {}',
+        'include!("/etc/passwd"); fn main() {}',
+        '#[path = "/etc/passwd"] mod secret; fn main() {}',
+        'std::arch::global_asm!(".incbin \\"/etc/passwd\\""); fn main() {}',
+        '#[link(name = "/etc/passwd", kind = "static", modifiers = "+verbatim")] extern "C" {} fn main() {}',
+        '#[link(name = "x,-T/etc/passwd")] extern "C" { fn f(); } fn main() { unsafe { f() } }',
+        f'const T: &str = include_str!("{sys.prefix}/pyvenv.cfg"); fn main() {{}}',
+        'const T: &str = include_str!("/usr/share/common-licenses/GPL-3"); fn main() {}',
+        '#![crate_type = "proc-macro"] extern crate proc_macro; #[proc_macro] pub fn f(t: X) -> X { t }',
+        '#![feature(link_args)] #[link_args = "-T/etc/passwd"] extern "C" {} fn main() {}',
+    ],
+)
+def test_no_other_way_to_a_file_while_compiling(judge: Judge, source: str) -> None:
+    judgement = compiled(judge, source)
+    assert judgement.verdict is Verdict.COMPILE_ERROR
+    assert "root:" not in judgement.message
+
+
+def test_the_environment_of_the_compiler_tells_nothing(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RE_BENCH_SECRET", EXPECTED)
+    assert "not defined at compile time" in compiled(judge, 'fn main() { env!("RE_BENCH_SECRET"); }').message
+    source = 'fn main() { println!("{} {}", env!("HOME"), include_str!("/proc/self/environ").contains("SECRET")); }'
+    assert_accepted(judge.judge(source, [Test("", "/tmp false")], LIMITS, public=1))  # noqa: S108
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "#![allow(long_running_const_eval)] const N: u32 = { let mut n = 0; loop { n = n ^ 1; } }; fn main() { N; }",
+        'static BIG: [u8; 1 << 33] = [1; 1 << 33]; fn main() { println!("{}", BIG[7]); }',
+        'static BIG: [u8; 1 << 28] = [1; 1 << 28]; fn main() { println!("{}", BIG[7]); }',
+        '#![recursion_limit = "100000000"] macro_rules! m { ($($t:tt)*) => { m!($($t)* x) } } fn main() { m!(); }',
+        "macro_rules! m { ($($t:tt)*) => { $(m!($t $t);)* } } fn main() { m!(x x); }",
+    ],
+    ids=["const loop", "8 GiB", "256 MiB", "macro recursion", "macro growth"],
+)
+def test_what_would_never_be_compiled_ends_at_a_limit(judge: Judge, source: str) -> None:
+    judgement = compiled(judge, source)
+    assert judgement.verdict is Verdict.COMPILE_ERROR
+    assert judgement.message
+    assert judgement.seconds < 20
+
+
+def test_a_program_sees_no_environment_and_no_file_of_ours(judge: Judge) -> None:
+    assert_accepted(
+        attack(
+            judge,
+            ("environment", "0"),
+            ("environ", "0"),
+            ("read /etc/passwd", "refused"),
+            (f"read {TASK}/task.toml", "refused"),
+            (f"read {sys.prefix}/pyvenv.cfg", "refused"),
+            (f"read {judge._compiler._toolchain.rustc}", "refused"),
+            ("list /judge", ""),
+            ("list /usr/share", ""),
+            ("list /usr/local", ""),
+            ("write-root", "false"),
+        )
+    )
+
+
+def test_a_program_never_sees_what_is_expected(judge: Judge) -> None:
+    assert attack(judge, (f"find {EXPECTED[:6]}-not-here", "false"), ("find hidden-expected", EXPECTED)).message == (
+        f'wrong answer on test 2: token 1 is "false", expected "{EXPECTED}"'
+    )
+
+
+def test_there_is_no_network(judge: Judge) -> None:
+    import socket  # noqa: PLC0415
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        assert_accepted(attack(judge, (f"connect {address}", "false"), ("connect 1.1.1.1:53", "false")))
+
+
+def test_files_left_by_one_test_are_gone_in_the_next_and_for_the_next_program(judge: Judge) -> None:
+    clean = ("find left-behind", "false")
+    assert_accepted(attack(judge, ("write left-behind", "written"), clean))
+    assert_accepted(attack(judge, clean))
+
+
+def test_daemons_end_with_their_test(judge: Judge) -> None:
+    assert_accepted(attack(judge, ("daemon", "true"), ("connect 127.0.0.1:4711", "false")))
+    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert "1618.1618" not in listing
+
+
+def test_what_runs_the_program_is_out_of_its_reach(judge: Judge) -> None:
+    assert_accepted(attack(judge, ("memory", "false")))
+
+
+@pytest.mark.parametrize("what", ["kill-parent", "kill-all", "stop-parent"])
+def test_a_program_can_neither_kill_nor_stop_what_runs_it(judge: Judge, what: str) -> None:
+    assert_accepted(attack(judge, (what, "1"), ("environment", "0")))
+
+
+def test_a_fork_bomb_ends_and_leaves_nothing(judge: Judge) -> None:
+    assert attack(judge, ("fork", "1"), ("environment", "0")).verdict is not Verdict.ACCEPTED
+    names = subprocess.run(["ps", "-eo", "comm"], capture_output=True, text=True, check=True).stdout
+    assert "judge-bomb" not in names
+
+
+def test_the_cpu_time_of_a_process_that_nobody_waits_for_counts(judge: Judge) -> None:
+    judgement = judge.judge(ATTACKS, [Test("forked-work", "1")], Limits(0.3, 256))
+    assert judgement.verdict is Verdict.TIME_LIMIT
+
+
+def test_memory_of_many_processes_counts_together(judge: Judge) -> None:
+    assert attack(judge, ("many-gigabytes", "1")).verdict is Verdict.MEMORY_LIMIT
+
+
+def test_files_are_bounded(judge: Judge) -> None:
+    assert_accepted(attack(judge, ("fill", "true"), ("environment", "0")))
+    assert attack(judge, ("big-file", "full")).message.startswith("runtime error on test 1: it wrote more than")
