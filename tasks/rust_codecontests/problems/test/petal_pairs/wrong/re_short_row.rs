@@ -1,0 +1,39 @@
+// re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
+// Flaw: subtracts from the length in usize, so that a row of one flower underflows and is indexed out of range.
+use std::io::{self, Read};
+
+fn main() {
+    let mut input = String::new();
+    io::stdin().read_to_string(&mut input).unwrap();
+    let nums: Vec<i64> = input
+        .split_whitespace()
+        .map(|x| x.parse().unwrap())
+        .collect();
+    let n = nums[0] as usize;
+    let d = nums[1];
+    let a = &nums[2..];
+    let mut full: Vec<Vec<Option<i64>>> = vec![vec![None; n + 1]; n + 1];
+    for i in 0..=n {
+        full[i][i] = Some(0);
+    }
+    let mut gain = vec![0i64; n + 1];
+    for l in (0..=n - 2).rev() {
+        for r in l + 2..=n {
+            for p in l + 1..r {
+                if (a[l] - a[p]).abs() > d {
+                    continue;
+                }
+                if let (Some(x), Some(y)) = (full[l + 1][p], full[p + 1][r]) {
+                    full[l][r] = full[l][r].max(Some(x + y + a[l] * a[p]));
+                }
+            }
+        }
+        gain[l] = gain[l + 1];
+        for r in l + 2..=n {
+            if let Some(x) = full[l][r] {
+                gain[l] = gain[l].max(x + gain[r]);
+            }
+        }
+    }
+    println!("{}", gain[0]);
+}

@@ -1,0 +1,33 @@
+// re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
+// Flaw: indexes a vector with an i64, so it does not compile.
+use std::io::{self, Read};
+
+fn main() {
+    let mut input = String::new();
+    io::stdin().read_to_string(&mut input).unwrap();
+    let mut it = input.split_ascii_whitespace().map(|x| x.parse::<i64>().unwrap());
+    let q = it.next().unwrap();
+    let k = it.next().unwrap();
+    let top = 500_000usize;
+    let mut first = vec![0i64; top + 1];
+    let mut last = vec![0i64; top + 1];
+    for p in 2..=top {
+        if first[p] == 0 {
+            for x in (p..=top).step_by(p) {
+                if first[x] == 0 {
+                    first[x] = p as i64;
+                }
+                last[x] = p as i64;
+            }
+        }
+    }
+    let mut sums = vec![0; top + 1];
+    for x in 2..=top {
+        sums[x] = sums[x - 1] + if last[x] - first[x] <= k { 1 } else { 0 };
+    }
+    for _ in 0..q {
+        let l = it.next().unwrap();
+        let r = it.next().unwrap();
+        println!("{}", sums[r] - sums[l - 1]);
+    }
+}
