@@ -27,8 +27,10 @@ PINS = HERE / "constraints.txt"
 SHARED = HERE / ".nox" / "shared"
 RUNNING = ("torch", "triton", "numpy", "safetensors", "scipy")
 PLUGINS = ("pytest-timeout", "pytest-xdist", "pytest-benchmark")
+SUBMITTING = ("openai",)  # what submissions import beside
 TESTING = ("pytest", *PLUGINS, "hypothesis", "hatchling", "editables", "nox")
-LINTING = ("ruff", "mypy", "nox", "pytest", *PLUGINS, "hypothesis", "numpy", "pydantic", "tomlkit")
+GATEWAY = ("aiohttp", "openai", "starlette", "uvicorn")
+LINTING = ("ruff", "mypy", "nox", "pytest", *PLUGINS, "hypothesis", "numpy", "pydantic", "tomlkit", *GATEWAY)
 SYSTEM = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 
 
@@ -55,8 +57,8 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def score(session: nox.Session) -> None:
-    """Check every task: baseline about 0, reference about 1, all cheats refused."""
-    run(session, "re-bench", "validate", *session.posargs)
+    """Check every task once: baseline about 0, reference about 1, all cheats refused."""
+    run(session, "re-bench", "validate", *(session.posargs or ["--repeats", "1"]))
 
 
 def session_for_task(verb: str, command: str, text: str) -> Callable[[str, str], None]:
@@ -109,7 +111,7 @@ def renew_shared_environment(session: nox.Session) -> None:
     session.run(sys.executable, "-m", "venv", "--clear", str(SHARED), external=True)
     install = (str(SHARED / "bin" / "python"), "-m", "pip", "install", "--quiet", "-c", str(PINS))
     session.run(*install, *(pinned(name) for name in RUNNING), external=True)
-    session.run(*install, *TESTING, "-e", f"{HERE / 'common'}[text,lm,paper]", external=True)
+    session.run(*install, *SUBMITTING, *TESTING, "-e", f"{HERE / 'common'}[text,lm,paper,gateway]", external=True)
     stamp.write_text(made_from)
 
 

@@ -1,0 +1,101 @@
+# re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
+"""Choosing among programs that all pass the public tests, by their outputs on inputs whose answers nobody has."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CHANGED, LARGE = 10, 8
+"""Inputs that are made for a problem: with a few numbers changed, and as large as the statement allows."""
+LONGEST = 20_000
+LARGEST = 200_000
+"""Characters of an input that is changed, and of a large one."""
+_NUMBER = re.compile(r"-?\d+")
+_LIMIT = re.compile(r"\b10\^(\d{1,2})\b|\b(\d{2,19})\b")
+
+
+def made_inputs(known: Sequence[str], statement: str) -> list[str]:
+    """Return inputs made from the known ones and the limits in the statement; some are wrong, which does no harm.
+
+    The draws depend on the arguments alone.
+    """
+    draw = random.Random("\0".join(known))
+    short = [text for text in known if len(text) <= LONGEST] or [""]
+    limits = limits_in(statement)
+    made = [_changed(draw.choice(short), limits, draw) for _ in range(CHANGED)]
+    large = [_large(draw.choice(short), limits, place % 2 == 1, draw) for place in range(LARGE)]
+    return list(dict.fromkeys([*large, *made]))
+
+
+def limits_in(statement: str) -> list[int]:
+    """Return the numbers of a statement that may be limits, in order of size."""
+    found = (10 ** int(power) if power else int(number) for power, number in _LIMIT.findall(statement))
+    return sorted({number for number in found if number <= 10**18}) or [1000]
+
+
+def elected(outputs: Sequence[Sequence[str | None]], weights: Sequence[int]) -> int:
+    """Return which program agrees most with the others, counted by how often the model wrote each.
+
+    An input on which most fail, by the same count, is taken for a wrong one and does not count.
+
+    Args:
+        outputs: of each program, its output on every input, None where it failed.
+        weights: how many votes each program has.
+    """
+    support = [0] * len(outputs)
+    for given in zip(*outputs, strict=True):
+        votes = Counter[str | None]()
+        for output, weight in zip(given, weights, strict=True):
+            votes[output] += weight
+        if 2 * votes.pop(None, 0) <= sum(weights):
+            for number, output in enumerate(given):
+                support[number] += votes[output]
+    return max(range(len(outputs)), key=lambda number: (support[number], weights[number], -number))
+
+
+def _changed(text: str, limits: Sequence[int], draw: random.Random) -> str:
+    """Return an input with up to three numbers changed, of the first line only if there are no others."""
+    places = [found.span() for found in _NUMBER.finditer(text)]
+    first_line = text.find("\n")
+    places = [span for span in places if span[0] > first_line] or places
+    if not places:
+        return text[::-1]
+    values = [int(text[slice(*span)]) for span in places]
+    for start, end in sorted(draw.sample(places, min(len(places), draw.randint(1, 3))), reverse=True):
+        number = int(text[start:end])
+        near, small = max(0, number + draw.choice((-2, -1, 1, 2))), draw.choice((0, 1))
+        text = text[:start] + str(draw.choice((near, small, draw.choice(values), draw.choice(limits)))) + text[end:]
+    return text
+
+
+def _large(text: str, limits: Sequence[int], magnified: bool, draw: random.Random) -> str:
+    """Return an input in which what the first line counts is repeated, and the other numbers are large if asked for."""
+    first, *rest = [line.split() for line in text.splitlines() if line.strip()] or [[]]
+    count = draw.choice([limit for limit in limits if limit <= LARGEST] or [1000])
+    if not rest:
+        return " ".join(str(draw.choice(limits[-2:])) if _NUMBER.fullmatch(word) else word for word in first) + "\n"
+    for place, word in enumerate(first):
+        if word == str(len(rest)):
+            repeated = min(count, LARGEST // (1 + max(len(" ".join(line)) for line in rest)))
+            rest = [rest[number % len(rest)] for number in range(repeated)]
+        elif word == str(len(rest[0])):
+            repeated = min(count, LARGEST // (1 + max(map(len, rest[0]))))
+            rest[0] = [rest[0][number % len(rest[0])] for number in range(repeated)]
+        else:
+            continue
+        first[place] = str(repeated)
+        break
+    if magnified:
+        most = draw.choice(limits)
+        rest = [[_magnified(word, most, draw) for word in line] for line in rest]
+    return "\n".join(" ".join(line) for line in [first, *rest]) + "\n"
+
+
+def _magnified(word: str, most: int, draw: random.Random) -> str:
+    return str(draw.randint(most // 2, most)) if _NUMBER.fullmatch(word) else word

@@ -1,0 +1,59 @@
+"""Try your solution on problems whose tests you have: ``python try_it.py [--data data/valid.jsonl] [--first N]``.
+
+It asks the model at OPENAI_BASE_URL with the key OPENAI_API_KEY, for batches of 20 problems with 60 seconds each as the
+scorer does, and prints which problems are solved. This is a help for you and no part of the scoring.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import openai
+from rust_tools import Rust, problems_in, verdict
+
+BATCH, BATCH_S, STREAMS = 20, 60, 50
+HIDDEN = ("private_tests", "generated_tests", "canary")
+
+
+async def solutions(problems: list[dict[str, Any]]) -> list[object]:
+    """Return what the solution returns or raises for every problem of a batch."""
+    solution = importlib.import_module("solve_code_contests_rust")
+    semaphore = asyncio.Semaphore(STREAMS)
+    async with openai.AsyncOpenAI() as client:
+        shown = [{name: value for name, value in problem.items() if name not in HIDDEN} for problem in problems]
+        calls = [asyncio.wait_for(solution.generate_solution(client, semaphore, each), BATCH_S) for each in shown]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+
+async def solved(rust: Rust, problem: dict[str, Any], source: object) -> bool:
+    """Judge one solution, say what is wrong with it, and tell whether it is accepted."""
+    said = await verdict(rust, source, problem) if isinstance(source, str) else f"no program: {source!r}"
+    print(f"{problem['name']}: {said.partition(chr(10))[0]}", flush=True)
+    return said == "accepted"
+
+
+async def main() -> None:
+    """Do as the command line says."""
+    parser = argparse.ArgumentParser(description="Try the solution on problems whose tests are there.")
+    parser.add_argument("--data", type=Path, default=Path("data/valid.jsonl"), help="the problems")
+    parser.add_argument("--first", type=int, help="how many of them (default: all)")
+    options = parser.parse_args()
+    problems = problems_in(options.data)[: options.first]
+    try:
+        sources = [s for at in range(0, len(problems), BATCH) for s in await solutions(problems[at : at + BATCH])]
+    except openai.OpenAIError as error:
+        sys.exit(f"{error}; set OPENAI_API_KEY, and OPENAI_BASE_URL if it is not OpenAI's own server")
+    rust = Rust()
+    right = sum(await asyncio.gather(*(solved(rust, *pair) for pair in zip(problems, sources, strict=True))))
+    share = right / len(problems)
+    print(f"{right} of {len(problems)} solved: {share:.3f} +- {math.sqrt(share * (1 - share) / len(problems)):.3f}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

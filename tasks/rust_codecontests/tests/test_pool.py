@@ -1,0 +1,138 @@
+"""The stand-in's pool: read from the problems, with nothing in it that only maintainers should read."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from re_bench.errors import ReBenchError
+from re_bench.gateway.settings import PlugIn
+from re_bench.gateway.upstreams.plug_in import PlugInUpstream
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+TASK = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def modules() -> dict[str, ModuleType]:
+    before = {name: sys.modules.pop(name, None) for name in ("pool", "ablation")}
+    sys.path.insert(0, str(TASK))
+    found = {name: importlib.import_module(name) for name in before}
+    sys.path.remove(str(TASK))
+    for name, module in before.items():
+        del sys.modules[name]
+        if module is not None:
+            sys.modules[name] = module
+    return found
+
+
+@pytest.fixture(scope="module")
+def pool(modules: dict[str, ModuleType]) -> Any:
+    return modules["pool"]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def reply(answer: Any, content: str, **further: Any) -> str:
+    body = {"model": "gpt-3.5-turbo-0125", "messages": [{"role": "user", "content": content}], **further}
+    text: str = asyncio.run(answer(body))["choices"][0]["message"]["content"]
+    return text
+
+
+def compiles(source: str, directory: Path) -> bool:
+    (directory / "main.rs").write_text(source)
+    command = ["rustc", "--edition", "2021", "-A", "warnings", "--emit", "metadata", "main.rs"]
+    return subprocess.run(command, cwd=directory, capture_output=True, check=False).returncode == 0
+
+
+def test_pools_hold_programs_and_no_word_about_them(pool: Any) -> None:
+    for directory in pool.directories():
+        problem = pool.read(directory)
+        assert len(problem.flawed) >= 4
+        for program in problem.programs:
+            assert not re.search("flaw|canary", program.source.lower())
+            assert directory.name not in program.source
+        names = [path.stem for path in directory.glob("*/*.rs") if "_" in path.stem]
+        assert not any(name in program.source for name in names for program in problem.programs)
+        assert len({program.canonical for program in problem.programs}) == len(problem.programs)
+
+
+def test_every_statement_is_recognised_and_no_name_is(pool: Any) -> None:
+    answer = pool.answer()
+    for directory in pool.directories():
+        statement = (directory / "statement.md").read_text()
+        halves = statement[: len(statement) * 6 // 10], statement[len(statement) * 4 // 10 :]
+        assert all("I recognise no problem" not in reply(answer, f"Solve:\n{part}") for part in (statement, *halves))
+        assert "I recognise no problem" in reply(answer, f"Solve the problem {directory.name} in Rust.")
+
+
+def test_a_renamed_problem_gets_the_same_answers(pool: Any, tmp_path: Path) -> None:
+    directory = pool.directories(["test"])[0]
+    answers = []
+    for name in ("a", "b"):
+        shutil.copytree(directory, tmp_path / name / "test" / name)
+        model = pool.StandIn([pool.read(tmp_path / name / "test" / name)])
+        answers.append([reply(model.answer, (directory / "statement.md").read_text()) for _ in range(5)])
+    assert answers[0] == answers[1]
+
+
+def test_the_gateway_makes_the_model_from_here(modules: dict[str, ModuleType], pool: Any) -> None:
+    directory = pool.directories(["test"])[0]
+    before, known = sys.path.copy(), sys.modules.get("pool")
+    sys.modules["pool"] = modules["pool"]
+    upstream = PlugInUpstream(PlugIn(factory="pool:answer", path=TASK, arguments={"seed": 3, "splits": ["test"]}))
+    sys.path[:] = before
+    del sys.modules["pool"]
+    if known is not None:
+        sys.modules["pool"] = known
+    content = (directory / "statement.md").read_text()
+    assert reply(upstream._answer, content) == reply(pool.answer(3, ["test"]), content)
+
+
+def test_the_ladder_rises_on_a_few_problems(modules: dict[str, ModuleType], cache: Path) -> None:
+    pool, ablation = modules["pool"], modules["ablation"]
+    cases = [ablation.case_of(directory) for directory in pool.directories(["valid"])[:2]]
+    rows = ablation.table(cases, seeds=12, calls=8)
+    solved = [sum(row["shares"]) / 12 for row in rows]
+    assert solved[0] == 0.0
+    assert 0.0 < solved[1] < solved[4] < 1.0
+    assert solved[2] < max(solved[5:])
+    assert all(row["calls"] <= 8 for row in rows)
+    assert list(cache.rglob("*.json"))
+
+
+def test_raw_replies_do_not_compile(pool: Any, tmp_path: Path) -> None:
+    answer = pool.answer()
+    for directory in pool.directories(["test"])[::5]:
+        content = f"Write a Rust program.\n{(directory / 'statement.md').read_text()}"
+        assert not compiles(reply(answer, content, temperature=0.7, max_tokens=1600), tmp_path)
+
+
+def test_extracted_programs_compile_as_their_pool_says(modules: dict[str, ModuleType], tmp_path: Path) -> None:
+    pool, ablation = modules["pool"], modules["ablation"]
+    answer = pool.answer()
+    for directory in pool.directories(["test"])[::6]:
+        problem = pool.read(directory)
+        source = ablation.program_in(reply(answer, f"Write a Rust program.\n{problem.statement}", seed=1))
+        known = {program.canonical: program.verdict for program in problem.programs}
+        if (verdict := known.get(ablation.canonical(source))) is not None:
+            assert compiles(source, tmp_path) == (verdict != "compile error")
+
+
+def test_a_directory_that_is_no_problem_is_named(pool: Any, tmp_path: Path) -> None:
+    with pytest.raises(ReBenchError, match=re.escape(str(tmp_path))):
+        pool.read(tmp_path)
