@@ -182,13 +182,10 @@ def test_workspace_lays_out_what_an_agent_finds(tmp_path: Path) -> None:
     ("arguments", "text"),
     [
         (["score", "nothing", "."], "there is no task 'nothing'; known tasks: fix_embedding,"),
-        (["score", "rust_codecontests", "."], "rust_codecontests has no scorer yet"),
-        (["validate", "rust_codecontests"], "rust_codecontests has no profile 'cpu'; it has: none yet"),
         (["workspace", "triton_cumsum", "/"], "/: File exists; give a directory that does not exist yet"),
         (["workspace", "triton_cumsum", "/nowhere/x", "--with", "magic"], "has no 'magic'; choose one of: baseline,"),
         (["validate", "triton_cumsum", "--repeats", "0"], "expected a positive whole number, got '0'"),
         (["score", "triton_cumsum", "/nowhere/at/all"], "not a directory that can be read"),
-        (["workspace", "rust_codecontests", "/nowhere/x"], "rust_codecontests has no profile 'cpu'; it has: none yet"),
         (["prepare", "nothing"], "there is no task 'nothing'; known tasks: fix_embedding,"),
         (["prepare", "triton_cumsum", "--profile", "paper"], "triton_cumsum has no profile 'paper'; it has: cpu, gpu"),
         (["serve"], "invalid choice: 'serve'"),
@@ -199,6 +196,22 @@ def test_a_wrong_request_says_what_is_wrong_and_ends_with_2(arguments: list[str]
     assert done.returncode == 2
     assert text in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_task_that_is_only_begun_says_what_is_missing(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    (begun / "task.toml").write_text(
+        'id = "begun"\ntitle = "Begun"\ndescription = "A number"\nversion = 1\ndirection = "higher"\n'
+        'aggregation = "max"\nunit = "points"\nsubmission = ["number"]\n'
+    )
+    for arguments, text in {
+        ("score", begun, tmp_path): "begun has no scorer yet",
+        ("validate", begun): "begun has no profile 'cpu'; it has: none yet",
+        ("workspace", begun, tmp_path / "x"): "begun has no profile 'cpu'; it has: none yet",
+    }.items():
+        done = re_bench(*arguments)
+        assert (done.returncode, text in done.stderr, "Traceback" in done.stderr) == (2, True, False), done.stderr
 
 
 def test_a_profile_without_its_device_is_one_line_and_2(quick: Path, tmp_path: Path) -> None:
