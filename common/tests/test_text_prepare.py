@@ -172,7 +172,8 @@ if __name__ == "__main__":
 
 def start(tmp_path: Path, wheel: Wheel, cache: str, hash_seed: int) -> subprocess.Popen[str]:
     program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
+    if not program.exists():  # another process may be reading it
+        program.write_text(PROGRAM)
     command = [sys.executable, str(program), str(tmp_path / "wheels"), str(tmp_path / cache), *asdict(wheel).values()]
     environment = os.environ | {"PYTHONHASHSEED": str(hash_seed)}
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)

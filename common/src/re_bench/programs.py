@@ -105,7 +105,8 @@ def run_program(
     """
     stdout = subprocess.PIPE if capture else _STDERR
     words = [sys.executable, *program]
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=stdout, cwd=directory) as process:
+    # In a group of its own, so that a terminal's interrupt reaches us alone, and the program by our doing.
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=stdout, cwd=directory, process_group=0) as process:
         try:
             written = _output(process, time_limit_s)
         except BaseException:

@@ -7,6 +7,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from re_bench.isolation import usage
 from re_bench.staging import Bounds, stage
 
 __all__ = ["Store"]
@@ -35,6 +36,14 @@ class Store:
             return kept
         finally:
             shutil.rmtree(incoming)
+
+    def trim(self, size: int) -> None:
+        """Remove the oldest copies until all together take at most ``size`` bytes on disk."""
+        copies = [path for path in self.directory.glob("*") if path.is_dir()]
+        for copy in sorted(copies, key=lambda path: path.stat().st_mtime_ns, reverse=True):
+            size -= usage.disk([copy])
+            if size < 0:
+                shutil.rmtree(copy)
 
     def find(self, sha256: str) -> Path | None:
         """Return the copy with that hash, or None."""

@@ -58,6 +58,9 @@ class Surroundings:
     hidden: Sequence[Path] = ()
     """Directories outside that stay empty inside, wherever a shown one would show them. What ``read_only`` and
     ``writable`` name, even within one of them, is shown all the same. The backend ``none`` hides nothing."""
+    user: int | None = None
+    """The user id that root's bubblewrap hands over to, for programs that come back to what others have written; None
+    for one that nobody has had. Other backends, and an ordinary user's, have one id for all programs."""
 
     def __post_init__(self) -> None:
         """Check that ``gpu`` names one GPU: an engine would take ``all`` too.

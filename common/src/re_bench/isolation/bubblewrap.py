@@ -33,7 +33,7 @@ from re_bench.isolation.running import run
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Bubblewrap", "rlimits"]
+__all__ = ["Bubblewrap", "private_user", "rlimits"]
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
@@ -71,8 +71,12 @@ class Bubblewrap:
     def launch(self, program: Sequence[str], surroundings: Surroundings) -> Launch:
         """Return the ``bwrap`` command line for ``program``."""
         outer = ["bwrap", *_namespaces(), *_filesystem(surroundings), *_environment(surroundings)]
-        inner = [*rlimits(surroundings.limits, gpu=surroundings.gpu is not None), *_drop_root(), *program]
         outer += ["--as-pid-1"] * surroundings.first
+        inner = [
+            *rlimits(surroundings.limits, gpu=surroundings.gpu is not None),
+            *_drop_root(surroundings.user),
+            *program,
+        ]
         rules = seccomp.open_filter()
         known, told = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         outer += ["--info-fd", str(told)]
@@ -129,11 +133,16 @@ def _namespaces() -> list[str]:
     return ["--unshare-user", "--disable-userns", "--uid", str(_NOBODY), "--gid", str(_NOBODY), *common]
 
 
-def _drop_root() -> list[str]:
+def private_user() -> int | None:
+    """Return an id that no other process on the machine has, for root to hand over to; None for an ordinary user."""
+    return _FIRST_PRIVATE_ID + int.from_bytes(os.urandom(3), "big") if os.geteuid() == 0 else None
+
+
+def _drop_root(user: int | None) -> list[str]:
     """Return the command that leaves root for a user id of its own, or nothing for an ordinary user."""
     if os.geteuid() != 0:
         return []
-    private = str(_FIRST_PRIVATE_ID + int.from_bytes(os.urandom(3), "big"))
+    private = str(private_user() if user is None else user)
     return ["setpriv", f"--reuid={private}", f"--regid={private}", "--clear-groups", *_NO_CAPABILITIES, "--"]
 
 
@@ -164,7 +173,7 @@ def _filesystem(surroundings: Surroundings) -> Iterator[str]:
             else ("--ro-bind-try", path, path)
         )
     yield from ("--proc", "/proc", "--ro-bind-try", "/proc/sys", "/proc/sys", "--dev", "/dev")
-    space = str(surroundings.limits.memory_mib * _MIB)
+    space = str(surroundings.limits.space_mib * _MIB)
     for path in ("/tmp", "/dev/shm"):  # noqa: S108 - mount points inside the sandbox
         yield from ("--perms", "1777", "--size", space, "--tmpfs", path)
     for path in (*_ETC, *map(str, python_directories())):

@@ -156,13 +156,13 @@ def _privileges(engine: Engine) -> Iterator[str]:
 
 
 def _bounds(engine: Engine, limits: Limits, *, gpu: bool) -> Iterator[str]:
-    space = f"{limits.memory_mib}m"
+    memory, space = f"{limits.memory_mib}m", f"{limits.space_mib}m"
     writable = f"rw,exec,nosuid,nodev,mode=1777,size={space}"
     yield from ("--tmpfs", f"/tmp:{writable}", "--shm-size", space)  # noqa: S108 - inside the container
     if engine.podman:
         yield from ("--tmpfs", f"/dev/shm:{writable}")  # noqa: S108 - without it, read-only as all else
         yield from ("--timeout", str(math.ceil(limits.wall_s) + _GRACE_S))  # in case we are gone by then
-    yield from ("--memory", space, "--memory-swap", space, "--pids-limit", str(limits.processes))
+    yield from ("--memory", memory, "--memory-swap", memory, "--pids-limit", str(limits.processes))
     bounds = {"cpu": limits.cpu_s, "fsize": limits.file_mib * _MIB, "nofile": limits.open_files, "core": 0}
     if not gpu:  # CUDA reserves address space for all the memory there is
         bounds["data"] = limits.memory_mib * _MIB

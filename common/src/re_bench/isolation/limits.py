@@ -16,7 +16,8 @@ class Limits:
     cpu_s: int = 600
     """CPU seconds of each process."""
     memory_mib: int = 4096
-    """Memory of the whole process tree, in MiB, files apart; also what ``/tmp`` and ``/dev/shm`` may each hold."""
+    """Memory of the whole process tree, in MiB, files apart; also what ``/tmp`` and ``/dev/shm`` may each
+    hold, unless ``tmp_mib`` says otherwise."""
     processes: int = 256
     """Processes and threads at a time."""
     file_mib: int = 1024
@@ -27,3 +28,10 @@ class Limits:
     """Open file descriptors of each process."""
     output_kib: int = 64
     """How much of stdout, and of stderr, is kept: the first and the last half; the rest is counted."""
+    tmp_mib: int | None = None
+    """What ``/tmp`` and ``/dev/shm`` may each hold, in MiB; None for as much as ``memory_mib``."""
+
+    @property
+    def space_mib(self) -> int:
+        """What ``/tmp`` and ``/dev/shm`` may each hold, in MiB."""
+        return self.memory_mib if self.tmp_mib is None else self.tmp_mib

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Self
 
 from re_bench.errors import ReBenchError
 from re_bench.isolation import usage
+from re_bench.isolation.head_tail import HeadTail
 from re_bench.programs import check_stopping, stopping
 
 if TYPE_CHECKING:
@@ -21,41 +22,13 @@ if TYPE_CHECKING:
 
     from re_bench.isolation.backend import Backend, Surroundings
 
-__all__ = ["Finished", "HeadTail", "Running", "accept", "in_words", "run"]
+__all__ = ["Finished", "HeadTail", "Running", "accept", "end_process", "in_words", "run"]
 
 _POLL_S = 0.05
 _GRACE_S = 1.0
 _ACCEPT_S = 0.1
 _TAIL = 600
 _CHUNK = 1 << 16
-_MIB = 1 << 20
-
-
-class HeadTail:
-    """The first and the last half of a byte stream that may be too long to keep; the middle is counted."""
-
-    def __init__(self, keep: int) -> None:
-        self._half = max(keep // 2, 1)
-        self._head = bytearray()
-        self._tail = bytearray()
-        self.total = 0
-        """Bytes seen so far."""
-
-    def add(self, data: bytes) -> None:
-        """Take in the next piece of the stream."""
-        self.total += len(data)
-        room = self._half - len(self._head)
-        self._head += data[:room]
-        self._tail += data[max(room, 0) :]
-        if len(self._tail) > 2 * self._half:
-            del self._tail[: -self._half]
-
-    def text(self) -> str:
-        """Return what was kept, with a line in the middle that says how much was left out."""
-        tail = self._tail[-self._half :]
-        dropped = self.total - len(self._head) - len(tail)
-        gap = f"\n[... {dropped} bytes left out ...]\n".encode() if dropped else b""
-        return bytes(self._head + gap + tail).decode(errors="replace")
 
 
 @dataclass(frozen=True)
@@ -124,13 +97,11 @@ class Running:
         """End the program and all it started, for a reason that goes into :class:`Finished`."""
         if self.alive():
             self._stopped = self._stopped or why
-            self._end()
+            end_process(self._process)
 
     def kill(self) -> None:
         """End the program and all it started, and wait until nothing is left."""
-        if self.alive():
-            self._end()
-        self._process.wait()
+        end_process(self._process)
         self._ended.set()  # so that nobody waits for the next look at the limits
         _kill_group(self._process.pid)
         self._cleanup()
@@ -157,20 +128,6 @@ class Running:
             return _exit_status(self._process.wait(seconds))
         return None
 
-    def _end(self) -> None:
-        # The first process of a namespace takes every other with it, and is found through bwrap,
-        # its parent: so the descendants are killed, and bwrap itself only if it stays.
-        deadline = time.monotonic() + _GRACE_S
-        while self.alive():
-            descendants = list(usage.tree(self._process.pid))[1:]
-            for pid in descendants:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            if not descendants or time.monotonic() > deadline:
-                _kill_group(self._process.pid)
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_POLL_S / 5)
-
     def _watch(self) -> None:
         while self.alive():
             try:
@@ -188,13 +145,7 @@ class Running:
             return "re-bench was stopped"
         if time.monotonic() - self._started > limits.wall_s:
             return f"it ran longer than {limits.wall_s:g} s"
-        if usage.memory_exceeds(root, limits.memory_mib * _MIB):
-            return f"it used more than {limits.memory_mib} MiB of memory"
-        try:
-            grown = self._growth.exceeds(root, limits.disk_mib * _MIB)
-        except OSError as error:
-            return f"its writable directories cannot be measured ({error.strerror})"
-        return f"it wrote more than {limits.disk_mib} MiB into its writable directories" if grown else ""
+        return usage.memory_excess(root, limits) or self._growth.excess(root, limits)
 
 
 def accept(listener: socket.socket, running: Running, within_s: float) -> socket.socket:
@@ -245,6 +196,22 @@ def _drain(stream: IO[bytes] | None, kept: HeadTail) -> None:
     with stream:
         while data := os.read(stream.fileno(), _CHUNK):
             kept.add(data)
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """End the process that holds a sandbox, and all below it; returns when it has ended."""
+    # The first process of a namespace takes every other with it, and is found through bwrap,
+    # its parent: so the descendants are killed, and bwrap itself only if it stays.
+    deadline = time.monotonic() + _GRACE_S
+    while process.poll() is None:
+        descendants = list(usage.tree(process.pid))[1:]
+        for pid in descendants:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if not descendants or time.monotonic() > deadline:
+            _kill_group(process.pid)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_POLL_S / 5)
 
 
 def _kill_group(leader: int) -> None:

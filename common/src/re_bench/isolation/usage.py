@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Growth", "disk", "memory_exceeds", "tree"]
+    from re_bench.isolation.limits import Limits
+
+__all__ = ["Growth", "disk", "memory_exceeds", "memory_excess", "tree"]
 
 _PERIOD_S = 0.25
 _PAUSES = 4  # a look takes at most a fifth of the time, however many files there are
 
+_MIB = 1 << 20
 _BLOCK = 512  # the unit of st_blocks, whatever the file system's
 _ENTRY = 4096  # what a file costs at least: it stops a million empty files too
 _HELD = {"RssAnon", "RssShmem", "VmSwap"}
@@ -49,6 +52,12 @@ def memory_exceeds(root: int, limit: int) -> bool:
     return sum((whole or 0) if share is None else share for share, whole in shares) > limit
 
 
+def memory_excess(root: int, limits: Limits) -> str:
+    """Return in words that the tree under ``root`` holds more memory than it may, or the empty string."""
+    exceeds = memory_exceeds(root, limits.memory_mib * _MIB)
+    return f"it used more than {limits.memory_mib} MiB of memory" if exceeds else ""
+
+
 class Growth:
     """How much directories grow while a program writes into them, looked at a few times a second."""
 
@@ -76,6 +85,22 @@ class Growth:
         now = time.monotonic()
         self._next = now + max(_PERIOD_S, _PAUSES * (now - started))
         return used - self._before > limit
+
+    def excess(self, root: int, limits: Limits) -> str:
+        """Return in words that they have grown more than they may, or cannot be measured, or the empty string."""
+        try:
+            exceeds = self.exceeds(root, limits.disk_mib * _MIB)
+        except OSError as error:
+            return f"its writable directories cannot be measured ({error.strerror})"
+        return f"it wrote more than {limits.disk_mib} MiB into its writable directories" if exceeds else ""
+
+    def over(self, limit: int) -> bool:
+        """Tell whether they have grown by more than ``limit`` bytes now; deleted files are left out.
+
+        Raises:
+            OSError: if a part cannot be looked at.
+        """
+        return disk(self._directories) - self._before > limit
 
 
 def disk(directories: Iterable[Path]) -> int:

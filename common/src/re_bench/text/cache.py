@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.errors import ReBenchError
+from re_bench.errors import ReBenchError, UsageError
 from re_bench.text.wheels import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 __all__ = ["cache_directory", "check_files", "new_directory", "only_one", "undamaged"]
+
+_READ_ONLY = {errno.EROFS, errno.EACCES}
 
 
 def cache_directory() -> Path:
@@ -32,10 +35,19 @@ def cache_directory() -> Path:
 
 @contextmanager
 def only_one(lock: Path) -> Iterator[None]:
-    """Hold the file ``lock``; whoever else asks for it waits. The system frees it when a process dies."""
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    """Hold the file ``lock``; whoever else asks for it waits. The system frees it when a process dies.
+
+    Where nothing can be written, in a cache that is mounted read-only, nobody needs to wait, and nothing is held.
+    """
+    with ExitStack() as stack:
+        try:
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            file = stack.enter_context(lock.open("w"))
+        except OSError as error:
+            if error.errno not in _READ_ONLY:
+                raise
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
@@ -44,10 +56,17 @@ def new_directory(target: Path) -> Iterator[Path]:
     """Give a directory to fill, which becomes ``target`` at the end, or vanishes if the filling fails.
 
     What was at ``target`` before is removed. Hold a lock: two writers of one target would disturb each other.
+
+    Raises:
+        UsageError: if nothing can be written there.
     """
     for abandoned in target.parent.glob(f".{target.name}-*"):  # by a process that was killed
         shutil.rmtree(abandoned, ignore_errors=True)
-    filling = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        filling = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    except OSError as error:
+        msg = f"{target}: missing or damaged, and cannot be made there ({error.strerror}); set RE_BENCH_CACHE elsewhere"
+        raise UsageError(msg) from None
     try:
         yield filling
         filling.chmod(0o755)

@@ -63,9 +63,13 @@ def fetch(wheels: Sequence[Wheel], store: Path) -> None:
     """Fetch wheels into ``store`` with pip, from wherever pip is set up to look.
 
     Raises:
-        UsageError: if pip does not get them all.
+        UsageError: if there is no place for them, or pip does not get them all.
     """
-    store.mkdir(parents=True, exist_ok=True)
+    try:
+        store.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"{store}: missing, and cannot be made there ({error.strerror}); set RE_BENCH_CACHE elsewhere"
+        raise UsageError(msg) from None
     with tempfile.TemporaryDirectory(prefix=".incoming-", dir=store) as incoming:
         wanted = Path(incoming) / "wanted.txt"
         wanted.write_text("".join(f"{wheel.requirement}\n" for wheel in wheels), encoding="utf-8")
