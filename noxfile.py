@@ -28,9 +28,10 @@ SHARED = HERE / ".nox" / "shared"
 RUNNING = ("torch", "triton", "numpy", "safetensors", "scipy")
 PLUGINS = ("pytest-timeout", "pytest-xdist", "pytest-benchmark")
 SUBMITTING = ("openai",)  # what submissions import beside
-TESTING = ("pytest", *PLUGINS, "hypothesis", "hatchling", "editables", "nox")
-GATEWAY = ("aiohttp", "openai", "starlette", "uvicorn")
-LINTING = ("ruff", "mypy", "nox", "pytest", *PLUGINS, "hypothesis", "numpy", "pydantic", "tomlkit", *GATEWAY)
+TESTING = ("pytest", *PLUGINS, "hypothesis", "hatchling", "editables", "nox", "ors-sdk")
+SERVING = ("aiohttp", "openai", "openreward", "ors-sdk", "starlette", "uvicorn")
+LINTING = ("ruff", "mypy", "nox", "pytest", *PLUGINS, "hypothesis", "numpy", "pydantic", "tomlkit", *SERVING)
+PACKAGES = ("common[text,lm,paper,gateway]", "environment")
 SYSTEM = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 
 
@@ -46,13 +47,19 @@ def lint(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
     """Run all tests of the core, of the tasks, and across packages."""
-    run(session, "pytest", "-p", "no:benchmark", *(session.posargs or ["-n", "2"]))
+    run(session, "pytest", "-p", "no:benchmark", *(session.posargs or ["-n", "3"]))
 
 
 @nox.session(venv_backend="none")
 def bench(session: nox.Session) -> None:
     """Time what is hot: sandboxes, messages, logs, the start of the command, whole scorings."""
     run(session, "pytest", "bench", "--benchmark-group-by=group", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def serve(session: nox.Session) -> None:
+    """Serve the tasks to agents over the Open Reward Standard."""
+    run(session, "re-bench", "serve", *session.posargs)
 
 
 @nox.session(venv_backend="none")
@@ -103,7 +110,7 @@ def run(session: nox.Session, program: str, *arguments: str) -> None:
 
 def renew_shared_environment(session: nox.Session) -> None:
     """Make the shared environment unless it was made from the same pins and package files."""
-    sources = (PINS, HERE / "common" / "pyproject.toml", Path(__file__))
+    sources = (PINS, *(HERE / name.partition("[")[0] / "pyproject.toml" for name in PACKAGES), Path(__file__))
     made_from = hashlib.sha256(b"".join([sys.version.encode(), *(path.read_bytes() for path in sources)])).hexdigest()
     stamp = SHARED / "made-from"
     if stamp.is_file() and stamp.read_text() == made_from:
@@ -111,7 +118,8 @@ def renew_shared_environment(session: nox.Session) -> None:
     session.run(sys.executable, "-m", "venv", "--clear", str(SHARED), external=True)
     install = (str(SHARED / "bin" / "python"), "-m", "pip", "install", "--quiet", "-c", str(PINS))
     session.run(*install, *(pinned(name) for name in RUNNING), external=True)
-    session.run(*install, *SUBMITTING, *TESTING, "-e", f"{HERE / 'common'}[text,lm,paper,gateway]", external=True)
+    editable = (part for name in PACKAGES for part in ("-e", str(HERE / name)))
+    session.run(*install, *SUBMITTING, *TESTING, *editable, external=True)
     stamp.write_text(made_from)
 
 

@@ -188,7 +188,7 @@ def test_workspace_lays_out_what_an_agent_finds(tmp_path: Path) -> None:
         (["score", "triton_cumsum", "/nowhere/at/all"], "not a directory that can be read"),
         (["prepare", "nothing"], "there is no task 'nothing'; known tasks: fix_embedding,"),
         (["prepare", "triton_cumsum", "--profile", "paper"], "triton_cumsum has no profile 'paper'; it has: cpu, gpu"),
-        (["serve"], "invalid choice: 'serve'"),
+        (["nothing"], "invalid choice: 'nothing'"),
     ],
 )
 def test_a_wrong_request_says_what_is_wrong_and_ends_with_2(arguments: list[str], text: str) -> None:

@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from re_bench.cli_serve import add_options as add_serving_options
+from re_bench.cli_serve import positive
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -69,19 +72,19 @@ def _parser() -> argparse.ArgumentParser:
     validate.add_argument("--solution", metavar="DIR", type=Path, help="score this submission beside ours")
     validate.add_argument(
         "--repeats",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="scorings of baseline and reference (default: 3, or 1 where the reference is made by a command)",
     )
     validate.add_argument(
-        "--jobs", type=_positive, metavar="N", help="scorings at a time (default: as many as disturb no measurement)"
+        "--jobs", type=positive, metavar="N", help="scorings at a time (default: as many as disturb no measurement)"
     )
     _add_profile(validate)
     _add_sandbox(validate)
     _add_json(validate)
 
     calibrate = _command(commands, "calibrate", _calibrate, "measure the anchors and write them into task.toml")
-    calibrate.add_argument("--repeats", type=_positive, default=5, metavar="N")
+    calibrate.add_argument("--repeats", type=positive, default=5, metavar="N")
     _add_profile(calibrate)
     _add_sandbox(calibrate)
     _add_json(calibrate)
@@ -91,6 +94,12 @@ def _parser() -> argparse.ArgumentParser:
     regrade.add_argument("--into", metavar="FILE", type=Path, help="append the new scores to this log")
     _add_sandbox(regrade)
     _add_json(regrade)
+
+    serve = _command(commands, "serve", _serve, "serve the tasks to agents over the Open Reward Standard", task=False)
+    add_serving_options(serve)
+    _add_profile(serve)
+    _add_sandbox(serve)
+    _add_json(serve)
 
     sandbox = _command(commands, "sandbox", _check_sandbox, "try everything that a sandbox must hold", task=False)
     _add_sandbox(sandbox)
@@ -118,14 +127,6 @@ def _add_sandbox(parser: argparse.ArgumentParser) -> None:
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-
-
-def _positive(text: str) -> int:
-    value = int(text) if text.isascii() and text.isdigit() else 0
-    if value < 1:
-        msg = f"expected a positive whole number, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
-    return value
 
 
 def _task(options: argparse.Namespace) -> Task:
@@ -281,6 +282,12 @@ def _calibrate(options: argparse.Namespace) -> int:
         print(f"{task.name}, profile {profile}: starting {anchors.starting}, reference {anchors.reference}")
         print(f"written to {task.directory / 'task.toml'}")
     return 0
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from re_bench.cli_serve import serve
+
+    return serve(options)
 
 
 def _check_sandbox(options: argparse.Namespace) -> int:

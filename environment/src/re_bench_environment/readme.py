@@ -1,0 +1,124 @@
+"""Writes the tables of ``environment/README.md`` from the manifests: ``python -m re_bench_environment.readme``."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.tasks import open_task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from re_bench.manifest import Anchors, Profile
+    from re_bench.tasks import Task
+
+__all__ = ["main", "with_tables"]
+
+_TOP = Path(__file__).resolve().parents[3]
+_TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+_WHY = {"min": "the lowest valid score counts", "max": "the highest valid score counts", "last": "the last one counts"}
+_DEVICES = {"cpu": "none", "cuda": "one NVIDIA GPU"}
+
+
+def with_tables(text: str, tasks: Sequence[Task]) -> str:
+    """Return a README whose tables say what the manifests of ``tasks`` say.
+
+    Raises:
+        KeyError: if it has a mark of a table that there is not.
+    """
+    return _TABLE.sub(lambda found: f"{found[1]}{_TABLES[found[2]](tasks)}\n{found[3]}", text)
+
+
+def _tasks(tasks: Sequence[Task]) -> str:
+    rows = []
+    for task in tasks:
+        manifest = task.manifest
+        port = next((each for each in manifest.published if each.name == "OpenReward port"), None)
+        scores = [f"{port.starting:g}", f"{port.reference:g}"] if port else ["", ""]
+        rows.append([f"`{manifest.id}`", manifest.description, f"{manifest.direction} is better", *scores])
+    return _table(("Task ID", "Description", "Scoring direction", "Starting score", "Reference score"), rows)
+
+
+def _scores(tasks: Sequence[Task]) -> str:
+    rows = []
+    for task in tasks:
+        for name, profile in task.manifest.profiles.items():
+            first = [f"`{task.manifest.id}`", name, task.manifest.unit]
+            rows += [[*first, *_anchored(profile, anchors)] for anchors in _anchors(profile)]
+    return _table(("Task ID", "Profile", "Unit of the raw score", "Starting", "Reference", "From"), rows)
+
+
+def _anchors(profile: Profile) -> Sequence[Anchors | None]:
+    return profile.devices or (profile.anchors,)
+
+
+def _anchored(profile: Profile, anchors: Anchors | None) -> list[str]:
+    if anchors is None:
+        return ["", "", "not measured yet"]
+    source = anchors.source
+    hardware = (source.hardware or "").removeprefix(f"{source.kind}: ")
+    said = ", ".join(filter(None, (source.kind, hardware, str(source.date or ""))))
+    if profile.in_run:
+        said += "; measured again beside every attempt"
+    return [f"{anchors.starting:.4g}", f"{anchors.reference:.4g}", said]
+
+
+def _rewards(tasks: Sequence[Task]) -> str:
+    rows = [
+        [
+            f"`{task.manifest.id}`",
+            f"{task.manifest.aggregation}(scores)",
+            _WHY[task.manifest.aggregation],
+            "yes" if task.manifest.show_score else "at the end",
+        ]
+        for task in tasks
+    ]
+    return _table(("Task", "Aggregation", "Rationale", "Score shown"), rows)
+
+
+def _compute(tasks: Sequence[Task]) -> str:
+    rows = [
+        [
+            f"`{task.manifest.id}`",
+            name,
+            _DEVICES[profile.device],
+            f"{profile.limits.memory_mib / 1024:g} GiB",
+            f"{profile.time_limit_s / 60:g} min",
+            profile.description + (" (modelled, not measured)" if profile.modelled else ""),
+        ]
+        for task in tasks
+        for name, profile in task.manifest.profiles.items()
+    ]
+    return _table(("Task ID", "Profile", "GPU", "Memory of a scored program", "Longest scoring", "What runs"), rows)
+
+
+_TABLES: dict[str, Callable[[Sequence[Task]], str]] = {
+    "tasks": _tasks,
+    "scores": _scores,
+    "rewards": _rewards,
+    "compute": _compute,
+}
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(_lines([header, ["---"] * len(header), *rows]))
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    for row in rows:
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+
+
+def main() -> None:
+    """Write the README anew, from a checkout."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    readme = _TOP / "environment" / "README.md"
+    tasks = [open_task(path.parent) for path in sorted(_TOP.glob("tasks/*/task.toml"))]
+    readme.write_text(with_tables(readme.read_text(encoding="utf-8"), tasks), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

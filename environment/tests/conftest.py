@@ -1,0 +1,27 @@
+"""A real server process, two made-up quick tasks that installed packages bring, and both official clients."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from serving_help import Server, make_tasks, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tasks(tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("server"), site) as running:
+        yield running

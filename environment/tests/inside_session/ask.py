@@ -1,0 +1,16 @@
+"""Asks the model of the session, and another one."""
+
+import json
+from pathlib import Path
+
+import openai
+
+client = openai.OpenAI()
+problem = json.loads(Path("data/valid.jsonl").read_text().splitlines()[0])
+message = {"role": "user", "content": f"Write a Rust program.\n\n{problem['description']}"}
+completion = client.chat.completions.create(model="gpt-3.5-turbo-0125", messages=[message], max_tokens=1600)
+print(json.dumps(completion.choices[0].message.content))
+try:
+    client.chat.completions.create(model="gpt-4o", messages=[message], max_tokens=10)
+except openai.APIStatusError as error:
+    print(error.status_code, type(error).__name__)

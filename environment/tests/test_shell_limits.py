@@ -1,0 +1,113 @@
+"""A session may use what its limits give it; past them a command is told so, and the session goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from shell_help import SMALL, Session, session_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_FORKS = "import os, time\nwhile True:\n try: os.fork() or time.sleep(60)\n except OSError: pass"
+_HOLD = "b = bytearray({0} << 20); b[::4096] = b'x' * len(b[::4096])"
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    with session_in(tmp_path) as opened:
+        yield opened
+
+
+def test_memory_of_one_process(session: Session) -> None:
+    output = session.run(f'python3 -c "{_HOLD.format(600)}"; echo status $?')
+    assert "MemoryError" in output.text
+    assert output.text.endswith("status 1\n")
+
+
+def test_memory_of_all_processes(session: Session) -> None:
+    command = (
+        f'echo begun; for i in 1 2 3 4; do python3 -c "import time; {_HOLD.format(200)}; time.sleep(30)" & done; wait'
+    )
+    output = session.run(command)
+    assert output.text.startswith("begun\n")
+    assert output.text.endswith("[it used more than 512 MiB of memory; all processes of the session were ended]\n")
+    assert output.status is None
+    assert not output.timed_out
+    assert session.says("echo on") == "on\n"
+
+
+def test_memory_in_the_background(session: Session) -> None:
+    session.run(f'for i in 1 2 3 4; do python3 -c "import time; {_HOLD.format(200)}; time.sleep(30)" & done')
+    session.sleep(4)
+    assert "[it used more than 512 MiB of memory; all processes" in session.says("echo on")
+
+
+def test_processes(session: Session) -> None:
+    output = session.run("for i in $(seq 100); do sleep 60 & done", 2.0)
+    assert "Resource temporarily unavailable" in output.text
+    left = session.says("ps -e -o stat= | grep -vc Z")  # and, in any order, what bash says of the killed jobs
+    assert [int(line) < 10 for line in left.splitlines() if line.isdigit()] == [True]
+
+
+def test_a_shell_is_started_even_where_no_process_is_left(session: Session) -> None:
+    session.run(f"python3 -c '{_FORKS}' & sleep 0.5; exit")
+    output = session.run("echo on", 5.0)
+    assert "on\n" in output.text or "all processes of the session were ended" in output.text
+    session.run("kill -9 -1")
+    assert session.says("echo on") == "on\n"
+
+
+def test_a_fork_bomb_can_be_ended(session: Session) -> None:
+    session.run("bomb() { bomb | bomb & }; bomb", 2.0)
+    session.run("kill -9 -1", 5.0)
+    assert session.says("echo on").endswith("on\n")
+
+
+def test_seconds_of_cpu(tmp_path: Path) -> None:
+    with session_in(tmp_path, limits=replace(SMALL, cpu_s=1)) as session:
+        assert session.run("python3 -c 'while True: pass'").status in {128 + 9, 128 + 24}
+        assert session.says("echo on") == "on\n"
+
+
+def test_size_of_a_file(session: Session) -> None:
+    output = session.run("head -c 20M /dev/zero > big; ls -l big | cut -d' ' -f5")
+    assert f"{16 << 20}\n" in output.text
+
+
+def test_open_files(session: Session) -> None:
+    assert session.says("ulimit -n") == "256\n"
+
+
+def test_size_of_tmp(session: Session) -> None:
+    output = session.run("for i in 1 2; do head -c 15M /dev/zero > /tmp/$i || break; done")
+    assert "No space left on device" in output.text
+    assert session.says("df -m --output=size /tmp /dev/shm | tr -dc '0-9\\n'").split()[-2:] == ["24", "24"]
+
+
+def test_disk_quota_of_the_workspace(session: Session) -> None:
+    fill = "for i in $(seq 1 10); do head -c 10M /dev/zero > f$i; echo $i; sleep 0.4; done"
+    output = session.run(fill)
+    assert output.text.startswith("1\n")
+    assert output.text.endswith(
+        "[it wrote more than 32 MiB into its writable directories; all processes of the session were ended]\n"
+    )
+    refused = session.run("echo more > g; echo $?; ls")
+    assert refused.text.startswith(
+        "[the workspace is full: files can be removed but not written; this is a new shell]\n"
+    )
+    assert (session.workspace / "g").stat().st_size == 0
+    session.run("for i in 1 2 3; do head -c 10M /dev/zero > h$i; done")
+    assert sum(path.stat().st_blocks for path in session.workspace.glob("h*")) == 0
+    session.run("rm f* h*")
+    assert session.says("echo more > g; cat g") == "[there is room in the workspace again; this is a new shell]\nmore\n"
+
+
+def test_what_was_there_at_the_beginning_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "data").write_bytes(bytes(50 << 20))
+    with session_in(tmp_path) as session:
+        assert session.says("sleep 1; stat -c %U data; echo on") == "agent\non\n"

@@ -1,0 +1,100 @@
+"""A command that takes too long is ended with all it has begun, and the shell stays."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from shell_help import Session, processes_with, session_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    with session_in(tmp_path_factory.mktemp("shell")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sleep 271.8",
+        "sleep 271.8; echo never",
+        "while true; do sleep 0.01; done",
+        "while :; do :; done",
+        "f() { while :; do :; done; }; f",
+        "(sleep 271.8; echo never)",
+        "(trap '' INT; sleep 271.8)",
+        "sleep 271.8 | cat",
+        "x=$(sleep 271.8)",
+        "yes",
+        "setsid --wait sleep 271.8",
+        "sleep 271.8 & wait",
+        "kill -STOP $$",
+        "python3 -c 'import signal, time; signal.signal(2, signal.SIG_IGN); time.sleep(271.8)'",
+    ],
+)
+def test_the_shell_stays(session: Session, command: str) -> None:
+    session.run("kept=yes")
+    output = session.run(f"echo before; {command}", 0.5)
+    assert output.timed_out
+    assert output.status is None
+    assert output.text.startswith("before\n")
+    assert output.seconds < 5
+    assert session.says("echo $kept") == "yes\n"
+    assert processes_with("271.8") == []
+
+
+def test_a_shell_that_cannot_be_interrupted_is_replaced(session: Session) -> None:
+    output = session.run("cd /tmp; trap '' INT; echo before; while :; do :; done", 0.5)
+    assert output.timed_out
+    assert output.text.startswith("before\n[the shell could not be interrupted and was ended")
+    assert session.says("echo here") == "here\n"
+
+
+def test_earlier_background_processes_stay_and_those_of_the_command_go(session: Session) -> None:
+    # The earlier one begins children while the command runs, whose parent ends.
+    session.run("(while :; do (sleep 161.8 &); sleep 0.2; done) & setsid sleep 161.8 & sleep 161.8 &")
+    session.run("sleep 271.8 & setsid sleep 271.8 & (sleep 271.8 &); nohup sleep 271.8 & sleep 271.8", 1.0)
+    assert processes_with("271.8") == []
+    assert len(processes_with("161.8")) > 4
+    session.run("kill %1 %2 %3; pkill sleep")
+
+
+def test_a_stopped_supervisor_is_ended(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("re_bench_environment.shell._GRACE_S", 0.5)
+    output = session.run("kill -STOP $PPID", 0.5)
+    assert output.timed_out
+    assert "did not answer and was ended" in output.text
+    assert session.says("echo here") == "here\n"
+
+
+def test_a_cancelled_call_ends_its_command_and_keeps_the_shell(session: Session) -> None:
+    async def cancelled() -> None:
+        call = asyncio.ensure_future(session.shell.run("kept=too; sleep 314.1", 60))
+        await asyncio.sleep(0.5)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    started = time.monotonic()
+    session.runner.run(cancelled())
+    assert session.says("echo $kept") == "too\n"
+    assert time.monotonic() - started < 10
+    assert processes_with("314.1") == []
+
+
+def test_a_call_cancelled_while_it_waits_for_its_turn_runs_nothing(session: Session) -> None:
+    async def cancelled() -> None:
+        first = asyncio.ensure_future(session.shell.run("sleep 0.5", 60))
+        second = asyncio.ensure_future(session.shell.run("touch ~/ran", 60))
+        await asyncio.sleep(0.1)
+        second.cancel()
+        await first
+
+    session.runner.run(cancelled())
+    assert session.run("ls ~/ran").status != 0
