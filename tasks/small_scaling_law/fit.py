@@ -11,6 +11,7 @@ import json
 import math
 import statistics
 from collections import defaultdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,8 @@ from scales import MOST_SHARE, SCALES, Scale
 from scipy.optimize import least_squares  # type: ignore[import-untyped]
 from sweep import runs_file
 from truth import place
-from truth.surface import TERMS, Surface
+from truth.law import Law
+from truth.surface import Surface
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.programs import ending_as
@@ -28,8 +30,12 @@ from re_bench.text.wheels import sha256_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from truth.swept import Swept
+
     Runs = Sequence[dict[str, Any]]
 
+FORMS: dict[str, type[Swept]] = {"cpu": Surface, "gpu": Law}
+"""By profile: the form that leaves less; either page says how much."""
 OUTLIER = 0.05
 """Nats from which on a residual counts less than squared."""
 NEAREST = 0.5
@@ -39,51 +45,60 @@ MARGIN = 3.0
 CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
 
 
-def fitted(runs: Runs, scale: Scale, name: str) -> tuple[Surface, dict[str, Any]]:
-    """Return the surface nearest to the runs, and how well it fits.
+def fitted(runs: Runs, scale: Scale, name: str, form: type[Swept] = FORMS["cpu"]) -> tuple[Swept, dict[str, Any]]:
+    """Return the truth nearest to the runs, and how well it fits.
 
     Args:
         runs: lines of the sweep, of which those near the target count, unless they diverged.
         scale: the profile.
         name: where the truth comes from, in a line.
+        form: what to fit.
 
     Raises:
         ReBenchError: if there are fewer runs than two for each coefficient.
     """
     near = [run for run in runs if run["share"] >= NEAREST]
     good = [run for run in near if run["loss"] is not None]
-    if len(good) < 2 * len(TERMS):
-        msg = f"{len(good)} runs are too few for {len(TERMS)} coefficients; sweep first: python sweep.py"
+    losses = np.array([run["loss"] for run in good])
+    starts = form.starts(float(losses.min(initial=np.inf)))
+    if len(good) < 2 * len(starts[0]):
+        msg = f"{len(good)} runs are too few for {len(starts[0])} coefficients; sweep first: python sweep.py"
         raise ReBenchError(msg)
-    widths = sorted({run["n_embd"] for run in good})
-    centre = math.sqrt(widths[0] * widths[-1])
-    shape = Surface(
+    shape = shape_of(good, scale, name, form)
+
+    def residuals(coefficients: Sequence[float]) -> Any:
+        tried = replace(shape, coefficients=tuple(map(float, coefficients)))
+        return losses - [tried.loss(run["n_embd"], run["max_iters"]) for run in good]
+
+    fits = [least_squares(residuals, start, loss="soft_l1", f_scale=OUTLIER) for start in starts]
+    found = min(fits, key=lambda fit: fit.cost)
+    left = residuals(found.x)
+    quality = {
+        "residual_rms": float(np.sqrt(np.mean(left**2))),
+        "residual_max": float(np.abs(left).max()),
+        "residuals": [
+            [run["n_embd"], run["max_iters"], run["seed"], round(float(each), 5)]
+            for run, each in zip(good, left, strict=True)
+        ],
+        "seed_spread": seed_spread(good),
+        "diverged": [[run["n_embd"], run["max_iters"], run["seed"]] for run in near if run["loss"] is None],
+    }
+    return replace(shape, coefficients=tuple(map(float, found.x))), quality
+
+
+def shape_of(runs: Runs, scale: Scale, name: str, form: type[Swept]) -> Swept:
+    """Return a truth of runs without its coefficients."""
+    widths = sorted({run["n_embd"] for run in runs})
+    return form(
         name,
         (),
-        centre,
+        math.sqrt(widths[0] * widths[-1]),
         (widths[0], widths[-1]),
         scale.target_flops,
         scale.flops(1, 1),
         scale.n_head,
         MOST_SHARE,
     )
-    places = [shape.coordinates(run["n_embd"], run["flops"]) for run in good]
-    terms = np.array([[x**i * y**j for i, j in TERMS] for x, y in places])
-    losses = np.array([run["loss"] for run in good])
-    found = least_squares(lambda c: terms @ c - losses, np.zeros(len(TERMS)), loss="soft_l1", f_scale=OUTLIER)
-    residuals = losses - terms @ found.x
-    quality = {
-        "residual_rms": float(np.sqrt(np.mean(residuals**2))),
-        "residual_max": float(np.abs(residuals).max()),
-        "residuals": [
-            [run["n_embd"], run["max_iters"], run["seed"], round(float(left), 5)]
-            for run, left in zip(good, residuals, strict=True)
-        ],
-        "seed_spread": seed_spread(good),
-        "diverged": [[run["n_embd"], run["max_iters"], run["seed"]] for run in near if run["loss"] is None],
-    }
-    values = {field: getattr(shape, field) for field in Surface.__dataclass_fields__}
-    return Surface(**values | {"coefficients": tuple(map(float, found.x))}), quality
 
 
 def seed_spread(runs: Runs) -> float | None:
@@ -95,7 +110,7 @@ def seed_spread(runs: Runs) -> float | None:
     return math.sqrt(statistics.fmean(variances)) if variances else None
 
 
-def problems(runs: Runs, surface: Surface) -> list[str]:
+def problems(runs: Runs, surface: Swept) -> list[str]:
     """Return why the truth is not sound, a line each; none if it is.
 
     At every swept budget the best mean loss must be inside, and lower than those two widths away by three times the
@@ -157,13 +172,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         source = options.runs or runs_file(options.profile)
         runs, scale = read_runs(source), SCALES[options.profile]
         name = f"our sweep of {len(runs)} runs around {scale.target_flops:g} FLOPs"
-        surface, quality = fitted(runs, scale, name)
+        surface, quality = fitted(runs, scale, name, FORMS[options.profile])
         wrong = problems(runs, surface)
         if wrong:
             raise ReBenchError("the truth is not sound:\n" + "\n".join(wrong))
-        values = {field: getattr(surface, field) for field in Surface.__dataclass_fields__}
         origin = {"canary": CANARY, "runs": {"file": source.name, "sha256": sha256_of(source)}}
-        record = {"kind": "surface", **values, "best": vars(surface.best), **quality, **origin}
+        record = {"kind": surface.kind, **asdict(surface), "best": vars(surface.best), **quality, **origin}
         (options.out or place(options.profile)).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         print(f"best: {surface.best}; residuals {quality['residual_rms']:.4f} root mean square")
 

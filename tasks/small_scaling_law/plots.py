@@ -71,12 +71,12 @@ def powers(losses: Any, widths: Any, report: dict[str, Any], profile: str) -> No
                for flops, by_width in report["losses"].items()}  # fmt: skip
     points = {flops: LAW["near_best"](found) for flops, found in budgets.items()}
     valleys = np.array([LAW["parabola"](found)[0] for found in points.values()])
-    width, loss, _measured, power = LAW["extrapolate"](points, scale.target_flops)
+    width, loss, _measured, power, floor = LAW["extrapolate"](points, scale.target_flops)
     flops = np.geomspace(min(budgets), scale.target_flops)
     known_losses = at_target(truth, scale)
     best = min(known_losses, key=lambda width: known_losses[width])
     for axes, seen, law, known, name in (
-        (losses, valleys[:, 1], loss * (flops / scale.target_flops) ** power,
+        (losses, valleys[:, 1], floor + (loss - floor) * (flops / scale.target_flops) ** power,
          known_losses[best], "loss_prediction"),
         (widths, np.exp(valleys[:, 0]), width * (flops / scale.target_flops) ** LAW["WIDTH_POWER"], best, "n_embd"),
     ):  # fmt: skip

@@ -59,7 +59,7 @@ SWEEPS = {
         Row(0.006, (48, 64, 96), (32, 128)),
         Row(0.02, (64, 96, 128), (192, 256)),
         # Near the target the curve is flat: neighbours a factor of 1.6 apart differ by more than seeds do.
-        Row(0.5, (256, 400, 640), (200, 1024), seeds=3),
+        Row(0.5, (256, 400, 640), (160, 1024), seeds=3),
         Row(1.0, (256, 400, 640), (200, 1024), seeds=3),
     ),
 }
@@ -156,14 +156,16 @@ def _enter(workspace: str, numbers: Any) -> None:
     torch.set_num_threads(1)
     if torch.cuda.is_available():
         torch.cuda.set_device(numbers.get() % torch.cuda.device_count())
+        importlib.import_module("captured").install()
 
 
 def _run(job: Job, scale: Scale) -> dict[str, Any]:
     torch = importlib.import_module("torch")
     started = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     outcome = importlib.import_module("experiment").run(job.n_embd, job.max_iters, job.seed, scale)
-    where = torch.cuda.get_device_name() if torch.cuda.is_available() else hardware()
-    circumstances = {"started": started, "hardware": where, "versions": versions()}
+    gpu = torch.cuda.is_available()
+    where = torch.cuda.get_device_name() if gpu else hardware()
+    circumstances = {"started": started, "hardware": where, "versions": versions(), "captured": gpu}
     return {**asdict(job), "flops": scale.flops(job.n_embd, job.max_iters), **asdict(outcome), **circumstances}
 
 

@@ -1,5 +1,5 @@
 # re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
-"""The law: a parabola of the loss over ln(width) at every budget, and power laws through their lowest points.
+"""The law: a parabola of the loss over ln(width) at every budget, and laws through their lowest points.
 
 1. A parabola in ln(width), through the widths within a factor of two of the best one, gives a budget's best width and
    its loss (Hoffmann et al., arXiv 2203.15556, approach 2). Losses rise faster than that further away.
@@ -7,9 +7,10 @@
    parameters go with the width squared. Budgets within a factor of four are too close to measure that power: fitted
    freely it comes out between 0.07 and 0.37 (5 and 95 per cent of draws, three seeds). The budgets' widths, moved to
    the target by it, are averaged.
-3. The lowest loss falls as a power of compute, which is measured. An irreducible loss cannot be told from such budgets
-   and is left out. Small runs are still leaving the first, steep part of training, which no power law describes, so
-   that a budget counts as much as it is large.
+3. The lowest loss falls towards a floor, the irreducible loss, as a power of compute (their approach 3, along the line
+   of best widths); both are measured. Budgets within a factor of four cannot tell a floor, which is then 0. Small runs
+   are still leaving the first, steep part of training, which no power law describes, so that a budget counts as much
+   as it is large.
 4. The fit is repeated with losses drawn again, as far off as they are from their parabolas; the spread of what these
    fits predict is the law's uncertainty. Only the point estimate is handed in.
 """
@@ -23,6 +24,8 @@ import numpy as np
 NEAR = math.log(2)
 """In ln(width): how far from the best width a loss counts for the parabola."""
 WIDTH_POWER = 0.25
+FAR = 8.0
+"""The largest budget over the smallest from which on a floor of the loss is measured."""
 DRAWS = 300
 NOISE = 0.02
 """The least standard deviation that a loss is believed to have, in nats."""
@@ -51,15 +54,38 @@ def parabola(points):
 
 
 def extrapolate(points_of, target):
-    """Return width, loss, and the powers of both as they are measured, for points by budget."""
+    """Return width, loss, the powers of both as they are measured, and the loss's floor, for points by budget."""
     flops = np.log(np.array(list(points_of)) / target)
     weights = np.exp(flops)
     widths, losses = np.array([parabola(points)[0] for points in points_of.values()]).T
     width = np.average(widths - WIDTH_POWER * flops, weights=weights)
     # polyfit squares its weights
     width_power, _width = np.polyfit(flops, widths, 1, w=np.sqrt(weights))
-    loss_power, loss = np.polyfit(flops, np.log(losses), 1, w=np.sqrt(weights))
-    return math.exp(width), math.exp(loss), width_power, loss_power
+    loss, loss_power, floor = falling(flops, losses, weights)
+    return math.exp(width), loss, width_power, loss_power, floor
+
+
+def falling(flops, losses, weights):
+    """Return the loss at ``flops`` 0, the power with which it falls there and the floor, for ln(FLOPs over target)."""
+    if np.ptp(flops) < math.log(FAR):
+        power, loss = np.polyfit(flops, np.log(losses), 1, w=np.sqrt(weights))
+        return math.exp(loss), power, 0.0
+    fits = [above_floor(power, flops, losses, weights) for power in np.linspace(-1, -0.01, 199)]
+    _error, floor, above, power = min(fits)
+    return floor + above, power, floor
+
+
+def above_floor(power, flops, losses, weights):
+    """Return the error of the best floor + above * FLOPs^power, both at least 0, with floor, above and power."""
+    shares = np.exp(power * flops)
+    mean_share, mean_loss = (np.average(each, weights=weights) for each in (shares, losses))
+    above = np.average((shares - mean_share) * losses, weights=weights)
+    above /= np.average((shares - mean_share) ** 2, weights=weights)
+    floor = mean_loss - above * mean_share
+    if floor < 0:
+        floor, above = 0.0, np.average(shares * losses, weights=weights) / np.average(shares**2, weights=weights)
+    error = np.average((floor + above * shares - losses) ** 2, weights=weights)
+    return float(error), float(floor), float(above), float(power)
 
 
 def predict(losses_of, scale):
@@ -81,7 +107,7 @@ def predict(losses_of, scale):
         "max_iters": scale.steps(width, scale.target_flops),
         "loss_prediction": round(found[1], 4),
     }
-    names = ("n_embd", "loss_prediction", "measured_power_of_n_embd", "power_of_loss")
+    names = ("n_embd", "loss_prediction", "measured_power_of_n_embd", "power_of_loss", "floor")
     report = {
         name: {
             "estimate": round(float(value), 4),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from re_bench.errors import UsageError
+from truth.law import Law
 from truth.line import Line
 from truth.surface import Surface
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Truth", "open_truth", "place"]
 
-KINDS: dict[str, Any] = {"line": Line.from_json, "surface": Surface.from_json}
+KINDS: dict[str, Any] = {"line": Line.from_json, "law": Law.from_json, "surface": Surface.from_json}
 
 
 class Truth(Protocol):

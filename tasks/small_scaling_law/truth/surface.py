@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Self
 
-from truth.run import Run
+from truth.swept import Swept
 
 __all__ = ["TERMS", "Surface"]
 
@@ -24,51 +22,23 @@ TERMS = ((0, 0), (1, 0), (2, 0), (3, 0), (0, 1), (1, 1))
 
 
 @dataclass(frozen=True)
-class Surface:
+class Surface(Swept):
     """The fitted loss. Beyond the widths of the sweep it goes on in a line that does not fall."""
 
-    name: str
-    coefficients: tuple[float, ...]
-    centre: float
-    """The width at which x is 0."""
-    widths: tuple[int, int]
-    """The narrowest and the widest run of the sweep."""
-    target_flops: float
-    flops_of_a_step: float
-    """At width 1."""
-    multiple_of: int
-    """Widths that an answer may name are multiples of this."""
-    most_share: float
-    """Of the target's FLOPs that an answer may spend."""
+    kind = "surface"
 
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Self:
-        """Return what a file of kind ``surface`` says; residuals and origin stay in the file."""
-        values = {key: found[key] for key in cls.__dataclass_fields__}
-        return cls(**values | {"coefficients": tuple(found["coefficients"]), "widths": tuple(found["widths"])})
+    @staticmethod
+    def starts(_least: float) -> list[list[float]]:
+        """See :class:`.swept.Swept`."""
+        return [[0.0] * len(TERMS)]
 
-    @cached_property
-    def best(self) -> Run:
-        """The least loss among the swept widths that answers may name, at the most FLOPs that they may spend."""
-        first = -(-self.widths[0] // self.multiple_of) * self.multiple_of
-        runs = []
-        for width in range(first, self.widths[1] + 1, self.multiple_of):
-            steps = int(self.most_share * self.target_flops / (self.flops_of_a_step * width**2))
-            runs.append(Run(width, steps, self.loss(width, steps)))
-        return min(runs, key=lambda run: run.loss)
-
-    def loss(self, n_embd: int, max_iters: int) -> float:
-        """Return the loss of a run in nats a token."""
-        x, y = self.coordinates(n_embd, self.flops_of_a_step * n_embd**2 * max_iters)
+    def loss_at(self, x: float, y: float) -> float:
+        """Return the polynomial, or the line."""
         low, high = (math.log(width / self.centre) for width in self.widths)
         inside = min(max(x, low), high)
         outwards = 0.0 if x == inside else math.copysign(1.0, x - inside)
         slope = max(0.0, outwards * self._slope(inside, y))
         return self._value(inside, y) + slope * abs(x - inside)
-
-    def coordinates(self, n_embd: int, flops: float) -> tuple[float, float]:
-        """Return x and y of a run."""
-        return math.log(n_embd / self.centre), math.log(flops / self.target_flops)
 
     def _value(self, x: float, y: float) -> float:
         return sum(factor * x**i * y**j for factor, (i, j) in zip(self.coefficients, TERMS, strict=True))
