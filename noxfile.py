@@ -47,7 +47,9 @@ def lint(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
     """Run all tests of the core, of the tasks, and across packages."""
-    run(session, "pytest", "-p", "no:benchmark", *(session.posargs or ["-n", "3"]))
+    if not session.posargs:  # else the first test that needs something waits for it, and its clients with it
+        run(session, "re-bench", "prepare", "--profile", "cpu")
+    run(session, "pytest", "-p", "no:benchmark", *(session.posargs or ["-n", "4"]))
 
 
 @nox.session(venv_backend="none")

@@ -21,7 +21,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tasks(tmp_path_factory.mktemp("site"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
     with serving(tmp_path_factory.mktemp("server"), site) as running:
         yield running

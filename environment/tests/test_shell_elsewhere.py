@@ -110,16 +110,16 @@ def test_an_ordinary_user_has_the_same_shell(readable: Path) -> None:
 def test_without_a_sandbox_the_shell_is_the_same_but_for_the_walls(tmp_path: Path) -> None:
     with session_in(tmp_path, backend="none") as session:
         assert session.says("pwd; echo $HOME").split() == [str(session.workspace)] * 2
-        session.run("export A=5; cd /; sleep 141.4 &")
-        assert session.run("sleep 141.4", 0.5).timed_out
+        session.run("export A=5; cd /; sleep 173.2 &")
+        assert session.run("sleep 173.2", 0.5).timed_out
         assert session.says("echo $A $PWD") == "5 /\n"
         output = session.run("seq 1 100000")
         assert output.whole is not None
         assert output.whole.read_text().endswith("\n100000\n")
-        assert len(processes_with("141.4")) == 1
+        assert len(processes_with("173.2")) == 1
         assert "the shell ended" in session.run("exit 3").text
-        session.run("pkill -f 'sleep 141[.]4'; kill -9 $PPID")
+        session.run("pkill -f 'sleep 173[.]2'; kill -9 $PPID")
         assert session.says("pwd") == "/\n"
-        session.run("sleep 141.4 & sleep 141.4 &")
-    assert processes_with("141.4") == []
+        session.run("sleep 173.2 & sleep 173.2 &")
+    assert processes_with("173.2") == []
     assert processes_with(str(tmp_path)) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     with session_in(tmp_path_factory.mktemp("shell")) as opened:
         yield opened
+
+
+LONG = f"271.8{os.getpid()}"  # seconds; no other worker's tests find these programs
 
 
 @pytest.mark.parametrize(
@@ -40,13 +44,13 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 )
 def test_the_shell_stays(session: Session, command: str) -> None:
     session.run("kept=yes")
-    output = session.run(f"echo before; {command}", 0.5)
+    output = session.run(f"echo before; {command}".replace("271.8", LONG), 0.5)
     assert output.timed_out
     assert output.status is None
     assert output.text.startswith("before\n")
     assert output.seconds < 5
     assert session.says("echo $kept") == "yes\n"
-    assert processes_with("271.8") == []
+    assert processes_with(LONG) == []
 
 
 def test_a_shell_that_cannot_be_interrupted_is_replaced(session: Session) -> None:
@@ -59,8 +63,9 @@ def test_a_shell_that_cannot_be_interrupted_is_replaced(session: Session) -> Non
 def test_earlier_background_processes_stay_and_those_of_the_command_go(session: Session) -> None:
     # The earlier one begins children while the command runs, whose parent ends.
     session.run("(while :; do (sleep 161.8 &); sleep 0.2; done) & setsid sleep 161.8 & sleep 161.8 &")
-    session.run("sleep 271.8 & setsid sleep 271.8 & (sleep 271.8 &); nohup sleep 271.8 & sleep 271.8", 1.0)
-    assert processes_with("271.8") == []
+    long = f"sleep {LONG}"
+    session.run(f"{long} & setsid {long} & ({long} &); nohup {long} & {long}", 1.0)
+    assert processes_with(LONG) == []
     assert len(processes_with("161.8")) > 4
     session.run("kill %1 %2 %3; pkill sleep")
 
