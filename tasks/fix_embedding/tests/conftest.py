@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -24,7 +23,6 @@ from re_bench.text.wheels import pinned_wheels, sha256_of
 from re_bench.workspace import lay_out
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import ModuleType
 
 TASK = Path(__file__).parents[1]
@@ -80,8 +78,8 @@ def tensors(modules: dict[str, ModuleType]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def tiny_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Put a prepared text of random tokens into a cache, where this process and those below find it."""
+def tiny_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Put a prepared text of random tokens into a cache."""
     cache = tmp_path_factory.mktemp("cache")
     recipe, wheels = Recipe.named(TEXT), pinned_wheels()
     directory = place(recipe, wheels, cache)
@@ -94,12 +92,13 @@ def tiny_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     manifest = {"name": TEXT, "key": recipe.key(wheels), "files": files, "made_with": "nothing"}
     manifest["wheels"] = {wheel.file: wheel.sha256 for wheel in wheels}
     (directory / "manifest.json").write_text(json.dumps(manifest))
-    before = os.environ.get("RE_BENCH_CACHE")
-    os.environ["RE_BENCH_CACHE"] = str(cache)
-    yield cache
-    os.environ.pop("RE_BENCH_CACHE")
-    if before is not None:
-        os.environ["RE_BENCH_CACHE"] = before
+    return cache
+
+
+@pytest.fixture(autouse=True)
+def in_tiny_cache(tiny_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each test, and nothing after it, find the tiny cache."""
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tiny_cache))
 
 
 @pytest.fixture(scope="session")
@@ -111,14 +110,13 @@ def intact() -> dict[str, dict[str, Any]]:
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory, tiny_cache: Path, intact: dict[str, Any]) -> Task:
     """Return a copy of the task with another table of sizes and models that fit it."""
-    assert tiny_cache.is_dir()
     directory = tmp_path_factory.mktemp("tasks") / "fix_embedding"
     shutil.copytree(TASK, directory, ignore=shutil.ignore_patterns("tests", "models", "__pycache__", ".*"))
     with (directory / "sizes.py").open("a") as file:
         file.write(TINY)
     models = directory / "models" / "cpu"
     models.mkdir(parents=True)
-    files = open_text(TEXT).manifest["files"]
+    files = open_text(TEXT, cache=tiny_cache).manifest["files"]
     record: dict[str, Any] = {"files": {}, "models": {"large": {"heldout_loss": 5.0}}, "text": {"files": files}}
     for name, state in intact.items():
         path = models / f"{name}.safetensors"
@@ -129,10 +127,12 @@ def tiny(tmp_path_factory: pytest.TempPathFactory, tiny_cache: Path, intact: dic
 
 
 @pytest.fixture(scope="session")
-def laid_out(tiny: Task, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def laid_out(tiny: Task, tiny_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the workspace that an agent finds; leave it as it is."""
     target = tmp_path_factory.mktemp("laid_out") / "workspace"
-    lay_out(tiny, target, profile="cpu")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RE_BENCH_CACHE", str(tiny_cache))
+        lay_out(tiny, target, profile="cpu")
     return target
 
 
