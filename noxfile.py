@@ -31,7 +31,7 @@ SUBMITTING = ("openai",)  # what submissions import beside
 TESTING = ("pytest", *PLUGINS, "hypothesis", "hatchling", "editables", "nox", "ors-sdk")
 SERVING = ("aiohttp", "openai", "openreward", "ors-sdk", "starlette", "uvicorn")
 LINTING = ("ruff", "mypy", "nox", "pytest", *PLUGINS, "hypothesis", "numpy", "pydantic", "tomlkit", *SERVING)
-PACKAGES = ("common[text,lm,paper,gateway]", "environment")
+PACKAGES = ("common[text,lm,paper,gateway]", "environment", "agents/mlab[ors]")
 SYSTEM = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 
 
@@ -49,7 +49,9 @@ def tests(session: nox.Session) -> None:
     """Run all tests of the core, of the tasks, and across packages."""
     if not session.posargs:  # else the first test that needs something waits for it, and its clients with it
         run(session, "re-bench", "prepare", "--profile", "cpu")
-    run(session, "pytest", "-p", "no:benchmark", *(session.posargs or ["-n", "4"]))
+    # Four programs on two cores would get in each other's way with two threads each.
+    options = session.posargs or ["-n", "4", "--dist", "worksteal"]
+    run(session, "pytest", "-p", "no:benchmark", *options, env={"OMP_NUM_THREADS": "1"})
 
 
 @nox.session(venv_backend="none")
@@ -103,11 +105,11 @@ def title_of(manifest: Path) -> str:
         return "its manifest cannot be read"
 
 
-def run(session: nox.Session, program: str, *arguments: str) -> None:
+def run(session: nox.Session, program: str, *arguments: str, env: dict[str, str] | None = None) -> None:
     """Run a program of the shared environment, which is made or renewed first."""
     need_system_programs(session)
     renew_shared_environment(session)
-    session.run(str(SHARED / "bin" / program), *arguments, external=True)
+    session.run(str(SHARED / "bin" / program), *arguments, external=True, env=env)
 
 
 def renew_shared_environment(session: nox.Session) -> None:

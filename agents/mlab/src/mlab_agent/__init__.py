@@ -1,0 +1,1 @@
+"""The MLAgentBench research agent."""

@@ -1,0 +1,78 @@
+"""The agent in METR's form: the functions ``reply``, ``get_response`` and ``execute``, and a start in a container.
+
+In a container of METR's workbench the task is in ``/home/agent/instructions.txt``, and what counts is
+``/home/agent/submission.txt``; ``main.sh`` runs this module there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlab_agent.keys import move_key
+
+if TYPE_CHECKING:
+    from mlab_agent.agent import Agent, Response
+
+__all__ = ["MetrAgent", "main"]
+
+_HOME = Path("/home/agent")
+_NO_ANSWER = "The agent ended before it gave an answer."
+
+
+class MetrAgent:
+    """The three functions that METR's agents have, around an :class:`~mlab_agent.agent.Agent`."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    def reply(self, message: str) -> str:
+        """Take a message, the task first of all; act as long as replies have an action, and return the text without."""
+        return self._agent.reply(message)
+
+    def get_response(self) -> Response:
+        """Call the API for one completion with the history until now."""
+        return self._agent.get_response()
+
+    def execute(self, response: Response) -> str:
+        """Carry out the action of a response, append it and its output to the history, and return the output."""
+        return self._agent.execute(response)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the agent in a container with arguments of the command, or go on with a run that was killed as it is."""
+    home = Path(os.environ.get("MLAB_AGENT_HOME", _HOME))
+    run = Path(os.environ.get("MLAB_AGENT_RUN_DIRECTORY", "/var/tmp/mlab-agent"))  # noqa: S108 - chosen by the user
+    submission = home / "submission.txt"
+    if not submission.exists():  # whatever happens from here on, there is one
+        submission.write_text(_NO_ANSWER, encoding="utf-8")
+    from mlab_agent.cli import main as command  # noqa: PLC0415 - the submission comes first
+    from mlab_agent.tracing import has_begun  # noqa: PLC0415 - as above
+
+    _leave_path()
+    if has_begun(run / "trace.jsonl"):
+        status = command(["resume", str(run)])
+    else:
+        here = ["--workdir", str(home), "--task-file", str(home / "instructions.txt"), "--submission", str(submission)]
+        ours = ["--run", str(run), "--left-out", "scaffolding"]
+        status = command([*here, *ours, *arguments])
+    kept = home / ".mlab-agent"
+    if kept.is_dir() and (run / "trace.jsonl").exists():
+        shutil.copyfile(run / "trace.jsonl", kept / "trace.jsonl")  # where METR's `export` finds it
+    return status
+
+
+def _leave_path() -> None:
+    """Take the agent's own code off the path that scripts get."""
+    ours = str(Path(__file__).resolve().parents[1])
+    others = [each for each in os.environ.pop("PYTHONPATH", "").split(os.pathsep) if each and each != ours]
+    if others:
+        os.environ["PYTHONPATH"] = os.pathsep.join(others)
+
+
+if __name__ == "__main__":
+    move_key("mlab_agent.metr", sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

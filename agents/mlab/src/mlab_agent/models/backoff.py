@@ -1,0 +1,42 @@
+"""How long to wait before a call is tried again."""
+
+from __future__ import annotations
+
+import email.utils
+import random
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["wait_before"]
+
+
+def wait_before(attempt: int, headers: Mapping[str, str], *, first_s: float = 1.0, longest_s: float = 60.0) -> float:
+    """Return the seconds to wait before attempt number ``attempt`` (2 is the first repeat).
+
+    What the server asks for (``Retry-After-Ms``, ``Retry-After`` in seconds or as a date) comes first; else the wait
+    doubles each time, less a random part so that many agents do not come back at once.
+    """
+    asked = _asked(headers)
+    if asked is not None:
+        return asked
+    return float(min(longest_s, first_s * 2.0 ** (attempt - 2)) * random.uniform(0.5, 1.0))
+
+
+def _asked(headers: Mapping[str, str]) -> float | None:
+    for name, scale in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
+        given = headers.get(name)
+        if not given:
+            continue
+        try:
+            seconds = float(given) * scale
+        except ValueError:
+            when = email.utils.parsedate_tz(given)
+            if when is None:
+                continue
+            seconds = email.utils.mktime_tz(when) - time.time()
+        if 0 <= seconds < float("inf"):
+            return seconds
+    return None

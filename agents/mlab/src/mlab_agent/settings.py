@@ -1,0 +1,73 @@
+"""What a run is made of. It stands in the trace's first event, without any key, so that a run can be resumed."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+__all__ = ["ModelOptions", "RunSettings"]
+
+
+class ModelOptions(BaseModel):
+    """How a model is asked; None is for what is known of the model, or for the server to decide."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1)
+    price: tuple[float, float] | None = None
+    """Dollars a million prompt tokens, and completion tokens."""
+    context_tokens: int | None = Field(default=None, ge=1_000)
+    max_output_tokens: int = Field(default=8_192, ge=16)
+    temperature: float | None = None
+
+
+class RunSettings(BaseModel):
+    """One run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    workdir: str | None = None
+    submission: str | None = None
+    """The file in which the answer is handed in; None for the home's own."""
+    read_only: tuple[str, ...] = ()
+    """Patterns of files that the agent must not write."""
+    left_out: tuple[str, ...] = ()
+    """Patterns of what is not the agent's business in the workspace: it is neither shown nor kept in snapshots."""
+    ors: str | None = None
+    task: str | None = None
+    environment: str = "rebench"
+    split: str = "test"
+    token_variable: str | None = None
+    """The environment variable with the server's token."""
+    secrets: dict[str, str] = Field(default_factory=dict)
+    """Secrets of the session by name, each with the environment variable that has its value."""
+
+    base_url: str = "https://api.openai.com/v1"
+    model: ModelOptions
+    fast_model: ModelOptions | None = None
+    tools: Literal["auto", "native", "text"] = "auto"
+    call_timeout_s: float = Field(default=600.0, gt=0)
+    attempts: int = Field(default=8, ge=1)
+    first_wait_s: float = Field(default=1.0, ge=0)
+
+    max_steps: int | None = Field(default=50, ge=1)
+    max_seconds: float | None = Field(default=5 * 3600.0, gt=0)
+    max_dollars: float | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=0)
+    script_seconds: float = Field(default=3600.0, gt=0)
+    max_malformed: int = Field(default=10, ge=1)
+    """So many replies in a row that cannot be acted on end the run."""
+
+    recent_steps: int = Field(default=8, ge=1)
+    log_chars: int = Field(default=60_000, ge=2_000)
+
+    @model_validator(mode="after")
+    def _one_home(self) -> Self:
+        if (self.workdir is None) == (self.ors is None):
+            msg = "a run needs either a working directory or the address of an ORS server"
+            raise ValueError(msg)
+        if self.ors is not None and self.task is None:
+            msg = "a run on an ORS server needs the id of a task"
+            raise ValueError(msg)
+        return self
