@@ -235,13 +235,13 @@ def scored(scorer: Any, player: Kept, root: Path, monkeypatch: pytest.MonkeyPatc
     return run
 
 
-@settings(fuzz, max_examples=150)
+@settings(fuzz, max_examples=75)
 @given(tree=TREES)
 def test_any_tree_is_scored(scored: Any, tree: dict[str, Any]) -> None:
     check(scored(tree))
 
 
-@settings(fuzz, max_examples=120)
+@settings(fuzz, max_examples=60)
 @given(
     source=st.tuples(st.just("file"), SOURCES) | st.tuples(st.just("repeated"), REPEATED),
     beside=TREES,
@@ -296,7 +296,7 @@ def reason_of(function: Any, *arguments: Any) -> str:
     return reason
 
 
-@settings(fuzz, max_examples=400)
+@settings(fuzz, max_examples=200)
 @given(value=VALUES)
 def test_any_value_of_a_reply_is_accepted_or_refused(scorer: Any, value: Any) -> None:
     x = np.zeros(4, dtype=np.int32)
@@ -427,7 +427,7 @@ def replayed(scorer: Any, meter: Kept, text: str) -> None:
     assert not re.match(r"the call of \w+ failed", reason), reason
 
 
-@settings(fuzz, max_examples=600)
+@settings(fuzz, max_examples=300)
 @given(changes=CHANGES)
 def test_any_trace_is_replayed_or_refused(scorer: Any, meter: Kept, changes: list[tuple[list[int], str, Any]]) -> None:
     trace = copy.deepcopy(TRACE)

@@ -37,6 +37,9 @@ CASES = {
     ),
 }
 
+QUICK = ("raises", "crashes", "wrong", "aliases", "forks")
+"""The cases that are always tried; the cheats of the task are others."""
+
 
 def score(directory: Path, *arguments: str, name: str = "score.py") -> tuple[int, str, str]:
     command = [sys.executable, str(TASK / name), "--solution", str(directory), *arguments]
@@ -74,7 +77,9 @@ def test_a_good_submission_is_valid(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in directory.rglob("*")} == before
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
+)
 def test_a_bad_submission_is_invalid_with_its_reason(tmp_path: Path, case: str) -> None:
     source, reason = CASES[case]
     code, stdout, stderr = score(submission(tmp_path, source), "--json")

@@ -313,11 +313,12 @@ def test_threads_take_turns_too(log: AttemptLog) -> None:
     assert log.read().torn == 0
 
 
-def test_no_acknowledged_attempt_is_lost_to_kill_9(log: AttemptLog) -> None:
+@pytest.mark.parametrize("kills", [50, pytest.param(200, marks=pytest.mark.slow)])
+def test_no_acknowledged_attempt_is_lost_to_kill_9(log: AttemptLog, kills: int) -> None:
     script = textwrap.dedent(WRITER)
     dice = random.Random(0)
     acknowledged: list[int] = []
-    for _ in range(200):
+    for _ in range(kills):
         arguments = [sys.executable, "-c", script, str(log.path), str(dice.choice([10, 100, 5_000])), "1000"]
         environment = os.environ | {"PYTHONPATH": str(SOURCES)}
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, env=environment) as writer:

@@ -64,6 +64,7 @@ async def answered(session: Any, number: str, **arguments: bool) -> Any:
     return await session.call_tool("answer", arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", CLIENTS)
 def test_small_scaling_law_from_start_to_end(server: Server, client: str) -> None:
     asyncio.run(scaling_law(server, client))

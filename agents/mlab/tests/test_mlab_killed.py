@@ -62,10 +62,11 @@ def expected() -> dict[str, str]:
     }
 
 
-def test_killed_again_and_again(agents: Agents, say: Callable[..., str], expected: dict[str, str]) -> None:
+@pytest.mark.parametrize("apart", [5, pytest.param(2, marks=pytest.mark.slow)])
+def test_killed_again_and_again(agents: Agents, say: Callable[..., str], expected: dict[str, str], apart: int) -> None:
     script(agents, say)
     resume, killed = False, 0
-    for events in range(1, 200, 3):  # each time three events later
+    for events in range(1, 200, apart):  # each time so many events later
         with agents.start(resume=resume) as process:
             while process.poll() is None and not (agents.trace.exists() and _lines(agents) >= events):
                 time.sleep(0.003)

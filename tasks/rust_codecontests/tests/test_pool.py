@@ -103,6 +103,7 @@ def test_the_gateway_makes_the_model_from_here(modules: dict[str, ModuleType], p
     assert reply(upstream._answer, content) == reply(pool.answer(3, ["test"]), content)
 
 
+@pytest.mark.slow
 def test_the_ladder_rises_on_a_few_problems(modules: dict[str, ModuleType], cache: Path) -> None:
     pool, ablation = modules["pool"], modules["ablation"]
     cases = [ablation.case_of(directory) for directory in pool.directories(["valid"])[:2]]

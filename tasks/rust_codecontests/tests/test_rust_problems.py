@@ -73,7 +73,7 @@ def test_no_statement_or_program_is_shown_with_the_canary(
         assert not any(program.source.startswith(("//", "\n")) for program in problem.programs)
 
 
-@pytest.mark.parametrize("number", range(SAMPLE))
+@pytest.mark.parametrize("number", [0, *(pytest.param(each, marks=pytest.mark.slow) for each in range(1, SAMPLE))])
 def test_a_few_problems_are_proved_by_the_judge(
     data_modules: dict[str, ModuleType], directories: list[Path], number: int
 ) -> None:
