@@ -80,7 +80,14 @@ def model(request: pytest.FixtureRequest) -> Iterator[Model]:
         running.shutdown()
 
 
-@pytest.mark.parametrize("model", [SCRIPT, SCRIPT[:3]], indirect=True, ids=["ends it", "does not end it"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(SCRIPT, id="ends it"),
+        pytest.param(SCRIPT[:3], id="does not end it", marks=pytest.mark.slow),
+    ],
+    indirect=True,
+)
 def test_the_agent_of_the_documentation(server: Server, agent: Path, model: Model) -> None:
     kept = {name: value for name, value in os.environ.items() if name not in SECRET_NAMES}
     address = {"RE_BENCH_SERVER": server.url, "OPENAI_BASE_URL": f"http://127.0.0.1:{model.server_port}/v1"}

@@ -178,4 +178,4 @@ def test_a_new_shell_after_each_end_keeps_the_number_of_descriptors(tmp_path: Pa
         for _ in range(5):
             session.run("exit")
         assert session.says("ls /proc/$PPID/fd | wc -l") == inside
-        assert descriptors() == before
+        assert soon(lambda: descriptors() <= before)

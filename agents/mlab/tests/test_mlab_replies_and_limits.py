@@ -231,12 +231,12 @@ def test_a_broken_workspace_is_an_observation(agents: Agents, say: Callable[...,
 
 
 def test_a_second_process_is_refused(agents: Agents) -> None:
-    agents.model.replies = [Said("late", after_s=3)]
-    with agents.start("--max-time", "3s") as process:
+    agents.model.replies = [Said("late", after_s=100)]
+    with agents.start() as process:
         while not agents.events("call"):
             time.sleep(0.02)
         second = agents.finish(resume=True)
-        process.communicate(timeout=30)
+        process.kill()
     assert second.returncode == 2
     assert "another process" in second.stderr
     assert agents.finish().returncode == 2  # the directory has a run

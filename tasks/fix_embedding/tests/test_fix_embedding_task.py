@@ -148,6 +148,7 @@ def test_models_are_built_and_belong_to_a_text(tiny: Task, tmp_path: Path) -> No
         lay_out(copy, tmp_path / "another", profile="cpu")
 
 
+@pytest.mark.slow  # nox -s score runs the real one
 def test_the_reference_and_the_example_run(tiny: Task, workspace: Path, tmp_path: Path) -> None:
     made = tmp_path / "reference"
     lay_out_and_make(tiny, made, "reference", profile="cpu")

@@ -76,6 +76,7 @@ def test_the_baseline_solves_nothing_with_one_call_each(scored: Any) -> None:
     assert found["details"]["usage"]["dollars"] > 0
 
 
+@pytest.mark.slow  # nox -s score scores it on all problems
 def test_the_reference_solves_most(scored: Any) -> None:
     found = scored(TASK / "reference")
     assert found["details"]["solved"] >= 2, found

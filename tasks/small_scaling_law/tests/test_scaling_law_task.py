@@ -273,6 +273,7 @@ def test_a_meter_that_is_not_there_is_said(workspace: Path, monkeypatch: pytest.
     assert "none cannot be reached: No such file" in python(workspace, "train.py").stderr
 
 
+@pytest.mark.slow  # nox -s score runs the real one
 def test_the_reference_keeps_the_budget_and_answers(tiny: Task, tmp_path: Path) -> None:
     lay_out(tiny, tmp_path / "workspace", "reference", profile="cpu")
     started = time.monotonic()
