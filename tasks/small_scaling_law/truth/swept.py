@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -16,7 +17,7 @@ __all__ = ["Swept"]
 
 
 @dataclass(frozen=True)
-class Swept:
+class Swept(ABC):
     """A loss over width and compute, in x = ln(width / centre) and y = ln(FLOPs / target)."""
 
     name: str
@@ -43,9 +44,9 @@ class Swept:
         return cls(**values | {"coefficients": tuple(found["coefficients"]), "widths": tuple(found["widths"])})
 
     @staticmethod
+    @abstractmethod
     def starts(least: float) -> Sequence[Sequence[float]]:
         """Return coefficients from which a fit to losses of at least ``least`` may begin; the best end counts."""
-        raise NotImplementedError
 
     @cached_property
     def best(self) -> Run:
@@ -62,6 +63,6 @@ class Swept:
         x = math.log(n_embd / self.centre)
         return self.loss_at(x, math.log(self.flops_of_a_step * n_embd**2 * max_iters / self.target_flops))
 
+    @abstractmethod
     def loss_at(self, x: float, y: float) -> float:
         """Return the loss at a place of the plane."""
-        raise NotImplementedError
