@@ -61,7 +61,7 @@ def stopped(arguments: list[str | Path], when: str, place: Path, number: signal.
                 assert process.poll() is None, process.stderr.read()
                 assert time.monotonic() < until
                 time.sleep(0.05)
-            time.sleep(0.3)
+            time.sleep(1)  # what starts beside it has begun, on a busy machine too
             if number == signal.SIGINT:
                 os.killpg(process.pid, number)  # as a terminal does
             else:
