@@ -103,15 +103,6 @@ class LocalHome(Workspace):
             return self._below(os.path.normpath(os.path.join(self.root, path)), path)  # noqa: PTH118
         return self._resolve(path)
 
-    def _below(self, absolute: str, path: str) -> str:
-        if absolute == self.root:
-            return "."
-        above = self.root.rstrip("/") + "/"
-        if not absolute.startswith(above):
-            msg = f"{path} leads out of the workspace, which is {self.root}"
-            raise HomeError(msg)
-        return absolute[len(above) :]
-
     def _stat(self, name: str) -> Stamp | None:
         with _in_words(name):
             try:

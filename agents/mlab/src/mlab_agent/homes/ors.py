@@ -134,15 +134,6 @@ class OrsHome(Workspace):
     def _joined(self, path: str) -> str:
         return posixpath.join(self.root, path)
 
-    def _below(self, absolute: str, path: str) -> str:
-        if absolute == self.root:
-            return "."
-        above = self.root.rstrip("/") + "/"
-        if not absolute.startswith(above):
-            msg = f"{path} leads out of the workspace, which is {self.root}"
-            raise HomeError(msg)
-        return absolute[len(above) :]
-
     def _stat(self, name: str) -> Stamp | None:
         calls, looked, stamp = self._looked
         if looked == name and calls == self._calls:

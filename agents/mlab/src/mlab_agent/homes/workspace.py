@@ -40,6 +40,9 @@ class Stamp:
 class Workspace(abc.ABC):
     """A home without the place where its files are. Methods with an underscore take names, the others paths."""
 
+    root: str
+    """The workspace's absolute path, at its place."""
+
     def __init__(self, read_only: Sequence[str], read_limit: int, snapshot_limit: int, left_out: Sequence[str]) -> None:
         """Say what is common.
 
@@ -63,6 +66,16 @@ class Workspace(abc.ABC):
     @abc.abstractmethod
     def _plain(self, path: str) -> str:
         """Return the name of a path with no link followed."""
+
+    def _below(self, absolute: str, path: str) -> str:
+        """Return the name of an absolute path; raise if it leads out of the workspace."""
+        if absolute == self.root:
+            return "."
+        above = self.root.rstrip("/") + "/"
+        if not absolute.startswith(above):
+            msg = f"{path} leads out of the workspace, which is {self.root}"
+            raise HomeError(msg)
+        return absolute[len(above) :]
 
     @abc.abstractmethod
     def _stat(self, name: str) -> Stamp | None:
