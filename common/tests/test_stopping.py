@@ -61,7 +61,7 @@ def stopped(arguments: list[str | Path], when: str, place: Path, number: signal.
                 assert process.poll() is None, process.stderr.read()
                 assert time.monotonic() < until
                 time.sleep(0.05)
-            time.sleep(1)  # what starts beside it has begun, on a busy machine too
+            time.sleep(0.3)
             if number == signal.SIGINT:
                 os.killpg(process.pid, number)  # as a terminal does
             else:
@@ -142,6 +142,30 @@ def test_further_signals_do_not_disturb_the_clearing_up(number: signal.Signals) 
             process.send_signal(number)
         process.send_signal(signal.SIGTERM)
         assert (process.stdout.read(), process.wait(10)) == ("cleared\n", 128 + number)
+
+
+REMOVING = """
+from re_bench.programs import ending_as, temporary_directory
+with ending_as("removing"):
+    with temporary_directory("re-bench-") as place:
+        for number in range(20_000):
+            (place / str(number)).touch()
+        print("leaving", flush=True)
+"""
+
+
+@SIGNALS
+def test_a_signal_while_a_directory_is_removed_leaves_nothing_of_it(tmp_path: Path, number: signal.Signals) -> None:
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", REMOVING], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "leaving\n"
+        time.sleep(0.02)
+        process.send_signal(number)
+        assert process.wait(20) == 128 + number
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_handlers_of_before_come_back() -> None:

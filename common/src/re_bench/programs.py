@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
-__all__ = ["StoppedError", "check_stopping", "ending_as", "run_program", "stopping", "stopping_threads"]
+__all__ = [
+    "StoppedError",
+    "check_stopping",
+    "ending_as",
+    "run_program",
+    "stopping",
+    "stopping_threads",
+    "temporary_directory",
+]
 
 _GRACE_S = 10.0
 _POLL_S = 0.2
@@ -57,6 +67,20 @@ def ending_as(program: str) -> Iterator[None]:
 
 def _not_again(_number: int, _frame: object) -> None:
     """Do nothing. Programs that are started while we clear up do not inherit this, as they would ``SIG_IGN``."""
+
+
+@contextmanager
+def temporary_directory(prefix: str) -> Iterator[Path]:
+    """Have a temporary directory within the block, which goes with it, also when a signal comes while it is removed."""
+    place = tempfile.TemporaryDirectory(prefix=prefix)
+    try:
+        yield Path(place.name)
+    finally:
+        try:
+            place.cleanup()
+        except BaseException:  # a signal, as ending_as has it, which does not come twice
+            shutil.rmtree(place.name, ignore_errors=True)
+            raise
 
 
 @contextmanager

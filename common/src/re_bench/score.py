@@ -15,7 +15,6 @@ import json
 import math
 import re
 import sys
-import tempfile
 import time
 import traceback
 from dataclasses import asdict, dataclass, field, replace
@@ -29,7 +28,7 @@ from re_bench.isolation.backend import BACKENDS, Backend, Surroundings, open_bac
 from re_bench.isolation.hiding import secret_directories
 from re_bench.isolation.limits import Limits
 from re_bench.isolation.untrusted import Untrusted
-from re_bench.programs import ending_as
+from re_bench.programs import ending_as, temporary_directory
 from re_bench.staging import Staged, stage
 from re_bench.tasks import Task, open_task
 
@@ -182,10 +181,10 @@ def _score(task: Task, measure: Callable[[Job], Measured], options: argparse.Nam
     name, profile = choose_profile(task, options.profile)
     backend = open_backend(options.sandbox)
     blank = Score(task.name, name, "error", None, None, "", {"sandbox": backend.name}, 0.0)
-    with tempfile.TemporaryDirectory(prefix="re-bench-score-") as place:
-        Path(place).chmod(0o755)  # the sandbox runs as another user
+    with temporary_directory("re-bench-score-") as place:
+        place.chmod(0o755)  # the sandbox runs as another user
         try:
-            staged = stage(options.solution, Path(place) / "submission", task.bounds)
+            staged = stage(options.solution, place / "submission", task.bounds)
             details = {"sandbox": backend.name, "submission": staged.sha256, "skipped": staged.skipped}
             blank = replace(blank, details=details)
             _check_presence(task, staged)

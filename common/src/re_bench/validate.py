@@ -6,17 +6,15 @@ import os
 import re
 import statistics
 import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.preparing import run_preparation
-from re_bench.programs import stopping_threads
+from re_bench.programs import stopping_threads, temporary_directory
 from re_bench.report.tables import number, table
 from re_bench.runner import score_submission
 from re_bench.score import Score
@@ -24,6 +22,7 @@ from re_bench.workspace import lay_out_and_make, variants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from re_bench.tasks import Task
 
@@ -127,8 +126,8 @@ def validate(
     names = [*(name for name in variants(task) if name not in skipped), *([_GIVEN] if solution else [])]
     if skipped:
         print(f"{task.name}: {_not_run(profile, skipped)}", file=sys.stderr, flush=True)
-    with tempfile.TemporaryDirectory(prefix="re-bench-prepared-") as place:
-        prepared = _prepared(task, profile, Path(place) / "prepared")
+    with temporary_directory("re-bench-prepared-") as place:
+        prepared = _prepared(task, profile, place / "prepared")
 
         def scored(name: str, seed: int) -> Score:
             score = _scored(task, name, profile, sandbox, solution=solution, prepared=prepared, seed=seed)
@@ -233,9 +232,9 @@ def score_variant(
         prepared: prepared files to copy; see :func:`re_bench.workspace.lay_out`.
         seed: what the command that makes the solution gets as ``RE_BENCH_SEED``.
     """
-    with tempfile.TemporaryDirectory(prefix="re-bench-workspace-") as place:
-        Path(place).chmod(0o755)
-        workspace = Path(place) / "workspace"
+    with temporary_directory("re-bench-workspace-") as place:
+        place.chmod(0o755)
+        workspace = place / "workspace"
         lay_out_and_make(task, workspace, variant, profile=profile, sandbox=sandbox, prepared=prepared, seed=seed)
         return score_submission(task, workspace, profile, sandbox)
 
