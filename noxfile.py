@@ -132,8 +132,7 @@ def pinned(name: str) -> str:
     for line in PINS.read_text().splitlines():
         if line.partition("==")[0] == name:
             return line
-    msg = f"{PINS.name} has no pin for {name}"
-    raise LookupError(msg)
+    raise LookupError(f"{PINS.name} has no pin for {name}")
 
 
 def need_system_programs(session: nox.Session) -> None:

@@ -51,8 +51,7 @@ def build(profile: str, directory: Path, say: Callable[[str], None]) -> None:
     """
     size = SIZES[profile]
     if size.large.published:
-        msg = f"the models of profile {profile} are published ones; run: re-bench prepare fix_embedding"
-        raise UsageError(msg)
+        raise UsageError(f"the models of profile {profile} are published ones; run: re-bench prepare fix_embedding")
     text = open_text(size.text)
     directory.parent.mkdir(parents=True, exist_ok=True)
     with new_directory(directory) as filling:

@@ -52,8 +52,9 @@ def _build(profile: str, size: Size, say: Callable[[str], None]) -> None:
     else:
         return
     if not torch.cuda.is_available():
-        msg = f"the models of profile {profile} must be trained first, and this machine has no CUDA device for that"
-        raise UsageError(msg)
+        raise UsageError(
+            f"the models of profile {profile} must be trained first, and this machine has no CUDA device for that"
+        )
     build(profile, cached(profile), say)
 
 
@@ -88,8 +89,9 @@ def _text_of(models: Models, name: str) -> PreparedText:
     """Return the text ``name`` if the models were trained on it: for another one their tokens mean nothing."""
     found = open_text(name)
     if models.text not in (None, found.manifest["files"]):
-        msg = f"the models were trained on another {name} than {found.directory}; train them again: build_models.py"
-        raise ReBenchError(msg)
+        raise ReBenchError(
+            f"the models were trained on another {name} than {found.directory}; train them again: build_models.py"
+        )
     return found
 
 

@@ -61,8 +61,7 @@ def handed_over(process: Untrusted, job: Job, tensors: dict[str, Any]) -> tuple[
     job.progress("reading the submission")
     file = process.call("read", {"directory": str(job.submission), "tensors": tensors}).value
     if file not in job.task.manifest.submission:
-        msg = "the process that reads the submission named no file of it"
-        raise Invalid(msg)
+        raise Invalid("the process that reads the submission named no file of it")
     state: dict[str, Any] = {}
     for names in groups(tensors):
         nbytes = sum(size_of(tensors[name]) for name in names)
@@ -94,8 +93,7 @@ def tensor_of(name: str, wanted: dict[str, Any], data: bytes, start: int) -> Any
     """Return the tensor whose values begin at ``start``; nobody else checked that they are finite."""
     values = np.frombuffer(data, wanted["dtype"], math.prod(wanted["shape"]), start)
     if not np.isfinite(values).all():
-        msg = f"{name} has values that are not finite"
-        raise Invalid(msg)
+        raise Invalid(f"{name} has values that are not finite")
     return importlib.import_module("torch").from_numpy(values.reshape(wanted["shape"]).copy())
 
 

@@ -70,8 +70,7 @@ def open_models(profile: str) -> Models:
         return _published(profile)
     directory = place(profile)
     if not (directory / RECORD).is_file():
-        msg = f"{directory / RECORD} is missing; run: re-bench prepare fix_embedding --profile {profile}"
-        raise UsageError(msg)
+        raise UsageError(f"{directory / RECORD} is missing; run: re-bench prepare fix_embedding --profile {profile}")
     remedy = f"run: python {Path(__file__).with_name('build_models.py')} --profile {profile}"
     with undamaged(directory, remedy):
         record = json.loads((directory / RECORD).read_text(encoding="utf-8"))
@@ -88,8 +87,7 @@ def _published(profile: str) -> Models:
         recipe = getattr(SIZES[profile], name)
         config, states[name] = open_gpt2(PUBLISHED[recipe.published])
         if config != recipe.config:
-            msg = f"{recipe.published} has {config}, sizes.py says {recipe.config}"
-            raise ReBenchError(msg)
+            raise ReBenchError(f"{recipe.published} has {config}, sizes.py says {recipe.config}")
     return Models(states["large"], states["small"], _PUBLISHED_LOSS, text=None)
 
 

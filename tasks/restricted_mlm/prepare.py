@@ -56,8 +56,7 @@ def lay_out(profile: str, target: Path) -> None:
     """Put text, modules, weights and ``profile.json`` into the workspace ``target``."""
     directory = place(PROFILES[profile])
     if not directory.is_dir():
-        msg = f"the starting model is not prepared in {directory.parent}; {remedy(profile)}"
-        raise UsageError(msg)
+        raise UsageError(f"the starting model is not prepared in {directory.parent}; {remedy(profile)}")
     check(directory, profile)
     lay_out_files(profile, target)
     shutil.copyfile(directory / WEIGHTS, target / WEIGHTS)
@@ -130,8 +129,7 @@ def trained(profile: str, directory: Path, say: Callable[[str], None]) -> dict[s
         check=False,
     )
     if finished.returncode != 0:
-        msg = f"training the starting model failed:\n{finished.stdout[-_TAIL:]}"
-        raise ReBenchError(msg)
+        raise ReBenchError(f"training the starting model failed:\n{finished.stdout[-_TAIL:]}")
     for line in finished.stdout.splitlines():
         say(line)
     shutil.move(workspace / WEIGHTS, directory / WEIGHTS)

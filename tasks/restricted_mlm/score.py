@@ -90,16 +90,14 @@ def exported(job: Job, exporter: Untrusted, profile: Profile) -> Model:
     reply = exporter.call("export", args).value
     text, size = (reply.get("graph"), reply.get("bytes")) if isinstance(reply, dict) else (None, None)
     if not isinstance(text, str) or not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        msg = "the process that exports the model handed over no graph"
-        raise Invalid(msg)
+        raise Invalid("the process that exports the model handed over no graph")
     try:
         graph = graphs.parse(text)
     except refusal.RefusedError as error:
         raise Invalid(str(error)) from None
     most = profile.max_bytes + graphs.MAX_BYTES  # the header of safetensors is smaller than the graph may be
     if graph.bytes > profile.max_bytes or size > most:
-        msg = f"the model's tensors have {graph.bytes:,} bytes; at most {profile.max_bytes:,} are allowed"
-        raise Invalid(msg)
+        raise Invalid(f"the model's tensors have {graph.bytes:,} bytes; at most {profile.max_bytes:,} are allowed")
     return Model(graph, text, exporter.call("tensors", outputs=[size]).outputs[0])
 
 
@@ -133,8 +131,7 @@ def evaluate(job: Job, runner: Untrusted, profile: Profile, tokens: NDArray[np.u
         reply = runner.call("run", {"shape": list(shape)}, inputs=given, outputs=[size], timeout_s=MAX_BATCH_S)
         logits = np.frombuffer(reply.outputs[0], np.float32).reshape(batch.positions.size, profile.vocabulary)
         if not np.isfinite(logits).all():
-            msg = f"the model gives logits that are not finite (in batch {index} of {number})"
-            raise Invalid(msg)
+            raise Invalid(f"the model gives logits that are not finite (in batch {index} of {number})")
         total += float(heldout.cross_entropy(logits, batch.labels).sum())
         positions += batch.positions.size
     return total / positions, positions

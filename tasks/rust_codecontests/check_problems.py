@@ -68,8 +68,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _chosen(names: Sequence[str]) -> list[Path]:
     known = {directory.name: directory for directory in pool.directories()}
     if unknown := sorted(set(names) - set(known)):
-        msg = f"there is no problem {', '.join(unknown)}"
-        raise UsageError(msg)
+        raise UsageError(f"there is no problem {', '.join(unknown)}")
     return [known[name] for name in names or known]
 
 

@@ -65,11 +65,11 @@ def records(
             yield _record(row)
             found += 1
     except (ValueError, KeyError, TypeError) as error:
-        msg = f"{identity(source)}: split {split} does not have the form of CodeContests ({error})"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"{identity(source)}: split {split} does not have the form of CodeContests ({error})"
+        ) from None
     if problems not in (None, found):
-        msg = f"{identity(source)}: split {split} has {found} problems instead of {problems}"
-        raise UsageError(msg)
+        raise UsageError(f"{identity(source)}: split {split} has {found} problems instead of {problems}")
 
 
 def _rows(split: str, source: Repository | Path) -> Iterator[dict[str, Any]]:
@@ -77,14 +77,14 @@ def _rows(split: str, source: Repository | Path) -> Iterator[dict[str, Any]]:
     try:
         from datasets import ClassLabel, load_dataset  # noqa: PLC0415 - only the extra `paper` has it
     except ModuleNotFoundError as error:
-        msg = f"{identity(source)}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"{identity(source)}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
+        ) from None
     pattern = f"data/{split}-*.parquet"
     directory = source.fetch([pattern]) if isinstance(source, Repository) else source
     files = sorted(str(path) for path in directory.glob(pattern))
     if not files:
-        msg = f"{directory}: has no {pattern}"
-        raise UsageError(msg)
+        raise UsageError(f"{directory}: has no {pattern}")
     rows = load_dataset("parquet", data_files=files, columns=list(_COLUMNS), split="train", streaming=True)
     labels = rows.features["difficulty"]
     for row in rows:

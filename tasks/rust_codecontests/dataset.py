@@ -70,8 +70,7 @@ def read(profile: str, split: str) -> list[Problem]:
     """
     if split not in SPLITS.get(profile, ()):
         known = ", ".join(f"{name} has {' '.join(splits)}" for name, splits in SPLITS.items())
-        msg = f"rust_codecontests has no split {split!r} in profile {profile!r}; {known}"
-        raise UsageError(msg)
+        raise UsageError(f"rust_codecontests has no split {split!r} in profile {profile!r}; {known}")
     directory = place(profile)
     check(directory, profile, [split])
     with undamaged(directory, remedy(profile)), (directory / f"{split}.jsonl").open(encoding="utf-8") as file:
@@ -141,8 +140,7 @@ def check(directory: Path, profile: str, splits: Sequence[str]) -> None:
         ReBenchError: if a file is not what it was.
     """
     if not directory.is_dir():
-        msg = f"rust_codecontests: its problems are not prepared in {directory.parent}; {remedy(profile)}"
-        raise UsageError(msg)
+        raise UsageError(f"rust_codecontests: its problems are not prepared in {directory.parent}; {remedy(profile)}")
     with undamaged(directory, remedy(profile)):
         files = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["files"]
         check_files(directory, {f"{split}.jsonl": files[f"{split}.jsonl"] for split in splits}, remedy(profile))

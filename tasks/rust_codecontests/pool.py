@@ -52,8 +52,9 @@ def read(directory: Path) -> Problem:
         ]
         return Problem(statement(directory), difficulty, (*correct, *wrong))
     except (OSError, ValueError, KeyError) as error:
-        msg = f"{directory}: no problem for the stand-in model ({type(error).__name__}: {error})"
-        raise ReBenchError(msg) from error
+        raise ReBenchError(
+            f"{directory}: no problem for the stand-in model ({type(error).__name__}: {error})"
+        ) from error
 
 
 def statement(directory: Path) -> str:

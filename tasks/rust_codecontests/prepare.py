@@ -97,8 +97,7 @@ def pinned() -> dict[str, str]:
     """
     pins = json.loads(CHECKSUMS.read_text(encoding="utf-8"))
     if (key := dataset.key("cpu")) != pins["key"]:
-        msg = f"the problems have the key {key}, {CHECKSUMS} says {pins['key']}; {PIN}"
-        raise ReBenchError(msg)
+        raise ReBenchError(f"the problems have the key {key}, {CHECKSUMS} says {pins['key']}; {PIN}")
     files: dict[str, str] = pins["files"]
     return files
 
@@ -111,8 +110,9 @@ def check_pins(directory: Path, pins: Mapping[str, str]) -> None:
     """
     for file, expected in pins.items():
         if (found := sha256_of(directory / file)) != expected:
-            msg = f"{file} has SHA-256 {found}, {CHECKSUMS} says {expected}: a tests.py makes other tests here"
-            raise ReBenchError(msg)
+            raise ReBenchError(
+                f"{file} has SHA-256 {found}, {CHECKSUMS} says {expected}: a tests.py makes other tests here"
+            )
 
 
 def pin(say: Callable[[str], None]) -> None:

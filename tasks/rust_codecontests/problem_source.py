@@ -50,8 +50,7 @@ class Oracle:
             for name in ("private", "generated", "small", "solve", "brute"):
                 setattr(self, name, defined[name])
         except Exception as error:
-            msg = f"{path}: {type(error).__name__}: {error}"
-            raise ReBenchError(msg) from error
+            raise ReBenchError(f"{path}: {type(error).__name__}: {error}") from error
 
     def inputs(self) -> Iterator[str]:
         """Yield the inputs of all tests, the public ones first."""
@@ -85,8 +84,7 @@ def made(directory: Path) -> Problem:
             difficulty=settings["difficulty"],
         )
     except Exception as error:
-        msg = f"{directory}: no problem can be made of it ({type(error).__name__}: {error})"
-        raise ReBenchError(msg) from error
+        raise ReBenchError(f"{directory}: no problem can be made of it ({type(error).__name__}: {error})") from error
 
 
 def described(statement: str, examples: Sequence[Test]) -> str:

@@ -61,11 +61,10 @@ def openai_compatible() -> OpenAICompatible:
     """
     key = os.environ.get("OPENAI_API_KEY")
     if not key:
-        msg = (
+        raise UsageError(
             f"profile paper asks {MODEL} at OpenAI: set OPENAI_API_KEY, and OPENAI_BASE_URL for another server that"
             " offers it; or use --profile cpu, which has a stand-in for the model"
         )
-        raise UsageError(msg)
     address = os.environ.get("OPENAI_BASE_URL")
     return OpenAICompatible(key=key, base_url=address) if address else OpenAICompatible(key=key)
 

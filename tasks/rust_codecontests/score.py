@@ -64,8 +64,9 @@ def solved(job: Job, rules: Rules, problems: Sequence[Problem]) -> tuple[list[An
         given = list(answers(job, rules, gateway, problems))
         usage = gateway.usage()
     if settings.upstream.kind == "openai" and usage.failed and not usage.requests:
-        msg = f"the model's server answered none of {usage.failed} calls; are OPENAI_API_KEY and OPENAI_BASE_URL right?"
-        raise ReBenchError(msg)
+        raise ReBenchError(
+            f"the model's server answered none of {usage.failed} calls; are OPENAI_API_KEY and OPENAI_BASE_URL right?"
+        )
     return given, usage
 
 

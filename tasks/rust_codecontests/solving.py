@@ -37,11 +37,9 @@ def load(args: dict[str, Any], _inputs: list[Any], _outputs: list[Any]) -> None:
     sys.path.insert(0, args["directory"])  # after our own imports, so that no name of ours is shadowed
     function = getattr(importlib.import_module(args["module"]), FUNCTION, None)
     if function is None:
-        msg = f"{args['module']}.py defines no {FUNCTION}"
-        raise ModuleRefusedError(msg)
+        raise ModuleRefusedError(f"{args['module']}.py defines no {FUNCTION}")
     if not inspect.iscoroutinefunction(function):
-        msg = f"{FUNCTION} must be defined by `async def`"
-        raise ModuleRefusedError(msg)
+        raise ModuleRefusedError(f"{FUNCTION} must be defined by `async def`")
     _loaded[FUNCTION] = function
 
 

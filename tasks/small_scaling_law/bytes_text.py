@@ -63,8 +63,9 @@ def open_bytes(name: str) -> Path:
     target = _place(open_text(name))
     remedy = f"delete {target} and run: re-bench prepare small_scaling_law"
     if not target.is_dir():
-        msg = f"the bytes of {name} are not prepared in {target.parent}; run: re-bench prepare small_scaling_law"
-        raise UsageError(msg)
+        raise UsageError(
+            f"the bytes of {name} are not prepared in {target.parent}; run: re-bench prepare small_scaling_law"
+        )
     with undamaged(target, remedy):
         manifest = json.loads((target / "manifest.json").read_text(encoding="utf-8"))
         check_files(target, {file: manifest["files"][file] for file in FILES}, remedy)

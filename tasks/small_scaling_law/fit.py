@@ -62,8 +62,9 @@ def fitted(runs: Runs, scale: Scale, name: str, form: type[Swept] = FORMS["cpu"]
     losses = np.array([run["loss"] for run in good])
     starts = form.starts(float(losses.min(initial=np.inf)))
     if len(good) < 2 * len(starts[0]):
-        msg = f"{len(good)} runs are too few for {len(starts[0])} coefficients; sweep first: python sweep.py"
-        raise ReBenchError(msg)
+        raise ReBenchError(
+            f"{len(good)} runs are too few for {len(starts[0])} coefficients; sweep first: python sweep.py"
+        )
     shape = shape_of(good, scale, name, form)
 
     def residuals(coefficients: Sequence[float]) -> Any:
@@ -156,8 +157,7 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
         UsageError: if there is no such file.
     """
     if not path.is_file():
-        msg = f"{path}: there is no sweep yet; run: python sweep.py"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: there is no sweep yet; run: python sweep.py")
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 

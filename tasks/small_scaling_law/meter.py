@@ -125,8 +125,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             meter = Meter(options.socket, options.state.resolve(), options.workers)
         except OSError as error:
-            msg = f"{options.socket}: {error.strerror}; give a path that does not exist, in a directory that does"
-            raise UsageError(msg) from None
+            raise UsageError(
+                f"{options.socket}: {error.strerror}; give a path that does not exist, in a directory that does"
+            ) from None
         print(f"listening on {options.socket}", file=sys.stderr, flush=True)
         serve(meter)
 

@@ -48,14 +48,14 @@ def share_of_target(answer: Answer, scale: Scale, least: float, most: float) -> 
         Invalid: if no model has that width, or the share is not between ``least`` and ``most``.
     """
     if answer.n_embd % scale.n_head:
-        msg = f"n_embd must be a multiple of the {scale.n_head} heads, got {answer.n_embd}"
-        raise Invalid(msg)
+        raise Invalid(f"n_embd must be a multiple of the {scale.n_head} heads, got {answer.n_embd}")
     flops = scale.flops(answer.n_embd, answer.max_iters)
     share = float(flops / scale.target_flops)
     if not least <= share <= most:
         side = f"over {most:g} times" if share > most else f"under {least:g} times"
-        msg = f"the answer spends {flops:.4g} FLOPs, {side} the target of {scale.target_flops:g} ({share:.3g} of it)"
-        raise Invalid(msg)
+        raise Invalid(
+            f"the answer spends {flops:.4g} FLOPs, {side} the target of {scale.target_flops:g} ({share:.3g} of it)"
+        )
     return share
 
 

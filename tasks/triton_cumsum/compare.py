@@ -59,8 +59,7 @@ def _score(task: Task, folder: Path, profile: str) -> Any:
         shutil.copy(folder / "solution.py", place)
         found = score_submission(task, Path(place), profile)
     if found.status != "valid":
-        msg = f"{folder.name} is {found.status}: {found.message}"
-        raise ReBenchError(msg)
+        raise ReBenchError(f"{folder.name} is {found.status}: {found.message}")
     return found
 
 

@@ -55,11 +55,10 @@ def timed(job: Job) -> Measured:
         found = contest.hold(job, gpu, home, away, outer)
     baseline, reference, own = (found.times[name] for name in ("baseline", "reference", "submission"))
     if own.milliseconds < found.floor_ms:
-        msg = (
+        raise Invalid(
             f"a time of {own.milliseconds:.4f} ms is below the {found.floor_ms:.4f} ms of reading and writing once "
             f"at the peak bandwidth of {gpu.name}"
         )
-        raise Invalid(msg)
     message = (
         f"{own.milliseconds:.4f} ms (95 % interval {own.low:.4f} to {own.high:.4f}) for {cost.ELEMENTS:,} elements "
         f"on {gpu.name}; in the same run: baseline {baseline.milliseconds:.4f} ms, "
@@ -98,8 +97,7 @@ def run(player: Untrusted, x: NDArray[np.int32], label: str) -> str:
     truth.compare(np.frombuffer(reply.outputs[0], np.int32), truth.prefix_sum(x), label)
     trace = reply.value.get("trace") if isinstance(reply.value, dict) else None
     if not isinstance(trace, str):
-        msg = f"the submission's process returned no trace for {label}"
-        raise Invalid(msg)
+        raise Invalid(f"the submission's process returned no trace for {label}")
     return trace
 
 
@@ -115,8 +113,7 @@ def replay(meter: Untrusted, x: NDArray[np.int32], trace: str, label: str) -> li
     try:
         steps: list[cost.Step] = cost.steps_of(reply.value["steps"])
     except (ValueError, TypeError, LookupError, OverflowError) as error:
-        msg = f"the replay of the recorded steps broke the count of their cost ({error!r})"
-        raise Invalid(msg) from error
+        raise Invalid(f"the replay of the recorded steps broke the count of their cost ({error!r})") from error
     return steps
 
 
@@ -125,8 +122,9 @@ def extrapolated(length: int, runs: list[list[cost.Step]]) -> Measured:
     seconds = cost.extrapolate(length, runs[1:], small=runs[0])
     least = cost.floor(cost.ELEMENTS)
     if seconds < least:
-        msg = f"a modelled time of {seconds * 1e3:.4f} ms is below the {least * 1e3:.4f} ms of reading and writing once"
-        raise Invalid(msg)
+        raise Invalid(
+            f"a modelled time of {seconds * 1e3:.4f} ms is below the {least * 1e3:.4f} ms of reading and writing once"
+        )
     moved = sum(step.bytes for step in runs[-1]) / (4 * length)
     message = (
         f"modelled (not measured) {seconds * 1e3:.4f} ms for {cost.ELEMENTS:,} elements on an {cost.H200.name}: "

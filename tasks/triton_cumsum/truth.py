@@ -105,8 +105,7 @@ def compare(got: NDArray[np.int32], expected: NDArray[np.int32], label: str) -> 
     wrong = np.flatnonzero(got != expected)
     if wrong.size:
         first = int(wrong[0])
-        msg = (
+        raise Invalid(
             f"wrong result for {label}: first at index {first}, got {got[first]}, expected {expected[first]}; "
             f"{wrong.size} of {expected.size} elements differ"
         )
-        raise Invalid(msg)

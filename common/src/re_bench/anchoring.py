@@ -68,8 +68,9 @@ def choose_scale(
     if not entry.in_run:
         return _of_manifest(entry.anchors) if entry.anchors else None
     if wanted == "run":
-        msg = f"profile {profile} measures its anchors in every run (in_run), and the scorer returned none"
-        raise ReBenchError(msg)
+        raise ReBenchError(
+            f"profile {profile} measures its anchors in every run (in_run), and the scorer returned none"
+        )
     return _of_manifest(stored_on(task, profile, hardware))
 
 
@@ -84,11 +85,10 @@ def stored_on(task: Task, profile: str, hardware: object) -> Anchors:
     if found is None:
         names = ", ".join(str(other.source.hardware) for other in entry.devices) or "no device yet"
         device = "a device without a name" if hardware is None else repr(hardware)
-        msg = (
+        raise UsageError(
             f"profile {profile} has no stored anchors for {device}; it has them for: {names}; "
             f"run nox -s calibrate-{task.name} -- --profile {profile}, or leave out --anchors stored"
         )
-        raise UsageError(msg)
     return found
 
 
@@ -109,8 +109,9 @@ def _of_run(task: Task, measured: RunAnchors) -> Scale:
     reference = finite(measured.reference, "the reference score measured in this run")
     # The wrong way round, the scale would reward what is worse than the baseline.
     if not (reference < starting if task.manifest.direction == "lower" else reference > starting):
-        msg = f"the reference came out no better than the baseline in this run: {reference} and {starting}"
-        raise ReBenchError(msg)
+        raise ReBenchError(
+            f"the reference came out no better than the baseline in this run: {reference} and {starting}"
+        )
     return Scale(starting, reference, "measured in this run")
 
 

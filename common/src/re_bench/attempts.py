@@ -134,8 +134,7 @@ class AttemptLog:
             OSError: if the system refuses the write; the attempt is then not acknowledged.
         """
         if attempt.n != 0:
-            msg = f"an attempt gets its number from the log, this one already has {attempt.n}"
-            raise ValueError(msg)
+            raise ValueError(f"an attempt gets its number from the log, this one already has {attempt.n}")
         _check(attempt)
         handle = _open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
@@ -240,14 +239,11 @@ def _check(attempt: Attempt) -> None:
     """Raise TypeError or ValueError unless the attempt is one that may stand in a log."""
     for name in _TEXTS:
         if not isinstance(getattr(attempt, name), str):
-            msg = f"{name} must be text, got {type(getattr(attempt, name)).__name__}"
-            raise TypeError(msg)
+            raise TypeError(f"{name} must be text, got {type(getattr(attempt, name)).__name__}")
     if not isinstance(attempt.details, Mapping):
-        msg = f"details must be a mapping, got {type(attempt.details).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"details must be a mapping, got {type(attempt.details).__name__}")
     if attempt.status not in get_args(Status):
-        msg = f"status must be one of {', '.join(get_args(Status))}, got {attempt.status!r}"
-        raise ValueError(msg)
+        raise ValueError(f"status must be one of {', '.join(get_args(Status))}, got {attempt.status!r}")
     finite(attempt.seconds, "seconds")
     _check_scores(attempt)
 
@@ -258,11 +254,11 @@ def _check_scores(attempt: Attempt) -> None:
         if score is not None:
             finite(score, name)
     if attempt.status == "valid" and attempt.raw is None:
-        msg = "a valid attempt needs a raw score, got None"
-        raise ValueError(msg)
+        raise ValueError("a valid attempt needs a raw score, got None")
     if attempt.status != "valid" and (attempt.raw, attempt.reward) != (None, None):
-        msg = f"an attempt that is {attempt.status} has no score, got raw {attempt.raw}, reward {attempt.reward}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"an attempt that is {attempt.status} has no score, got raw {attempt.raw}, reward {attempt.reward}"
+        )
 
 
 def _json(value: object) -> str:
@@ -302,8 +298,7 @@ def _line(attempt: Attempt) -> tuple[bytes, Attempt]:
         line = _encode(_fields(_shortened(attempt)))
     written = _decode(line)
     if written is None or len(line) >= MAX_LINE:
-        msg = f"the attempt does not fit a line of {MAX_LINE} bytes even without details"
-        raise ValueError(msg)
+        raise ValueError(f"the attempt does not fit a line of {MAX_LINE} bytes even without details")
     return line + b"\n", written
 
 

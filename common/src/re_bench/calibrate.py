@@ -86,14 +86,14 @@ def _rebuild(task: Task, profile: str) -> None:
         return
     status, _nothing = run_program([str(program), "--profile", profile], capture=False)
     if status != 0:
-        msg = f"{task.name}: the truth was not rebuilt: {program} ended with exit status {status}"
-        raise ReBenchError(msg)
+        raise ReBenchError(f"{task.name}: the truth was not rebuilt: {program} ended with exit status {status}")
 
 
 def _valid(task: Task, variant: str, score: Score) -> Score:
     if score.status != "valid":
-        msg = f"{task.name}: {variant} is {score.status}, so there is nothing to calibrate: {score.message}"
-        raise ReBenchError(msg)
+        raise ReBenchError(
+            f"{task.name}: {variant} is {score.status}, so there is nothing to calibrate: {score.message}"
+        )
     return score
 
 
@@ -102,8 +102,9 @@ def _check_device(task: Task, scores: Sequence[Score]) -> None:
     names = {str(score.details.get("hardware") or "") for score in scores}
     if len(names) > 1 or "" in names:
         found = ", ".join(sorted(name or "none" for name in names))
-        msg = f"{task.name}: the scorer must name the same device in details['hardware'] every time; it named {found}"
-        raise ReBenchError(msg)
+        raise ReBenchError(
+            f"{task.name}: the scorer must name the same device in details['hardware'] every time; it named {found}"
+        )
 
 
 def _mean(raws: Sequence[float]) -> float:

@@ -259,8 +259,7 @@ def _regrade(options: argparse.Namespace) -> int:
     from re_bench.regrade import regrade, regraded_table
 
     if not options.log.is_file():
-        msg = f"{options.log}: there is no attempt log"
-        raise UsageError(msg)
+        raise UsageError(f"{options.log}: there is no attempt log")
     done = regrade(options.log, into=options.into, sandbox=options.sandbox)
     if options.json:
         _print({"regraded": [asdict(entry) for entry in done]})

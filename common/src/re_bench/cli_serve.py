@@ -63,8 +63,9 @@ def serve(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         if not str(error.name).startswith(_PACKAGE):
             raise
-        msg = "the server is not installed; run: pip install -c constraints.txt -e 'common[gateway]' -e environment"
-        raise UsageError(msg) from None
+        raise UsageError(
+            "the server is not installed; run: pip install -c constraints.txt -e 'common[gateway]' -e environment"
+        ) from None
     token = read_token(options.token_file) if options.token_file else None
     if options.status or options.watch:
         return _status(options, token)
@@ -72,8 +73,9 @@ def serve(options: argparse.Namespace) -> int:
     try:
         from re_bench_environment.server import serve as run  # noqa: PLC0415 - takes seconds
     except ModuleNotFoundError as error:
-        msg = f"the server needs the package {error.name}; run: pip install -c constraints.txt -e environment"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"the server needs the package {error.name}; run: pip install -c constraints.txt -e environment"
+        ) from None
     run(settings, insecure=options.insecure)
     return 0
 
@@ -121,8 +123,7 @@ def _health(host: str, port: int, token: str | None) -> dict[str, Any]:
             return said
     except (OSError, ValueError, http.client.HTTPException) as error:
         why = error.reason if isinstance(error, urllib.error.URLError) else error
-        msg = f"{address}: no server answers ({why})"
-        raise ReBenchError(msg) from None
+        raise ReBenchError(f"{address}: no server answers ({why})") from None
 
 
 def positive(text: str) -> int:
@@ -133,8 +134,7 @@ def positive(text: str) -> int:
     """
     value = int(text) if text.isascii() and text.isdigit() else 0
     if value < 1:
-        msg = f"expected a positive whole number, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"expected a positive whole number, got {text!r}")
     return value
 
 
@@ -144,6 +144,5 @@ def _above_zero(text: str) -> float:
     except ValueError:
         value = math.nan
     if not (value > 0 and math.isfinite(value)):
-        msg = f"expected a positive number, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
     return value

@@ -31,11 +31,10 @@ class Repository:
 
     def __post_init__(self) -> None:
         if self.revision is None or not re.fullmatch(r"[0-9a-f]{40}", self.revision):
-            msg = (
+            raise UsageError(
                 f"{self.name}: the revision {self.revision!r} is not a commit, so that what it names can change; "
                 "give the 40 hexadecimal digits of a commit of this repository of the hub"
             )
-            raise UsageError(msg)
 
     def fetch(self, patterns: Sequence[str]) -> Path:
         """Return a directory with the files of this commit that match a pattern; fetch what the hub's cache has not.
@@ -52,16 +51,16 @@ class Repository:
         try:
             from huggingface_hub import snapshot_download  # noqa: PLC0415 - only the extra `paper` has it
         except ModuleNotFoundError as error:
-            msg = f"{self.name}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
-            raise UsageError(msg) from None
+            raise UsageError(
+                f"{self.name}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
+            ) from None
         try:
             found = snapshot_download(
                 self.name, repo_type=self.kind, revision=self.revision, allow_patterns=list(patterns)
             )
         except (OSError, ValueError) as error:  # what the hub's errors derive from
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            msg = f"{identity(self)}: not in the hub's cache, and it cannot be fetched ({reason})"
-            raise UsageError(msg) from None
+            raise UsageError(f"{identity(self)}: not in the hub's cache, and it cannot be fetched ({reason})") from None
         directory = Path(found)
         self._check(directory, patterns)
         return directory
@@ -71,11 +70,11 @@ class Repository:
             if not any(fnmatchcase(file, pattern) for pattern in patterns):
                 continue
             if not (directory / file).is_file():
-                msg = f"{directory}: has no {file}; run again where the hub can be reached"
-                raise UsageError(msg)
+                raise UsageError(f"{directory}: has no {file}; run again where the hub can be reached")
             if (actual := sha256_of(directory / file)) != expected:
-                msg = f"{directory / file}: SHA-256 {actual}, pinned is {expected}; delete the file and run again"
-                raise ReBenchError(msg)
+                raise ReBenchError(
+                    f"{directory / file}: SHA-256 {actual}, pinned is {expected}; delete the file and run again"
+                )
 
 
 def identity(source: Repository | Path) -> str:

@@ -227,8 +227,7 @@ class Manifest(Table):
             KeyError: if the task has no such profile.
         """
         if profile not in self.profiles:
-            msg = f"{self.id} has no profile {profile!r}; it has: {', '.join(self.profiles) or 'none yet'}"
-            raise KeyError(msg)
+            raise KeyError(f"{self.id} has no profile {profile!r}; it has: {', '.join(self.profiles) or 'none yet'}")
         return self.profiles[profile].anchors
 
     @classmethod

@@ -72,8 +72,7 @@ def _regex(value: str) -> str:
     try:
         re.compile(value)
     except re.error as error:
-        msg = f"a regular expression ({error})"
-        raise ValueError(msg) from error
+        raise ValueError(f"a regular expression ({error})") from error
     return _note(value)
 
 

@@ -33,15 +33,13 @@ def finite(value: object, name: str) -> float:
         ValueError: if it is NaN, infinite, or too large for a float.
     """
     if isinstance(value, bool) or not isinstance(value, Real):
-        msg = f"{name} must be a number, got {type(value).__name__}"
-        raise TypeError(msg)
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        msg = f"{name} must be a finite number, got {number}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be a finite number, got {number}")
     return number
 
 
@@ -62,8 +60,7 @@ def normalise(raw: float, starting: float, reference: float) -> float:
     """
     raw, starting, reference = finite(raw, "raw"), finite(starting, "starting"), finite(reference, "reference")
     if starting == reference:
-        msg = f"starting and reference must differ, both are {starting}"
-        raise ValueError(msg)
+        raise ValueError(f"starting and reference must differ, both are {starting}")
     span = finite(reference - starting, "the distance between starting and reference")
     reward = finite(raw - starting, "the distance between raw and starting") / span
     # Adding zero turns the -0.0 of a lower-is-better baseline into 0.0.
@@ -85,7 +82,6 @@ def aggregate(scores: Iterable[float | None], how: How) -> float | None:
         ValueError: if a score is not finite, or `how` is unknown.
     """
     if how not in _PICK:
-        msg = f"how must be one of {', '.join(get_args(How))}, got {how!r}"
-        raise ValueError(msg)
+        raise ValueError(f"how must be one of {', '.join(get_args(How))}, got {how!r}")
     valid = [finite(score, "score") for score in scores if score is not None]
     return _PICK[how](valid) if valid else None

@@ -50,8 +50,7 @@ def main(
         options = _parse(task, arguments)
         task.profile(options.profile)
         if options.into is not None and not options.into.is_dir():
-            msg = f"{options.into}: not a directory; give one that exists"
-            raise UsageError(msg)
+            raise UsageError(f"{options.into}: not a directory; give one that exists")
         with _naming_missing_packages(task):
             prepare(options.profile, lambda line: print(f"{task.name}: {line}", file=sys.stderr, flush=True))
             if options.into is not None:
@@ -72,8 +71,7 @@ def _naming_missing_packages(task: Task) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         remedy = f"pip install -c constraints.txt -e common -e tasks/{task.name}"
-        msg = f"{task.name}: the package {error.name} is missing; run: {remedy}"
-        raise UsageError(msg) from None
+        raise UsageError(f"{task.name}: the package {error.name} is missing; run: {remedy}") from None
 
 
 def run_preparation(task: Task, profile: str, into: Path | None = None) -> bool:
@@ -97,11 +95,11 @@ def run_preparation(task: Task, profile: str, into: Path | None = None) -> bool:
     program = ["-P", "-m", __name__, str(task.preparer), "--profile", profile, *where]
     status, _nothing = run_program(program, capture=False)
     if status == UsageError.exit_status:
-        msg = f"{task.name}: profile {profile} cannot be prepared here; the message of prepare.py is above"
-        raise UsageError(msg)
+        raise UsageError(f"{task.name}: profile {profile} cannot be prepared here; the message of prepare.py is above")
     if status != 0:
-        msg = f"{task.name}: prepare.py ended with exit status {status} in profile {profile}; its message is above"
-        raise ReBenchError(msg)
+        raise ReBenchError(
+            f"{task.name}: prepare.py ended with exit status {status} in profile {profile}; its message is above"
+        )
     return True
 
 

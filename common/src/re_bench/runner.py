@@ -33,23 +33,21 @@ def score_submission(task: Task, submission: Path, profile: str = "auto", sandbo
         ReBenchError: if the scorer does not keep its contract.
     """
     if not task.scorer.is_file():
-        msg = f"{task.name} has no scorer yet: {task.scorer} is missing"
-        raise UsageError(msg)
+        raise UsageError(f"{task.name} has no scorer yet: {task.scorer} is missing")
     program = [str(task.scorer), "--solution", str(submission), "--profile", profile, "--json"]
     program += ["--sandbox", sandbox] if sandbox else []
     limit = _time_limit(task, profile)
     try:
         status, stdout = run_program(program, capture=True, time_limit_s=limit)
     except subprocess.TimeoutExpired:
-        msg = f"the scorer took longer than its profile's limit of {limit:g} s"
-        raise ReBenchError(msg) from None
+        raise ReBenchError(f"the scorer took longer than its profile's limit of {limit:g} s") from None
     if status == UsageError.exit_status:
-        msg = f"{task.name}: the scorer could not start; its message is above"
-        raise UsageError(msg)
+        raise UsageError(f"{task.name}: the scorer could not start; its message is above")
     score = _parse(stdout)
     if score is None or EXIT_STATUS[score.status] != status:
-        msg = f"{task.name}: the scorer ended with exit status {status} and no score that fits; see its messages above"
-        raise ReBenchError(msg)
+        raise ReBenchError(
+            f"{task.name}: the scorer ended with exit status {status} and no score that fits; see its messages above"
+        )
     return score
 
 
@@ -82,8 +80,7 @@ def score_and_record(
     except Invalid:
         kept = submission  # too large to keep: the scorer says so, and the log says it too
     except OSError as error:
-        msg = f"{log}: a copy of the submission cannot be kept beside it: {error.strerror}"
-        raise UsageError(msg) from None
+        raise UsageError(f"{log}: a copy of the submission cannot be kept beside it: {error.strerror}") from None
     score = score_submission(task, kept, profile, sandbox)
     return score, record(task, score, log)
 
@@ -98,8 +95,9 @@ def record(task: Task, score: Score, path: Path) -> dict[str, Any]:
     try:
         foreign = {(entry.task, entry.profile) for entry in log.read().attempts} - {(score.task, score.profile)}
         if foreign:
-            msg = f"{path}: holds attempts at {'/'.join(min(foreign))}; give {score.task}/{score.profile} its own log"
-            raise UsageError(msg)
+            raise UsageError(
+                f"{path}: holds attempts at {'/'.join(min(foreign))}; give {score.task}/{score.profile} its own log"
+            )
         attempt = log.append(_attempt(task, score))
         anchors = task.manifest.anchors(score.profile)
         final = log.final(task.manifest.aggregation, (anchors.starting, anchors.reference) if anchors else None)

@@ -205,8 +205,7 @@ def _valid(blank: Score, job: Job, measured: Measured) -> Score:
     hardware = measured.details.get("hardware")
     scale = choose_scale(job.task, job.profile_name, measured.anchors, hardware, job.anchors)
     if not math.isfinite(measured.raw):
-        msg = f"the raw score is {measured.raw}, which is no number"
-        raise Invalid(msg)
+        raise Invalid(f"the raw score is {measured.raw}, which is no number")
     normalised = {"anchors": asdict(scale) if scale else None} | shown_beside(job.profile, measured.raw, hardware)
     return replace(
         blank,
@@ -227,8 +226,7 @@ def choose_profile(task: Task, wanted: str) -> tuple[str, Profile]:
     name = profile_name(task, wanted)
     profile = task.profile(name)
     if profile.device == "cuda" and not _cuda_present():
-        msg = f"profile {name} needs a CUDA device and this machine shows none; use --profile cpu"
-        raise UsageError(msg)
+        raise UsageError(f"profile {name} needs a CUDA device and this machine shows none; use --profile cpu")
     return name, profile
 
 
@@ -249,8 +247,7 @@ def _check_presence(task: Task, staged: Staged) -> None:
     if not any(_is_file(staged.directory / name) for name in wanted):
         links = "".join(f"; {name} is a link to no file" for name in wanted if (staged.directory / name).is_symlink())
         skipped = "".join(f"; not copied: {entry}" for entry in staged.skipped[:5])
-        msg = f"the submission has no {' or '.join(wanted)}{links}{skipped}"
-        raise Invalid(msg)
+        raise Invalid(f"the submission has no {' or '.join(wanted)}{links}{skipped}")
 
 
 def _is_file(path: Path) -> bool:

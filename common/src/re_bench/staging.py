@@ -76,8 +76,9 @@ def stage(source: Path, target: Path, bounds: Bounds | None = None) -> Staged:
     try:
         top = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        msg = f"{source}: not a directory that can be read ({error.strerror}); give the submission's directory"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"{source}: not a directory that can be read ({error.strerror}); give the submission's directory"
+        ) from None
     target.mkdir(mode=0o755)
     copier = _Copier(Staged(target), bounds or Bounds())
     try:
@@ -97,8 +98,7 @@ class _Copier:
 
     def directory(self, descriptor: int, path: PurePosixPath) -> None:
         if len(path.parts) > self.bounds.depth:
-            msg = f"the submission nests more than {self.bounds.depth} directories: {_shown(path)}"
-            raise Invalid(msg)
+            raise Invalid(f"the submission nests more than {self.bounds.depth} directories: {_shown(path)}")
         for name in self._names(descriptor, top=not path.parts):
             self._entry(descriptor, name, path / name)
 
@@ -110,8 +110,7 @@ class _Copier:
                     continue
                 self.entries += 1
                 if self.entries > self.bounds.entries:
-                    msg = f"the submission holds more than {self.bounds.entries} files and directories"
-                    raise Invalid(msg)
+                    raise Invalid(f"the submission holds more than {self.bounds.entries} files and directories")
                 names.append(entry.name)
         return sorted(names, key=os.fsencode)
 
@@ -178,8 +177,7 @@ class _Copier:
 
     def _room_for(self, size: int, path: PurePosixPath) -> None:
         if self.staged.size + size > self.bounds.mib << 20:
-            msg = f"the submission is larger than {self.bounds.mib} MiB (at {_shown(path)})"
-            raise Invalid(msg)
+            raise Invalid(f"the submission is larger than {self.bounds.mib} MiB (at {_shown(path)})")
 
     def _record(self, path: PurePosixPath, kind: str, content: bytes = b"") -> None:
         for part in (os.fsencode(str(path)), kind.encode(), content):

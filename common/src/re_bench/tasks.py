@@ -65,8 +65,7 @@ class Task:
         """
         profiles = self.manifest.profiles
         if name not in profiles:
-            msg = f"{self.name} has no profile {name!r}; it has: {', '.join(profiles) or 'none yet'}"
-            raise UsageError(msg)
+            raise UsageError(f"{self.name} has no profile {name!r}; it has: {', '.join(profiles) or 'none yet'}")
         return profiles[name]
 
 
@@ -92,8 +91,9 @@ def find_tasks() -> dict[str, Task]:
         task = open_task(directory)
         other = found.setdefault(task.name, task)
         if other.directory != task.directory:
-            msg = f"two tasks are called {task.name}: {other.directory} and {task.directory}; rename one directory"
-            raise UsageError(msg)
+            raise UsageError(
+                f"two tasks are called {task.name}: {other.directory} and {task.directory}; rename one directory"
+            )
     return found
 
 
@@ -109,8 +109,9 @@ def find_task(name: str) -> Task:
     for task in tasks.values():
         if name in {task.name, task.manifest.id}:
             return task
-    msg = f"there is no task {name!r}; known tasks: {', '.join(tasks) or 'none'} (or give a task's directory)"
-    raise UsageError(msg)
+    raise UsageError(
+        f"there is no task {name!r}; known tasks: {', '.join(tasks) or 'none'} (or give a task's directory)"
+    )
 
 
 def _repository_tasks() -> list[Path]:
@@ -127,6 +128,5 @@ def _installed_tasks() -> Iterator[Path]:
         module = importlib.util.find_spec(entry.module)
         places = list(module.submodule_search_locations or []) if module else []
         if not any((Path(place) / "task.toml").is_file() for place in places):
-            msg = f"entry point {entry.name} = {entry.value!r}: no package with a task.toml in it"
-            raise UsageError(msg)
+            raise UsageError(f"entry point {entry.name} = {entry.value!r}: no package with a task.toml in it")
         yield Path(next(place for place in places if (Path(place) / "task.toml").is_file()))

@@ -59,13 +59,11 @@ def lay_out(task: Task, target: Path, variant: str = "baseline", *, profile: str
         ReBenchError: if preparing or copying fails.
     """
     if variant not in variants(task):
-        msg = f"{task.name} has no {variant!r}; choose one of: {', '.join(variants(task))}"
-        raise UsageError(msg)
+        raise UsageError(f"{task.name} has no {variant!r}; choose one of: {', '.join(variants(task))}")
     try:
         target.mkdir(parents=True)
     except OSError as error:
-        msg = f"{target}: {error.strerror}; give a directory that does not exist yet"
-        raise UsageError(msg) from None
+        raise UsageError(f"{target}: {error.strerror}; give a directory that does not exist yet") from None
     with _removed_on_failure(target), _failing_as(f"{task.name}: {variant}: cannot be laid out in {target}"):
         _copy(task.directory / "starter", target)
         if prepared is None:
@@ -97,8 +95,7 @@ def make(task: Task, workspace: Path, variant: str, *, profile: str, sandbox: st
     if finished.status != 0 or finished.stopped:
         why = finished.stopped or f"exit status {finished.status}"
         printed = f"{finished.stdout}{finished.stderr}"[-_TAIL:]
-        msg = f"{task.name}: {variant}: the command {words} failed ({why}):\n{printed}"
-        raise ReBenchError(msg)
+        raise ReBenchError(f"{task.name}: {variant}: the command {words} failed ({why}):\n{printed}")
     print(f"{task.name}: {variant}: made in {finished.seconds:.1f} s", file=sys.stderr, flush=True)
 
 
@@ -196,8 +193,6 @@ def _failing_as(what: str) -> Iterator[None]:
     try:
         yield
     except shutil.Error as error:  # of several files: source, copy and reason of each
-        msg = f"{what}: {error.args[0][0][2]}"
-        raise ReBenchError(msg) from None
+        raise ReBenchError(f"{what}: {error.args[0][0][2]}") from None
     except OSError as error:
-        msg = f"{what}: {error}"
-        raise ReBenchError(msg) from None
+        raise ReBenchError(f"{what}: {error}") from None

@@ -10,8 +10,7 @@ def measure(job: Job) -> Measured:
     try:
         return Measured(float((job.submission / "number").read_text()), "fine")
     except ValueError:
-        msg = "that is no number"
-        raise Invalid(msg) from None
+        raise Invalid("that is no number") from None
 
 
 if __name__ == "__main__":

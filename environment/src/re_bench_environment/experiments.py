@@ -119,8 +119,7 @@ class Experiments:
             if self._process is not None and self._process.returncode is None:
                 return
             if self._closed:
-                msg = "the session has ended"
-                raise OSError(msg)
+                raise OSError("the session has ended")
             self._inner.unlink(missing_ok=True)
             self._process = process = await self._launched()
             deadline = asyncio.get_running_loop().time() + _START_S
@@ -128,8 +127,7 @@ class Experiments:
                 late = self._closed or asyncio.get_running_loop().time() > deadline
                 if late or process.returncode is not None:
                     await end(process)
-                    msg = "it did not start; the operator's log says why"
-                    raise OSError(msg)
+                    raise OSError("it did not start; the operator's log says why")
                 await asyncio.sleep(_POLL_S)
 
     async def _launched(self) -> asyncio.subprocess.Process:

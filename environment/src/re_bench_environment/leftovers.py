@@ -42,11 +42,13 @@ class State:
             self._lock = (self.directory / "lock").open("w")
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            msg = f"{directory}: another server keeps its sessions there; give another directory with --state"
-            raise UsageError(msg) from None
+            raise UsageError(
+                f"{directory}: another server keeps its sessions there; give another directory with --state"
+            ) from None
         except OSError as error:
-            msg = f"{directory}: cannot be used for sessions ({error.strerror}); give another one with --state"
-            raise UsageError(msg) from None
+            raise UsageError(
+                f"{directory}: cannot be used for sessions ({error.strerror}); give another one with --state"
+            ) from None
         self.swept = self._sweep()
         # Paths of sockets must be short, which those in our own directory may not be.
         self.sockets = Path(tempfile.mkdtemp(prefix="re-bench-serve-"))

@@ -84,8 +84,7 @@ def find_offers(profile: str) -> Offers:
     for task in find_tasks().values():
         if task.manifest.id in offered:
             other = offered[task.manifest.id].task.directory
-            msg = f"two tasks have the id {task.manifest.id}: {other} and {task.directory}; change one"
-            raise UsageError(msg)
+            raise UsageError(f"two tasks have the id {task.manifest.id}: {other} and {task.directory}; change one")
         if not task.scorer.is_file():
             refused[task.manifest.id] = "it has no scorer yet"
             continue
@@ -97,6 +96,5 @@ def find_offers(profile: str) -> Offers:
         offered[task.manifest.id] = Offer(task, name)
     if not offered:
         why = "; ".join(f"{name}: {reason}" for name, reason in refused.items()) or "there are no tasks"
-        msg = f"no task can be served in profile {profile}: {why}"
-        raise UsageError(msg)
+        raise UsageError(f"no task can be served in profile {profile}: {why}")
     return Offers(offered, refused)

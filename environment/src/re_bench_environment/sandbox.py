@@ -221,8 +221,7 @@ def _started(launch: Launch) -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         launch.cleanup()
-        msg = f"the shell's sandbox cannot be started: {error}"
-        raise ReBenchError(msg) from None
+        raise ReBenchError(f"the shell's sandbox cannot be started: {error}") from None
     finally:
         for descriptor in launch.descriptors:
             os.close(descriptor)

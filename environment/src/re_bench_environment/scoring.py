@@ -63,8 +63,7 @@ class Scorings:
             answer = json.loads(written)
             return Scored(Score(**answer["score"]), answer["final"], waited)
         except (ValueError, TypeError, KeyError):
-            msg = "the scorer ended without a score; the operator's log says why"
-            raise ReBenchError(msg) from None
+            raise ReBenchError("the scorer ended without a score; the operator's log says why") from None
 
     async def _run(self, offer: Offer, workspace: Path, log: Path, extra: Mapping[str, str]) -> bytes:
         program = ["-P", "-m", "re_bench_environment.scorer", "--task", str(offer.task.directory)]
@@ -88,8 +87,7 @@ class Scorings:
                 written = await process.stdout.read()
                 await process.wait()
         except TimeoutError:
-            msg = "the scorer did not end in time"
-            raise ReBenchError(msg) from None
+            raise ReBenchError("the scorer did not end in time") from None
         finally:
             await asyncio.shield(end(process))
         return written

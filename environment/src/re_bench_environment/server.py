@@ -94,11 +94,10 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
 
 def _check_address(settings: Settings, *, insecure: bool) -> None:
     if settings.token is None and not insecure and not _is_loopback(settings.host):
-        msg = (
+        raise UsageError(
             f"{settings.host} can be reached by others, who could run programs in the sandboxes here: "
             "give a token with --token-file FILE, or type --insecure"
         )
-        raise UsageError(msg)
 
 
 def _is_loopback(host: str) -> bool:
@@ -121,6 +120,7 @@ def _listener(settings: Settings) -> socket.socket:
     except (OSError, OverflowError, UnicodeError) as error:
         listener.close()
         why = getattr(error, "strerror", None) or error
-        msg = f"cannot listen on {settings.host}, port {settings.port}: {why}; try another --host or --port"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"cannot listen on {settings.host}, port {settings.port}: {why}; try another --host or --port"
+        ) from None
     return listener

@@ -73,8 +73,9 @@ class Service:
         most = self.settings.max_sessions
         with self._admitting:  # the SDK begins sessions in threads
             if len(self.sessions) >= most:
-                msg = f"this server holds {most} sessions, its most (--max-sessions); try again when one has ended"
-                raise FullError(msg)
+                raise FullError(
+                    f"this server holds {most} sessions, its most (--max-sessions); try again when one has ended"
+                )
             self.sessions[session.name] = session
 
     def dismiss(self, session: Session) -> None:
@@ -90,8 +91,7 @@ class Service:
         try:
             await self._threaded(partial(lay_out, offer.task, target, profile=offer.profile_name))
         except StoppedError:
-            msg = "the server is ending"
-            raise ReBenchError(msg) from None
+            raise ReBenchError("the server is ending") from None
 
     async def hidden(self, offer: Offer) -> list[Path]:
         """Return what no sandbox of a task may show."""

@@ -130,8 +130,9 @@ class Session:
         """
         settings = self._service.settings
         if await self._time_is_up():
-            msg = f"the {settings.hours:g} hours of this session are over; call answer with get_final_score=true"
-            raise EndedError(msg)
+            raise EndedError(
+                f"the {settings.hours:g} hours of this session are over; call answer with get_final_score=true"
+            )
         with self._busy("bash"):
             waited = await self._service.gpu_gate.command() if self.offer.profile.device == "cuda" else 0.0
             shell = await self._opened_shell()
@@ -183,8 +184,7 @@ class Session:
             assert access.gateway.address is not None
             extra |= {"OPENAI_API_KEY": access.token, "OPENAI_BASE_URL": access.gateway.address}
         elif needs_key(self.offer):
-            msg = "this task needs the session's secret openai_api_key, and the session came without it"
-            raise ReBenchError(msg)
+            raise ReBenchError("this task needs the session's secret openai_api_key, and the session came without it")
         try:
             self._check_open()
             self._scoring = asyncio.create_task(
@@ -192,8 +192,7 @@ class Session:
             )
             return await self._scoring
         except asyncio.CancelledError:
-            msg = "the session was ended while its attempt was scored; the attempt does not count"
-            raise EndedError(msg) from None
+            raise EndedError("the session was ended while its attempt was scored; the attempt does not count") from None
         finally:
             self._scoring = None
             if access is not None:
@@ -276,8 +275,7 @@ class Session:
 
     def _check_open(self) -> None:
         if self._closing is not None:
-            msg = "the session has ended"
-            raise EndedError(msg)
+            raise EndedError("the session has ended")
 
     async def _release(self) -> None:
         """End the shell, the access to the model and the meter."""

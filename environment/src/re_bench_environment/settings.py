@@ -75,8 +75,7 @@ def default_state() -> Path:
     try:
         return (Path(base) if base.startswith("/") else Path.home() / ".local" / "state") / "re-bench" / "serve"
     except RuntimeError:
-        msg = "there is no home directory to keep sessions in; give one with --state DIR"
-        raise UsageError(msg) from None
+        raise UsageError("there is no home directory to keep sessions in; give one with --state DIR") from None
 
 
 def read_token(path: Path) -> str:
@@ -89,12 +88,9 @@ def read_token(path: Path) -> str:
         mode, text = path.stat().st_mode, path.read_text(encoding="ascii").strip()
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not plain ASCII"
-        msg = f"{path}: the token cannot be read: {why}"
-        raise UsageError(msg) from None
+        raise UsageError(f"{path}: the token cannot be read: {why}") from None
     if mode & 0o077:
-        msg = f"{path}: others can read the token; type: chmod 600 {path}"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: others can read the token; type: chmod 600 {path}")
     if len(text) < _LEAST_TOKEN or not text.isprintable() or " " in text:
-        msg = f"{path}: expected one line with a token of at least {_LEAST_TOKEN} characters without spaces"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: expected one line with a token of at least {_LEAST_TOKEN} characters without spaces")
     return text

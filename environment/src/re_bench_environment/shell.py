@@ -219,8 +219,7 @@ class Shell:
             path.write_bytes(command.encode(errors="replace"))
             path.chmod(0o644)
         except OSError as error:
-            msg = f"the command cannot be handed over: {error}"
-            raise ReBenchError(msg) from None
+            raise ReBenchError(f"the command cannot be handed over: {error}") from None
 
     def _told_by(self, reply: Reply, seconds: float) -> Output:
         self._directory = reply.directory or self._directory

@@ -39,8 +39,7 @@ class Verdict:
             ValueError: if it is not finite.
         """
         if not math.isfinite(self.reward):
-            msg = f"a reward must be finite, got {self.reward}"
-            raise ValueError(msg)
+            raise ValueError(f"a reward must be finite, got {self.reward}")
 
 
 def failure(text: str) -> Verdict:

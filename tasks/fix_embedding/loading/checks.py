@@ -55,12 +55,14 @@ def find(directory: Path) -> Path:
     """
     modes = {name: mode for name in FILES if (mode := _mode(directory / name)) is not None}
     if len(modes) != 1:
-        msg = f"there is no {' or '.join(FILES)}" if not modes else f"there are both {' and '.join(FILES)}; delete one"
-        raise RefusedError(msg)
+        raise RefusedError(
+            f"there is no {' or '.join(FILES)}" if not modes else f"there are both {' and '.join(FILES)}; delete one"
+        )
     (name, mode), *_none = modes.items()
     if not stat.S_ISREG(mode):
-        msg = f"{name} is {'a link' if stat.S_ISLNK(mode) else 'no regular file'}; save the model itself there"
-        raise RefusedError(msg)
+        raise RefusedError(
+            f"{name} is {'a link' if stat.S_ISLNK(mode) else 'no regular file'}; save the model itself there"
+        )
     return directory / name
 
 
@@ -77,11 +79,10 @@ def check_size(path: Path, tensors: Mapping[str, Mapping[str, Any]]) -> None:
         math.prod(wanted["shape"]) * getattr(torch, wanted["dtype"]).itemsize for wanted in tensors.values()
     )
     if (size := path.stat().st_size) > most:
-        msg = (
+        raise RefusedError(
             f"{path.name} has {size:,} bytes, and the model's tensors with a header take {most:,} at most; save the "
             "state dict alone, in the dtypes of large_model.pth"
         )
-        raise RefusedError(msg)
 
 
 def parse(path: Path) -> Mapping[str, Any]:
@@ -97,11 +98,9 @@ def parse(path: Path) -> Mapping[str, Any]:
             state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # noqa: BLE001 - the parsers raise many kinds, all for a file that is not as it must be
         how = "a safetensors file" if path.suffix == ".safetensors" else "a plain state dict (weights_only=True)"
-        msg = f"{path.name} cannot be read as {how}: {_first_line(error)}"
-        raise RefusedError(msg) from None
+        raise RefusedError(f"{path.name} cannot be read as {how}: {_first_line(error)}") from None
     if not isinstance(state, Mapping):
-        msg = f"{path.name} holds a {type(state).__name__}; save the state dict, tensors by name"
-        raise RefusedError(msg)
+        raise RefusedError(f"{path.name} holds a {type(state).__name__}; save the state dict, tensors by name")
     found: Mapping[str, Any] = state
     return found
 
@@ -119,8 +118,9 @@ def check_names(file: str, state: Mapping[str, Any], tensors: Mapping[str, Any])
     for what, names in (("lacks", missing), ("has, beside the large model's tensors,", extra)):
         if names:
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            msg = f"{file} {what} {', '.join(names[:_NAMED])}{more}; it must have the names of large_model.pth"
-            raise RefusedError(msg)
+            raise RefusedError(
+                f"{file} {what} {', '.join(names[:_NAMED])}{more}; it must have the names of large_model.pth"
+            )
 
 
 def check_tensor(name: str, tensor: Any, wanted: Mapping[str, Any]) -> torch.Tensor:
@@ -130,18 +130,16 @@ def check_tensor(name: str, tensor: Any, wanted: Mapping[str, Any]) -> torch.Ten
         RefusedError: if it is anything but a plain tensor of the wanted shape and dtype with finite values.
     """
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
-        msg = f"{name} is a {type(tensor).__name__}; it must be a plain tensor"
-        raise RefusedError(msg)
+        raise RefusedError(f"{name} is a {type(tensor).__name__}; it must be a plain tensor")
     tensor = tensor.detach()
     if tensor.is_nested or tensor.layout != torch.strided or tensor.device.type != "cpu":
-        msg = f"{name} is a tensor of layout {tensor.layout} on {tensor.device}; it must be a dense one on the CPU"
-        raise RefusedError(msg)
+        raise RefusedError(
+            f"{name} is a tensor of layout {tensor.layout} on {tensor.device}; it must be a dense one on the CPU"
+        )
     found = {"shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch.")}
     for key, is_there in found.items():
         if is_there != wanted[key]:
-            msg = f"{name} has {key} {is_there}; it must be {wanted[key]}"
-            raise RefusedError(msg)
+            raise RefusedError(f"{name} has {key} {is_there}; it must be {wanted[key]}")
     if not bool(torch.isfinite(tensor).all()):
-        msg = f"{name} has values that are not finite"
-        raise RefusedError(msg)
+        raise RefusedError(f"{name} has values that are not finite")
     return tensor.contiguous()

@@ -53,8 +53,7 @@ def export(model: Any, shape: Sequence[int], directory: Path) -> tuple[Graph, di
         RefusedError: if the model cannot be written down with the operators of the table.
     """
     if not isinstance(model, nn.Module):
-        msg = f"get_trained_model() must return an nn.Module, got {type(model).__name__}"
-        raise RefusedError(msg)
+        raise RefusedError(f"get_trained_model() must return an nn.Module, got {type(model).__name__}")
     model = model.to("cpu").eval()
     lines = _Lines(directory)
     program = _trace(model, torch.zeros(tuple(shape), dtype=torch.int64), lines)
@@ -63,8 +62,7 @@ def export(model: Any, shape: Sequence[int], directory: Path) -> tuple[Graph, di
     for node in calls:
         composites.check(node, lines.of(node))
     if len(calls) > MAX_NODES:
-        msg = f"the model has {len(calls):,} operators; at most {MAX_NODES:,} are allowed"
-        raise RefusedError(msg)
+        raise RefusedError(f"the model has {len(calls):,} operators; at most {MAX_NODES:,} are allowed")
     if needed := composites.needed(calls):
         program = _quietly(lambda: program.run_decompositions(needed))
     return _Writer(program, lines).write()
@@ -160,8 +158,7 @@ class _Writer:
         outputs = [spec for spec in self._program.graph_signature.output_specs if spec.kind is OutputKind.USER_OUTPUT]
         result = next(iter(self._program.graph.find_nodes(op="output"))).args[0]
         if len(outputs) != 1 or not isinstance(result[0], fx.Node):
-            msg = "forward must return one tensor, the logits, computed from its input"
-            raise RefusedError(msg)
+            raise RefusedError("forward must return one tensor, the logits, computed from its input")
         wanted = _reachable(result[0])
         for node in _calls(self._program.graph):
             if node in wanted:
@@ -186,16 +183,14 @@ class _Writer:
         stores = (self._program.state_dict, self._program.constants)
         found = next((store[spec.target] for store in stores if spec.target in store), None)
         if not isinstance(found, torch.Tensor):
-            msg = f"{spec.target!r} is a {type(found).__name__}; only tensors can be written down"
-            raise RefusedError(msg)
+            raise RefusedError(f"{spec.target!r} is a {type(found).__name__}; only tensors can be written down")
         return found
 
     def _tensor(self, name: str, tensor: Tensor) -> Reference:
         """Keep a tensor, once if several names stand for the same memory, and return how to refer to it."""
         if tensor.dtype not in _DTYPE_NAMES or tensor.is_sparse or tensor.is_quantized:
             dtype = str(tensor.dtype).removeprefix("torch.")
-            msg = f"tensor {name!r} is {dtype}; only {' and '.join(DTYPES)} are allowed"
-            raise RefusedError(msg)
+            raise RefusedError(f"tensor {name!r} is {dtype}; only {' and '.join(DTYPES)} are allowed")
         key = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride()) if tensor.numel() else (name,)
         if key not in self._names:
             self._names[key] = name

@@ -135,8 +135,7 @@ def parse(text: str) -> Graph:
             names the operator and the line of the model that it claims to come from.
     """
     if len(text) > MAX_BYTES:
-        msg = f"the graph has {len(text):,} characters; at most {MAX_BYTES:,} are allowed"
-        raise RefusedError(msg)
+        raise RefusedError(f"the graph has {len(text):,} characters; at most {MAX_BYTES:,} are allowed")
     if not text.isascii():
         _malformed("it has characters beyond ASCII; JSON can escape them")
     try:
@@ -161,13 +160,11 @@ def parse(text: str) -> Graph:
 
 
 def _no_constant(name: str) -> NoReturn:
-    msg = f"{name} is not a number"
-    raise ValueError(msg)
+    raise ValueError(f"{name} is not a number")
 
 
 def _malformed(why: str) -> NoReturn:
-    msg = f"the graph is malformed: {why}"
-    raise RefusedError(msg)
+    raise RefusedError(f"the graph is malformed: {why}")
 
 
 def _tensors(data: Any) -> dict[str, TensorSpec]:
@@ -219,13 +216,11 @@ class _Reader:
             return self._reference(data)
         if isinstance(data, list):
             if depth or len(data) > _MAX_LIST:
-                msg = f"lists may not be nested or have more than {_MAX_LIST:,} entries"
-                raise ValueError(msg)
+                raise ValueError(f"lists may not be nested or have more than {_MAX_LIST:,} entries")
             return [self.value(entry, depth + 1) for entry in data]
         if data is None or isinstance(data, bool | str) or _is_number(data):
             return data
-        msg = "numbers must be finite and integers fit into 64 bits"
-        raise ValueError(msg)
+        raise ValueError("numbers must be finite and integers fit into 64 bits")
 
     def _reference(self, data: dict[str, Any]) -> Reference:
         if len(data) == 1:
@@ -236,8 +231,7 @@ class _Reader:
                 return Reference("tensor", key)
             if kind == "input" and _is_int(key) and key == 0:
                 return INPUT
-        msg = f"{str(data)[:_MAX_NAME]} refers to nothing that is there before it"
-        raise ValueError(msg)
+        raise ValueError(f"{str(data)[:_MAX_NAME]} refers to nothing that is there before it")
 
     def _check(self, node: Node) -> None:
         """Hold the arguments to the operator's schema; raise ValueError if they do not fit."""
@@ -247,40 +241,33 @@ class _Reader:
         schema = list(TABLE[node.op].call._schema.arguments)  # noqa: SLF001 - torch has no other way to ask
         positional = [argument for argument in schema if not argument.kwarg_only]
         if len(node.args) > len(positional):
-            msg = f"it takes at most {len(positional)} positional arguments, got {len(node.args)}"
-            raise ValueError(msg)
+            raise ValueError(f"it takes at most {len(positional)} positional arguments, got {len(node.args)}")
         given = dict(zip((argument.name for argument in positional), node.args, strict=False))
         if twice := sorted(given.keys() & node.kwargs.keys()):
-            msg = f"argument {twice[0]!r} is given twice"
-            raise ValueError(msg)
+            raise ValueError(f"argument {twice[0]!r} is given twice")
         given |= node.kwargs
         if node.op == "aten.full.default" and not _is_dtype(given.pop("dtype", None)):
-            msg = f"dtype must be one of {', '.join(DTYPES)}"
-            raise ValueError(msg)
+            raise ValueError(f"dtype must be one of {', '.join(DTYPES)}")
         for argument in schema:
             if argument.name in given and argument.name not in _RESERVED:
                 self._check_value(node.op, argument.name, str(argument.type), given.pop(argument.name))
             elif argument.name not in given and not argument.has_default_value():
-                msg = f"argument {argument.name!r} is missing"
-                raise ValueError(msg)
+                raise ValueError(f"argument {argument.name!r} is missing")
         if given:
-            msg = f"argument {min(given)[:_MAX_NAME]!r} is not allowed"
-            raise ValueError(msg)
+            raise ValueError(f"argument {min(given)[:_MAX_NAME]!r} is not allowed")
 
     def _check_value(self, op: str, name: str, wanted: str, value: Any) -> None:
         if TABLE[op].kind == "arithmetic" and name == "other" and _is_number(value):
             return  # torch takes a number in the place of the second tensor
         check = _TYPES.get(wanted)
         if check is None or not check(value, self.many):
-            msg = f"argument {name!r} must be {wanted}, got {str(value)[:_MAX_NAME]}"
-            raise ValueError(msg)
+            raise ValueError(f"argument {name!r} must be {wanted}, got {str(value)[:_MAX_NAME]}")
 
     def _check_getitem(self, node: Node) -> None:
         source, index = node.args if len(node.args) == 2 else (None, -1)  # noqa: PLR2004 - a pair
         several = isinstance(source, Reference) and source.kind == "node" and self.many[int(source.key)]
         if not several or not _is_int(index) or index < 0 or node.kwargs:
-            msg = "it must take a piece, by its number, of an operator with several results"
-            raise ValueError(msg)
+            raise ValueError("it must take a piece, by its number, of an operator with several results")
 
 
 def _is_text(value: Any) -> bool:

@@ -29,16 +29,13 @@ def load_tensors(graph: Graph, data: bytes) -> dict[str, Tensor]:
         # Copies, so that each tensor has memory of its own.
         tensors = {name: tensor.clone() for name, tensor in load(data).items()}
     except (SafetensorError, ValueError, KeyError, RuntimeError) as error:
-        msg = f"the tensors are not safetensors: {first_line(error)}"
-        raise RefusedError(msg) from None
+        raise RefusedError(f"the tensors are not safetensors: {first_line(error)}") from None
     found = {n: TensorSpec(str(t.dtype).removeprefix("torch."), tuple(t.shape)) for n, t in tensors.items()}
     for name in sorted(found.keys() | graph.tensors.keys()):
         if found.get(name) != graph.tensors.get(name):
-            msg = f"tensor {name!r} is {found.get(name)}, the graph says {graph.tensors.get(name)}"
-            raise RefusedError(msg)
+            raise RefusedError(f"tensor {name!r} is {found.get(name)}, the graph says {graph.tensors.get(name)}")
         if not torch.isfinite(tensors[name]).all():
-            msg = f"tensor {name!r} has values that are not finite"
-            raise RefusedError(msg)
+            raise RefusedError(f"tensor {name!r} has values that are not finite")
     return tensors
 
 

@@ -243,5 +243,6 @@ def _operations(node: Node, args: list[Any], kwargs: dict[str, Any], results: li
 def _check_output(output: Any, wanted: tuple[int, ...]) -> None:
     if output.dtype != torch.float32 or tuple(output.shape) != wanted:
         dtype = str(output.dtype).removeprefix("torch.")
-        msg = f"forward must return float32 logits of shape {list(wanted)}, got {dtype} of shape {list(output.shape)}"
-        raise RefusedError(msg)
+        raise RefusedError(
+            f"forward must return float32 logits of shape {list(wanted)}, got {dtype} of shape {list(output.shape)}"
+        )

@@ -30,8 +30,7 @@ def load(path: Path) -> Any:
     sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        msg = f"{path} is no Python file"
-        raise RefusedError(msg)
+        raise RefusedError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
@@ -48,8 +47,9 @@ def check(model: Any, directory: Path, profile: dict[str, Any]) -> str:
     written, tensors = export.export(model, shape, directory)
     written = graph.parse(graph.dump(written))
     if written.bytes > profile["limits"]["bytes"]:
-        msg = f"the tensors have {written.bytes:,} bytes; at most {profile['limits']['bytes']:,} are allowed"
-        raise RefusedError(msg)
+        raise RefusedError(
+            f"the tensors have {written.bytes:,} bytes; at most {profile['limits']['bytes']:,} are allowed"
+        )
     limits = plan.Limits(profile["limits"]["elements"], profile["limits"]["operations"])
     planned = plan.plan(written, shape, vocabulary, limits)
     run = interpret.Interpreter(written, planned, interpret.load_tensors(written, save(tensors)))
@@ -68,8 +68,7 @@ def compare(model: Any, run: interpret.Interpreter, tokens: torch.Tensor) -> Non
     with torch.no_grad():
         wanted = model(tokens.clone())
     if not torch.isfinite(found).all():
-        msg = "the logits are not finite for a batch of random tokens"
-        raise RefusedError(msg)
+        raise RefusedError("the logits are not finite for a batch of random tokens")
     difference = float((found - wanted).abs().max() / wanted.abs().max().clamp(min=1e-6))
     if not difference <= LARGEST_DIFFERENCE:
         msg = f"forward and the exported list differ by {difference:.2g} of the largest logit; forward must depend on "

@@ -73,8 +73,7 @@ class Compiler:
 
     def __init__(self, backend: Backend, edition: str, cache: Path) -> None:
         if edition not in EDITIONS:
-            msg = f"there is no Rust edition {edition!r}; choose one of: {', '.join(EDITIONS)}"
-            raise UsageError(msg)
+            raise UsageError(f"there is no Rust edition {edition!r}; choose one of: {', '.join(EDITIONS)}")
         self._backend = backend
         self._toolchain = find_toolchain()
         self._edition = edition

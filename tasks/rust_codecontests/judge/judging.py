@@ -112,8 +112,7 @@ class Judge:
     def _runner(self, program: Path, limits: Limits, tests: int) -> Runner:
         harness = self._compiler.compile(HARNESS.read_text(encoding="utf-8"), _HARNESS_S, _HARNESS_EDITION)
         if harness.program is None:
-            msg = f"the judge's own {HARNESS.name} does not compile here: {harness.message}"
-            raise ReBenchError(msg)
+            raise ReBenchError(f"the judge's own {HARNESS.name} does not compile here: {harness.message}")
         return Runner(self._backend, harness.program, program, limits, tests)
 
 

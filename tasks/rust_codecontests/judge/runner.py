@@ -122,8 +122,7 @@ class Runner:
             self._channel.sendall(_REQUEST.pack(*bounds, len(data)) + data)
             status, end, cpu_us, peak_kib, *sizes = _REPLY.unpack(self._receive(_REPLY.size, deadline))
             if sizes[0] > limits.output_kib << 10 or sizes[1] > _STDERR_KEPT:
-                msg = "it broke the judge's protocol"
-                raise SandboxEndedError(msg)
+                raise SandboxEndedError("it broke the judge's protocol")
             stdout, stderr = (self._receive(size, deadline) for size in sizes)
         except OSError:
             raise SandboxEndedError(self._why_it_ended()) from None

@@ -50,15 +50,12 @@ def find_toolchain() -> Toolchain:
         UsageError: if there is none, it does not answer, or the linker that it calls is missing.
     """
     if shutil.which("rustc") is None:
-        msg = f"rustc not found: Rust programs cannot be judged here; {_REMEDY}"
-        raise UsageError(msg)
+        raise UsageError(f"rustc not found: Rust programs cannot be judged here; {_REMEDY}")
     toolchain = Toolchain(Path(_ask("rustc", "--print", "sysroot").strip()), _ask("rustc", "-vV"))
     if not toolchain.rustc.is_file():
-        msg = f"the Rust toolchain {toolchain.sysroot} has no bin/rustc; {_REMEDY}"
-        raise UsageError(msg)
+        raise UsageError(f"the Rust toolchain {toolchain.sysroot} has no bin/rustc; {_REMEDY}")
     if shutil.which("cc") is None:
-        msg = "cc not found, which rustc links with; install a C compiler (`apt-get install gcc libc6-dev`)"
-        raise UsageError(msg)
+        raise UsageError("cc not found, which rustc links with; install a C compiler (`apt-get install gcc libc6-dev`)")
     return toolchain
 
 
@@ -89,5 +86,4 @@ def _ask(*command: str) -> str:
         why = str(error)
     else:
         return answer.stdout
-    msg = f"`{' '.join(command)}` failed: {why}; {_REMEDY}"
-    raise UsageError(msg)
+    raise UsageError(f"`{' '.join(command)}` failed: {why}; {_REMEDY}")

@@ -50,8 +50,7 @@ class Limits:
         for name in ("time_s", "memory_mib", "wall_s", "compile_s", "output_kib"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
-                msg = f"{name} is {value!r}; a limit is a positive number"
-                raise ValueError(msg)
+                raise ValueError(f"{name} is {value!r}; a limit is a positive number")
 
 
 class Verdict(StrEnum):

@@ -40,15 +40,15 @@ class Ledger:
         _check(n_embd, max_iters, seed, self._scale)
         cost, limits = self._scale.flops(n_embd, max_iters), self._scale.experiments
         if cost > limits.run_flops:
-            msg = f"the run costs {cost:.4g} FLOPs, over the limit of {limits.run_flops:g} a run"
-            raise LedgerError(msg)
+            raise LedgerError(f"the run costs {cost:.4g} FLOPs, over the limit of {limits.run_flops:g} a run")
         with self._locked():
             runs = self.runs()
             spent = sum(run["flops"] for run in runs)
             if spent + cost > limits.total_flops:
                 left = limits.total_flops - spent
-                msg = f"the run costs {cost:.4g} FLOPs, and of {limits.total_flops:g} in all {left:.4g} are left"
-                raise LedgerError(msg)
+                raise LedgerError(
+                    f"the run costs {cost:.4g} FLOPs, and of {limits.total_flops:g} in all {left:.4g} are left"
+                )
             line = {"run": len(runs) + 1, "n_embd": n_embd, "max_iters": max_iters, "seed": seed, "flops": cost,
                     "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}  # fmt: skip
             with self._path.open("a", encoding="utf-8") as file:
@@ -75,11 +75,9 @@ class Ledger:
             _check(run["n_embd"], run["max_iters"], run["seed"], self._scale)
             right = run["run"] == number and run["flops"] == self._scale.flops(run["n_embd"], run["max_iters"])
         except (ValueError, KeyError, TypeError, LedgerError) as error:
-            msg = f"{where} is no run ({error}); the ledger is not to be edited"
-            raise LedgerError(msg) from None
+            raise LedgerError(f"{where} is no run ({error}); the ledger is not to be edited") from None
         if not right:
-            msg = f"{where} claims another number or cost than its run has; the ledger is not to be edited"
-            raise LedgerError(msg)
+            raise LedgerError(f"{where} claims another number or cost than its run has; the ledger is not to be edited")
         return run
 
     @contextmanager
@@ -91,11 +89,10 @@ class Ledger:
 
 def _check(n_embd: int, max_iters: int, seed: int, scale: Scale) -> None:
     if any(isinstance(value, bool) or not isinstance(value, int) for value in (n_embd, max_iters, seed)):
-        msg = f"n_embd, max_iters and seed must be integers, got {n_embd!r}, {max_iters!r}, {seed!r}"
-        raise LedgerError(msg)
+        raise LedgerError(f"n_embd, max_iters and seed must be integers, got {n_embd!r}, {max_iters!r}, {seed!r}")
     if n_embd < 1 or max_iters < 1 or seed < 0:
-        msg = f"n_embd and max_iters must be positive and seed not negative, got {n_embd}, {max_iters}, {seed}"
-        raise LedgerError(msg)
+        raise LedgerError(
+            f"n_embd and max_iters must be positive and seed not negative, got {n_embd}, {max_iters}, {seed}"
+        )
     if n_embd % scale.n_head:
-        msg = f"n_embd must be a multiple of the {scale.n_head} heads, got {n_embd}"
-        raise LedgerError(msg)
+        raise LedgerError(f"n_embd must be a multiple of the {scale.n_head} heads, got {n_embd}")

@@ -43,8 +43,7 @@ def make(n_embd: int, max_iters: int, seed: int) -> dict:
 
     scale = SCALES[json.loads((HERE / "profile.json").read_text(encoding="utf-8"))["profile"]]
     if scale.experiments is None:
-        msg = "this profile has no experiments: how the published runs were trained is not known"
-        raise RefusedError(msg)
+        raise RefusedError("this profile has no experiments: how the published runs were trained is not known")
     try:
         number = Ledger(HERE / "ledger.jsonl", scale).charge(n_embd, max_iters, seed)
     except LedgerError as error:
@@ -65,8 +64,9 @@ def ask(n_embd: int, max_iters: int, seed: int) -> dict:
             with connection.makefile("rb") as reply:
                 answer = json.loads(reply.readline() or b'{"refused": "the meter ended before the run did"}')
         except OSError as error:
-            msg = f"the meter of experiments at {os.environ[METER]} cannot be reached: {error.strerror or error}"
-            raise RefusedError(msg) from None
+            raise RefusedError(
+                f"the meter of experiments at {os.environ[METER]} cannot be reached: {error.strerror or error}"
+            ) from None
     if "refused" in answer:
         raise RefusedError(answer["refused"])
     return answer

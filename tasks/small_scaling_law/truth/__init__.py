@@ -47,8 +47,9 @@ def open_truth(profile: str) -> Truth:
     """
     path = place(profile)
     if not path.is_file():
-        msg = f"small_scaling_law has no truth for profile {profile} yet; run: python sweep.py --profile {profile}"
-        raise UsageError(msg)
+        raise UsageError(
+            f"small_scaling_law has no truth for profile {profile} yet; run: python sweep.py --profile {profile}"
+        )
     found = json.loads(path.read_text(encoding="utf-8"))
     truth: Truth = KINDS[found["kind"]](found)
     return truth

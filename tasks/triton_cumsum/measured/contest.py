@@ -130,8 +130,7 @@ class Seat:
         seconds = time.perf_counter() - started
         self.judge.check(self.results, offsets, length)
         if not there:
-            msg = "a result was not complete when the submission's process said so"
-            raise Invalid(msg)
+            raise Invalid("a result was not complete when the submission's process said so")
         for offset in offsets:  # the player takes this memory for the next turn's results
             self.results[offset // 4 : offset // 4 + length].fill_(referee.POISON)
         return Turn(seconds, _claimed(value.get("events_s")))
@@ -153,8 +152,7 @@ def hold(job: Job, gpu: Gpu, ours: Untrusted, theirs: Untrusted, outer: ExitStac
         ReBenchError: if one of our solutions fails, or the GPU is not steady.
     """
     if not torch.cuda.is_available():
-        msg = f"torch {torch.__version__} here sees no GPU; install its CUDA build, or use --profile cpu"
-        raise UsageError(msg)
+        raise UsageError(f"torch {torch.__version__} here sees no GPU; install its CUDA build, or use --profile cpu")
     watch = Stopwatch()
     outer.enter_context(exclusive(gpu.uuid, f"timing a submission to {job.task.name}"))
     watch.lap("waiting for the GPU")
@@ -179,8 +177,9 @@ def hold(job: Job, gpu: Gpu, ours: Untrusted, theirs: Untrusted, outer: ExitStac
             job.progress("taking turns")
             beside = take_turns({**turns, SUBMISSION: partial(away.turn, SUBMISSION, calls, ELEMENTS)}, ROUNDS)
         except torch.OutOfMemoryError:
-            msg = "the submission keeps so much of the GPU's memory that its results cannot be checked"
-            raise Invalid(msg) from None
+            raise Invalid(
+                "the submission keeps so much of the GPU's memory that its results cannot be checked"
+            ) from None
         watch.lap("turns")
         record = _record(gpu, judge.copy_ms(home.shown), before) | {"phases_s": watch.laps}
     times, figures = _evaluate(alone, beside, plan.calls, calls)
@@ -199,8 +198,7 @@ def _our_fault(what: str) -> Iterator[None]:
     try:
         yield
     except Invalid as fault:
-        msg = f"{what} failed, without the submission: {fault}"
-        raise ReBenchError(msg) from None
+        raise ReBenchError(f"{what} failed, without the submission: {fault}") from None
 
 
 def _our_turn(home: Seat, name: str, calls: int) -> Turn:
@@ -241,8 +239,9 @@ def _check_steady(alone: Mapping[str, Time], beside: Mapping[str, Time], record:
         throttled = record["gpu_after"]["throttle_reasons"]
         if throttled or record["others_on_gpu"]:
             others = [process["name"] for process in record["others_on_gpu"]]
-            msg = f"the GPU is not steady (it throttles: {throttled}; others on it: {others}): {fault}"
-            raise ReBenchError(msg) from None
+            raise ReBenchError(
+                f"the GPU is not steady (it throttles: {throttled}; others on it: {others}): {fault}"
+            ) from None
         raise
 
 

@@ -63,11 +63,10 @@ class Plan:
         calls = min(CALLS[-1], (free - fixed) // each)
         if calls < CALLS[0]:
             wanted = fixed + CALLS[0] * each
-            msg = (
+            raise UsageError(
                 f"{wanted / GIB:.1f} GiB of GPU memory must be free and {free / GIB:.1f} are; "
                 "end what holds it, or use --profile cpu"
             )
-            raise UsageError(msg)
         over = free - fixed - calls * each
         results = calls * array
         return cls(calls, results + SPARE, results + SPARE + min(over // (2 * GIB) * GIB, 3 * SPARE))
@@ -161,11 +160,10 @@ class Referee:
             ):
                 place = first_difference(got, expected)
                 if place is not None:
-                    msg = (
+                    raise Invalid(
                         f"wrong result for call {call + 1} of {len(offsets)} on {length} values: first at index "
                         f"{start + place}, got {int(got[place])}, expected {int(expected[place])}"
                     )
-                    raise Invalid(msg)
 
 
 def first_difference(got: Any, expected: Any) -> int | None:
@@ -189,15 +187,12 @@ def offsets_of(value: Any, nonce: str, calls: int, length: int, size: int) -> li
     """
     named = value.get("offsets") if isinstance(value, dict) and value.get("nonce") == nonce else None
     if not isinstance(named, list) or len(named) != calls or not all(type(offset) is int for offset in named):
-        msg = f"the submission's process did not name {calls} results in memory that the scorer can read"
-        raise Invalid(msg)
+        raise Invalid(f"the submission's process did not name {calls} results in memory that the scorer can read")
     if any(offset % 4 or not 0 <= offset <= size - 4 * length for offset in named):
-        msg = "a result does not lie in the memory that results are read from"
-        raise Invalid(msg)
+        raise Invalid("a result does not lie in the memory that results are read from")
     ordered = sorted(named)
     if any(after - before < 4 * length for before, after in pairwise(ordered)):
-        msg = "results of different calls share memory; return a new tensor from every call"
-        raise Invalid(msg)
+        raise Invalid("results of different calls share memory; return a new tensor from every call")
     return named
 
 
@@ -224,8 +219,7 @@ def check_truth(expected: Any, x: Any) -> None:
     found = torch.empty_like(given)
     prefix_sum(given, found)
     if not np.array_equal(found.cpu().numpy(), expected):
-        msg = "the truth found on the GPU differs from the host's: a fault of the scorer, or of this GPU"
-        raise ReBenchError(msg)
+        raise ReBenchError("the truth found on the GPU differs from the host's: a fault of the scorer, or of this GPU")
 
 
 def _seeded() -> Any:

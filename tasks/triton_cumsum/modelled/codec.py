@@ -74,8 +74,7 @@ def decode(value: Any, tensor: Callable[[int], Any]) -> Any:
     if not isinstance(value, dict):
         return _checked_scalar(value)
     if len(value) != 1:
-        msg = f"a value in the trace has the keys {sorted(value)}; exactly one was expected"
-        raise RefusedError(msg)
+        raise RefusedError(f"a value in the trace has the keys {sorted(value)}; exactly one was expected")
     ((kind, content),) = value.items()
     if kind == "tensor":
         return tensor(content)
@@ -93,8 +92,9 @@ def decode_constant(value: Any) -> Any:
         RefusedError: if ``value`` is something else.
     """
     if isinstance(value, list) or (isinstance(value, dict) and "tensor" in value):
-        msg = "a tensor, tuple or list stands where a kernel takes a constant; pass tensors as pointer arguments"
-        raise RefusedError(msg)
+        raise RefusedError(
+            "a tensor, tuple or list stands where a kernel takes a constant; pass tensors as pointer arguments"
+        )
     return decode(value, _no_tensor)
 
 
@@ -119,11 +119,11 @@ def decode_tensor(record: Any) -> Any:
         dtype, shape = DTYPES[record["dtype"]], [int(size) for size in record["shape"]]
         data = base64.b64decode(record["data"], validate=True)
     except (KeyError, TypeError, ValueError, binascii.Error) as error:
-        msg = f"a captured tensor in the trace is malformed ({error!r})"
-        raise RefusedError(msg) from error
+        raise RefusedError(f"a captured tensor in the trace is malformed ({error!r})") from error
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(data):
-        msg = f"a captured tensor in the trace has {len(data)} bytes, which do not fill its shape {shape} of {dtype}"
-        raise RefusedError(msg)
+        raise RefusedError(
+            f"a captured tensor in the trace has {len(data)} bytes, which do not fill its shape {shape} of {dtype}"
+        )
     if not data:
         return torch.empty(shape, dtype=dtype)
     return torch.from_numpy(np.frombuffer(data, dtype=np.uint8).copy()).view(dtype).reshape(shape)
@@ -139,8 +139,7 @@ def tensors_in(result: Any) -> list[Any]:
 
 
 def _no_tensor(_number: Any) -> Any:
-    msg = "a tensor stands where a constant was expected"
-    raise RefusedError(msg)
+    raise RefusedError("a tensor stands where a constant was expected")
 
 
 def _encode_scalar(value: bool | float | str | None) -> Any:
@@ -153,15 +152,12 @@ def _encode_scalar(value: bool | float | str | None) -> Any:
 
 def _checked_scalar(value: Any) -> Any:
     if isinstance(value, int) and value not in INTEGERS:
-        msg = f"the integer {value} does not fit 64 bits"
-        raise RefusedError(msg)
+        raise RefusedError(f"the integer {value} does not fit 64 bits")
     if isinstance(value, str) and len(value) > STRING:
-        msg = f"a string argument has {len(value)} characters; {STRING} are allowed"
-        raise RefusedError(msg)
+        raise RefusedError(f"a string argument has {len(value)} characters; {STRING} are allowed")
     if value is None or isinstance(value, bool | int | str):
         return value
-    msg = f"a value of type {type(value).__name__} stands in the trace where a scalar was expected"
-    raise RefusedError(msg)
+    raise RefusedError(f"a value of type {type(value).__name__} stands in the trace where a scalar was expected")
 
 
 def _encode_named(value: object) -> dict[str, str]:
@@ -175,8 +171,9 @@ def _encode_named(value: object) -> dict[str, str]:
         return {"memory_format": _name_in(MEMORY_FORMATS, value)}
     if isinstance(value, tl.dtype):
         return {"triton_dtype": _name_in(TRITON_DTYPES, value)}
-    msg = f"an argument of type {type(value).__name__} cannot be recorded; pass tensors, numbers and data types"
-    raise RefusedError(msg)
+    raise RefusedError(
+        f"an argument of type {type(value).__name__} cannot be recorded; pass tensors, numbers and data types"
+    )
 
 
 def _decode_named(kind: str, content: Any) -> Any:
@@ -188,8 +185,7 @@ def _decode_named(kind: str, content: Any) -> Any:
         return getattr(torch, _checked_layout(content).removeprefix("torch."))
     tables = {"dtype": DTYPES, "memory_format": MEMORY_FORMATS, "triton_dtype": TRITON_DTYPES}
     if kind not in tables or not isinstance(content, str) or content not in tables[kind]:
-        msg = f"the trace holds a value of the unknown kind {kind!r}: {content!r}"
-        raise RefusedError(msg)
+        raise RefusedError(f"the trace holds a value of the unknown kind {kind!r}: {content!r}")
     return tables[kind][content]
 
 
@@ -197,27 +193,23 @@ def _decode_float(content: Any) -> float:
     try:
         return float.fromhex(content)
     except (TypeError, ValueError) as error:
-        msg = f"the trace holds the malformed float {content!r}"
-        raise RefusedError(msg) from error
+        raise RefusedError(f"the trace holds the malformed float {content!r}") from error
 
 
 def _name_in(table: dict[str, Any], value: object) -> str:
     for name, member in table.items():
         if member == value:
             return name
-    msg = f"{value} cannot be recorded; known are {', '.join(table)}"
-    raise RefusedError(msg)
+    raise RefusedError(f"{value} cannot be recorded; known are {', '.join(table)}")
 
 
 def _checked_device(text: Any) -> str:
     if text not in ("cpu", "cpu:0"):
-        msg = f"the device {text!r} was asked for, but x lives on the CPU in this profile; use x.device"
-        raise RefusedError(msg)
+        raise RefusedError(f"the device {text!r} was asked for, but x lives on the CPU in this profile; use x.device")
     return "cpu"
 
 
 def _checked_layout(text: Any) -> str:
     if text != "torch.strided":
-        msg = f"the layout {text!r} is not modelled; use ordinary strided tensors"
-        raise RefusedError(msg)
+        raise RefusedError(f"the layout {text!r} is not modelled; use ordinary strided tensors")
     return "torch.strided"

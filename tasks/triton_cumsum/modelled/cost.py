@@ -150,11 +150,9 @@ def steps_of(records: Iterable[Mapping[str, Any]]) -> list[Step]:
             counts["bytes"] = float(record["bytes"])
             step = Step(name=str(record["name"]), kind=str(record["kind"]), **counts)
         except (KeyError, TypeError, AttributeError) as error:
-            msg = f"a step of the meter lacks a field, or has one too many: {error!r}"
-            raise ValueError(msg) from error
+            raise ValueError(f"a step of the meter lacks a field, or has one too many: {error!r}") from error
         if not all(count >= 0 for count in counts.values()):
-            msg = f"step {step.name} of the meter has a negative count"
-            raise ValueError(msg)
+            raise ValueError(f"step {step.name} of the meter has a negative count")
         steps.append(step)
     return steps
 
@@ -188,8 +186,7 @@ def extrapolate(
         ValueError: if there are not three runs or ``target`` is not beyond the largest.
     """
     if len(runs) != 3 or length < 1 or target < 4 * length:  # noqa: PLR2004 - n, 2n and 4n
-        msg = f"three runs at n, 2n and 4n <= {target} are needed; there are {len(runs)} with n = {length}"
-        raise ValueError(msg)
+        raise ValueError(f"three runs at n, 2n and 4n <= {target} are needed; there are {len(runs)} with n = {length}")
     first, second, third = runs
     growth = target / (4 * length)
     smaller = length / 8 if small else length

@@ -67,8 +67,7 @@ class Guard:
     def _active(self, pointers: Any, mask: Any, size: int) -> Any:
         mask = np.asarray(mask)
         if pointers.size != mask.size:
-            msg = f"{self}: {pointers.size} pointers and {mask.size} masks do not go together"
-            raise RefusedError(msg)
+            raise RefusedError(f"{self}: {pointers.size} pointers and {mask.size} masks do not go together")
         active = pointers.ravel() if mask.all() else pointers.ravel()[mask.ravel()]
         if active.size:
             self._check(active, size)
@@ -83,11 +82,10 @@ class Guard:
             # Not active + size: that could wrap around.
             inside |= (active >= np.uint64(start)) & (active <= np.uint64(max(stop - size, 0)))
         if not inside.all():
-            msg = (
+            raise IndexError(
                 f"{self}: {int((~inside).sum())} of {active.size} active lanes access memory outside of the tensors "
                 "that were passed to the kernel; mask them"
             )
-            raise IndexError(msg)
 
 
 class Counter(Guard):
@@ -215,5 +213,6 @@ def _replacements(builder: Any, guard: Guard) -> dict[str, Any]:
 def _same_size(guard: Guard, pointers: Any, *values: Any) -> None:
     for value in values:
         if value.data.size != pointers.data.size:
-            msg = f"{guard}: {pointers.data.size} pointers and {value.data.size} values do not go together"
-            raise RefusedError(msg)
+            raise RefusedError(
+                f"{guard}: {pointers.data.size} pointers and {value.data.size} values do not go together"
+            )

@@ -32,8 +32,7 @@ def load(directory: Path, name: str) -> Any:
     """
     path = directory / _FILE
     if not path.is_file():
-        msg = f"{_FILE} is missing; it must define prefix_sum(x)"
-        raise RefusedError(msg)
+        raise RefusedError(f"{_FILE} is missing; it must define prefix_sum(x)")
     sys.path.insert(0, str(directory))  # only now, after all imports of ours, may names come from the submission
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
@@ -42,11 +41,9 @@ def load(directory: Path, name: str) -> Any:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        msg = f"{_FILE} cannot be imported: {place(error)}"
-        raise RefusedError(msg) from error
+        raise RefusedError(f"{_FILE} cannot be imported: {place(error)}") from error
     if not callable(getattr(module, "prefix_sum", None)):
-        msg = f"{_FILE} defines no function prefix_sum(x)"
-        raise RefusedError(msg)
+        raise RefusedError(f"{_FILE} defines no function prefix_sum(x)")
     return module.prefix_sum
 
 
@@ -61,8 +58,7 @@ def call(function: Any, x: Any) -> Any:
     except RefusedError:
         raise
     except Exception as error:
-        msg = f"prefix_sum raised {place(error)}"
-        raise RefusedError(msg) from error
+        raise RefusedError(f"prefix_sum raised {place(error)}") from error
 
 
 def check(x: Any, result: Any) -> None:
@@ -72,20 +68,18 @@ def check(x: Any, result: Any) -> None:
         RefusedError: naming what differs.
     """
     if type(result) is not torch.Tensor:
-        msg = f"prefix_sum returned a {type(result).__name__}, not exactly a torch.Tensor"
-        raise RefusedError(msg)
+        raise RefusedError(f"prefix_sum returned a {type(result).__name__}, not exactly a torch.Tensor")
     for name in ("dtype", "device", "layout", "shape"):
         got, expected = getattr(result, name), getattr(x, name)
         if got != expected:
-            msg = f"prefix_sum returned a tensor of {name} {got}; expected {expected}"
-            raise RefusedError(msg)
+            raise RefusedError(f"prefix_sum returned a tensor of {name} {got}; expected {expected}")
     storage = result.untyped_storage()
     if storage.data_ptr() == x.untyped_storage().data_ptr():
-        msg = "prefix_sum returned memory of its input x; return a new tensor"
-        raise RefusedError(msg)
+        raise RefusedError("prefix_sum returned memory of its input x; return a new tensor")
     if storage.nbytes() < 4 * x.numel() or not result.is_contiguous():
-        msg = f"prefix_sum returned a tensor on {storage.nbytes()} bytes of memory; {4 * x.numel()} are needed"
-        raise RefusedError(msg)
+        raise RefusedError(
+            f"prefix_sum returned a tensor on {storage.nbytes()} bytes of memory; {4 * x.numel()} are needed"
+        )
 
 
 def place(error: BaseException) -> str:

@@ -24,8 +24,9 @@ def install() -> None:
 def _checked_run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
     values = [*args, *kwargs.values()]
     if any(isinstance(value, TensorDescriptor) for value in values):
-        msg = f"kernel {function.fn.__name__} takes a TensorDescriptor; make it in it by tl.make_tensor_descriptor"
-        raise RefusedError(msg)
+        raise RefusedError(
+            f"kernel {function.fn.__name__} takes a TensorDescriptor; make it in it by tl.make_tensor_descriptor"
+        )
     guard = Guard(function.fn.__name__, [value for value in values if isinstance(value, torch.Tensor)])
     try:
         with watched(guard):

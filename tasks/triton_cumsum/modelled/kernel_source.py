@@ -42,16 +42,13 @@ def parse(source: str) -> tuple[ast.FunctionDef, list[str]]:
         RefusedError: if the text is too long, or is not exactly one function with plain parameters.
     """
     if len(source) > SOURCE_LENGTH:
-        msg = f"the source of a kernel has more than {SOURCE_LENGTH} characters"
-        raise RefusedError(msg)
+        raise RefusedError(f"the source of a kernel has more than {SOURCE_LENGTH} characters")
     try:
         body = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        msg = f"the source of a kernel cannot be parsed: {error!r}"
-        raise RefusedError(msg) from error
+        raise RefusedError(f"the source of a kernel cannot be parsed: {error!r}") from error
     if len(body) != 1 or not isinstance(body[0], ast.FunctionDef):
-        msg = "the source of a kernel must be exactly one function (def)"
-        raise RefusedError(msg)
+        raise RefusedError("the source of a kernel must be exactly one function (def)")
     return _normalised(body[0])
 
 
@@ -76,18 +73,15 @@ def check(function: ast.FunctionDef, bindings: Mapping[str, Any]) -> None:
     try:
         checker.check_body()
     except RecursionError as error:
-        msg = f"kernel {function.name}: its expressions are nested too deeply"
-        raise RefusedError(msg) from error
+        raise RefusedError(f"kernel {function.name}: its expressions are nested too deeply") from error
 
 
 def _normalised(function: ast.FunctionDef) -> tuple[ast.FunctionDef, list[str]]:
     if len(function.name) > STRING:
-        msg = f"a kernel has a name of {len(function.name)} characters; {STRING} are allowed"
-        raise RefusedError(msg)
+        raise RefusedError(f"a kernel has a name of {len(function.name)} characters; {STRING} are allowed")
     spec = function.args
     if spec.vararg or spec.kwarg or spec.kwonlyargs or spec.posonlyargs:
-        msg = f"kernel {function.name}: only plain positional parameters are allowed"
-        raise RefusedError(msg)
+        raise RefusedError(f"kernel {function.name}: only plain positional parameters are allowed")
     constexprs = [parameter.arg for parameter in spec.args if _is_constexpr(function.name, parameter)]
     for parameter in spec.args:
         parameter.annotation = None
@@ -107,10 +101,9 @@ def _is_constexpr(name: str, parameter: ast.arg) -> bool:
     if parameter.annotation is None:
         return False
     if not ast.unparse(parameter.annotation).strip("'\"").endswith("constexpr"):
-        msg = (
+        raise RefusedError(
             f"kernel {name}: on a GPU nothing but tl.constexpr may annotate a parameter; change that of {parameter.arg}"
         )
-        raise RefusedError(msg)
     return True
 
 
@@ -139,8 +132,7 @@ class _Checker(ast.NodeVisitor):
     def refuse(self, node: ast.AST, what: str) -> NoReturn:
         """Raise the refusal of ``node``."""
         line = getattr(node, "lineno", self.function.lineno) - self.function.lineno + 1
-        msg = f"kernel {self.function.name}, line {line} of the function: {what}"
-        raise RefusedError(msg)
+        raise RefusedError(f"kernel {self.function.name}, line {line} of the function: {what}")
 
     def check_body(self) -> None:
         """Check the names that the function makes, its defaults and its statements."""

@@ -58,11 +58,10 @@ class Functions:
         if value is None or isinstance(value, bool | int | float | str | tl.constexpr | tl.dtype):
             return {"value": encode(value, _no_tensor)}
         kind = "is not defined" if value is _MISSING else f"is a {type(value).__name__}"
-        msg = (
+        raise RefusedError(
             f"kernel {kernel}: the global name {name!r} {kind}; a kernel may use triton, triton.language, numbers, "
             "short strings, Triton data types and other @triton.jit functions"
         )
-        raise RefusedError(msg)
 
 
 def source_of(function: Any) -> str:
@@ -74,13 +73,13 @@ def source_of(function: Any) -> str:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     except (OSError, TypeError, SyntaxError, IndexError) as error:
-        msg = f"the source of kernel {function.__name__} cannot be found; define it in solution.py with def"
-        raise RefusedError(msg) from error
+        raise RefusedError(
+            f"the source of kernel {function.__name__} cannot be found; define it in solution.py with def"
+        ) from error
     if isinstance(tree, ast.FunctionDef):
         tree.decorator_list = []
     return ast.unparse(tree)
 
 
 def _no_tensor(_value: Any) -> int:
-    msg = "a kernel uses a tensor as a global name; pass it as an argument"
-    raise RefusedError(msg)
+    raise RefusedError("a kernel uses a tensor as a global name; pass it as an argument")

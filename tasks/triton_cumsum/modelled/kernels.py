@@ -33,8 +33,7 @@ class Kernels:
 
     def __init__(self, records: Any) -> None:
         if not isinstance(records, list):
-            msg = "the functions of the trace are not a list"
-            raise RefusedError(msg)
+            raise RefusedError("the functions of the trace are not a list")
         self._names: list[str] = []
         self._functions: list[Any] = []
         self._constexprs: list[list[str]] = []
@@ -59,8 +58,7 @@ class Kernels:
             RefusedError: if there is none.
         """
         if type(index) is not int or not 0 <= index < len(self._names):
-            msg = f"the trace launches kernel number {index!r} of {len(self._names)}"
-            raise RefusedError(msg)
+            raise RefusedError(f"the trace launches kernel number {index!r} of {len(self._names)}")
         return self._names[index]
 
     def launch(self, index: int, grid: Any, encoded: dict[str, Any], tensor: Callable[[Any], Any]) -> Counter:
@@ -76,8 +74,7 @@ class Kernels:
         arguments = {key: self._argument(index, key, value, tensor) for key, value in encoded.items()}
         counter = Counter(name, [value for value in arguments.values() if isinstance(value, torch.Tensor)])
         if sorted(arguments) != sorted(function.arg_names):
-            msg = f"kernel {name} takes {function.arg_names}, but the launch has {list(arguments)}"
-            raise RefusedError(msg)
+            raise RefusedError(f"kernel {name} takes {function.arg_names}, but the launch has {list(arguments)}")
         rewritten = function.rewrite()
         rewritten.__annotations__ = dict.fromkeys(self._constexprs[index], "constexpr")
         executor = interpreter.GridExecutor(rewritten, function.arg_names, _checked_grid(name, grid))
@@ -104,23 +101,20 @@ class Kernels:
 
 def _text(record: Any, key: str) -> str:
     if not isinstance(record, dict) or not isinstance(record.get(key), str):
-        msg = f"a function of the trace has no {key}"
-        raise RefusedError(msg)
+        raise RefusedError(f"a function of the trace has no {key}")
     return str(record[key])
 
 
 def _checked_bindings(name: str, bindings: Any, functions: int) -> dict[str, dict[str, Any]]:
     if not isinstance(bindings, dict) or not all(isinstance(item, dict) for item in bindings.values()):
-        msg = f"kernel {name}: its bindings are malformed"
-        raise RefusedError(msg)
+        raise RefusedError(f"kernel {name}: its bindings are malformed")
     for key, item in bindings.items():
         module, function = item.get("module"), item.get("function")
         is_module = isinstance(module, str) and module in MODULES
         is_function = type(function) is int and 0 <= function < functions
         known = len(item) == 1 and (is_module or is_function or "value" in item)
         if not known or key == RESERVED or key.startswith("__"):
-            msg = f"kernel {name}: the name {key!r} is bound to {item!r}, which is not allowed"
-            raise RefusedError(msg)
+            raise RefusedError(f"kernel {name}: the name {key!r} is bound to {item!r}, which is not allowed")
     return bindings
 
 
@@ -144,9 +138,7 @@ def _interpreted(tree: ast.FunctionDef, scope: dict[str, Any]) -> Any:
 def _checked_grid(name: str, grid: Any) -> tuple[int, ...]:
     sizes = tuple(grid) if isinstance(grid, list) else ()
     if len(sizes) != 3 or any(type(size) is not int or size < 0 for size in sizes):  # noqa: PLR2004 - x, y, z
-        msg = f"kernel {name}: the grid {grid!r} is not three integers"
-        raise RefusedError(msg)
+        raise RefusedError(f"kernel {name}: the grid {grid!r} is not three integers")
     if math.prod(sizes) > PROGRAMS:
-        msg = f"kernel {name}: {math.prod(sizes)} programs; the interpreter takes {PROGRAMS} at most"
-        raise RefusedError(msg)
+        raise RefusedError(f"kernel {name}: {math.prod(sizes)} programs; the interpreter takes {PROGRAMS} at most")
     return sizes

@@ -44,8 +44,7 @@ def replay(args: dict[str, Any], inputs: list[memoryview], outputs: list[memoryv
         raise
     except Exception as error:
         # Whatever a trace makes torch, Triton or Python say, it is the trace that is at fault.
-        msg = f"the recorded steps cannot be replayed: {type(error).__name__}: {error}"
-        raise RefusedError(msg) from error
+        raise RefusedError(f"the recorded steps cannot be replayed: {type(error).__name__}: {error}") from error
     _check_result(x, given, result)
     np.frombuffer(outputs[0], dtype=np.int32)[:] = result.numpy()
     return {"steps": player.costs}
@@ -53,18 +52,17 @@ def replay(args: dict[str, Any], inputs: list[memoryview], outputs: list[memoryv
 
 def _parsed(text: Any) -> Any:
     if not isinstance(text, str) or len(text) > TRACE_BYTES:
-        msg = f"the trace is no text of at most {TRACE_BYTES} bytes"
-        raise RefusedError(msg)
+        raise RefusedError(f"the trace is no text of at most {TRACE_BYTES} bytes")
     return json.loads(text)
 
 
 def _check_result(x: Any, given: Any, result: Any) -> None:
     if result.dtype != torch.int32 or result.shape != x.shape:
-        msg = f"the replayed steps give a tensor of {result.dtype} and shape {tuple(result.shape)}; expected that of x"
-        raise RefusedError(msg)
+        raise RefusedError(
+            f"the replayed steps give a tensor of {result.dtype} and shape {tuple(result.shape)}; expected that of x"
+        )
     if not np.array_equal(x.numpy(), given):
-        msg = "the replayed steps change the input x; leave it as it is"
-        raise RefusedError(msg)
+        raise RefusedError("the replayed steps change the input x; leave it as it is")
 
 
 class Replay:
@@ -79,8 +77,7 @@ class Replay:
         for number, record in trace["captured"].items():
             self._tensors[int(number)] = decode_tensor(record)
         if sum(t.numel() * t.element_size() for n, t in self._tensors.items() if n != INPUT) > CAPTURED_BYTES:
-            msg = f"the trace captures more than {CAPTURED_BYTES} bytes of tensors"
-            raise RefusedError(msg)
+            raise RefusedError(f"the trace captures more than {CAPTURED_BYTES} bytes of tensors")
 
     def run(self) -> Any:
         """Run all steps and return the result tensor."""
@@ -96,8 +93,7 @@ class Replay:
 
     def _tensor(self, number: Any) -> Any:
         if type(number) is not int or number not in self._tensors:
-            msg = f"the trace uses tensor {number!r} before any step made it"
-            raise RefusedError(msg)
+            raise RefusedError(f"the trace uses tensor {number!r} before any step made it")
         return self._tensors[number]
 
     def _launch(self, step: Step) -> None:
@@ -115,12 +111,12 @@ class Replay:
         try:
             result = operator(*arguments, **keywords)
         except (RuntimeError, TypeError, ValueError, IndexError) as error:
-            msg = f"the operator {name} cannot be replayed: {error}"
-            raise RefusedError(msg) from error
+            raise RefusedError(f"the operator {name} cannot be replayed: {error}") from error
         results = tensors_in(result)
         if len(results) != len(step["results"]):
-            msg = f"the operator {name} gave {len(results)} tensors in the replay, {len(step['results'])} in the trace"
-            raise RefusedError(msg)
+            raise RefusedError(
+                f"the operator {name} gave {len(results)} tensors in the replay, {len(step['results'])} in the trace"
+            )
         self._tensors.update(zip(step["results"], results, strict=True))
         if rule != "free":
             self._add(name, "operator", **cost(operator, rule, arguments, keywords, result))
@@ -139,14 +135,11 @@ class Replay:
 def _check_trace(trace: Any) -> None:
     kinds = {"captured": dict, "functions": list, "steps": list, "result": int}
     if not isinstance(trace, dict) or any(not isinstance(trace.get(key), kind) for key, kind in kinds.items()):
-        msg = "the trace is malformed"
-        raise RefusedError(msg)
+        raise RefusedError("the trace is malformed")
     if len(trace["steps"]) > STEPS:
-        msg = f"the trace has more than {STEPS} steps"
-        raise RefusedError(msg)
+        raise RefusedError(f"the trace has more than {STEPS} steps")
     if not all(str(number).isdecimal() and int(number) != INPUT for number in trace["captured"]):
-        msg = "the trace captures tensors under names that are not numbers"
-        raise RefusedError(msg)
+        raise RefusedError("the trace captures tensors under names that are not numbers")
     for step in trace["steps"]:
         _check_step(step)
 
@@ -159,8 +152,7 @@ def _check_step(step: Any) -> None:
             results = step.get("results", [])
             if len(step) == len(form) and all(type(number) is int for number in results):
                 return
-    msg = f"a step of the trace is malformed: {str(step)[:100]}"
-    raise RefusedError(msg)
+    raise RefusedError(f"a step of the trace is malformed: {str(step)[:100]}")
 
 
 def _numbers(value: Any) -> list[int]:

@@ -57,15 +57,15 @@ def resolve(name: Any) -> tuple[Any, str]:
     packet = getattr(torch.ops.aten, base, None) if namespace == "aten" and base.isidentifier() else None
     operator = getattr(packet, overload, None) if overload in _overloads(packet) else None
     if operator is None:
-        msg = f"the operator {name!r} does not exist or is not an aten operator; the cpu profile cannot model it"
-        raise RefusedError(msg)
+        raise RefusedError(
+            f"the operator {name!r} does not exist or is not an aten operator; the cpu profile cannot model it"
+        )
     rule = _rule(operator, base)
     if rule is None:
-        msg = (
+        raise RefusedError(
             f"the cpu profile cannot model the operator {name!r}; use views, pointwise operators, sums and scans, "
             "or a Triton kernel"
         )
-        raise RefusedError(msg)
     return operator, rule
 
 
@@ -80,8 +80,7 @@ def check_keywords(name: str, operator: Any, keywords: Iterable[str]) -> None:
     known = {argument.name for argument in _schema(operator) if argument.kwarg_only}
     for keyword in keywords:
         if keyword not in known:
-            msg = f"{name} is recorded with the keyword {keyword!r}, which torch never does"
-            raise RefusedError(msg)
+            raise RefusedError(f"{name} is recorded with the keyword {keyword!r}, which torch never does")
 
 
 def check_arguments(name: str, rule: str, arguments: Iterable[Any]) -> None:
@@ -93,11 +92,9 @@ def check_arguments(name: str, rule: str, arguments: Iterable[Any]) -> None:
     """
     tensors = list(_tensors(arguments))
     if rule == "matmul" and not all(tensor.dtype.is_floating_point for tensor in tensors):
-        msg = f"{name} of integers does not exist on a GPU; use floating point"
-        raise RefusedError(msg)
+        raise RefusedError(f"{name} of integers does not exist on a GPU; use floating point")
     if rule == "gather" and any(tensor.dtype in (torch.bool, torch.uint8) for tensor in tensors[1:]):
-        msg = f"{name} with a mask gives a size that depends on the data; the cpu profile cannot model it"
-        raise RefusedError(msg)
+        raise RefusedError(f"{name} with a mask gives a size that depends on the data; the cpu profile cannot model it")
 
 
 def cost(operator: Any, rule: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> dict[str, int]:

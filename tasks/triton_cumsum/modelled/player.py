@@ -49,8 +49,7 @@ def run(args: dict[str, Any], inputs: list[memoryview], outputs: list[memoryview
     x = torch.from_numpy(given.copy())
     result, trace = _call(_loaded["prefix_sum"], x, record=bool(args.get("record")))
     if not np.array_equal(x.numpy(), given):
-        msg = "prefix_sum changed its input x; leave it as it is"
-        raise RefusedError(msg)
+        raise RefusedError("prefix_sum changed its input x; leave it as it is")
     np.frombuffer(outputs[0], dtype=np.int32)[:] = result.numpy()
     return trace
 

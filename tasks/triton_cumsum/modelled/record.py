@@ -87,11 +87,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is not followed
         size = normalised_grid(grid, dict(bound.arguments))
         arguments = {name: encode(value, self._number) for name, value in bound.arguments.items()}
         if any(isinstance(value, list) for value in arguments.values()):
-            msg = f"kernel {function.__name__} takes a tuple or list; pass its elements one by one"
-            raise RefusedError(msg)
+            raise RefusedError(f"kernel {function.__name__} takes a tuple or list; pass its elements one by one")
         if sum(not isinstance(value, torch.Tensor) for value in bound.arguments.values()) > SCALARS_PER_LAUNCH:
-            msg = f"kernel {function.__name__} takes more than {SCALARS_PER_LAUNCH} arguments that are not tensors"
-            raise RefusedError(msg)
+            raise RefusedError(
+                f"kernel {function.__name__} takes more than {SCALARS_PER_LAUNCH} arguments that are not tensors"
+            )
         self._append({"kernel": self._functions.index(function), "grid": list(size), "arguments": arguments})
         self._paused = True
         try:
@@ -106,11 +106,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is not followed
             RefusedError: if no recorded step made ``result``, or the trace is too long.
         """
         if result not in self._numbers:
-            msg = (
+            raise RefusedError(
                 "the tensor that prefix_sum returned was not made by a torch operator or a Triton kernel of this run "
                 "(NumPy, ctypes and kept results cannot be modelled)"
             )
-            raise RefusedError(msg)
         trace = {
             "captured": self._captured,
             "functions": self._functions.records,
@@ -118,14 +117,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is not followed
             "result": self._numbers[result],
         }
         if (length := len(json.dumps(trace))) > TRACE_BYTES:
-            msg = f"the trace of prefix_sum takes {length} bytes, {TRACE_BYTES} are allowed; take fewer steps"
-            raise RefusedError(msg)
+            raise RefusedError(
+                f"the trace of prefix_sum takes {length} bytes, {TRACE_BYTES} are allowed; take fewer steps"
+            )
         return trace
 
     def _append(self, step: dict[str, Any]) -> None:
         if len(self._steps) >= STEPS:
-            msg = f"prefix_sum takes more than {STEPS} operators and launches in one call"
-            raise RefusedError(msg)
+            raise RefusedError(f"prefix_sum takes more than {STEPS} operators and launches in one call")
         self._steps.append(step)
 
     def _number(self, tensor: Any) -> int:
@@ -133,12 +132,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is not followed
             size = tensor.numel() * tensor.element_size()
             self._captured_bytes += size
             if self._captured_bytes > CAPTURED_BYTES:
-                msg = (
+                raise RefusedError(
                     "prefix_sum uses tensors that no torch operator of the call made (made before it, or from NumPy), "
                     f"the last of shape {tuple(tensor.shape)}; only {CAPTURED_BYTES} bytes of such tables are allowed: "
                     "allocate scratch memory with torch.empty inside prefix_sum"
                 )
-                raise RefusedError(msg)
             self._captured[str(self._next)] = encode_tensor(tensor)
             self._add(tensor)
         return int(self._numbers[tensor])
@@ -164,6 +162,5 @@ def normalised_grid(grid: Any, arguments: dict[str, Any]) -> tuple[int, int, int
     try:
         x, y, z = (*(int(size) for size in sizes), 1, 1)[: max(len(sizes), 3)]
     except (TypeError, ValueError) as error:
-        msg = f"the grid {value!r} of a launch is not a tuple of one to three integers"
-        raise RefusedError(msg) from error
+        raise RefusedError(f"the grid {value!r} of a launch is not a tuple of one to three integers") from error
     return x, y, z

@@ -166,8 +166,7 @@ class Agent:
         """
         end = self.state.end
         if end is None:
-            msg = "the run has not ended"
-            raise ValueError(msg)
+            raise ValueError("the run has not ended")
         return Outcome(end["reason"], end["answer"], end["detail"])
 
     def get_response(self, tail: str = "", only: str | None = None) -> Response:
@@ -280,11 +279,9 @@ class Agent:
         action = next((each for each in self._actions.values() if each.tool_name == name), None)
         if action is None:
             known = ", ".join(each.tool_name for each in self._actions.values())
-            msg = f"There is no tool {name!r}. The tools are: {known}."
-            raise MalformedReply(msg)
+            raise MalformedReply(f"There is no tool {name!r}. The tools are: {known}.")
         if reply.cut:
-            msg = f"The call of {name} was cut off and was not carried out."
-            raise MalformedReply(msg)
+            raise MalformedReply(f"The call of {name} was cut off and was not carried out.")
         given, notes = parse_input(action, arguments or "{}")
         return Response(reply, Parsed(parse_fields(reply.text), action.name, given, notes), tool=name)
 

@@ -161,8 +161,7 @@ def _task(file: str | None) -> str | None:
     try:
         return Path(file).read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        msg = f"the task file {file} cannot be read: {error.strerror}"
-        raise SettingsError(msg) from None
+        raise SettingsError(f"the task file {file} cannot be read: {error.strerror}") from None
 
 
 def _fresh(wanted: Path) -> Path:
@@ -264,8 +263,7 @@ def _seconds(text: str) -> float:
     if re.fullmatch(r"\d+(?:\.\d+)?", text):
         return float(text)
     if not re.fullmatch(f"(?:{_TIME.pattern})+", text):
-        msg = f"{text!r} is no time: write 5h, 90m, 30s or 1h30m"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: write 5h, 90m, 30s or 1h30m")
     return sum(float(number) * _UNITS[unit] for number, unit in _TIME.findall(text))
 
 
@@ -274,6 +272,7 @@ def _price(text: str) -> tuple[float, float]:
     try:
         prompt, completion = map(float, parts)
     except ValueError:
-        msg = f"{text!r} is no price: write the dollars a million prompt tokens, a comma, those of completion tokens"
-        raise argparse.ArgumentTypeError(msg) from None
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no price: write the dollars a million prompt tokens, a comma, those of completion tokens"
+        ) from None
     return prompt, completion

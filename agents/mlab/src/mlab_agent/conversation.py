@@ -52,8 +52,9 @@ class Conversation:
             made = self._made(header, task, tail, _SHORTER[-1])
         if self._fits(made, tools):
             return made
-        msg = f"the task does not fit into the {self._model.dialect.context_tokens} tokens that the model reads"
-        raise ModelError(msg)
+        raise ModelError(
+            f"the task does not fit into the {self._model.dialect.context_tokens} tokens that the model reads"
+        )
 
     def _made(self, header: str, task: str, tail: str, chars: int | None = None) -> list[Message]:
         memory = self._state.memory

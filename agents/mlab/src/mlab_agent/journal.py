@@ -78,8 +78,7 @@ class Journal:
         try:
             return Kept(name, (self._contents / line.content).read_bytes())
         except FileNotFoundError:
-            msg = f"{name}: what was there before is too old, and not kept any more"
-            raise HomeError(msg) from None
+            raise HomeError(f"{name}: what was there before is too old, and not kept any more") from None
 
     def drop(self, name: str) -> None:
         """Note that the newest write of a file was undone."""

@@ -38,8 +38,7 @@ def read_object(text: str, start: int = 0) -> tuple[dict[str, Any], int, list[st
     reader = _Reader(text, start)
     value, end = reader.value(start, 0)
     if not isinstance(value, dict):
-        msg = "the input must be a JSON object, which begins with {"
-        raise LooseError(msg)
+        raise LooseError("the input must be a JSON object, which begins with {")
     return value, end, list(dict.fromkeys(reader.notes))
 
 

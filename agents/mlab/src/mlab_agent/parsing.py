@@ -222,8 +222,7 @@ class _Reply:
         if "\n\nUsage:" in what:
             raise MalformedReply(what, self.fields)
         usage = f"Usage:\n{action.usage}" if action else f"A reply has these fields, in this order:\n{_FORMAT}"
-        msg = f"{what}\n\n{usage}"
-        raise MalformedReply(msg, self.fields)
+        raise MalformedReply(f"{what}\n\n{usage}", self.fields)
 
 
 _FORMAT = "\n".join(f"{name}: ..." for name in FIELDS)
@@ -251,8 +250,7 @@ def _read(action: Action | None, text: str, start: int, end: int) -> tuple[dict[
     if len(required) == 1 and "\n" not in words and '"' not in words.strip('"') and "{" not in words:
         note = f'The input was no JSON object and was taken for "{required[0].name}".'
         return {required[0].name: words.strip('"')}, end, [note]
-    msg = f"the input must be a JSON object, which begins with {{, not {words[:40]!r}"
-    raise LooseError(msg)
+    raise LooseError(f"the input must be a JSON object, which begins with {{, not {words[:40]!r}")
 
 
 def _holds_value(words: str) -> bool:

@@ -85,15 +85,13 @@ class Session:
     ) -> None:
         path = run / TRACE
         if not resume and has_begun(path):
-            msg = f"{run} has a run already; `mlab-agent resume {run}` goes on with it"
-            raise SettingsError(msg)
+            raise SettingsError(f"{run} has a run already; `mlab-agent resume {run}` goes on with it")
         events = read_trace(path) if resume else []
         limits = MemoryLimits(recent_steps=settings.recent_steps, log_chars=settings.log_chars)
         caps = Caps(settings.max_dollars, settings.max_tokens)
         self.state = RunState.resumed(limits, caps, events) if resume else RunState.empty(limits, caps)
         if self.state.end and self.state.end["reason"] == "final answer":
-            msg = f"the run in {run} has ended with its final answer"
-            raise SettingsError(msg)
+            raise SettingsError(f"the run in {run} has ended with its final answer")
         clock = Clock(self.state.elapsed)
         hidden = [each for each in (key, *_secrets(settings).values(), _token(settings)) if each]
         self.trace = self._open.enter_context(Trace(path, hidden, clock, watch))
@@ -127,8 +125,7 @@ class Session:
             return
         text = task or home.instructions
         if not text or not text.strip():
-            msg = "there is no task: give a file with it"
-            raise SettingsError(msg)
+            raise SettingsError("there is no task: give a file with it")
         self.agent.emit("start", task=text, settings=settings.model_dump(mode="json"))
 
     def run(self) -> Outcome:
@@ -185,8 +182,9 @@ class Session:
         settings = self.settings
         prices = Prices(*options.price) if options.price else known_prices(options.name)
         if prices is None and settings.max_dollars is not None:
-            msg = f"a cap on dollars needs prices, and those of {options.name} are not known: give --price IN,OUT"
-            raise SettingsError(msg)
+            raise SettingsError(
+                f"a cap on dollars needs prices, and those of {options.name} are not known: give --price IN,OUT"
+            )
         chosen = ModelSettings(
             name=options.name,
             base_url=settings.base_url,
@@ -217,8 +215,7 @@ def settings_of(run: Path) -> RunSettings:
         raise SettingsError(str(error)) from None
     known = [event["settings"] for event in events if event["kind"] in {"start", "resume"} and event["settings"]]
     if not known:
-        msg = f"the trace in {run} does not say how its run is made"
-        raise SettingsError(msg)
+        raise SettingsError(f"the trace in {run} does not say how its run is made")
     return RunSettings.model_validate(known[-1])
 
 
@@ -239,8 +236,7 @@ def _token(settings: RunSettings) -> str | None:
 def _secrets(settings: RunSettings) -> dict[str, str]:
     missing = [variable for variable in settings.secrets.values() if not os.environ.get(variable)]
     if missing:
-        msg = f"the session's secrets are to come from {', '.join(missing)}, which the environment lacks"
-        raise SettingsError(msg)
+        raise SettingsError(f"the session's secrets are to come from {', '.join(missing)}, which the environment lacks")
     return {name: os.environ[variable] for name, variable in settings.secrets.items()}
 
 

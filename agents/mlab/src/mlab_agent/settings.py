@@ -65,9 +65,7 @@ class RunSettings(BaseModel):
     @model_validator(mode="after")
     def _one_home(self) -> Self:
         if (self.workdir is None) == (self.ors is None):
-            msg = "a run needs either a working directory or the address of an ORS server"
-            raise ValueError(msg)
+            raise ValueError("a run needs either a working directory or the address of an ORS server")
         if self.ors is not None and self.task is None:
-            msg = "a run on an ORS server needs the id of a task"
-            raise ValueError(msg)
+            raise ValueError("a run on an ORS server needs the id of a task")
         return self

@@ -57,8 +57,7 @@ class Trace:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._file)
-            msg = f"{path} is being written by another process"
-            raise TraceError(msg) from None
+            raise TraceError(f"{path} is being written by another process") from None
         self._end_torn_line()
 
     def add(self, kind: str, **fields: Any) -> dict[str, Any]:
@@ -110,8 +109,7 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}"
-        raise TraceError(msg) from None
+        raise TraceError(f"{path} cannot be read: {error.strerror}") from None
     events = []
     for line in lines:
         try:
@@ -121,8 +119,7 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
         if isinstance(event, dict) and "kind" in event:
             events.append(event)
     if not events or events[0]["kind"] != "start":
-        msg = f"{path} is not a trace: its first event is no start of a run"
-        raise TraceError(msg)
+        raise TraceError(f"{path} is not a trace: its first event is no start of a run")
     return events
 
 

@@ -17,8 +17,7 @@ def main() -> None:
     """Serve over the socket that the only argument is the number of."""
     with ending_as("re-bench gateway"):
         if len(sys.argv) != _ARGUMENTS or not sys.argv[1].isdigit():
-            msg = "this is started by re_bench.gateway.serving, not by hand"
-            raise UsageError(msg)
+            raise UsageError("this is started by re_bench.gateway.serving, not by hand")
         channel = socket.socket(fileno=int(sys.argv[1]))
         try:
             from re_bench.gateway.server import run  # noqa: PLC0415 - what it needs may be missing

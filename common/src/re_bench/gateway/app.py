@@ -159,8 +159,7 @@ async def _bounded_body(request: Request, most: int) -> bytes:
     async for piece in request.stream():
         body += piece
         if len(body) > most:
-            msg = f"The body of a request may have at most {most} bytes."
-            raise bad_request(msg)
+            raise bad_request(f"The body of a request may have at most {most} bytes.")
     return bytes(body)
 
 

@@ -78,8 +78,7 @@ class Ledger:
             ValueError: if it does not fit now.
         """
         if self.fit(amount) is not Fit.NOW:
-            msg = f"the budget does not cover {amount}"
-            raise ValueError(msg)
+            raise ValueError(f"the budget does not cover {amount}")
         for ledger in self._chain():
             ledger.reserved += amount
 

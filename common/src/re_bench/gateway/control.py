@@ -55,6 +55,5 @@ def _done(message: dict[str, Any], sessions: Sessions) -> dict[str, Any]:
         case {"do": "usage", "token": token}:
             session = sessions.known(token)
         case _:
-            msg = "the gateway does not know this message"
-            raise ReBenchError(msg)
+            raise ReBenchError("the gateway does not know this message")
     return session.usage(priced=sessions.priced()).model_dump(mode="json")

@@ -33,12 +33,10 @@ class CallLog:
         try:
             self._handle = os.open(path, _FLAGS, 0o600)
         except OSError as error:
-            msg = f"the log of calls cannot be opened: {path}: {error.strerror}"
-            raise UsageError(msg) from None
+            raise UsageError(f"the log of calls cannot be opened: {path}: {error.strerror}") from None
         status = os.fstat(self._handle)
         if not stat.S_ISREG(status.st_mode):
-            msg = f"the log of calls must be a plain file: {path}"
-            raise UsageError(msg)
+            raise UsageError(f"the log of calls must be a plain file: {path}")
         # A kill may have left half a line: what follows begins a new one.
         torn = status.st_size > 0 and os.pread(self._handle, 1, status.st_size - 1) != b"\n"
         self._rest = b"\n" if torn else b""
@@ -51,8 +49,7 @@ class CallLog:
             ApiError: if an earlier line could not be written.
         """
         if self._broken:
-            msg = "the gateway cannot write its log and makes no more calls"
-            raise internal(msg)
+            raise internal("the gateway cannot write its log and makes no more calls")
 
     def write(self, entry: dict[str, Any], secrets: Iterable[str]) -> None:
         """Append a line without the secrets; if the system refuses, say so on stderr and make no further calls."""
@@ -84,5 +81,4 @@ def read_calls(path: Path) -> Iterator[dict[str, Any]]:
                 if isinstance(entry, dict):
                     yield entry
     except OSError as error:
-        msg = f"the log of calls cannot be read: {path}: {error.strerror}"
-        raise UsageError(msg) from None
+        raise UsageError(f"the log of calls cannot be read: {path}: {error.strerror}") from None

@@ -58,8 +58,7 @@ def terms_of(model: Model) -> Terms:
     known = KNOWN.get(model.asks_for or model.name)
     chosen = {name: _first(getattr(model, name), getattr(known, name, None)) for name in _FIELDS}
     if not chosen["context"] or not chosen["max_output"]:
-        msg = f"nothing is known of the model {model.name!r}: set its context and max_output, in tokens"
-        raise UsageError(msg)
+        raise UsageError(f"nothing is known of the model {model.name!r}: set its context and max_output, in tokens")
     return Terms(**chosen)
 
 
@@ -71,8 +70,7 @@ def check_priced(terms: Iterable[tuple[str, Terms]], budget: Budget) -> None:
     """
     unknown = [name for name, each in terms if not each.priced]
     if budget.dollars is not None and unknown:
-        msg = f"a budget in dollars needs prices: set dollars_in and dollars_out of {', '.join(unknown)}"
-        raise UsageError(msg)
+        raise UsageError(f"a budget in dollars needs prices: set dollars_in and dollars_out of {', '.join(unknown)}")
 
 
 def _first(*values: Any) -> Any:

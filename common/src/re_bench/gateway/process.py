@@ -134,8 +134,9 @@ def _exchange(channel: socket.socket, message: dict[str, Any], seconds: float) -
         send(channel, message)
         answer, _descriptors = receive(channel, MAX_MESSAGE, accept_descriptors=False)
     except (OSError, FrameError) as error:
-        msg = f"the gateway has ended or does not answer ({type(error).__name__}); its stderr may say why"
-        raise ReBenchError(msg) from None
+        raise ReBenchError(
+            f"the gateway has ended or does not answer ({type(error).__name__}); its stderr may say why"
+        ) from None
     if "error" in answer:
         kind = UsageError if answer.get("exit_status") == UsageError.exit_status else ReBenchError
         raise kind(answer["error"])

@@ -110,8 +110,7 @@ def _unix_socket(path: Path) -> socket.socket:
     try:
         listener.bind(str(path))
     except OSError as error:
-        msg = f"the gateway cannot listen on {path}: {error}; a shorter $TMPDIR may help"
-        raise UsageError(msg) from None
+        raise UsageError(f"the gateway cannot listen on {path}: {error}; a shorter $TMPDIR may help") from None
     # The directory keeps others out; a sandbox that is shown the socket has a user id of its own.
     path.chmod(0o666)
     listener.listen(_BACKLOG)

@@ -82,8 +82,7 @@ class Sessions:
         """
         session = self.known(token)
         if session is self.main:
-            msg = "the main session lives as long as the gateway"
-            raise UsageError(msg)
+            raise UsageError("the main session lives as long as the gateway")
         del self._by_digest[_digest(token)]
         return session
 
@@ -99,8 +98,7 @@ class Sessions:
         """
         session = self._by_digest.get(_digest(token))
         if session is None:
-            msg = "no session has this token; it was closed, or is of another gateway"
-            raise UsageError(msg)
+            raise UsageError("no session has this token; it was closed, or is of another gateway")
         return session
 
     def authenticated(self, authorization: str | None) -> Session:
@@ -111,13 +109,11 @@ class Sessions:
         """
         scheme, _space, token = (authorization or "").partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
-            msg = "You didn't provide an API key. Send it as `Authorization: Bearer KEY`."
-            raise bad_key(msg)
+            raise bad_key("You didn't provide an API key. Send it as `Authorization: Bearer KEY`.")
         # Looked up by digest, so that the time taken tells nothing about a token.
         session = self._by_digest.get(_digest(token.strip()))
         if session is None:
-            msg = "Incorrect API key provided. The key of this server is the token of a session."
-            raise bad_key(msg)
+            raise bad_key("Incorrect API key provided. The key of this server is the token of a session.")
         return session
 
     def priced(self) -> bool:

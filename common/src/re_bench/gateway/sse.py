@@ -27,8 +27,7 @@ class EventReader:
         *events, rest = text.split(b"\n\n")
         self._rest = rest + held
         if len(self._rest) > _MAX_EVENT:
-            msg = "an event of the stream is too long"
-            raise ValueError(msg)
+            raise ValueError("an event of the stream is too long")
         return [data for data in map(_data, events) if data]
 
 

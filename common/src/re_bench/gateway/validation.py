@@ -54,8 +54,7 @@ def checked(body: bytes, extra: frozenset[str]) -> dict[str, Any]:
     try:
         request = decode(body)
     except FrameError as error:
-        msg = f"We could not parse the JSON body of your request: {error}"
-        raise bad_request(msg) from None
+        raise bad_request(f"We could not parse the JSON body of your request: {error}") from None
     for name in request:
         if name not in _PARAMETERS and name not in extra:
             msg = f"Unrecognized or unsupported request argument: {name[:100]}"
@@ -75,8 +74,7 @@ def _check_types(request: dict[str, Any]) -> None:
     options = request.get("stream_options")
     _expect(isinstance(options, dict | None), "stream_options", "an object")
     if options is not None and not request.get("stream"):
-        msg = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
-        raise bad_request(msg, "stream_options")
+        raise bad_request("The 'stream_options' parameter is only allowed when 'stream' is enabled.", "stream_options")
     for name, most in _COUNTS.items():
         value = request.get(name)
         whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
@@ -85,5 +83,4 @@ def _check_types(request: dict[str, Any]) -> None:
 
 def _expect(right: bool, name: str, expected: str) -> None:
     if not right:
-        msg = f"Invalid value for '{name}': expected {expected}."
-        raise bad_request(msg, name)
+        raise bad_request(f"Invalid value for '{name}': expected {expected}.", name)

@@ -69,8 +69,7 @@ class Surroundings:
             UsageError: if it does not.
         """
         if self.gpu is not None and not is_gpu_uuid(self.gpu):
-            msg = f"{self.gpu!r} is not the UUID of a GPU; expected GPU-… as `nvidia-smi -L` shows it"
-            raise UsageError(msg)
+            raise UsageError(f"{self.gpu!r} is not the UUID of a GPU; expected GPU-… as `nvidia-smi -L` shows it")
 
 
 @dataclass(frozen=True)
@@ -126,8 +125,7 @@ def open_backend(name: str | None = None) -> Backend:
     wanted = name or os.environ.get("RE_BENCH_SANDBOX") or BACKENDS[0]
     known: dict[str, type[Backend]] = {"bubblewrap": Bubblewrap, "container": Container, "none": Unprotected}
     if wanted not in known:
-        msg = f"there is no sandbox backend {wanted!r}; choose one of: {', '.join(BACKENDS)}"
-        raise UsageError(msg)
+        raise UsageError(f"there is no sandbox backend {wanted!r}; choose one of: {', '.join(BACKENDS)}")
     backend = known[wanted]()
     backend.probe()
     return backend

@@ -110,18 +110,16 @@ def _wait_for_first_process(info: int) -> None:
 def _probe() -> None:
     missing = [tool for tool in ("bwrap", "prlimit", "setpriv") if shutil.which(tool) is None]
     if missing:
-        msg = (
+        raise SandboxUnavailableError(
             f"no sandbox: {', '.join(missing)} not found; install it with "
             "`apt-get install bubblewrap util-linux` (Debian, Ubuntu) or your system's equivalent"
         )
-        raise SandboxUnavailableError(msg)
     finished = run(Bubblewrap(), ["true"], Surroundings(limits=Limits(wall_s=30)))
     if finished.status != 0:
-        msg = (
+        raise SandboxUnavailableError(
             f"no sandbox: bwrap cannot make its namespaces here ({finished.stderr.strip() or finished.status}); "
             "allow unprivileged user namespaces (on Ubuntu: an AppArmor profile for bwrap), or run as root"
         )
-        raise SandboxUnavailableError(msg)
 
 
 def _namespaces() -> list[str]:

@@ -81,8 +81,7 @@ def disturbance(name: str, alone: Time, beside: Time, most: float) -> None:
         Invalid: if it became slower than that.
     """
     if beside.milliseconds > alone.milliseconds * (1 + most):
-        msg = (
+        raise Invalid(
             f"the device was kept busy out of turn: {name} took {beside.milliseconds:.4f} ms between the submission's "
             f"turns and {alone.milliseconds:.4f} ms without it; all work must be done when prefix_sum's result is"
         )
-        raise Invalid(msg)

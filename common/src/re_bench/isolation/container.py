@@ -107,14 +107,14 @@ def _check_image(engine: Engine, description: str) -> None:
         image: dict[str, Any] = json.loads(description)[0]
         volumes = (image.get("Config") or {}).get("Volumes")
     except (ValueError, LookupError, AttributeError, TypeError):
-        msg = f"no container sandbox: {engine.path} describes the image {engine.image} in no form known here"
-        raise SandboxUnavailableError(msg) from None
+        raise SandboxUnavailableError(
+            f"no container sandbox: {engine.path} describes the image {engine.image} in no form known here"
+        ) from None
     if volumes:
-        msg = (
+        raise SandboxUnavailableError(
             f"no container sandbox: the image {engine.image} declares the volumes {', '.join(volumes)}, which a "
             "program could fill without bound; build it without VOLUME"
         )
-        raise SandboxUnavailableError(msg)
 
 
 def _check_container(engine: Engine) -> None:
@@ -129,17 +129,15 @@ def _check_container(engine: Engine) -> None:
         finished = run(backend, program, Surroundings(read_only={place: Path(place)}, limits=Limits(wall_s=60)))
     said = finished.stderr.strip() or finished.stopped or f"exit status {finished.status}"
     if finished.status != 0 or finished.stdout.strip() != token:
-        msg = (
+        raise SandboxUnavailableError(
             f"no container sandbox: {engine.path} cannot run {backend.python} of {engine.image} over a directory of "
             f"this machine ({said}); the engine must run on this machine, the image must have {backend.python}"
         )
-        raise SandboxUnavailableError(msg)
     if any(words in finished.stderr for words in _UNBOUNDED):
-        msg = (
+        raise SandboxUnavailableError(
             f"no container sandbox: the limits do not hold ({said}); "
             "boot with the memory and pids cgroup controllers, for a rootless engine with cgroups v2"
         )
-        raise SandboxUnavailableError(msg)
 
 
 def _identity(name: str) -> Iterator[str]:
@@ -192,8 +190,9 @@ def _line(*values: str) -> str:
     for value in values:
         if any(ord(character) < ord(" ") for character in value):
             path = value.partition("=")[2]
-            msg = f"no container sandbox: {path!r} cannot be mounted because of a control character; rename it"
-            raise SandboxUnavailableError(msg)
+            raise SandboxUnavailableError(
+                f"no container sandbox: {path!r} cannot be mounted because of a control character; rename it"
+            )
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(values)
     return line.getvalue()

@@ -132,11 +132,9 @@ def _driver() -> ctypes.CDLL:
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
-        msg = f"no CUDA driver: {error}"
-        raise DeviceMemoryError(msg) from None
+        raise DeviceMemoryError(f"no CUDA driver: {error}") from None
     if status := driver.cuInit(0):
-        msg = f"the CUDA driver does not start (cuInit: error {status})"
-        raise DeviceMemoryError(msg)
+        raise DeviceMemoryError(f"the CUDA driver does not start (cuInit: error {status})")
     return driver
 
 
@@ -163,5 +161,4 @@ def call(name: str, *arguments: Any) -> None:
         DeviceMemoryError: without a driver, or if the function does not return 0.
     """
     if status := getattr(_driver(), name)(*arguments):
-        msg = f"the CUDA driver refused {name} (error {status})"
-        raise DeviceMemoryError(msg)
+        raise DeviceMemoryError(f"the CUDA driver refused {name} (error {status})")

@@ -72,8 +72,7 @@ class Engine:
             why = f"cannot be run: {error.strerror}"
         else:
             return answer.stdout
-        msg = f"no container sandbox: `{self.name} {' '.join(words)}` {why}; {remedy}"
-        raise SandboxUnavailableError(msg)
+        raise SandboxUnavailableError(f"no container sandbox: `{self.name} {' '.join(words)}` {why}; {remedy}")
 
     def remove(self, name: str) -> None:
         """Remove the container, whatever state it is in; one that is gone is no error."""
@@ -99,12 +98,11 @@ def find_engine() -> Engine:
     wanted = os.environ.get(ENGINE)
     path = next(filter(None, map(shutil.which, [wanted] if wanted else ENGINES)), None)
     if path is None:
-        msg = (
+        raise SandboxUnavailableError(
             f"no container sandbox: {f'{wanted!r} (${ENGINE})' if wanted else ' or '.join(ENGINES)} not found; "
             "install Docker or Podman (`apt-get install podman catatonit` on Debian and Ubuntu), "
             "or choose another sandbox"
         )
-        raise SandboxUnavailableError(msg)
     return Engine(path, _image(Path(path).name))
 
 
@@ -112,11 +110,10 @@ def _image(engine: str) -> str:
     image = os.environ.get(IMAGE, "")
     if not image or image.startswith("-"):
         why = f"${IMAGE} is {image!r}, which is no image" if image else f"${IMAGE} is not set"
-        msg = (
+        raise SandboxUnavailableError(
             f"no container sandbox: {why}; build the task's image with "
             f"`{engine} build -f tasks/<name>/Dockerfile -t re-bench/<name> .` and set it to re-bench/<name>"
         )
-        raise SandboxUnavailableError(msg)
     return image
 
 

@@ -56,11 +56,9 @@ def receive(
         header += _receive_header(channel, HEADER.size - len(header), descriptors, accept=accept_descriptors)
     length, count = HEADER.unpack(header)
     if length > max_bytes:
-        msg = f"a message of {length} bytes is longer than the {max_bytes} allowed"
-        raise FrameError(msg)
+        raise FrameError(f"a message of {length} bytes is longer than the {max_bytes} allowed")
     if count != len(descriptors):
-        msg = f"a message announced {count} file descriptors and brought {len(descriptors)}"
-        raise FrameError(msg)
+        raise FrameError(f"a message announced {count} file descriptors and brought {len(descriptors)}")
     return decode(_receive_exactly(channel, length, deadline)), descriptors
 
 
@@ -73,11 +71,9 @@ def decode(text: bytes) -> dict[str, Any]:
     try:
         value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
-        msg = f"a message is no JSON: {error}"
-        raise FrameError(msg) from None
+        raise FrameError(f"a message is no JSON: {error}") from None
     if not isinstance(value, dict):
-        msg = "a message is no JSON object"
-        raise FrameError(msg)
+        raise FrameError("a message is no JSON object")
     return value
 
 
@@ -90,8 +86,7 @@ def _receive_header(channel: socket.socket, size: int, descriptors: list[int], *
         for _level, _kind, payload in ancillary:
             descriptors.extend(array.array("i", payload))
     if not data:
-        msg = "the connection was closed"
-        raise FrameError(msg)
+        raise FrameError("the connection was closed")
     return data
 
 
@@ -110,8 +105,7 @@ def _receive_exactly(channel: socket.socket, length: int, deadline: float | None
         _wait_until(channel, deadline)
         received = channel.recv_into(view)
         if not received:
-            msg = "the connection was closed in the middle of a message"
-            raise FrameError(msg)
+            raise FrameError("the connection was closed in the middle of a message")
         view = view[received:]
     return bytes(buffer)
 
@@ -119,11 +113,9 @@ def _receive_exactly(channel: socket.socket, length: int, deadline: float | None
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        msg = f"{text} is beyond the range of a number"
-        raise ValueError(msg)
+        raise ValueError(f"{text} is beyond the range of a number")
     return value
 
 
 def _refuse_constant(name: str) -> None:
-    msg = f"{name} is not a JSON number"
-    raise ValueError(msg)
+    raise ValueError(f"{name} is not a JSON number")

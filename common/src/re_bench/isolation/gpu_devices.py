@@ -38,8 +38,7 @@ def _own(uuid: str) -> Path:
     if node is None and not listed and len(present) == 1:
         return present[0]
     if node is None or node not in present:
-        msg = f"the GPU {uuid} cannot be shown to a sandbox: {_why(node, listed, present)}"
-        raise SandboxUnavailableError(msg)
+        raise SandboxUnavailableError(f"the GPU {uuid} cannot be shown to a sandbox: {_why(node, listed, present)}")
     return node
 
 

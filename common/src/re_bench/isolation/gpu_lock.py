@@ -91,8 +91,7 @@ class _Waiting:
         while not _try_lock(descriptor, self._path):
             left = self._deadline - time.monotonic()
             if left <= 0:
-                msg = self._gave_up(_holder(descriptor))
-                raise ReBenchError(msg)
+                raise ReBenchError(self._gave_up(_holder(descriptor)))
             self._failures += 1
             if self._failures == 2:  # noqa: PLR2004 - by now a new holder has replaced what a dead one left
                 print(f"waiting for the GPU: {_holder(descriptor)}", file=sys.stderr, flush=True)
@@ -105,8 +104,7 @@ class _Waiting:
 
 def _path(uuid: str, directory: Path) -> Path:
     if not re.fullmatch(r"[A-Za-z0-9-]{1,80}", uuid):
-        msg = f"{uuid!r} is no UUID of a GPU; it should look like GPU-4b0c5a1e-…"
-        raise ReBenchError(msg)
+        raise ReBenchError(f"{uuid!r} is no UUID of a GPU; it should look like GPU-4b0c5a1e-…")
     return directory / f"re-bench-gpu-{uuid}.lock"
 
 

@@ -71,8 +71,9 @@ class Gpu:
             ReBenchError: if the driver tells no clock or no bus width.
         """
         if not (self.memory_clock_mhz and self.bus_width_bits):
-            msg = f"the driver does not tell the memory clock and bus width of {self.name}: no peak bandwidth"
-            raise ReBenchError(msg)
+            raise ReBenchError(
+                f"the driver does not tell the memory clock and bus width of {self.name}: no peak bandwidth"
+            )
         return 2 * self.memory_clock_mhz * 1e6 * self.bus_width_bits / 8
 
 
@@ -85,8 +86,7 @@ def identify(index: int = 0) -> Gpu:
     try:
         return _identify(index)
     except DeviceMemoryError as error:
-        msg = f"no GPU {index} here: {error}; this needs an NVIDIA GPU and its driver"
-        raise UsageError(msg) from None
+        raise UsageError(f"no GPU {index} here: {error}; this needs an NVIDIA GPU and its driver") from None
 
 
 def free_memory(index: int = 0) -> int:
@@ -100,8 +100,9 @@ def free_memory(index: int = 0) -> int:
         make_current(index)
         call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
     except DeviceMemoryError as error:
-        msg = f"the memory of GPU {index} cannot be asked for: {error}; this needs an NVIDIA GPU and its driver"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"the memory of GPU {index} cannot be asked for: {error}; this needs an NVIDIA GPU and its driver"
+        ) from None
     return free.value
 
 
@@ -178,13 +179,13 @@ def _nvml() -> Iterator[Any]:
     try:
         nvml = importlib.import_module("pynvml")
     except ImportError:
-        msg = "the package nvidia-ml-py is not installed (it comes with re-bench-common[gpu])"
-        raise _UnavailableError(msg) from None
+        raise _UnavailableError(
+            "the package nvidia-ml-py is not installed (it comes with re-bench-common[gpu])"
+        ) from None
     try:
         nvml.nvmlInit()
     except nvml.NVMLError as error:
-        msg = f"NVML does not start: {error}"
-        raise _UnavailableError(msg) from None
+        raise _UnavailableError(f"NVML does not start: {error}") from None
     try:
         yield nvml
     finally:
@@ -196,8 +197,7 @@ def _handle(nvml: Any, uuid: str) -> Any:
     for name in (uuid, uuid.replace("GPU-", "MIG-", 1)):  # CUDA tells a slice's bytes, not that it is one
         with suppress(nvml.NVMLError):
             return nvml.nvmlDeviceGetHandleByUUID(name)
-    msg = f"NVML knows no GPU {uuid}"
-    raise _UnavailableError(msg)
+    raise _UnavailableError(f"NVML knows no GPU {uuid}")
 
 
 def _read(nvml: Any, look: Callable[[Any, Any], Any], handle: Any) -> Any:

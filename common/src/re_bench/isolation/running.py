@@ -164,8 +164,9 @@ def accept(listener: socket.socket, running: Running, within_s: float) -> socket
             continue
     check_stopping()
     finished = running.wait_at_most(2.0)
-    msg = f"the sandboxed process did not start ({in_words(finished)}): {running.stderr.text().strip()[-_TAIL:]}"
-    raise ReBenchError(msg)
+    raise ReBenchError(
+        f"the sandboxed process did not start ({in_words(finished)}): {running.stderr.text().strip()[-_TAIL:]}"
+    )
 
 
 def in_words(status: int | None) -> str:

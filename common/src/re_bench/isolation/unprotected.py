@@ -39,8 +39,9 @@ class Unprotected:
         moved = {**surroundings.read_only, **surroundings.writable}
         for inside, outside in moved.items():
             if inside != str(outside):
-                msg = f"the backend 'none' cannot show {outside} as {inside}; use a real sandbox"
-                raise SandboxUnavailableError(msg)
+                raise SandboxUnavailableError(
+                    f"the backend 'none' cannot show {outside} as {inside}; use a real sandbox"
+                )
         environment = base_environment("/tmp", surroundings.gpu) | dict(surroundings.environment)  # noqa: S108
         assignments = [f"{name}={value}" for name, value in environment.items()]
         # The number of processes is left alone: without a namespace it counts all of the user's.

@@ -166,13 +166,11 @@ class Untrusted:
             raise self._fault(what, None) from None
         except (ValueError, RecursionError) as error:
             # An argument came from another untrusted process and is nested too deeply, say.
-            msg = f"{what} cannot be asked: {error}"
-            raise SubmissionFaultError(msg) from None
+            raise SubmissionFaultError(f"{what} cannot be asked: {error}") from None
         except (frames.FrameError, OSError) as error:
             raise self._fault(what, error) from None
         if "error" in reply:
-            msg = str(reply["error"])
-            raise SubmissionFaultError(msg)
+            raise SubmissionFaultError(str(reply["error"]))
         return reply.get("value")
 
     def _fault(self, what: str, error: Exception | None) -> SubmissionFaultError:

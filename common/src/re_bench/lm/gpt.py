@@ -36,8 +36,7 @@ class GPTConfig:
         """
         sizes = (self.vocab_size, self.block_size, self.n_layer, self.n_head, self.n_embd)
         if min(sizes) < 1 or self.n_embd % self.n_head:
-            msg = f"sizes must be positive and n_embd a multiple of n_head, got {self}"
-            raise ValueError(msg)
+            raise ValueError(f"sizes must be positive and n_embd a multiple of n_head, got {self}")
 
 
 class GPT(nn.Module):
@@ -69,8 +68,9 @@ class GPT(nn.Module):
     def hidden(self, tokens: Tensor) -> Tensor:
         """Return what the unembedding is applied to, [batch, length, n_embd], for tokens int64 [batch, length]."""
         if tokens.shape[1] > self.config.block_size:
-            msg = f"{tokens.shape[1]} tokens in a row, more than the model's block_size {self.config.block_size}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{tokens.shape[1]} tokens in a row, more than the model's block_size {self.config.block_size}"
+            )
         parts = self.transformer
         x = parts["wte"](tokens) + parts["wpe"].weight[: tokens.shape[1]]
         for block in parts["h"]:

@@ -60,8 +60,9 @@ def load_gpt2(source: Repository | Path) -> tuple[GPTConfig, dict[str, Tensor]]:
     try:
         from transformers import GPT2LMHeadModel  # noqa: PLC0415 - only the extra `paper` has it
     except ModuleNotFoundError as error:
-        msg = f"{identity(source)}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"{identity(source)}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
+        ) from None
     directory = source if isinstance(source, Path) else source.fetch(["config.json", _FILE])
     try:
         model, report = GPT2LMHeadModel.from_pretrained(
@@ -72,11 +73,11 @@ def load_gpt2(source: Repository | Path) -> tuple[GPTConfig, dict[str, Tensor]]:
             output_loading_info=True,
         )
     except (OSError, ValueError, RuntimeError) as error:
-        msg = f"{directory}: transformers cannot load GPT-2 from it ({str(error).splitlines()[0]})"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"{directory}: transformers cannot load GPT-2 from it ({str(error).splitlines()[0]})"
+        ) from None
     if report["missing_keys"]:
-        msg = f"{directory / _FILE}: lacks {', '.join(sorted(report['missing_keys']))}"
-        raise ReBenchError(msg)
+        raise ReBenchError(f"{directory / _FILE}: lacks {', '.join(sorted(report['missing_keys']))}")
     config = _config(model.config, identity(source))
     state: dict[str, Tensor] = model.state_dict()
     del model  # the state dict keeps the weights; each original is freed as soon as it has been converted
@@ -135,8 +136,7 @@ def open_gpt2(source: Repository | Path, *, cache: Path | None = None) -> tuple[
     """
     directory = _place(source, cache)
     if not directory.is_dir():
-        msg = f"{identity(source)} is not in {directory.parent}; {_REMEDY}"
-        raise UsageError(msg)
+        raise UsageError(f"{identity(source)} is not in {directory.parent}; {_REMEDY}")
     manifest = _checked_manifest(directory)
     with undamaged(directory, _REMEDY):
         return GPTConfig(**manifest["config"]), load_file(directory / _FILE)
@@ -160,8 +160,7 @@ def _config(theirs: Any, name: str) -> GPTConfig:
     if theirs.n_inner not in {None, 4 * theirs.n_embd}:
         others.append(f"n_inner = {theirs.n_inner}")
     if others:
-        msg = f"{name}: is not a plain GPT-2: {', '.join(others)}"
-        raise ReBenchError(msg)
+        raise ReBenchError(f"{name}: is not a plain GPT-2: {', '.join(others)}")
     return GPTConfig(
         vocab_size=theirs.vocab_size,
         block_size=theirs.n_positions,
@@ -182,6 +181,5 @@ def _converted(state: dict[str, Tensor], config: GPTConfig, name: str) -> dict[s
         ours[key] = (tensor.T if key.endswith(_TRANSPOSED) else tensor).contiguous()
     if {key: tensor.shape for key, tensor in ours.items()} != shapes:
         differing = sorted(key for key in ours.keys() | shapes if key not in ours or ours[key].shape != shapes.get(key))
-        msg = f"{name}: these weights are not those of our model: {', '.join(differing)}"
-        raise ReBenchError(msg)
+        raise ReBenchError(f"{name}: these weights are not those of our model: {', '.join(differing)}")
     return ours

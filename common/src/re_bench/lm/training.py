@@ -137,8 +137,7 @@ class _Run:
         self.layout = [[name, list(part.shape), part.requires_grad] for name, part in self.model.named_parameters()]
         self.trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         if not self.trained:
-            msg = "the model has no parameter to train; are all frozen?"
-            raise ValueError(msg)
+            raise ValueError("the model has no parameter to train; are all frozen?")
         self.device = self.trained[0].device
         self.autocast = fast_bfloat16(self.device) if self.settings.autocast is None else self.settings.autocast
         decaying = {"params": [parameter for parameter in self.trained if parameter.ndim > 1]}
@@ -173,8 +172,7 @@ class _Run:
     def next_batch(self) -> Tensor:
         array = next(self.batches, None)
         if array is None:
-            msg = f"the batches end after {self.outcome.steps} of {self.settings.steps} steps"
-            raise ValueError(msg)
+            raise ValueError(f"the batches end after {self.outcome.steps} of {self.settings.steps} steps")
         batch = torch.from_numpy(array)
         return batch.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else batch
 
@@ -186,8 +184,9 @@ class _Run:
         reported = self.outcome.losses[-1][0] if self.outcome.losses else 0
         mean = float(self.loss_sum) / max(1, self.outcome.steps - reported)
         if not math.isfinite(mean):
-            msg = f"the training loss is {mean} at step {self.outcome.steps}; try a lower learning rate"
-            raise FloatingPointError(msg)
+            raise FloatingPointError(
+                f"the training loss is {mean} at step {self.outcome.steps}; try a lower learning rate"
+            )
         return mean
 
     def measure_speed(self) -> None:
@@ -242,8 +241,7 @@ class _Run:
         except (EOFError, KeyError, RuntimeError, TypeError, UnpicklingError):
             problem = "is damaged, or no checkpoint of this program"
         if problem:
-            msg = f"{path} {problem}; delete it or name another file"
-            raise ValueError(msg)
+            raise ValueError(f"{path} {problem}; delete it or name another file")
         self.model.load_state_dict(state["model"])
         for optimizer, values in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict({"state": values, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -44,8 +44,7 @@ class RandomWindows:
         """
         self._windows = _windows(tokens, batch, length)
         if not 0 <= seed < 1 << 64:
-            msg = f"seed must be from 0 to 2^64 - 1, got {seed}"
-            raise ValueError(msg)
+            raise ValueError(f"seed must be from 0 to 2^64 - 1, got {seed}")
         self._batch, self._seed, self._step = batch, seed, 0
 
     def __iter__(self) -> Self:
@@ -84,6 +83,5 @@ def consecutive_windows(tokens: NDArray[np.uint16], batch: int, length: int) -> 
 def _windows(tokens: NDArray[np.uint16], batch: int, length: int) -> NDArray[np.uint16]:
     """Return a view of every window of length + 1 tokens."""
     if batch < 1 or length < 1 or tokens.ndim != 1 or len(tokens) <= length:
-        msg = f"no batches of {batch} windows of {length} + 1 tokens can be taken from shape {tokens.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"no batches of {batch} windows of {length} + 1 tokens can be taken from shape {tokens.shape}")
     return sliding_window_view(np.asarray(tokens), length + 1)

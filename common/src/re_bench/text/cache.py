@@ -65,8 +65,9 @@ def new_directory(target: Path) -> Iterator[Path]:
     try:
         filling = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     except OSError as error:
-        msg = f"{target}: missing or damaged, and cannot be made there ({error.strerror}); set RE_BENCH_CACHE elsewhere"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"{target}: missing or damaged, and cannot be made there ({error.strerror}); set RE_BENCH_CACHE elsewhere"
+        ) from None
     try:
         yield filling
         filling.chmod(0o755)
@@ -86,8 +87,7 @@ def undamaged(directory: Path, remedy: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError) as error:
-        msg = f"{directory}: damaged ({type(error).__name__}: {error}); {remedy}"
-        raise ReBenchError(msg) from None
+        raise ReBenchError(f"{directory}: damaged ({type(error).__name__}: {error}); {remedy}") from None
 
 
 def check_files(directory: Path, checksums: Mapping[str, str], remedy: str) -> None:
@@ -98,5 +98,4 @@ def check_files(directory: Path, checksums: Mapping[str, str], remedy: str) -> N
     """
     for file, expected in checksums.items():
         if (found := sha256_of(directory / file)) != expected:
-            msg = f"{directory / file}: SHA-256 {found}, its manifest says {expected}; {remedy}"
-            raise ReBenchError(msg)
+            raise ReBenchError(f"{directory / file}: SHA-256 {found}, its manifest says {expected}; {remedy}")

@@ -92,15 +92,13 @@ def open_paper_text(recipe: PaperRecipe = PAPER, *, cache: Path | None = None) -
     """
     directory = recipe.place(cache)
     if not directory.is_dir():
-        msg = f"{PAPER_NAME} is not prepared in {directory.parent}; {_REMEDY}"
-        raise UsageError(msg)
+        raise UsageError(f"{PAPER_NAME} is not prepared in {directory.parent}; {_REMEDY}")
     with undamaged(directory, _REMEDY):
         manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
         check_files(directory, {file: manifest["files"][file] for file in FILES if file != "train.bin"}, _REMEDY)
         size, expected = (directory / "train.bin").stat().st_size, 2 * manifest["figures"]["tokens"]["train"]
     if size != expected:
-        msg = f"{directory / 'train.bin'}: {size} bytes, its manifest says {expected}; {_REMEDY}"
-        raise ReBenchError(msg)
+        raise ReBenchError(f"{directory / 'train.bin'}: {size} bytes, its manifest says {expected}; {_REMEDY}")
     return PreparedText(directory, manifest)
 
 
@@ -157,8 +155,7 @@ class _Documents:
         self._files = sorted(path for path in directory.rglob("*") if path.suffix in _FORMATS)
         formats = {_FORMATS[path.suffix] for path in self._files}
         if len(formats) != 1:
-            msg = f"{directory}: must have files of one of the formats {', '.join(_FORMATS)}"
-            raise UsageError(msg)
+            raise UsageError(f"{directory}: must have files of one of the formats {', '.join(_FORMATS)}")
         self._format = formats.pop()
 
     @cached_property
@@ -171,8 +168,7 @@ class _Documents:
         for table in self._tables():
             texts = table["text"].to_pylist()
             if not all(isinstance(text, str) for text in texts):
-                msg = f"{self.name}: a document's text is not a string"
-                raise UsageError(msg)
+                raise UsageError(f"{self.name}: a document's text is not a string")
             yield texts
 
     def _tables(self) -> Iterator[Any]:
@@ -182,8 +178,7 @@ class _Documents:
         rows = load_dataset(self._format, data_files=files, split="train", streaming=True).with_format("arrow")
         for table in rows.iter(batch_size=_BATCH):
             if "text" not in table.column_names:
-                msg = f"{self.name}: has the columns {', '.join(table.column_names)}, none is called text"
-                raise UsageError(msg)
+                raise UsageError(f"{self.name}: has the columns {', '.join(table.column_names)}, none is called text")
             yield table
 
 
@@ -194,15 +189,13 @@ def _make(
     stages.enter("count")
     count = documents.count
     if recipe.documents not in (None, count):
-        msg = (
+        raise UsageError(
             f"{documents.name}: has {count:,} documents instead of {recipe.documents:,}; files may be missing from the "
             "hub's cache: run again where the hub can be reached"
         )
-        raise UsageError(msg)
     heldout = heldout_documents(count)
     if len(heldout) == count:
-        msg = f"{documents.name}: {count} documents are too few to hold out one and train on the others"
-        raise UsageError(msg)
+        raise UsageError(f"{documents.name}: {count} documents are too few to hold out one and train on the others")
     stages.enter("encode")
     tokenizer.save(str(directory / "tokenizer.json"))
     tokens = _write_tokens(documents, heldout, tokenizer, directory, stages)
@@ -259,12 +252,12 @@ def _load_tokenizer(source: Repository | Path) -> Tokenizer:
     try:
         tokenizer = plain(GPT2TokenizerFast.from_pretrained(str(directory), local_files_only=True).backend_tokenizer)
     except (OSError, ValueError, TypeError) as error:
-        msg = f"{directory}: transformers cannot load a tokenizer from it ({str(error).splitlines()[0]})"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"{directory}: transformers cannot load a tokenizer from it ({str(error).splitlines()[0]})"
+        ) from None
     size = tokenizer.get_vocab_size()  # of a directory without its files, transformers makes an empty tokenizer
     if tokenizer.token_to_id(END_OF_TEXT) is None or not SMALLEST <= size <= LARGEST:
-        msg = f"{directory}: a tokenizer with {END_OF_TEXT} and {SMALLEST} to {LARGEST} tokens is needed"
-        raise UsageError(msg)
+        raise UsageError(f"{directory}: a tokenizer with {END_OF_TEXT} and {SMALLEST} to {LARGEST} tokens is needed")
     return tokenizer
 
 
@@ -273,5 +266,6 @@ def _need_packages() -> None:
         import datasets  # noqa: F401, PLC0415 - only the extra `paper` has it
         import transformers  # noqa: F401, PLC0415 - as above
     except ModuleNotFoundError as error:
-        msg = f"{PAPER_NAME}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"{PAPER_NAME}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
+        ) from None

@@ -93,8 +93,7 @@ def _make(recipe: Recipe, wheels: Sequence[Path], directory: Path, stages: Stage
     stages.enter("split")
     sides = split(modules)
     if not sides.train or not sides.heldout:
-        msg = f"{recipe.name}: the wheels have no text for training or none to hold out"
-        raise UsageError(msg)
+        raise UsageError(f"{recipe.name}: the wheels have no text for training or none to hold out")
     stages.enter("vocabulary")
     tokenizer = train_tokenizer(sides.train, recipe.vocabulary)
     tokenizer.save(str(directory / "tokenizer.json"))

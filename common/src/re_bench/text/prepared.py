@@ -75,8 +75,7 @@ def open_text(name: str, *, cache: Path | None = None, wheels: Sequence[Wheel] |
     recipe, wheels = Recipe.named(name), pinned_wheels() if wheels is None else wheels
     directory = place(recipe, wheels, cache)
     if not directory.is_dir():
-        msg = f"{name} is not prepared in {directory.parent}; {_remedy(name)}"
-        raise UsageError(msg)
+        raise UsageError(f"{name} is not prepared in {directory.parent}; {_remedy(name)}")
     with undamaged(directory, _remedy(name)):
         manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
         _check_wheels(directory, manifest, wheels)
@@ -108,12 +107,11 @@ def check_pins(name: str, manifest: dict[str, Any]) -> None:
         return
     for file in FILES:
         if (found := manifest["files"][file]) != pins[file]:
-            msg = (
+            raise ReBenchError(
                 f"{name}: {file} has SHA-256 {found}, the repository's checksums.json {pins[file]}. The wheels are the "
                 f"pinned ones, so the tools differ: it was made with {manifest['made_with']}, this is {made_with()}; "
                 "install the versions of constraints.txt and prepare again"
             )
-            raise ReBenchError(msg)
 
 
 def made_with() -> str:
@@ -130,8 +128,7 @@ def _check_wheels(directory: Path, manifest: dict[str, Any], wheels: Sequence[Wh
     for file in sorted(expected.keys() | manifest["wheels"].keys()):
         if (found := manifest["wheels"].get(file)) != expected.get(file):
             what = f"{directory}: made from {file} with SHA-256 {found}, wanted is {expected.get(file)}"
-            msg = f"{what}; {_remedy(manifest['name'])}"
-            raise ReBenchError(msg)
+            raise ReBenchError(f"{what}; {_remedy(manifest['name'])}")
 
 
 def _remedy(name: str) -> str:

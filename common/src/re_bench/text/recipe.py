@@ -47,8 +47,9 @@ class Recipe:
         match = re.fullmatch(r"([a-z]+)-([1-9][0-9]{0,5})", name)
         if not match or match[1] not in MINIMUM or not SMALLEST <= int(match[2]) <= LARGEST:
             variants = ", ".join(f"{variant}-SIZE" for variant in MINIMUM)
-            msg = f"no text is called {name!r}; expected one of {variants} with a size from {SMALLEST} to {LARGEST}"
-            raise UsageError(msg)
+            raise UsageError(
+                f"no text is called {name!r}; expected one of {variants} with a size from {SMALLEST} to {LARGEST}"
+            )
         return cls(cast("Variant", match[1]), int(match[2]))
 
     @property

@@ -28,8 +28,7 @@ def heldout_tokens(job: Job, name: str) -> NDArray[np.uint16]:
         return open_text(name).heldout
     except UsageError as error:
         command = f"re-bench prepare {job.task.name} --profile {job.profile_name}"
-        msg = f"the text {name} is not prepared here; run: {command}"
-        raise UsageError(msg) from error
+        raise UsageError(f"the text {name} is not prepared here; run: {command}") from error
 
 
 def log_above_floor(loss: float, floor: float) -> float:
@@ -40,9 +39,7 @@ def log_above_floor(loss: float, floor: float) -> float:
         ReBenchError: if it is so low that the floor is wrong.
     """
     if not math.isfinite(loss):
-        msg = "the loss is not finite: the weights are so large that logits overflow"
-        raise Invalid(msg)
+        raise Invalid("the loss is not finite: the weights are so large that logits overflow")
     if loss <= floor:
-        msg = f"a loss of {loss:.6f} is not above the floor of {floor}; the task's floor is too high"
-        raise ReBenchError(msg)
+        raise ReBenchError(f"a loss of {loss:.6f} is not above the floor of {floor}; the task's floor is too high")
     return math.log(loss - floor)

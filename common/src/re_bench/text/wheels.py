@@ -50,8 +50,7 @@ def find_wheels(wheels: Sequence[Wheel], store: Path, folder: Path | None = None
         UsageError: if a file is not the pinned one, or is missing and cannot be fetched.
     """
     if folder is not None and not folder.is_dir():
-        msg = f"{folder}: not a directory; give the folder that holds the wheels"
-        raise UsageError(msg)
+        raise UsageError(f"{folder}: not a directory; give the folder that holds the wheels")
     places = [place for place in (folder, store) if place is not None]
     missing = [wheel for wheel in wheels if not any((place / wheel.file).is_file() for place in places)]
     if missing:
@@ -68,8 +67,9 @@ def fetch(wheels: Sequence[Wheel], store: Path) -> None:
     try:
         store.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        msg = f"{store}: missing, and cannot be made there ({error.strerror}); set RE_BENCH_CACHE elsewhere"
-        raise UsageError(msg) from None
+        raise UsageError(
+            f"{store}: missing, and cannot be made there ({error.strerror}); set RE_BENCH_CACHE elsewhere"
+        ) from None
     with tempfile.TemporaryDirectory(prefix=".incoming-", dir=store) as incoming:
         wanted = Path(incoming) / "wanted.txt"
         wanted.write_text("".join(f"{wheel.requirement}\n" for wheel in wheels), encoding="utf-8")
@@ -80,8 +80,9 @@ def fetch(wheels: Sequence[Wheel], store: Path) -> None:
         )
         if done.returncode != 0:
             names = ", ".join(wheel.file for wheel in wheels)
-            msg = f"missing {names}, and pip cannot fetch it ({_reason(done.stderr)}); give a folder: --wheels DIR"
-            raise UsageError(msg)
+            raise UsageError(
+                f"missing {names}, and pip cannot fetch it ({_reason(done.stderr)}); give a folder: --wheels DIR"
+            )
         for path in Path(incoming).glob("*.whl"):
             shutil.move(path, store / path.name)
 
@@ -95,11 +96,9 @@ def sha256_of(path: Path) -> str:
 def _checked(wheel: Wheel, places: Sequence[Path]) -> Path:
     path = next((place / wheel.file for place in places if (place / wheel.file).is_file()), None)
     if path is None:
-        msg = f"pip fetched another file than {wheel.file}; give a folder that holds it: --wheels DIR"
-        raise UsageError(msg)
+        raise UsageError(f"pip fetched another file than {wheel.file}; give a folder that holds it: --wheels DIR")
     if (found := sha256_of(path)) != wheel.sha256:
-        msg = f"{path}: SHA-256 {found}, pinned is {wheel.sha256}; delete this file, or give another folder"
-        raise UsageError(msg)
+        raise UsageError(f"{path}: SHA-256 {found}, pinned is {wheel.sha256}; delete this file, or give another folder")
     return path
 
 

@@ -48,8 +48,7 @@ class Argument:
             return _CONVERTERS[self.kind](given)
         except (ValueError, TypeError, OverflowError):
             shown = json.dumps(given, ensure_ascii=False, default=str)
-            msg = f'"{self.name}" must be {_KINDS[self.kind]}, not {shown[:80]}'
-            raise InputError(msg) from None
+            raise InputError(f'"{self.name}" must be {_KINDS[self.kind]}, not {shown[:80]}') from None
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -153,16 +152,15 @@ class Action:
             argument = names.get(_key(key))
             if argument is None:
                 known = ", ".join(f'"{each.name}"' for each in self.arguments) or "none"
-                msg = f'{self.name} has no argument "{key}"; its arguments: {known}'
-                raise InputError(msg)
+                raise InputError(f'{self.name} has no argument "{key}"; its arguments: {known}')
             if argument.name in found:
-                msg = f'"{argument.name}" is given twice'
-                raise InputError(msg)
+                raise InputError(f'"{argument.name}" is given twice')
             if value is not None or argument.required:
                 found[argument.name] = argument.value(value)
         if missing := [f'"{each.name}"' for each in self.arguments if each.required and each.name not in found]:
-            msg = f"{self.name} needs {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} missing"
-            raise InputError(msg)
+            raise InputError(
+                f"{self.name} needs {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} missing"
+            )
         return found
 
 

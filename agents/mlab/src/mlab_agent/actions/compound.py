@@ -120,8 +120,7 @@ def _edit_segment(context: Context, given: Mapping[str, Any]) -> str:
     old = _editable(context, name, save)
     lines = old.splitlines(keepends=True)
     if not start <= end or start > max(1, len(lines)):
-        msg = f"lines {start} to {end} are no segment of {name}, which has {len(lines)} lines"
-        raise HomeError(msg)
+        raise HomeError(f"lines {start} to {end} are no segment of {name}, which has {len(lines)} lines")
     before, segment, after = "".join(lines[: start - 1]), "".join(lines[start - 1 : end]), "".join(lines[end:])
     new = _rewritten(context, f"{name}, lines {start}-{min(end, len(lines))}", segment, given["edit_instruction"])
     if new and after and not new.endswith("\n"):
@@ -137,16 +136,16 @@ def _editable(context: Context, name: str, save: str) -> str:
     try:
         return context.home.read_bytes(name).decode()
     except UnicodeDecodeError:
-        msg = f"{name} is not UTF-8 text, and editing would damage it"
-        raise HomeError(msg) from None
+        raise HomeError(f"{name} is not UTF-8 text, and editing would damage it") from None
 
 
 def _rewritten(context: Context, name: str, old: str, instruction: str, *, whole: bool = False) -> str:
     """Return the new text, of which it is certain that the model meant it to be all."""
     if len(old) > context.limits.edit_chars:
         how = "edit a segment of it" if whole else "take fewer lines"
-        msg = f"{name} has {len(old)} characters, more than the {context.limits.edit_chars} that can be edited; {how}"
-        raise HomeError(msg)
+        raise HomeError(
+            f"{name} has {len(old)} characters, more than the {context.limits.edit_chars} that can be edited; {how}"
+        )
     marker = marker_of(old, instruction)
     prompt, why = request(name, old, instruction, marker), ""
     for _try in range(context.limits.edit_tries):
@@ -157,8 +156,9 @@ def _rewritten(context: Context, name: str, old: str, instruction: str, *, whole
             why = "it ended at the limit of tokens; give replacements of few lines rather than the whole text"
         except RewriteError as error:
             why = str(error)
-    msg = f"{name} was not edited, and nothing was written: the editing model's reply could not be used: {why}"
-    raise HomeError(msg)
+    raise HomeError(
+        f"{name} was not edited, and nothing was written: the editing model's reply could not be used: {why}"
+    )
 
 
 def _saved(context: Context, name: str, old: str, new: str, save: str) -> str:

@@ -30,8 +30,7 @@ def marker_of(old: str, instruction: str) -> str:
         marker = "EDIT-" + hashlib.sha256(f"{count}\0{instruction}\0{old}".encode(errors="replace")).hexdigest()[:6]
         if marker not in old and marker not in instruction:
             return marker
-    msg = "no marker was found"
-    raise AssertionError(msg)
+    raise AssertionError("no marker was found")
 
 
 def request(name: str, old: str, instruction: str, marker: str) -> str:
@@ -75,8 +74,7 @@ def read_rewrite(reply: str, old: str, marker: str) -> str:
     if not marks:
         new = _fenced(reply)
     elif marks[-1][1] != "DONE":
-        msg = f"it does not end with {marker} DONE, so that it was cut off"
-        raise RewriteError(msg)
+        raise RewriteError(f"it does not end with {marker} DONE, so that it was cut off")
     else:
         parts = [
             (word, "\n".join(line for _word, line in lines[index + 1 : after]))
@@ -95,8 +93,9 @@ def _assembled(parts: list[tuple[str, str]], old: str, marker: str) -> str:
         text = _without_fence(parts[0][1])
         return text + "\n" if text else text
     if not words or words != ["OLD", "NEW"] * (len(words) // 2):
-        msg = f"its marker lines are {', '.join([*words, 'DONE'])}; expected {marker} WHOLE, or OLD and NEW in turn"
-        raise RewriteError(msg)
+        raise RewriteError(
+            f"its marker lines are {', '.join([*words, 'DONE'])}; expected {marker} WHOLE, or OLD and NEW in turn"
+        )
     new = old.replace("\r\n", "\n")
     for (_old, before), (_new, after) in zip(parts[::2], parts[1::2], strict=True):
         new = _replaced(new, before, after)
@@ -106,14 +105,12 @@ def _assembled(parts: list[tuple[str, str]], old: str, marker: str) -> str:
 def _replaced(text: str, before: str, after: str) -> str:
     """Replace whole lines that are there exactly once."""
     if not before.strip():
-        msg = "the old lines of a replacement are empty"
-        raise RewriteError(msg)
+        raise RewriteError("the old lines of a replacement are empty")
     padded = f"\n{text}" if text.endswith("\n") else f"\n{text}\n"
     count = _occurrences(padded, f"\n{before}\n")
     if count != 1:
         how = "are not in the text" if count == 0 else f"are in the text {count} times"
-        msg = f"the old lines that begin with {before.strip().splitlines()[0][:60]!r} {how}"
-        raise RewriteError(msg)
+        raise RewriteError(f"the old lines that begin with {before.strip().splitlines()[0][:60]!r} {how}")
     new = padded.replace(f"\n{before}\n", f"\n{after}\n" if after else "\n", 1)[1:]
     return new if text.endswith("\n") else new.removesuffix("\n")
 
@@ -127,11 +124,9 @@ def _fenced(reply: str) -> str:
     """Return the text of a reply that is one fenced block, as models write that do not keep to the form."""
     fences = list(_FENCE.finditer(reply))
     if len(fences) == 1:
-        msg = "its code block has no end, so that it was cut off"
-        raise RewriteError(msg)
+        raise RewriteError("its code block has no end, so that it was cut off")
     if len(fences) != 2 or reply[fences[1].end() :].strip() or fences[0][1] != fences[1][1]:  # noqa: PLR2004 - a pair
-        msg = "it has neither the marker lines nor exactly one code block at its end"
-        raise RewriteError(msg)
+        raise RewriteError("it has neither the marker lines nor exactly one code block at its end")
     return reply[fences[0].end() + 1 : fences[1].start()]
 
 
@@ -146,8 +141,6 @@ def _without_fence(text: str) -> str:
 def _check_whole(new: str, old: str) -> None:
     for found in _LEFT_OUT.finditer(new):
         if found[0].strip() not in old:
-            msg = f"it leaves something out: {found[0].strip()[:80]!r}"
-            raise RewriteError(msg)
+            raise RewriteError(f"it leaves something out: {found[0].strip()[:80]!r}")
     if old.strip() and not new.strip():
-        msg = "the new text is empty"
-        raise RewriteError(msg)
+        raise RewriteError("the new text is empty")

@@ -92,11 +92,9 @@ def _append_file(context: Context, given: Mapping[str, Any]) -> str:
 def _copy_file(context: Context, given: Mapping[str, Any]) -> str:
     source, destination = given["source"], given["destination"]
     if context.home.name(source) == context.home.name(destination):
-        msg = f"{source} and {destination} are the same file"
-        raise HomeError(msg)
+        raise HomeError(f"{source} and {destination} are the same file")
     if not context.home.exists(source):
-        msg = f"{source} does not exist"
-        raise HomeError(msg)
+        raise HomeError(f"{source} does not exist")
     context.keep(destination)
     context.home.copy(source, destination)
     return f"Copied {source} to {destination}."
@@ -106,8 +104,7 @@ def _inspect_lines(context: Context, given: Mapping[str, Any]) -> str:
     name, most = given["filename"], context.limits.inspect_lines
     start, end = max(1, given["start_line_number"]), given["end_line_number"]
     if end - start >= most:
-        msg = f"lines {start} to {end} are {end - start + 1}; at most {most} can be inspected at a time"
-        raise HomeError(msg)
+        raise HomeError(f"lines {start} to {end} are {end - start + 1}; at most {most} can be inspected at a time")
     lines = context.home.read(name).splitlines()
     if end < start:
         return f"{name} has {len(lines)} lines; there are none from {start} to {end}, since the range is reversed."
@@ -122,8 +119,7 @@ def _undo_edit(context: Context, given: Mapping[str, Any]) -> str:
     name = context.home.name(given["filename"])
     kept = context.journal.last(name)
     if kept is None:
-        msg = f"{name}: there is no write to undo"
-        raise HomeError(msg)
+        raise HomeError(f"{name}: there is no write to undo")
     context.home.check_writable(name)
     if kept.before is None:
         if context.home.exists(name):
@@ -143,8 +139,7 @@ def _execute_script(context: Context, given: Mapping[str, Any]) -> str:
     if left is not None and left < limit:
         limit = max(left, 0.0)
     if limit <= 0:
-        msg = "there is no time left to run anything; give the final answer"
-        raise HomeError(msg)
+        raise HomeError("there is no time left to run anything; give the final answer")
     done = context.home.execute(given["filename"], given.get("arguments") or [], limit)
     if done.timed_out:
         end = f"Stopped at its time limit, after {done.seconds:.1f} s; there is no exit status."
@@ -162,8 +157,7 @@ def _execute_script(context: Context, given: Mapping[str, Any]) -> str:
 def _score(context: Context, _given: Mapping[str, Any]) -> str:
     said = context.home.score()
     if said is None:
-        msg = "scores cannot be asked for here"
-        raise HomeError(msg)
+        raise HomeError("scores cannot be asked for here")
     return said
 
 
@@ -180,8 +174,9 @@ def _encoded(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        msg = f"the content cannot be written as UTF-8: character {error.start} is half of a character"
-        raise HomeError(msg) from None
+        raise HomeError(
+            f"the content cannot be written as UTF-8: character {error.start} is half of a character"
+        ) from None
 
 
 LIST_FILES = Action(

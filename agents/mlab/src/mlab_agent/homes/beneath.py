@@ -68,8 +68,7 @@ class Beneath:
             file = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
         if not stat.S_ISREG(os.fstat(file).st_mode):
             os.close(file)
-            msg = f"{name} is no file"
-            raise OSError(msg)
+            raise OSError(f"{name} is no file")
         return file
 
     @contextlib.contextmanager

@@ -72,8 +72,7 @@ class LocalHome(Workspace):
         """
         super().__init__(read_only, 32 * MIB, snapshot_limit, left_out)
         if not directory.is_dir():
-            msg = f"{directory} is no directory"
-            raise HomeError(msg)
+            raise HomeError(f"{directory} is no directory")
         self.root = os.path.realpath(directory)
         self._beneath = Beneath(self.root)
         self._submission = submission
@@ -191,8 +190,7 @@ class LocalHome(Workspace):
         self._check_file(name, script, limited=False)
         command = [*self._program(name), *arguments]
         if any("\0" in each for each in arguments):
-            msg = "an argument cannot have a NUL character"
-            raise HomeError(msg)
+            raise HomeError("an argument cannot have a NUL character")
         if self._contain:
             kept = [f"{self.root}/{each}" for each in self._mounted()]
             command = containment.contained(command, kept)
@@ -216,8 +214,9 @@ class LocalHome(Workspace):
         stamp = self._stat(name)
         if stamp and stamp.mode & stat.S_IXUSR:
             return [f"./{name}"]
-        msg = f"{name} cannot be run: it is neither a Python file (.py) nor a shell script (.sh), and not executable"
-        raise HomeError(msg)
+        raise HomeError(
+            f"{name} cannot be run: it is neither a Python file (.py) nor a shell script (.sh), and not executable"
+        )
 
     def _mounted(self) -> list[str]:
         """Return the read-only files and directories to mount, those in read-only directories not by themselves."""
@@ -293,5 +292,4 @@ def _in_words(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        msg = f"{name}: {error.strerror or error}"
-        raise HomeError(msg) from None
+        raise HomeError(f"{name}: {error.strerror or error}") from None

@@ -216,8 +216,7 @@ class OrsHome(Workspace):
         name = self.name(script)
         self._check_file(name, script, limited=False)
         if any("\0" in each for each in arguments):
-            msg = "an argument cannot have a NUL character"
-            raise HomeError(msg)
+            raise HomeError("an argument cannot have a NUL character")
         program = shlex.join([*self._program(name), *arguments])
         number = int(self._do(_NUMBERED).decode())
         files = f"{_OUTPUTS}/{number}"
@@ -249,8 +248,9 @@ class OrsHome(Workspace):
         stamp = self._stat(name)
         if stamp and stamp.mode & 0o100:
             return [f"./{name}"]
-        msg = f"{name} cannot be run: it is neither a Python file (.py) nor a shell script (.sh), and not executable"
-        raise HomeError(msg)
+        raise HomeError(
+            f"{name} cannot be run: it is neither a Python file (.py) nor a shell script (.sh), and not executable"
+        )
 
     def _collected(self, files: str) -> tuple[str, str, bool]:
         """Put both outputs into one file, and return beginning and end of each."""
@@ -296,8 +296,7 @@ class OrsHome(Workspace):
             if said.finished:
                 self.finished, self.final, self.final_text = True, said.metadata, said.text
                 return
-        msg = f"the server did not give a final score: {said.text[-500:]}"
-        raise HomeError(msg)
+        raise HomeError(f"the server did not give a final score: {said.text[-500:]}")
 
     def _answer(self, given: Mapping[str, object]) -> Said:
         said = self._session.call("answer", given)
@@ -328,8 +327,7 @@ class OrsHome(Workspace):
         if size > _PIECE and not file:
             self._do(f"rm -f {kept}")
         if hashlib.sha256(data).hexdigest() != digest:
-            msg = f"{file or 'a file'} changed while it was read"
-            raise HomeError(msg)
+            raise HomeError(f"{file or 'a file'} changed while it was read")
         return data
 
     def _do(self, script: str) -> bytes:
@@ -355,8 +353,7 @@ class OrsHome(Workspace):
             raise HomeLostError(msg) if not said.text.strip() else HomeError(msg)
         if found[2] != "0":
             words = base64.b64decode(found[3]).decode(errors="replace").strip().rpartition("bash: ")[2]
-            msg = f"it failed in the session: {words or 'exit status ' + found[2]}"
-            raise HomeError(msg)
+            raise HomeError(f"it failed in the session: {words or 'exit status ' + found[2]}")
         return base64.b64decode(found[1])
 
     def _bash(self, command: str, timeout_s: float) -> Said:

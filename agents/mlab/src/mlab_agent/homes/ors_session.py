@@ -59,16 +59,14 @@ class OrsSession:
             self._client.environments.close()
             if isinstance(error, HomeError) or not isinstance(error, Exception):
                 raise
-            msg = f"there is no session at {url}: {_words(error)}"
-            raise HomeError(msg) from None
+            raise HomeError(f"there is no session at {url}: {_words(error)}") from None
 
     def _open(self, split: str, secrets: dict[str, str] | None) -> None:
         url, task, environment = self._about["url"], self._about["task"], self._about["environment"]
         found = self._client.environments.get(environment, variant=environment, base_url=url)
         tasks = {_id(each): each for each in found.list_tasks(split)}
         if task not in tasks:
-            msg = f"{url} has no task {task!r}; it has: {', '.join(map(str, tasks))}"
-            raise HomeError(msg)
+            raise HomeError(f"{url} has no task {task!r}; it has: {', '.join(map(str, tasks))}")
         self._session = found.session(tasks[task], secrets=secrets)
         self.joined = self._join()
         if not self.joined:
@@ -94,8 +92,7 @@ class OrsSession:
         except ToolCallError as error:
             raise HomeError(_words(error)) from None
         except Exception as error:  # noqa: BLE001 - whatever the client raises, its session is of no use any more
-            msg = f"the session at {self._about['url']} is lost: {_words(error)}"
-            raise HomeLostError(msg) from None
+            raise HomeLostError(f"the session at {self._about['url']} is lost: {_words(error)}") from None
         text = "".join(block.text for block in output.blocks if block.type == "text")
         return Said(text, output.metadata or {}, output.reward, bool(output.finished))
 
@@ -154,8 +151,7 @@ def _client(token: str | None) -> Any:
     try:
         from openreward import OpenReward  # noqa: PLC0415 - seconds, and an extra
     except ImportError:
-        msg = "an ORS server needs the client openreward: pip install 'mlab-agent[ors]'"
-        raise HomeError(msg) from None
+        raise HomeError("an ORS server needs the client openreward: pip install 'mlab-agent[ors]'") from None
     return OpenReward(api_key=token or _NOBODY)  # without one it would send $OPENREWARD_API_KEY to any server
 
 

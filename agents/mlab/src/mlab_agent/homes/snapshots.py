@@ -158,8 +158,7 @@ class Snapshots:
         try:
             return zlib.decompress((self._objects / digest).read_bytes())
         except (OSError, zlib.error):
-            msg = f"the snapshot {digest[:12]} is not in the store, or damaged"
-            raise HomeError(msg) from None
+            raise HomeError(f"the snapshot {digest[:12]} is not in the store, or damaged") from None
 
     def _load_index(self) -> None:
         """Read the index; a last line that a killed process did not end is not there."""

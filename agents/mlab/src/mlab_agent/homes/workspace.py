@@ -73,8 +73,7 @@ class Workspace(abc.ABC):
             return "."
         above = self.root.rstrip("/") + "/"
         if not absolute.startswith(above):
-            msg = f"{path} leads out of the workspace, which is {self.root}"
-            raise HomeError(msg)
+            raise HomeError(f"{path} leads out of the workspace, which is {self.root}")
         return absolute[len(above) :]
 
     @abc.abstractmethod
@@ -118,16 +117,13 @@ class Workspace(abc.ABC):
     def name(self, path: str) -> str:
         """See :class:`mlab_agent.homes.Home`."""
         if not path.strip():
-            msg = "the path is empty"
-            raise HomeError(msg)
+            raise HomeError("the path is empty")
         if "\0" in path:
-            msg = "a path cannot have a NUL character"
-            raise HomeError(msg)
+            raise HomeError("a path cannot have a NUL character")
         try:
             path.encode()
         except UnicodeEncodeError:
-            msg = "the path is no valid text"
-            raise HomeError(msg) from None
+            raise HomeError("the path is no valid text") from None
         return self._resolve(path)
 
     def is_read_only(self, name: str) -> bool:
@@ -139,12 +135,10 @@ class Workspace(abc.ABC):
         name = self.name(path)
         for each in dict.fromkeys((name, self._plain(path))):  # a link may have the name of a read-only file
             if self.is_read_only(each):
-                msg = f"{path} is read-only: {each} must stay as it is"
-                raise HomeError(msg)
+                raise HomeError(f"{path} is read-only: {each} must stay as it is")
         stamp = self._stat(name)
         if stamp is not None and stamp.kind != "file":
-            msg = f"{path} is a {stamp.kind if stamp.kind != 'other' else 'special file'}, not a file"
-            raise HomeError(msg)
+            raise HomeError(f"{path} is a {stamp.kind if stamp.kind != 'other' else 'special file'}, not a file")
 
     def exists(self, path: str) -> bool:
         """See :class:`mlab_agent.homes.Home`."""
@@ -155,8 +149,7 @@ class Workspace(abc.ABC):
         name = self.name(path)
         stamp = self._stat(name)
         if stamp is None or stamp.kind != "directory":
-            msg = f"{path} {'does not exist' if stamp is None else 'is no directory'}"
-            raise HomeError(msg)
+            raise HomeError(f"{path} {'does not exist' if stamp is None else 'is no directory'}")
         return sorted(self._entries(name), key=lambda entry: entry.name)
 
     def read(self, path: str) -> str:
@@ -174,8 +167,7 @@ class Workspace(abc.ABC):
         try:
             self.write_bytes(path, text.encode())
         except UnicodeEncodeError:
-            msg = "the text cannot be written as UTF-8"
-            raise HomeError(msg) from None
+            raise HomeError("the text cannot be written as UTF-8") from None
 
     def write_bytes(self, path: str, data: bytes) -> None:
         """See :class:`mlab_agent.homes.Home`."""

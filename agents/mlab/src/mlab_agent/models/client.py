@@ -159,15 +159,13 @@ class Model:
             return True
         passing = status in _RETRIED or status >= 500  # noqa: PLR2004
         if not passing or error.code == "insufficient_quota" or _QUOTA.search(text):
-            msg = f"{self.settings.base_url} refused model {self.settings.name}: {text}"
-            raise ModelError(msg) from None
+            raise ModelError(f"{self.settings.base_url} refused model {self.settings.name}: {text}") from None
         return False
 
     def _wait(self, attempt: int, failure: str, headers: Mapping[str, str]) -> None:
         settings = self.settings
         if attempt > settings.attempts:
-            msg = f"{settings.base_url} did not answer in {settings.attempts} attempts; the last: {failure}"
-            raise ModelError(msg)
+            raise ModelError(f"{settings.base_url} did not answer in {settings.attempts} attempts; the last: {failure}")
         seconds = wait_before(attempt, headers, first_s=settings.first_wait_s, longest_s=settings.longest_wait_s)
         left = self._seconds_left()
         if left is not None and seconds >= left:
@@ -181,8 +179,7 @@ class Model:
         if left is None:
             return self.settings.timeout_s
         if left <= 0:
-            msg = "the time is over"
-            raise BudgetSpent(msg, cap="time")
+            raise BudgetSpent("the time is over", cap="time")
         return min(self.settings.timeout_s, left)
 
     def _read(self, completion: Any, messages: Sequence[Message], estimated: int) -> Reply:

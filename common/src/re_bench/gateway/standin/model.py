@@ -55,8 +55,7 @@ class StandIn:
 
     def __init__(self, problems: Sequence[Problem], *, seed: int = 0, odds: Mapping[str, Odds] = ODDS) -> None:
         if unknown := {problem.difficulty for problem in problems} - set(odds):
-            msg = f"no odds for the difficulties {', '.join(sorted(unknown))}; there are {', '.join(odds)}"
-            raise ValueError(msg)
+            raise ValueError(f"no odds for the difficulties {', '.join(sorted(unknown))}; there are {', '.join(odds)}")
         self._recogniser = Recogniser(problems)
         self._talents = {problem.key: Talent(problem, seed, odds[problem.difficulty]) for problem in problems}
         self._seed, self._odds = seed, odds

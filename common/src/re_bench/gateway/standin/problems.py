@@ -50,8 +50,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not self.correct or not self.flawed:
-            msg = f"a pool needs programs that are accepted and such that are not: {self.statement[:60]!r}"
-            raise ValueError(msg)
+            raise ValueError(f"a pool needs programs that are accepted and such that are not: {self.statement[:60]!r}")
 
     @cached_property
     def key(self) -> str:

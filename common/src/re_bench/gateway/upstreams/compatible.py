@@ -102,8 +102,7 @@ class CompatibleUpstream:
         except (ValueError, RecursionError):
             completion = None
         if not isinstance(completion, dict):
-            msg = "the model's server answered with something that is no JSON object"
-            raise _unusable(msg)
+            raise _unusable("the model's server answered with something that is no JSON object")
         return completion, response
 
 

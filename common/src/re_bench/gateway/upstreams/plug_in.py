@@ -43,11 +43,9 @@ class PlugInUpstream:
                 raise
             except Exception:  # noqa: BLE001 - whatever it is, it is a failure of this call alone
                 traceback.print_exc()
-                msg = "the plug-in model failed; the gateway's stderr says why"
-                raise _failed(msg) from None
+                raise _failed("the plug-in model failed; the gateway's stderr says why") from None
             if not isinstance(completion, dict) or not isinstance(completion.get("choices"), list):
-                msg = "the plug-in model returned something that is no chat.completion"
-                raise _failed(msg)
+                raise _failed("the plug-in model returned something that is no chat.completion")
             yield completion
 
     async def close(self) -> None:
@@ -68,6 +66,7 @@ def _made(settings: PlugIn) -> Callable[[dict[str, Any]], Awaitable[Any]]:
     except UsageError:
         raise
     except Exception as error:
-        msg = f"the plug-in model {settings.factory!r} cannot be made: {type(error).__name__}: {error}"
-        raise UsageError(msg) from error
+        raise UsageError(
+            f"the plug-in model {settings.factory!r} cannot be made: {type(error).__name__}: {error}"
+        ) from error
     return answer

@@ -42,8 +42,7 @@ class RecordingUpstream:
                 content = content_of({**entry["request"], "model": entry.get("asked_for")})
                 self._answers.setdefault(content, []).append(entry)
         if not self._answers:
-            msg = f"the recording has no calls: {settings.path}"
-            raise UsageError(msg)
+            raise UsageError(f"the recording has no calls: {settings.path}")
 
     @asynccontextmanager
     async def asking(self, request: dict[str, Any], asked: Asked) -> AsyncIterator[Answer]:

@@ -81,8 +81,7 @@ def hold(leaks: list[str] | str) -> None:
     if leaks:
         listed = [leaks] if isinstance(leaks, str) else leaks
         more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""  # noqa: PLR2004 - enough to see the kind
-        msg = "; ".join(listed[:5]) + more
-        raise NotHeldError(msg)
+        raise NotHeldError("; ".join(listed[:5]) + more)
 
 
 def attack(backend: Backend, function: Callable[..., Any], *arguments: Any, around: Surroundings | None = None) -> Any:
@@ -95,8 +94,7 @@ def attack(backend: Backend, function: Callable[..., Any], *arguments: Any, arou
     value = answer(finished)
     if value is None:
         why = finished.stopped or f"exit status {finished.status}"
-        msg = f"the attack did not come to its end ({why}): {finished.stderr.strip()[-_TAIL:]}"
-        raise NotHeldError(msg)
+        raise NotHeldError(f"the attack did not come to its end ({why}): {finished.stderr.strip()[-_TAIL:]}")
     return value
 
 
