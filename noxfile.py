@@ -31,7 +31,7 @@ SUBMITTING = ("openai",)  # what submissions import beside
 TESTING = ("pytest", *PLUGINS, "hypothesis", "hatchling", "editables", "nox", "ors-sdk")
 SERVING = ("aiohttp", "openai", "openreward", "ors-sdk", "starlette", "uvicorn")
 LINTING = ("ruff", "mypy", "nox", "pytest", *PLUGINS, "hypothesis", "numpy", "pydantic", "tomlkit", *SERVING)
-PACKAGES = ("common[text,lm,paper,gateway]", "environment", "agents/mlab[ors]")
+PACKAGES = ("common[text,lm,paper]", "gateway", "environment", "agents/mlab[ors]")
 SYSTEM = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 
 

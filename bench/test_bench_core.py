@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from re_bench.attempts import Attempt, AttemptLog
-from re_bench.isolation.backend import Surroundings, open_backend
-from re_bench.isolation.running import run
-from re_bench.isolation.untrusted import Untrusted
-from re_bench.staging import stage
+from re_bench.runs.attempts import Attempt, AttemptLog
+from re_bench.sandbox import open_backend
+from re_bench.sandbox.process import run
+from re_bench.sandbox.spec import SandboxSpec
+from re_bench.sandbox.untrusted import Untrusted
+from re_bench.scoring.staging import stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,7 @@ def test_bare_true(benchmark: BenchmarkFixture) -> None:
 @pytest.mark.benchmark(group="start of a program: bare, sandboxed")
 def test_sandboxed_true(benchmark: BenchmarkFixture) -> None:
     backend = open_backend()
-    benchmark(lambda: run(backend, ["true"], Surroundings()))
+    benchmark(lambda: run(backend, ["true"], SandboxSpec()))
 
 
 @pytest.mark.benchmark(group="start of a program: python, re-bench --help")
@@ -50,7 +51,7 @@ def test_help(benchmark: BenchmarkFixture) -> None:
 @pytest.fixture(scope="module")
 def process() -> Iterator[Untrusted]:
     """Return an untrusted process that echoes."""
-    with Untrusted(open_backend(), HERE / "echo.py", Surroundings()) as echo:
+    with Untrusted(open_backend(), HERE / "echo.py", SandboxSpec()) as echo:
         yield echo
 
 

@@ -17,9 +17,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "environment" / "te
 
 from serving_help import Server, events, make_tasks, opened, serving
 
-from re_bench.isolation.backend import Surroundings, open_backend
-from re_bench.isolation.limits import Limits
-from re_bench.isolation.running import run
+from re_bench.limits import Limits
+from re_bench.sandbox import open_backend
+from re_bench.sandbox.process import run
+from re_bench.sandbox.spec import SandboxSpec
 from re_bench_environment.shell import Shell
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ async def commands(server: Server, tmp_path: Path) -> None:
     for name in ("workspace", "scratch"):
         (tmp_path / name).mkdir()
     backend, limits = open_backend(None), Limits()
-    anew = [run(backend, ["true"], Surroundings(limits=limits)).seconds for _ in range(20)]
+    anew = [run(backend, ["true"], SandboxSpec(limits=limits)).seconds for _ in range(20)]
     arguments: dict[str, Any] = {"limits": limits, "environment": {}, "scratch": tmp_path / "scratch"}
     shell = await Shell.open(backend, tmp_path / "workspace", **arguments)
     try:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.gateway import Gateway, Model, OpenAICompatible, Settings, serving
+from re_bench_gateway import Gateway, Model, OpenAICompatible, Settings, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from re_bench.tasks import open_task
+from re_bench.task.discovery import open_task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,8 +56,8 @@ spread = {starting = 0, reference = 0}, versions = {}}
 SCORER = """
 import os, sys
 from pathlib import Path
-from re_bench.errors import Invalid
-from re_bench.score import Measured, RunAnchors, main
+from re_bench.errors import InvalidSubmissionError
+from re_bench.scoring.score import Measured, RunAnchors, main
 
 pace, device = float(os.environ.get("PACE", 1)), os.environ.get("DEVICE", "card A")
 here = Path(__file__).parent
@@ -66,7 +66,7 @@ def measured(directory):
     try:
         return pace * float((directory / "number").read_text())
     except ValueError:
-        raise Invalid("that is no number")
+        raise InvalidSubmissionError("that is no number")
 
 def measure(job):
     if "LATE" not in os.environ:

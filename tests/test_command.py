@@ -28,12 +28,14 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '[cheats.letters]\ndescription = "words"\nexpect = "invalid"\nreason = "no number"\n'
     )
     (task / "score.py").write_text(
-        "from pathlib import Path\nfrom re_bench.errors import Invalid\nfrom re_bench.score import Measured, main\n"
+        "from pathlib import Path\n"
+        "from re_bench.errors import InvalidSubmissionError\n"
+        "from re_bench.scoring.score import Measured, main\n"
         "def measure(job):\n"
         "    text = (job.submission / 'number').read_text()\n"
         "    if text == 'bug': raise KeyError('ours')\n"
         "    try: return Measured(float(text), 'fine')\n"
-        "    except ValueError: raise Invalid('that is no number')\n"
+        "    except ValueError: raise InvalidSubmissionError('that is no number')\n"
         "main(measure, Path(__file__).parent)\n"
     )
     return task

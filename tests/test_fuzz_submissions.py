@@ -20,21 +20,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from re_bench import score as core
-from re_bench.errors import Invalid
-from re_bench.isolation.backend import Backend, Surroundings, open_backend
-from re_bench.isolation.limits import Limits
-from re_bench.isolation.untrusted import Untrusted
-from re_bench.tasks import open_task
+from re_bench.errors import InvalidSubmissionError
+from re_bench.limits import Limits
+from re_bench.sandbox import open_backend
+from re_bench.sandbox.spec import Backend, SandboxSpec
+from re_bench.sandbox.untrusted import Untrusted
+from re_bench.scoring import score as core
+from re_bench.task.discovery import open_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from re_bench.score import Job, Measured, Score
+    from re_bench.scoring.score import Job, Measured, Score
 
 TASK = Path(__file__).resolve().parents[1] / "tasks" / "triton_cumsum"
 BASELINE = (TASK / "baseline" / "solution.py").read_bytes()
-AROUND = Surroundings(
+AROUND = SandboxSpec(
     environment={"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
     limits=Limits(wall_s=110, memory_mib=3072, processes=64, file_mib=64),
 )
@@ -155,7 +156,7 @@ def scorer() -> Iterator[Any]:
 class Kept:
     """An untrusted process that is started again after an example ended it."""
 
-    def __init__(self, backend: Backend, harness: Path, surroundings: Surroundings) -> None:
+    def __init__(self, backend: Backend, harness: Path, surroundings: SandboxSpec) -> None:
         self.start: Callable[[], Untrusted] = lambda: Untrusted(backend, harness, surroundings)
         self.process: Untrusted | None = None
 
@@ -164,7 +165,7 @@ class Kept:
             self.process = self.start()
         try:
             return self.process.call(name, args, **options)
-        except Invalid as fault:
+        except InvalidSubmissionError as fault:
             if re.search(r"the call of \w+ failed|broken", str(fault)):
                 self.close()
             raise
@@ -191,7 +192,7 @@ def player(backend: Backend, root: Path) -> Iterator[Kept]:
     for path in (TASK / "modelled").glob("*.py"):
         (harness / path.name).write_bytes(path.read_bytes())
     (harness / "shared.py").write_text(SHARED)
-    around = Surroundings({str(root): root}, {}, AROUND.environment, limits=AROUND.limits)
+    around = SandboxSpec({str(root): root}, {}, AROUND.environment, limits=AROUND.limits)
     kept = Kept(backend, harness / "shared.py", around)
     yield kept
     kept.close()
@@ -285,10 +286,10 @@ class Answering:
 
 
 def reason_of(function: Any, *arguments: Any) -> str:
-    """Call ``function``; return why it raised ``Invalid``, or nothing. Anything else it raises is a failure."""
+    """Call ``function``; return why it refused the submission, or nothing. Anything else it raises is a failure."""
     try:
         function(*arguments)
-    except Invalid as fault:
+    except InvalidSubmissionError as fault:
         reason = str(fault)
     else:
         return ""
@@ -337,7 +338,7 @@ def test_any_bytes_on_the_channel_are_accepted_or_refused(
     harness.parent.mkdir(exist_ok=True)
     harness.write_text(FRAME.format(name=name, frame=frame))
     x = np.zeros(4, dtype=np.int32)
-    with Untrusted(backend, harness, Surroundings(limits=Limits(wall_s=20))) as process:
+    with Untrusted(backend, harness, SandboxSpec(limits=Limits(wall_s=20))) as process:
         if name == "run":
             reason_of(scorer.run, process, x, "zeros")
         else:

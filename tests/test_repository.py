@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from re_bench.tasks import open_task
+from re_bench.task.discovery import open_task
 
 TOP = Path(__file__).resolve().parents[1]
 CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"

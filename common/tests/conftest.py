@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.isolation.backend import Backend, open_backend
-from re_bench.tasks import Task, open_task
+from re_bench.sandbox import open_backend
+from re_bench.task.discovery import Task, open_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from re_bench.sandbox.spec import Backend
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.anchoring import RunAnchors, Scale, choose_scale, shown_beside
-from re_bench.tasks import Task, open_task
+from re_bench.scoring.scale import RunAnchors, Scale, choose_scale, shown_beside
+from re_bench.task.discovery import Task, open_task
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import re_bench.attempts
-from re_bench.attempts import MAX_LINE, Attempt, AttemptLog, FinalScore, LogContents, LogError
+import re_bench.runs.attempts
+from re_bench.runs.attempts import MAX_LINE, Attempt, AttemptLog, FinalScore, LogContents, LogError
 
-SOURCES = Path(re_bench.attempts.__file__).parents[1]
+SOURCES = Path(re_bench.runs.attempts.__file__).parents[1]
 GOOD = Attempt(
     time="2026-01-31T12:00:00+00:00",
     task="ai_rd_example",
@@ -100,7 +100,7 @@ def test_one_changed_byte_loses_its_line_and_nothing_else(log: AttemptLog, mask:
 
 @given(st.lists(st.binary() | st.sampled_from([b"\n", b"{}", b"[1]", b'{"attempt":{}}', b"[" * 100_000])))
 def test_reading_never_raises_for_what_the_file_holds(parts: list[bytes]) -> None:
-    read = re_bench.attempts._contents(b"\n".join(parts))
+    read = re_bench.runs.attempts._contents(b"\n".join(parts))
     assert read.attempts == ()
     assert read.torn == sum(bool(line) for part in parts for line in part.split(b"\n"))
 
@@ -111,7 +111,7 @@ def test_reading_never_raises_for_what_the_file_holds(parts: list[bytes]) -> Non
 )
 def test_a_line_with_a_true_checksum_and_impossible_content_is_torn(log: AttemptLog, change: dict[str, Any]) -> None:
     fields = dataclasses.asdict(dataclasses.replace(GOOD, n=1)) | change
-    log.path.write_bytes(re_bench.attempts._encode(fields) + b"\n")
+    log.path.write_bytes(re_bench.runs.attempts._encode(fields) + b"\n")
     assert log.read() == LogContents((), 1)
 
 
@@ -205,8 +205,10 @@ def test_impossible_attempts_are_refused_and_leave_nothing(
 
 @given(message=st.text(st.characters()), key=st.text(st.characters()))
 def test_any_text_survives_as_unicode(message: str, key: str) -> None:
-    line, written = re_bench.attempts._line(dataclasses.replace(GOOD, message=message, details={key: message}, n=1))
-    assert re_bench.attempts._contents(line) == LogContents((written,), 0)
+    line, written = re_bench.runs.attempts._line(
+        dataclasses.replace(GOOD, message=message, details={key: message}, n=1)
+    )
+    assert re_bench.runs.attempts._contents(line) == LogContents((written,), 0)
     assert written.message == message.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     written.message.encode()
 
@@ -282,7 +284,7 @@ def _append_many(path: Path, message: str, count: int) -> None:
 
 WRITER = """
     import sys
-    from re_bench.attempts import Attempt, AttemptLog
+    from re_bench.runs.attempts import Attempt, AttemptLog
 
     log = AttemptLog(sys.argv[1])
     text = "m" * int(sys.argv[2])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from re_bench.errors import Invalid
-from re_bench.isolation.clock import Time, disturbance, median_interval, take_turns
+from re_bench.errors import InvalidSubmissionError
+from re_bench.gpu.timing import Time, check_not_slowed_down, median_interval, take_turns
 
 TIMES = st.lists(st.floats(0.001, 1000), min_size=1, max_size=15)
 
@@ -48,7 +48,7 @@ def test_each_takes_one_turn_a_round() -> None:
 
 def test_a_slower_turn_beside_the_submission_is_refused_and_a_faster_one_is_not() -> None:
     alone = Time.of([1.0])
-    disturbance("baseline", alone, Time.of([1.019]), 0.02)
-    disturbance("baseline", alone, Time.of([0.5]), 0.02)
-    with pytest.raises(Invalid, match="kept busy out of turn: baseline took"):
-        disturbance("baseline", alone, Time.of([1.03]), 0.02)
+    check_not_slowed_down("baseline", alone, Time.of([1.019]), 0.02)
+    check_not_slowed_down("baseline", alone, Time.of([0.5]), 0.02)
+    with pytest.raises(InvalidSubmissionError, match="kept busy out of turn: baseline took"):
+        check_not_slowed_down("baseline", alone, Time.of([1.03]), 0.02)

@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 import re_bench
-from re_bench.cli import main
-from re_bench.isolation import conformance
-from re_bench.isolation.backend import Surroundings
-from re_bench.isolation.conformance import CHECKS, run_check
-from re_bench.isolation.conformance.attack import NotHeldError, attack, send, showing
-from re_bench.isolation.conformance.resources import _fill_disk, _nest
-from re_bench.isolation.limits import Limits
-from re_bench.isolation.running import run
-from re_bench.isolation.unprotected import Unprotected
-from re_bench.isolation.usage import disk
+from re_bench.cli.main import main
+from re_bench.limits import Limits
+from re_bench.sandbox import conformance
+from re_bench.sandbox.conformance import CHECKS, run_check
+from re_bench.sandbox.conformance.attack import NotHeldError, attack, send, showing
+from re_bench.sandbox.conformance.resources import _fill_disk, _nest
+from re_bench.sandbox.process import run
+from re_bench.sandbox.resource_usage import disk
+from re_bench.sandbox.spec import SandboxSpec
+from re_bench.sandbox.unprotected import Unprotected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from re_bench.isolation.backend import Backend
+    from re_bench.sandbox.spec import Backend
 
 ORDINARY = 64_999
 """A user id that is nobody's."""
@@ -64,10 +64,11 @@ def readable() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="re-bench-ordinary-") as place:
         target = Path(place, "re_bench")
         target.mkdir()
-        for name in ("__init__.py", "normalise.py", "errors.py", "programs.py"):
+        for name in ("__init__.py", "normalise.py", "errors.py", "processes.py", "limits.py"):
             shutil.copy(Path(re_bench.__file__).parent / name, target)
-        source = Path(conformance.__file__).parents[1]
-        shutil.copytree(source, target / "isolation", ignore=shutil.ignore_patterns("__pycache__"))
+        for room in ("sandbox", "guest"):
+            source = Path(re_bench.__file__).parent / room
+            shutil.copytree(source, target / room, ignore=shutil.ignore_patterns("__pycache__"))
         binding = importlib.util.find_spec("pyseccomp")
         if binding is not None and binding.origin is not None:
             shutil.copy(binding.origin, place)
@@ -101,7 +102,7 @@ def python_for_everybody(place: Path) -> str:
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
 def test_the_sandbox_of_an_ordinary_user_holds_everything(readable: Path) -> None:
     python = python_for_everybody(readable)
-    finished = as_ordinary_user(readable, python, "-m", "re_bench.isolation.conformance", "--json")
+    finished = as_ordinary_user(readable, python, "-m", "re_bench.sandbox.conformance", "--json")
     if finished.returncode == 2:
         pytest.skip(f"an ordinary user has no sandbox here: {finished.stderr.strip()}")
     report = json.loads(finished.stdout)
@@ -179,5 +180,5 @@ def test_the_first_process_of_a_sandbox_has_none_of_our_environment(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET_KEY", "do-not-show")
-    finished = run(backend, ["cat", "/proc/1/environ"], Surroundings(limits=Limits(wall_s=10)))
+    finished = run(backend, ["cat", "/proc/1/environ"], SandboxSpec(limits=Limits(wall_s=10)))
     assert "do-not-show" not in finished.stdout

@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from re_bench import cli
-from re_bench.isolation import container
-from re_bench.isolation import engine as engines
-from re_bench.isolation.backend import BACKENDS, SandboxUnavailableError, Surroundings, open_backend
-from re_bench.isolation.container import Container
-from re_bench.isolation.limits import Limits
-from re_bench.isolation.running import Finished, Running, run
-from re_bench.isolation.untrusted import SubmissionFaultError, Untrusted
-from re_bench.score import PROFILES
+from re_bench.cli import command
+from re_bench.limits import Limits
+from re_bench.sandbox import container, container_engine, open_backend
+from re_bench.sandbox.container import Container
+from re_bench.sandbox.process import Finished, Running, run
+from re_bench.sandbox.spec import BACKENDS, SandboxSpec, SandboxUnavailableError
+from re_bench.sandbox.untrusted import SubmissionFaultError, Untrusted
+from re_bench.scoring.score import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,7 +86,7 @@ def engine(request: pytest.FixtureRequest, place: Path) -> Engine:
 
 
 def shell(script: str, limits: Limits = LIMITS, **environment: str) -> Finished:
-    return run(Container(), ["bash", "-c", script], Surroundings(limits=limits, environment=environment))
+    return run(Container(), ["bash", "-c", script], SandboxSpec(limits=limits, environment=environment))
 
 
 def pairs(command: list[str], option: str) -> list[str]:
@@ -96,12 +95,12 @@ def pairs(command: list[str], option: str) -> list[str]:
 
 @pytest.mark.usefixtures("engine")
 def test_a_program_that_wants_to_be_first_has_no_process_before_it() -> None:
-    assert "--init" not in Container().launch(["true"], Surroundings(first=True)).command
+    assert "--init" not in Container().launch(["true"], SandboxSpec(first=True)).command
 
 
 def test_the_command_line_is_this_and_nothing_else(engine: Engine, tmp_path: Path) -> None:
     readable, writable = tmp_path / "readable", tmp_path / "writable"
-    around = Surroundings({"/given": readable}, {"/work": writable}, directory="/work", limits=LIMITS)
+    around = SandboxSpec({"/given": readable}, {"/work": writable}, directory="/work", limits=LIMITS)
     command = list(Container().launch(["true", "--rm"], around).command)
     name = command[command.index("--name") + 1]
     tmpfs = "rw,exec,nosuid,nodev,mode=1777,size=512m"
@@ -124,13 +123,13 @@ def test_the_command_line_is_this_and_nothing_else(engine: Engine, tmp_path: Pat
 
 
 def test_devices_are_passed_when_asked_for_and_data_is_not_limited_then(engine: Engine) -> None:
-    command = list(Container().launch(["true"], Surroundings(gpu=UUID)).command)
+    command = list(Container().launch(["true"], SandboxSpec(gpu=UUID)).command)
     devices = {"docker": ("--gpus", f"device={UUID}"), "podman": ("--device", f"nvidia.com/gpu={UUID}")}
     option, value = devices[engine.name]
     assert pairs(command, option) == [value]
     assert f"CUDA_VISIBLE_DEVICES={UUID}" in pairs(command, "--env")
     assert not any(bound.startswith("data=") for bound in pairs(command, "--ulimit"))
-    assert {"--gpus", "--device"}.isdisjoint(Container().launch(["true"], Surroundings()).command)
+    assert {"--gpus", "--device"}.isdisjoint(Container().launch(["true"], SandboxSpec()).command)
 
 
 def test_hidden_directories_are_mounted_over_what_shows_them_and_under_what_is_named(
@@ -139,7 +138,7 @@ def test_hidden_directories_are_mounted_over_what_shows_them_and_under_what_is_n
     site = tmp_path / "site"
     given = site / "task" / "given"
     given.mkdir(parents=True)
-    around = Surroundings({str(given): given, str(site): site}, hidden=[site / "task", tmp_path / "elsewhere"])
+    around = SandboxSpec({str(given): given, str(site): site}, hidden=[site / "task", tmp_path / "elsewhere"])
     filled = ["notmpcopyup"] if engine.name == "podman" else []
     assert list(csv.reader(pairs(list(Container().launch(["true"], around).command), "--mount"))) == [
         ["type=bind", f"src={site}", f"dst={site}", "readonly"],
@@ -153,12 +152,12 @@ def test_awkward_paths_are_quoted_and_impossible_ones_refused(engine: Engine, tm
     odd = tmp_path / 'a, "b",readonly=false ünï'
     odd.mkdir()
     (odd / "file").write_text("found")
-    around = Surroundings(read_only={str(odd): odd}, limits=LIMITS)
+    around = SandboxSpec(read_only={str(odd): odd}, limits=LIMITS)
     assert run(Container(), ["cat", str(odd / "file")], around).stdout == "found"
     (mount,) = pairs(engine.calls("run")[0], "--mount")
     assert next(csv.reader([mount])) == ["type=bind", f"src={odd}", f"dst={odd}", "readonly"]
     with pytest.raises(SandboxUnavailableError, match="cannot be mounted because of a control character"):
-        Container().launch(["true"], Surroundings(read_only={"/a\nb": odd}))
+        Container().launch(["true"], SandboxSpec(read_only={"/a\nb": odd}))
 
 
 def test_the_environment_is_ours_alone(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +185,7 @@ def test_output_status_and_limits_come_through(engine: Engine) -> None:
 def test_an_untrusted_process_answers_through_shared_memory(engine: Engine, harness: Callable[[str], Path]) -> None:
     source = "def echo(args, inputs, outputs):\n    for a, b in zip(inputs, outputs): b[:] = a\n    return args\n"
     data = np.arange(100_003, dtype=np.int32)
-    with Untrusted(Container(), harness(source), Surroundings(limits=LIMITS)) as process:
+    with Untrusted(Container(), harness(source), SandboxSpec(limits=LIMITS)) as process:
         reply = process.call("echo", {"text": "ünï"}, inputs=[data], outputs=[data.nbytes])
         assert len(engine.containers()) == 1
     assert reply.value == {"text": "ünï"}
@@ -199,7 +198,7 @@ def test_an_untrusted_process_answers_through_shared_memory(engine: Engine, harn
 def test_a_faulty_submission_gets_its_reason(engine: Engine, harness: Callable[[str], Path]) -> None:
     source = "def go(args, inputs, outputs):\n    import os; os.kill(os.getpid(), 11)\n"
     with (
-        Untrusted(Container(), harness(source), Surroundings(limits=LIMITS)) as process,
+        Untrusted(Container(), harness(source), SandboxSpec(limits=LIMITS)) as process,
         pytest.raises(SubmissionFaultError, match="the process ended with signal 11"),
     ):
         process.call("go")
@@ -217,7 +216,7 @@ def test_the_container_is_removed_after_the_end_and_after_a_limit(engine: Engine
 
 def outlive_client(engine: Engine) -> Path:
     """Kill the client of a container that goes on, and return the container's place in ``/proc``."""
-    with Running(Container(), ["sleep", "60"], Surroundings(limits=LIMITS)) as running:
+    with Running(Container(), ["sleep", "60"], SandboxSpec(limits=LIMITS)) as running:
         while not engine.containers():
             time.sleep(0.01)
         process = Path("/proc", next(engine.state.glob("*.pid")).read_text())
@@ -242,8 +241,8 @@ def test_what_podman_forgets_of_a_container_is_ended(place: Path) -> None:
 
 
 def test_cleaning_up_takes_bounded_time_and_never_fails(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "_REMOVAL_S", 0.3)
-    launches = [Container().launch(["true"], Surroundings()) for _ in range(3)]
+    monkeypatch.setattr(container_engine, "_REMOVAL_S", 0.3)
+    launches = [Container().launch(["true"], SandboxSpec()) for _ in range(3)]
     engine.goes_wrong("hangs at rm")
     started = time.monotonic()
     launches[0].cleanup()
@@ -267,7 +266,7 @@ def test_cleaning_up_takes_bounded_time_and_never_fails(engine: Engine, monkeypa
     ],
 )
 def test_what_cannot_hold_says_why(engine: Engine, monkeypatch: pytest.MonkeyPatch, how: str, reason: str) -> None:
-    monkeypatch.setattr(engines, "_ANSWER_S", 2.0)
+    monkeypatch.setattr(container_engine, "_ANSWER_S", 2.0)
     engine.goes_wrong(how)
     with pytest.raises(SandboxUnavailableError, match=f"no container sandbox: .*{reason}"):
         open_backend("container")
@@ -296,17 +295,17 @@ def test_docker_comes_before_podman_unless_one_is_named(place: Path, monkeypatch
     with pytest.raises(SandboxUnavailableError, match="docker or podman not found; install Docker or Podman"):
         open_backend("container")
     docker, podman = install(place, "docker"), install(place, "podman")
-    assert Container().launch(["true"], Surroundings()).command[0] == str(docker.path)
+    assert Container().launch(["true"], SandboxSpec()).command[0] == str(docker.path)
     monkeypatch.setenv("RE_BENCH_CONTAINER_ENGINE", "podman")
-    assert Container().launch(["true"], Surroundings()).command[0] == str(podman.path)
+    assert Container().launch(["true"], SandboxSpec()).command[0] == str(podman.path)
     elsewhere = shutil.copy(podman.path, place / "podman-remote")
     monkeypatch.setenv("RE_BENCH_CONTAINER_ENGINE", str(elsewhere))
-    assert "--no-hosts" in Container().launch(["true"], Surroundings()).command
+    assert "--no-hosts" in Container().launch(["true"], SandboxSpec()).command
     monkeypatch.setenv("RE_BENCH_CONTAINER_ENGINE", "nerdctl")
     with pytest.raises(SandboxUnavailableError, match=r"'nerdctl' \(\$RE_BENCH_CONTAINER_ENGINE\) not found"):
         open_backend("container")
 
 
 def test_the_command_line_offers_every_backend() -> None:
-    assert cli._SANDBOXES == BACKENDS
-    assert cli._PROFILES == PROFILES
+    assert command.SANDBOXES == BACKENDS
+    assert command.PROFILES == PROFILES

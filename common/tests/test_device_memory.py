@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.isolation import gpu_state
-from re_bench.isolation.backend import Surroundings
-from re_bench.isolation.device_memory import DeviceMemory, DeviceMemoryError
-from re_bench.isolation.limits import Limits
-from re_bench.isolation.untrusted import SubmissionFaultError, Untrusted
+from re_bench.gpu import state as gpu_state
+from re_bench.guest.device_memory import DeviceMemory, DeviceMemoryError
+from re_bench.limits import Limits
+from re_bench.sandbox.spec import SandboxSpec
+from re_bench.sandbox.untrusted import SubmissionFaultError, Untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from re_bench.isolation.backend import Backend
+    from re_bench.sandbox.spec import Backend
 
 GPU = any(Path("/dev").glob("nvidia[0-9]*"))
 LIMITS = Limits(wall_s=100, memory_mib=32768, processes=1024)
@@ -35,8 +35,8 @@ def overwrite(args, inputs, outputs):
 """
 
 
-def around() -> Surroundings:
-    return Surroundings(gpu=gpu_state.identify().uuid, limits=LIMITS)
+def around() -> SandboxSpec:
+    return SandboxSpec(gpu=gpu_state.identify().uuid, limits=LIMITS)
 
 
 @pytest.mark.skipif(GPU, reason="this machine has a GPU; the other tests show that it works")

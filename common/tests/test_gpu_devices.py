@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.isolation import gpu_devices
-from re_bench.isolation.backend import Surroundings
-from re_bench.isolation.bubblewrap import Bubblewrap
-from re_bench.isolation.gpu_devices import device_nodes
-from re_bench.isolation.limits import Limits
-from re_bench.isolation.running import run
-from re_bench.isolation.unprotected import Unprotected
+from re_bench.limits import Limits
+from re_bench.sandbox import gpu_devices
+from re_bench.sandbox.bubblewrap import Bubblewrap
+from re_bench.sandbox.gpu_devices import device_nodes
+from re_bench.sandbox.process import run
+from re_bench.sandbox.spec import SandboxSpec
+from re_bench.sandbox.unprotected import Unprotected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from re_bench.isolation.backend import Backend
+    from re_bench.sandbox.spec import Backend
 
 FIRST = "GPU-3f1a2b4c-0000-1111-2222-0123456789ab"
 SECOND = "GPU-9e8d7c6b-0000-1111-2222-0123456789ab"
@@ -91,7 +91,7 @@ def test_no_node_is_shown_that_may_be_of_another_gpu(
 ) -> None:
     machine(listed, nodes)
     with pytest.raises(ReBenchError, match=f"the GPU {FIRST} cannot be shown to a sandbox: .*{reason}"):
-        Bubblewrap().launch(["true"], Surroundings(gpu=FIRST))
+        Bubblewrap().launch(["true"], SandboxSpec(gpu=FIRST))
 
 
 def test_a_file_of_the_driver_that_cannot_be_read_is_no_list(
@@ -107,7 +107,7 @@ def test_a_file_of_the_driver_that_cannot_be_read_is_no_list(
 
 def test_bubblewrap_binds_the_nodes_of_one_gpu(machine: Callable[[dict[int, str], list[int]], Path]) -> None:
     dev = machine({0: FIRST, 1: SECOND}, [0, 1])
-    launch = Bubblewrap().launch(["true"], Surroundings(gpu=SECOND))
+    launch = Bubblewrap().launch(["true"], SandboxSpec(gpu=SECOND))
     command = list(launch.command)
     bound = [command[at + 1 : at + 3] for at, word in enumerate(command) if word == "--dev-bind"]
     assert bound == [[str(dev / name), f"/dev/{name}"] for name in ("nvidia1", "nvidiactl", "nvidia-uvm")]
@@ -121,7 +121,7 @@ def test_inside_there_are_no_other_devices_and_no_limit_on_data(
     machine({0: FIRST, 1: SECOND}, [0, 1])
     script = "cd /dev; ls -d nvidia* /sys/bus /sys/devices; ulimit -d; echo $CUDA_VISIBLE_DEVICES; touch /sys/x /dev/x"
     with_gpu, without = (
-        run(backend, ["bash", "-c", script], Surroundings(limits=LIMITS, gpu=gpu)).stdout.split()
+        run(backend, ["bash", "-c", script], SandboxSpec(limits=LIMITS, gpu=gpu)).stdout.split()
         for gpu in (SECOND, None)
     )
     assert set(with_gpu) == {"nvidia1", "nvidiactl", "nvidia-uvm", "/sys/bus", "/sys/devices", "unlimited", SECOND}
@@ -130,11 +130,11 @@ def test_inside_there_are_no_other_devices_and_no_limit_on_data(
 
 def test_without_a_sandbox_cuda_is_told_at_least() -> None:
     script = "echo $CUDA_VISIBLE_DEVICES; ulimit -d"
-    finished = run(Unprotected(), ["bash", "-c", script], Surroundings(limits=LIMITS, gpu=FIRST))
+    finished = run(Unprotected(), ["bash", "-c", script], SandboxSpec(limits=LIMITS, gpu=FIRST))
     assert finished.stdout.split() == [FIRST, "unlimited"]
 
 
 @pytest.mark.parametrize("name", ["all", "0", "", f"{FIRST},{SECOND}", FIRST.replace("GPU", "MIG"), f"{FIRST}\n"])
 def test_only_the_uuid_of_one_gpu_is_a_name(name: str) -> None:
     with pytest.raises(UsageError, match="is not the UUID of a GPU; expected GPU-…"):
-        Surroundings(gpu=name)
+        SandboxSpec(gpu=name)

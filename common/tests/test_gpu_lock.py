@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from re_bench.errors import ReBenchError
-from re_bench.isolation.gpu_lock import exclusive
+from re_bench.gpu.lock import exclusive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ NAME = f"re-bench-gpu-{UUID}.lock"
 HOLD = """
 import os, sys
 from pathlib import Path
-from re_bench.isolation.gpu_lock import exclusive
+from re_bench.gpu.lock import exclusive
 with exclusive(sys.argv[1], sys.argv[2], wait_s=60, directory=Path(sys.argv[3])):
     print("held", flush=True)
     sys.stdin.read()
@@ -35,7 +35,7 @@ with exclusive(sys.argv[1], sys.argv[2], wait_s=60, directory=Path(sys.argv[3]))
 COUNT = """
 import sys, time
 from pathlib import Path
-from re_bench.isolation.gpu_lock import exclusive
+from re_bench.gpu.lock import exclusive
 counter = Path(sys.argv[2], "counter")
 for _ in range(5):
     with exclusive(sys.argv[1], "counting", wait_s=60, directory=Path(sys.argv[2])):
@@ -149,7 +149,7 @@ def test_programs_started_meanwhile_do_not_inherit_the_lock(tmp_path: Path) -> N
 
 def test_a_child_forked_meanwhile_does_not_keep_the_lock(tmp_path: Path) -> None:
     fork = (
-        "import os, sys, time\nfrom pathlib import Path\nfrom re_bench.isolation.gpu_lock import exclusive\n"
+        "import os, sys, time\nfrom pathlib import Path\nfrom re_bench.gpu.lock import exclusive\n"
         "with exclusive(sys.argv[1], 'forks', directory=Path(sys.argv[2])):\n"
         "    child = os.fork()\n    if not child:\n        time.sleep(60)\n        os._exit(0)\n"
         "print(child, flush=True)\nsys.stdin.read()\nos.kill(child, 9)\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.isolation.gpu_state import Gpu, free_memory, identify, other_processes, snapshot, throttle_reasons
+from re_bench.gpu.state import Gpu, free_memory, identify, other_processes, snapshot, throttle_reasons
 
 GPU = any(Path("/dev").glob("nvidia[0-9]*"))
 with_gpu = pytest.mark.skipif(not GPU, reason="needs a GPU; run by hand, see docs/sandboxes.md")

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import re_bench
-from re_bench.isolation.backend import Surroundings
-from re_bench.isolation.hiding import secret_directories
-from re_bench.isolation.limits import Limits
-from re_bench.isolation.mounts import Mount, mounts
-from re_bench.isolation.running import run
-from re_bench.isolation.untrusted import Untrusted
+from re_bench.limits import Limits
+from re_bench.sandbox.mounts import Mount, mounts
+from re_bench.sandbox.process import run
+from re_bench.sandbox.spec import SandboxSpec
+from re_bench.sandbox.untrusted import Untrusted
+from re_bench.task.hidden_paths import hidden_directories
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from re_bench.isolation.backend import Backend
+    from re_bench.sandbox.spec import Backend
 
 TOP = Path(__file__).resolve().parents[2]
 LIMITS = Limits(wall_s=20, memory_mib=512, processes=40)
@@ -48,7 +48,7 @@ source = {{ kind = "published", where = "here" }}
 """
 SCORER = """
 from pathlib import Path
-from re_bench.score import Measured, main
+from re_bench.scoring.score import Measured, main
 
 def measure(job):
     here = job.task.directory
@@ -133,13 +133,14 @@ def test_an_installed_task_is_hidden_from_its_submissions(backend: Backend, site
 LOOKING = """
 import sys
 from pathlib import Path
-from re_bench.isolation.backend import Surroundings, open_backend
-from re_bench.isolation.hiding import secret_directories
-from re_bench.isolation.running import run
+from re_bench.sandbox import open_backend
+from re_bench.sandbox.spec import SandboxSpec
+from re_bench.task.hidden_paths import hidden_directories
+from re_bench.sandbox.process import run
 
-hidden = secret_directories(Path(sys.argv[1]))
+hidden = hidden_directories(Path(sys.argv[1]))
 assert not {"datasets", "transformers"} & set(sys.modules)
-print(run(open_backend("bubblewrap"), ["find", sys.prefix, "-type", "f"], Surroundings(hidden=hidden)).stdout)
+print(run(open_backend("bubblewrap"), ["find", sys.prefix, "-type", "f"], SandboxSpec(hidden=hidden)).stdout)
 """
 
 
@@ -200,24 +201,24 @@ def test_the_hubs_cache_is_hidden_where_the_hub_has_it(
             monkeypatch.setenv(name, value.format(tmp_path))
     for place in ("home", "caches/huggingface"):
         (tmp_path / place).mkdir(parents=True)
-    hidden = {path for path in secret_directories(tmp_path / "task") if path.is_relative_to(tmp_path)}
+    hidden = {path for path in hidden_directories(tmp_path / "task") if path.is_relative_to(tmp_path)}
     assert hidden == {tmp_path / expected}
 
 
 def test_what_submissions_work_with_is_not_hidden(backend: Backend, tmp_path: Path) -> None:
-    around = Surroundings(limits=Limits(wall_s=60), hidden=secret_directories(tmp_path))
+    around = SandboxSpec(limits=Limits(wall_s=60), hidden=hidden_directories(tmp_path))
     finished = run(backend, [backend.python, "-c", "import numpy, safetensors.torch, torch; print('there')"], around)
     assert (finished.stdout, finished.stderr) == ("there\n", "")
 
 
 def test_without_hiding_the_same_files_can_be_read(backend: Backend, site: Path) -> None:
-    around = Surroundings(read_only={str(site): site}, limits=LIMITS)
+    around = SandboxSpec(read_only={str(site): site}, limits=LIMITS)
     assert run(backend, ["cat", str(site / "small" / "truth.py")], around).stdout == "answer = 42\n"
 
 
 def test_a_hidden_directory_cannot_be_filled(backend: Backend, site: Path) -> None:
     given = site / "small" / "reference"
-    around = Surroundings({str(given): given, str(site): site}, limits=LIMITS, hidden=[site / "small"])
+    around = SandboxSpec({str(given): given, str(site): site}, limits=LIMITS, hidden=[site / "small"])
     script = f"cat {given}/solution.py; ls {site}/small; cd {site}/small && touch made reference/made; ls"
     finished = run(backend, ["bash", "-c", script], around)
     assert finished.stdout == "2\nreference\nreference\n"
@@ -230,7 +231,7 @@ def test_a_harness_in_the_directory_of_a_task_comes_alone(backend: Backend, harn
     for manifest, expected in ((False, {"harness.py", "truth.py"}), (True, {"harness.py"})):
         if manifest:
             (path.parent / "task.toml").touch()
-        with Untrusted(backend, path, Surroundings(limits=LIMITS)) as process:
+        with Untrusted(backend, path, SandboxSpec(limits=LIMITS)) as process:
             assert set(process.call("go").value) - {"__pycache__"} == expected
 
 
@@ -239,7 +240,7 @@ def test_the_deepest_path_decides(tmp_path: Path) -> None:
     task, given = site / "task", site / "task" / "given"
     given.mkdir(parents=True)
     link.symlink_to(tmp_path / "real")
-    around = Surroundings(
+    around = SandboxSpec(
         {str(given): given, "/shown": link, str(task / "missing"): given},
         {"/work": given},
         hidden=[task, link / "site" / "task", tmp_path / "missing", tmp_path / "elsewhere"],
@@ -256,7 +257,7 @@ def test_the_deepest_path_decides(tmp_path: Path) -> None:
 
 def test_what_is_shown_as_a_whole_is_not_hidden(tmp_path: Path) -> None:
     (tmp_path / "task").mkdir()
-    around = Surroundings({str(tmp_path / "task"): tmp_path / "task"}, hidden=[tmp_path / "task"])
+    around = SandboxSpec({str(tmp_path / "task"): tmp_path / "task"}, hidden=[tmp_path / "task"])
     assert mounts(around, [tmp_path]) == [Mount(str(tmp_path / "task"), tmp_path / "task")]
 
 
@@ -277,7 +278,7 @@ def test_tasks_are_found_on_the_path_by_entry_points_beside_each_other_and_in_a_
     (tmp_path / "checkout" / "inner").mkdir()
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     monkeypatch.chdir(tmp_path / "checkout" / "inner")
-    found = secret_directories(tmp_path / "beside" / "d")
+    found = hidden_directories(tmp_path / "beside" / "d")
     assert {path for path in found if path.is_relative_to(tmp_path)} == {*places, tmp_path / "checkout" / ".git"}
     assert {path.parent for path in TOP.glob("tasks/*/task.toml")} <= set(found)
 

@@ -14,8 +14,8 @@ torch = pytest.importorskip("torch", reason="needs torch")
 pytest.importorskip("safetensors", reason="needs safetensors, of the extra lm")
 transformers = pytest.importorskip("transformers", reason="needs transformers, of the extra paper")
 
+from re_bench.data.huggingface import GPT2, GPT2_XL, OPENWEBTEXT, Repository, identity  # noqa: E402
 from re_bench.errors import ReBenchError, UsageError  # noqa: E402 - after the packages that may be missing
-from re_bench.hub import GPT2, GPT2_XL, OPENWEBTEXT, Repository, identity  # noqa: E402
 from re_bench.lm.gpt import GPT, GPTConfig  # noqa: E402
 from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2, load_gpt2, open_gpt2  # noqa: E402
 
@@ -167,7 +167,7 @@ def test_all_that_profile_paper_fetches_is_pinned() -> None:
 PROGRAM = """
 import json, sys
 from re_bench.errors import ReBenchError
-from re_bench.hub import Repository
+from re_bench.data.huggingface import Repository
 name, revision, checksums = sys.argv[1:]
 try:
     print(Repository(name, "model", revision, json.loads(checksums)).fetch(["config.json", "model.safetensors"]))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from re_bench import manifest_words
-from re_bench.manifest import Anchors, Manifest, ManifestError, Source, load
+from re_bench.task import manifest_errors
+from re_bench.task.manifest import Anchors, Manifest, ManifestError, Source, load
 
 TASK = (Path(__file__).parent / "example_task.toml").read_text(encoding="utf-8")
 SOURCE = Source(kind="published", where="here")
@@ -325,7 +325,7 @@ def test_a_file_without_permission_to_read(path: Path, monkeypatch: pytest.Monke
 
 
 def test_an_error_without_words_of_ours_keeps_those_of_pydantic() -> None:
-    words = manifest_words._expected({"type": "new", "loc": (), "msg": "Input {should} fit", "input": 1})
+    words = manifest_errors._expected({"type": "new", "loc": (), "msg": "Input {should} fit", "input": 1})
     assert words == "Input {should} fit"
 
 
@@ -343,6 +343,6 @@ def test_models_made_in_python_obey_the_same_rules(path: Path) -> None:
 
 
 def test_reading_does_not_import_tomlkit() -> None:
-    code = "import sys, re_bench.manifest, re_bench.attempts; sys.exit('tomlkit' in sys.modules)"
-    environment = os.environ | {"PYTHONPATH": str(Path(manifest_words.__file__).parents[1])}
+    code = "import sys, re_bench.task.manifest, re_bench.runs.attempts; sys.exit('tomlkit' in sys.modules)"
+    environment = os.environ | {"PYTHONPATH": str(Path(manifest_errors.__file__).parents[1])}
     assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0

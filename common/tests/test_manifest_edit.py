@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from re_bench import manifest_edit
-from re_bench.manifest import PROFILES, Anchors, Manifest, ManifestError, Source, Spread, load
-from re_bench.manifest_edit import dumps, write_anchors
+from re_bench.task import manifest_edit
+from re_bench.task.manifest import PROFILES, Anchors, Manifest, ManifestError, Source, Spread, load
+from re_bench.task.manifest_edit import dumps, write_anchors
 
 TASK = (Path(__file__).parent / "example_task.toml").read_text(encoding="utf-8")
 MEASURED = Source(

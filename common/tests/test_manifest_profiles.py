@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from re_bench.manifest import Expectation, ManifestError, Recipe, load
+from re_bench.task.manifest import Expectation, ManifestError, Recipe, load
 
 TASK = (Path(__file__).parent / "example_task.toml").read_text(encoding="utf-8")
 DEVICE = """

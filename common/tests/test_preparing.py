@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.preparing import run_preparation
+from re_bench.task.prepare import run_preparation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from re_bench.tasks import Task
+    from re_bench.task.discovery import Task
 
     Change = Callable[[Task, str, str, str], Task]
     Command = Callable[..., subprocess.CompletedProcess[str]]

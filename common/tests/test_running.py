@@ -11,23 +11,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from re_bench.isolation.backend import Surroundings, open_backend
-from re_bench.isolation.limits import Limits
-from re_bench.isolation.running import Finished, HeadTail, Running, run
-from re_bench.isolation.unprotected import Unprotected
+from re_bench.limits import Limits
+from re_bench.sandbox import open_backend
+from re_bench.sandbox.process import Finished, HeadTail, Running, run
+from re_bench.sandbox.spec import SandboxSpec
+from re_bench.sandbox.unprotected import Unprotected
 
 if TYPE_CHECKING:
-    from re_bench.isolation.backend import Backend
+    from re_bench.sandbox.spec import Backend
 
 SMALL = Limits(wall_s=20, cpu_s=20, memory_mib=512, processes=40, file_mib=1, output_kib=8)
 
 
 def shell(backend: Backend, script: str, limits: Limits = SMALL) -> Finished:
-    return run(backend, ["bash", "-c", script], Surroundings(limits=limits))
+    return run(backend, ["bash", "-c", script], SandboxSpec(limits=limits))
 
 
 def python(backend: Backend, script: str, limits: Limits = SMALL) -> Finished:
-    return run(backend, ["/usr/bin/env", "python3", "-c", script], Surroundings(limits=limits))
+    return run(backend, ["/usr/bin/env", "python3", "-c", script], SandboxSpec(limits=limits))
 
 
 def processes_with(mark: str) -> list[str]:
@@ -86,7 +87,7 @@ def test_nothing_remains_even_for_a_moment(backend: Backend) -> None:
 
 def test_leaving_the_block_ends_the_program(backend: Backend) -> None:
     mark = "16.1803"
-    with Running(backend, ["sleep", mark], Surroundings(limits=SMALL)) as running:
+    with Running(backend, ["sleep", mark], SandboxSpec(limits=SMALL)) as running:
         assert running.alive()
     assert not running.alive()
     assert processes_with(mark) == []
@@ -153,7 +154,7 @@ def test_the_sandbox_has_no_network_and_no_foreign_processes(backend: Backend) -
 
 def test_the_environment_is_ours_alone(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_KEY", "do-not-show")
-    finished = run(backend, ["env"], Surroundings(environment={"GIVEN": "yes"}, limits=SMALL))
+    finished = run(backend, ["env"], SandboxSpec(environment={"GIVEN": "yes"}, limits=SMALL))
     assert "GIVEN=yes" in finished.stdout
     assert "do-not-show" not in finished.stdout
 
@@ -163,7 +164,7 @@ def test_only_writable_places_can_be_written(backend: Backend, tmp_path: Path) -
     for place in (readable, writable):
         place.mkdir()
         place.chmod(0o777)
-    around = Surroundings(read_only={"/given": readable}, writable={"/work": writable}, directory="/work", limits=SMALL)
+    around = SandboxSpec(read_only={"/given": readable}, writable={"/work": writable}, directory="/work", limits=SMALL)
     script = "for d in /given /work / /usr /etc /dev; do touch $d/new 2>/dev/null && echo $d; done; pwd"
     finished = run(backend, ["bash", "-c", script], around)
     assert finished.stdout.split() == ["/work", "/work"]
@@ -179,7 +180,7 @@ def test_privileges_are_gone(backend: Backend) -> None:
 
 
 def test_the_backend_none_runs_with_limits_but_without_walls(tmp_path: Path) -> None:
-    around = Surroundings(writable={str(tmp_path): tmp_path}, directory=str(tmp_path), limits=Limits(wall_s=1))
+    around = SandboxSpec(writable={str(tmp_path): tmp_path}, directory=str(tmp_path), limits=Limits(wall_s=1))
     finished = run(Unprotected(), ["bash", "-c", "pwd; sleep 30"], around)
     assert finished.stdout.strip() == str(tmp_path)
     assert finished.stopped == "it ran longer than 1 s"
@@ -187,7 +188,7 @@ def test_the_backend_none_runs_with_limits_but_without_walls(tmp_path: Path) -> 
 
 def test_the_backend_none_cannot_move_paths(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="cannot show"):
-        Unprotected().launch(["true"], Surroundings(read_only={"/elsewhere": tmp_path}))
+        Unprotected().launch(["true"], SandboxSpec(read_only={"/elsewhere": tmp_path}))
 
 
 def test_an_unknown_backend_is_refused_by_name() -> None:
@@ -198,4 +199,4 @@ def test_an_unknown_backend_is_refused_by_name() -> None:
 def test_a_program_can_be_the_first_of_its_namespace() -> None:
     backend = open_backend("bubblewrap")
     number = ["sh", "-c", "kill -STOP $$; kill -KILL $$; echo $$"]
-    assert run(backend, number, Surroundings(first=True)).stdout == "1\n"
+    assert run(backend, number, SandboxSpec(first=True)).stdout == "1\n"

@@ -32,8 +32,8 @@ source = { kind = "published", where = "here" }
 """
 SCORER = """
 from pathlib import Path
-from re_bench.errors import Invalid
-from re_bench.score import Measured, main
+from re_bench.errors import InvalidSubmissionError
+from re_bench.scoring.score import Measured, main
 def measure(job):
     {body}
 main(measure, Path(__file__).parent)
@@ -69,9 +69,9 @@ def test_a_valid_score_has_raw_and_reward(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "code", "status", "text"),
     [
-        ("raise Invalid('no good')", 3, "invalid", "no good"),
+        ("raise InvalidSubmissionError('no good')", 3, "invalid", "no good"),
         ("return Measured(float('nan'), '')", 3, "invalid", "the raw score is nan"),
-        ("raise Invalid('\\x1b[31mred\\udc80' + 'x' * 9999)", 3, "invalid", "\\x1b[31mred\\udc80xxx"),
+        ("raise InvalidSubmissionError('\\x1b[31mred\\udc80' + 'x' * 9999)", 3, "invalid", "\\x1b[31mred\\udc80xxx"),
         ("raise KeyError('lost')", 1, "error", "the scorer failed: KeyError: 'lost'"),
         ("return Measured(1.0, '', {'x': float('inf')})", 1, "error", "the scorer failed: ValueError"),
         ("return Measured(1.0, '', {'x': object()})", 1, "error", "the scorer failed: TypeError"),

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from re_bench.errors import Invalid, UsageError
-from re_bench.staging import Bounds, stage
+from re_bench.errors import InvalidSubmissionError, UsageError
+from re_bench.limits import Bounds
+from re_bench.scoring.staging import stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -163,18 +164,18 @@ def test_names_of_any_bytes_are_copied(source: Path, tmp_path: Path) -> None:
 def test_a_sparse_terabyte_is_refused_without_being_read(source: Path, tmp_path: Path) -> None:
     with (source / "huge").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(Invalid, match=r"larger than 1024 MiB \(at huge\)"):
+    with pytest.raises(InvalidSubmissionError, match=r"larger than 1024 MiB \(at huge\)"):
         stage(source, tmp_path / "copy")
 
 
 def test_too_many_entries_and_too_deep_trees_are_refused(source: Path, tmp_path: Path) -> None:
     for number in range(6):
         (source / str(number)).mkdir()
-    with pytest.raises(Invalid, match="more than 5 files and directories"):
+    with pytest.raises(InvalidSubmissionError, match="more than 5 files and directories"):
         stage(source, tmp_path / "copy", Bounds(entries=5))
     deep = source.joinpath(*["d"] * 6)
     deep.mkdir(parents=True)
-    with pytest.raises(Invalid, match="nests more than 4 directories"):
+    with pytest.raises(InvalidSubmissionError, match="nests more than 4 directories"):
         stage(source, tmp_path / "other", Bounds(depth=4))
 
 
@@ -246,7 +247,7 @@ def test_every_name_of_a_file_counts_towards_the_size(source: Path, tmp_path: Pa
     (source / "0").write_bytes(b"x" * 400_000)
     for number in range(1, 4):
         (source / str(number)).hardlink_to(source / "0")
-    with pytest.raises(Invalid, match="larger than 1 MiB"):
+    with pytest.raises(InvalidSubmissionError, match="larger than 1 MiB"):
         stage(source, tmp_path / "copy", Bounds(mib=1))
 
 
@@ -285,7 +286,7 @@ def test_a_file_swapped_for_something_else_while_it_is_copied_does_no_harm(
 def stages(source: Path, target: Path, bounds: Bounds) -> bool:
     try:
         stage(source, target, bounds)
-    except Invalid:
+    except InvalidSubmissionError:
         return False
     return True
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from re_bench.gateway.errors import UpstreamError
-from re_bench.gateway.standin import ODDS, Odds, Problem, Program, StandIn, prompt_tokens, tokens
-from re_bench.gateway.standin.phrasing import OTHER_LANGUAGE
-from re_bench.gateway.standin.source import canonical, varied
+from re_bench_gateway.errors import UpstreamError
+from re_bench_gateway.standin import ODDS, Odds, Problem, Program, StandIn, prompt_tokens, tokens
+from re_bench_gateway.standin.phrasing import OTHER_LANGUAGE
+from re_bench_gateway.standin.source import canonical, varied
 
 MODEL = "gpt-3.5-turbo-0125"
 READ = "    let mut text = String::new();\n    std::io::stdin().read_line(&mut text).unwrap();\n"

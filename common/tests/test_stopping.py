@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.programs import ending_as
+from re_bench.processes import cli_entry_point
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from re_bench.isolation.backend import Backend
-    from re_bench.tasks import Task
+    from re_bench.sandbox.spec import Backend
+    from re_bench.task.discovery import Task
 
     Change = Callable[[Task, str, str, str], Task]
 
@@ -121,8 +121,8 @@ def test_a_stopped_scoring_leaves_nothing(
 
 CLEARING_UP = """
 import signal, time
-from re_bench.programs import ending_as
-with ending_as("clearing"):
+from re_bench.processes import cli_entry_point
+with cli_entry_point("clearing"):
     try:
         print("begun", flush=True)
         time.sleep(60)
@@ -145,8 +145,8 @@ def test_further_signals_do_not_disturb_the_clearing_up(number: signal.Signals) 
 
 
 REMOVING = """
-from re_bench.programs import ending_as, temporary_directory
-with ending_as("removing"):
+from re_bench.processes import cli_entry_point, temporary_directory
+with cli_entry_point("removing"):
     with temporary_directory("re-bench-") as place:
         for number in range(20_000):
             (place / str(number)).touch()
@@ -170,6 +170,6 @@ def test_a_signal_while_a_directory_is_removed_leaves_nothing_of_it(tmp_path: Pa
 
 def test_the_handlers_of_before_come_back() -> None:
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
-    with ending_as("inner"):
+    with cli_entry_point("inner"):
         assert signal.getsignal(signal.SIGTERM) not in before
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOCKED = (
-    "from pathlib import Path; from re_bench.text.cache import only_one\nwith only_one(Path({path!r})): print('in')"
+    "from pathlib import Path; from re_bench.data.cache import file_lock\nwith file_lock(Path({path!r})): print('in')"
 )
 MADE = (
-    "from pathlib import Path; from re_bench.text.cache import new_directory\nwith new_directory(Path({path!r})): pass"
+    "from pathlib import Path; from re_bench.data.cache import new_directory\nwith new_directory(Path({path!r})): pass"
 )
 
 

@@ -17,8 +17,9 @@ import pytest
 datasets = pytest.importorskip("datasets", reason="needs datasets, of the extra paper")
 transformers = pytest.importorskip("transformers", reason="needs transformers, of the extra paper")
 
+from re_bench.data.files import sha256_of  # noqa: E402
+from re_bench.data.huggingface import Repository, identity  # noqa: E402
 from re_bench.errors import ReBenchError, UsageError  # noqa: E402 - after the packages that may be missing
-from re_bench.hub import Repository, identity  # noqa: E402
 from re_bench.text import open_text  # noqa: E402
 from re_bench.text.__main__ import main  # noqa: E402
 from re_bench.text.paper import (  # noqa: E402
@@ -32,7 +33,6 @@ from re_bench.text.paper import (  # noqa: E402
 )
 from re_bench.text.prepared import FILES  # noqa: E402
 from re_bench.text.vocabulary import END_OF_TEXT, train_tokenizer  # noqa: E402
-from re_bench.text.wheels import sha256_of  # noqa: E402
 
 if TYPE_CHECKING:
     from re_bench.text.prepare import Preparation
@@ -214,7 +214,7 @@ def test_an_unpinned_revision_is_refused() -> None:
 PROGRAM = """
 import sys
 from pathlib import Path
-from re_bench.hub import Repository
+from re_bench.data.huggingface import Repository
 from re_bench.text.paper import PaperRecipe, prepare_paper
 data = Repository("tiny/text", "dataset", "0" * 40)
 tokenizer = Repository("tiny/gpt2", "model", "1" * 40)

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.text import open_text
 from re_bench.text.prepare import prepare
 from re_bench.text.prepared import FILES
 from re_bench.text.split import is_held_out
 from re_bench.text.vocabulary import END, END_OF_TEXT
-from re_bench.text.wheels import Wheel, sha256_of
+from re_bench.text.wheels import Wheel
 
 if TYPE_CHECKING:
     from pathlib import Path

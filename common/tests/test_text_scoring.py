@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from re_bench.errors import Invalid, ReBenchError
-from re_bench.text.scoring import log_above_floor
+from re_bench.errors import InvalidSubmissionError, ReBenchError
+from re_bench.scoring.language import log_above_floor
 
 
 def test_the_raw_score_is_the_logarithm_of_what_is_above_the_floor() -> None:
@@ -17,7 +17,7 @@ def test_the_raw_score_is_the_logarithm_of_what_is_above_the_floor() -> None:
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
 def test_a_loss_that_is_no_number_is_the_submissions_fault(loss: float) -> None:
-    with pytest.raises(Invalid, match="not finite"):
+    with pytest.raises(InvalidSubmissionError, match="not finite"):
         log_above_floor(loss, 1.0)
 
 
@@ -25,4 +25,4 @@ def test_a_loss_that_is_no_number_is_the_submissions_fault(loss: float) -> None:
 def test_a_loss_at_or_below_the_floor_is_our_error(loss: float) -> None:
     with pytest.raises(ReBenchError, match=r"is not above the floor of 1") as caught:
         log_above_floor(loss, 1.0)
-    assert not isinstance(caught.value, Invalid)
+    assert not isinstance(caught.value, InvalidSubmissionError)

@@ -13,17 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import re_bench
-from re_bench.isolation import frames
-from re_bench.isolation.backend import Surroundings
-from re_bench.isolation.limits import Limits
-from re_bench.isolation.untrusted import SubmissionFaultError, Untrusted
+from re_bench.guest import ipc
+from re_bench.limits import Limits
+from re_bench.sandbox.spec import SandboxSpec
+from re_bench.sandbox.untrusted import SubmissionFaultError, Untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from re_bench.isolation.backend import Backend
+    from re_bench.sandbox.spec import Backend
 
-AROUND = Surroundings(limits=Limits(wall_s=20, memory_mib=512, processes=40))
+AROUND = SandboxSpec(limits=Limits(wall_s=20, memory_mib=512, processes=40))
 ECHO = "def echo(args, inputs, outputs):\n    for a, b in zip(inputs, outputs): b[:] = a\n    return args\n"
 CHANNEL = "import gc, socket\nchannel = next(o for o in gc.get_objects() if isinstance(o, socket.socket))\n"
 
@@ -130,7 +130,7 @@ def test_the_process_sees_its_harness_and_nothing_else_of_ours(
         "    return [name for place in os.environ['PLACES'].split(':') for name in glob.glob(place + '/*')]\n"
     )
     places = [str(parent) for parent in Path(re_bench.__file__).resolve().parents[:3]]
-    around = Surroundings(environment={"PLACES": ":".join(places)}, limits=AROUND.limits)
+    around = SandboxSpec(environment={"PLACES": ":".join(places)}, limits=AROUND.limits)
     with Untrusted(backend, harness(source), around) as process:
         assert process.call("go").value == []
 
@@ -139,8 +139,8 @@ def test_the_process_sees_its_harness_and_nothing_else_of_ours(
 def test_messages_arrive_as_they_were_sent(message: dict[str, object]) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        frames.send(ours, message)
-        assert frames.receive(theirs, 1 << 20, accept_descriptors=False) == (message, [])
+        ipc.send(ours, message)
+        assert ipc.receive(theirs, 1 << 20, accept_descriptors=False) == (message, [])
 
 
 @given(st.binary(max_size=200))
@@ -150,8 +150,8 @@ def test_any_bytes_are_a_message_or_a_frame_error(data: bytes) -> None:
         ours.sendall(data)
         ours.shutdown(socket.SHUT_WR)
         try:
-            message, _none = frames.receive(theirs, 1 << 10, accept_descriptors=False)
-        except frames.FrameError:
+            message, _none = ipc.receive(theirs, 1 << 10, accept_descriptors=False)
+        except ipc.FrameError:
             return
         assert isinstance(message, dict)
 
@@ -160,8 +160,8 @@ def test_a_message_longer_than_allowed_is_not_read() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.sendall(struct.pack(">II", 101, 0))
-        with pytest.raises(frames.FrameError, match="longer than the 100 allowed"):
-            frames.receive(theirs, 100, accept_descriptors=False)
+        with pytest.raises(ipc.FrameError, match="longer than the 100 allowed"):
+            ipc.receive(theirs, 100, accept_descriptors=False)
 
 
 def test_a_process_that_stops_reading_does_not_block_the_scorer(
@@ -189,8 +189,8 @@ def test_an_answer_that_trickles_in_is_stopped_in_time(backend: Backend, harness
 
 
 def test_numbers_beyond_range_and_deep_arguments_are_faults(backend: Backend, harness: Callable[[str], Path]) -> None:
-    with pytest.raises(frames.FrameError, match="beyond the range"):
-        frames.decode(b'{"value": 1e999}')
+    with pytest.raises(ipc.FrameError, match="beyond the range"):
+        ipc.decode(b'{"value": 1e999}')
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from re_bench.validate import default_jobs, default_repeats
+from re_bench.runs.validate import default_jobs, default_repeats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from re_bench.isolation.backend import Backend
-    from re_bench.tasks import Task
+    from re_bench.sandbox.spec import Backend
+    from re_bench.task.discovery import Task
 
     Change = Callable[[Task, str, str, str], Task]
 

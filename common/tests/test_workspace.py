@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.workspace import lay_out, lay_out_and_make, make
+from re_bench.task.workspace import lay_out, lay_out_and_make, make
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
 
-    from re_bench.isolation.backend import Backend
-    from re_bench.tasks import Task
+    from re_bench.sandbox.spec import Backend
+    from re_bench.task.discovery import Task
 
     Change = Callable[[Task, str, str, str], Task]
     Command = Callable[..., subprocess.CompletedProcess[str]]

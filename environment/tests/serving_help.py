@@ -58,8 +58,8 @@ SCORER = '''
 import time
 from pathlib import Path
 
-from re_bench.errors import Invalid
-from re_bench.score import Measured, main
+from re_bench.errors import InvalidSubmissionError
+from re_bench.scoring.score import Measured, main
 
 
 def measure(job):
@@ -75,7 +75,7 @@ def measure(job):
     try:
         return Measured(float(text), "a number")
     except ValueError:
-        raise Invalid(f"{text!r} is no number") from None
+        raise InvalidSubmissionError(f"{text!r} is no number") from None
 
 
 if __name__ == "__main__":

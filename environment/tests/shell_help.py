@@ -7,8 +7,8 @@ import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from re_bench.isolation.backend import open_backend
-from re_bench.isolation.limits import Limits
+from re_bench.limits import Limits
+from re_bench.sandbox import open_backend
 from re_bench_environment.shell import Shell
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from serving_help import TOP
 
-from re_bench.tasks import Task, open_task
+from re_bench.task.discovery import Task, open_task
 from re_bench_environment.data import use_mounted
 from re_bench_environment.readme import with_tables
 
@@ -78,7 +78,7 @@ def test_mounted_data_come_first_unless_somebody_says_otherwise(tmp_path: Path) 
 def test_without_the_server_the_command_says_what_to_install() -> None:
     program = (
         "import sys; sys.modules['re_bench_environment'] = None\n"
-        "from re_bench.cli import main\nsys.exit(main(['serve', '--status']))"
+        "from re_bench.cli.main import main\nsys.exit(main(['serve', '--status']))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr

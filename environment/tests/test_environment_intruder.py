@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from serving_help import INSIDE, TOP, Raw, Server, opened, serving, text, until, write
 
-from re_bench.text.cache import cache_directory
+from re_bench.data.cache import cache_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

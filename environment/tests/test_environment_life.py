@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from serving_help import TOP, Raw, Server, post, serving, until
 
-from re_bench.attempts import AttemptLog
+from re_bench.runs.attempts import AttemptLog
 
 
 def re_bench(*arguments: str) -> subprocess.CompletedProcess[str]:

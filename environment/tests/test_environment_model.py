@@ -13,9 +13,9 @@ import openai
 import pytest
 from serving_help import INSIDE, Server, opened, text, write
 
-from re_bench.gateway import Budget
 from re_bench_environment.children import environment
 from re_bench_environment.models import MODEL, Models, key_among, needs_key
+from re_bench_gateway import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -34,8 +34,8 @@ COMMANDS = [
 PROGRAM = """
 import asyncio, json, sys
 from pathlib import Path
-from re_bench.isolation.backend import open_backend
-from re_bench.isolation.limits import Limits
+from re_bench.sandbox import open_backend
+from re_bench.limits import Limits
 from re_bench_environment.shell import Shell
 
 async def main(place, commands):
@@ -59,10 +59,11 @@ def readable() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="re-bench-ordinary-") as name:
         place, common = Path(name), Path(re_bench.__file__).parent
         (place / "re_bench").mkdir()
-        for module in ("__init__.py", "normalise.py", "errors.py", "programs.py"):
+        for module in ("__init__.py", "normalise.py", "errors.py", "processes.py", "limits.py"):
             shutil.copy(common / module, place / "re_bench")
         ours = Path(re_bench_environment.__file__).parent
-        for source, target in ((common / "isolation", "re_bench/isolation"), (ours, "re_bench_environment")):
+        rooms = [(common / room, f"re_bench/{room}") for room in ("sandbox", "guest")]
+        for source, target in (*rooms, (ours, "re_bench_environment")):
             shutil.copytree(source, place / target, ignore=shutil.ignore_patterns("__pycache__"))
         binding = importlib.util.find_spec("pyseccomp")
         if binding is not None and binding.origin is not None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from re_bench.isolation import frames
+from re_bench.guest import ipc
 from re_bench_environment.replies import Reply
 from re_bench_environment.sandbox import Sandbox
 
@@ -24,7 +24,7 @@ LONGEST = 1 << 20
 
 def frame(message: Any, descriptors: int = 0) -> bytes:
     text = json.dumps(message).encode()
-    return frames.HEADER.pack(len(text), descriptors) + text
+    return ipc.HEADER.pack(len(text), descriptors) + text
 
 
 def started() -> subprocess.Popen[bytes]:
@@ -71,11 +71,11 @@ def test_answers_come_whole_however_they_are_cut() -> None:
 @pytest.mark.parametrize(
     "sent",
     [
-        frames.HEADER.pack(LONGEST + 1, 0),
+        ipc.HEADER.pack(LONGEST + 1, 0),
         frame({"a": 1}, descriptors=1),
-        frames.HEADER.pack(3, 0) + b"\xff\xff\xff",
+        ipc.HEADER.pack(3, 0) + b"\xff\xff\xff",
         frame([1, 2]),
-        frames.HEADER.pack(200_000, 0) + b"[" * 200_000,
+        ipc.HEADER.pack(200_000, 0) + b"[" * 200_000,
     ],
     ids=["too long", "descriptors", "no text", "no object", "nested"],
 )

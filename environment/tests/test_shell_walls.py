@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from shell_help import Session, processes_with, session_in
 
-from re_bench.gateway import forward
+from re_bench.guest import port_forward
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,14 +117,14 @@ def test_what_is_hidden_and_what_is_shown(tmp_path: Path) -> None:
 
 
 def test_a_service_forwards_to_a_socket_and_comes_back_when_it_is_killed(tmp_path: Path) -> None:
-    service = [sys.executable, "-I", "-S", "/run/re-bench/forward.py", "18080", "/run/re-bench/socket"]
+    service = [sys.executable, "-I", "-S", "/run/re-bench/port_forward.py", "18080", "/run/re-bench/socket"]
     with answering() as path:
-        shown = {"/run/re-bench/socket": path, "/run/re-bench/forward.py": Path(forward.__file__)}
+        shown = {"/run/re-bench/socket": path, "/run/re-bench/port_forward.py": Path(port_forward.__file__)}
         with session_in(tmp_path, also=shown, services=[service]) as session:
             assert session.says(ASK) == "pong\n"
             session.run("sleep 60", 0.3)
             assert session.says(ASK) == "pong\n"
-            session.run("pkill -9 -f forward.py")
+            session.run("pkill -9 -f port_forward.py")
             assert session.says(ASK) == "pong\n"
             session.run("kill -9 -1")
             assert session.says(ASK) == "pong\n"

@@ -21,14 +21,14 @@ from safetensors.torch import save_file
 from sizes import SIZES, Recipe, Size
 from stored import NAMES, RECORD, cached, shipped
 
-from re_bench.calibrate import hardware, versions
+from re_bench.data.cache import file_lock, new_directory
+from re_bench.data.files import sha256_of
+from re_bench.data.provenance import hardware, versions
 from re_bench.errors import UsageError
 from re_bench.lm.gpt import GPT, next_token_loss
 from re_bench.lm.training import Settings, train
-from re_bench.programs import ending_as
+from re_bench.processes import cli_entry_point
 from re_bench.text import PreparedText, RandomWindows, open_text
-from re_bench.text.cache import new_directory, only_one
-from re_bench.text.wheels import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,9 +106,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--profile", choices=[name for name in SIZES if not SIZES[name].large.published], required=True)
     parser.add_argument("--out", metavar="DIR", type=Path, help="where to put them, if not in the usual place")
     options = parser.parse_args(arguments)
-    with ending_as("build_models.py"):
+    with cli_entry_point("build_models.py"):
         out = options.out or (shipped(options.profile) if options.profile in SHIPPED else cached(options.profile))
-        with only_one(cached(options.profile).with_name(f".{options.profile}.lock")):
+        with file_lock(cached(options.profile).with_name(f".{options.profile}.lock")):
             build(options.profile, out.resolve(), lambda line: print(line, file=sys.stderr, flush=True))
 
 

@@ -14,11 +14,11 @@ from build_models import build
 from sizes import SIZES, Size
 from stored import Models, cached, open_models, place, tensors_of
 
+from re_bench.data.cache import file_lock
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.lm import gpt, training
-from re_bench.preparing import main
+from re_bench.task.prepare import main
 from re_bench.text import PreparedText, batches, open_text
-from re_bench.text.cache import only_one
 from re_bench.text.prepare import prepare as prepare_text
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def prepare(profile: str, say: Callable[[str], None]) -> None:
     if size.large.published:
         _fetch(size, say)
     elif place(profile) == cached(profile):
-        with only_one(cached(profile).with_name(f".{profile}.lock")):
+        with file_lock(cached(profile).with_name(f".{profile}.lock")):
             _build(profile, size, say)
 
 

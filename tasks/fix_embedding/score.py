@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from re_bench.errors import Invalid
-from re_bench.score import Job, Measured, main
-from re_bench.text.scoring import heldout_tokens, log_above_floor
+from re_bench.errors import InvalidSubmissionError
+from re_bench.scoring.language import heldout_tokens, log_above_floor
+from re_bench.scoring.score import Job, Measured, main
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from re_bench.isolation.untrusted import Untrusted
+    from re_bench.sandbox.untrusted import Untrusted
 
 GROUP = 1 << 29
 """Bytes that are handed over at a time, unless one tensor is larger."""
@@ -61,7 +61,7 @@ def handed_over(process: Untrusted, job: Job, tensors: dict[str, Any]) -> tuple[
     job.progress("reading the submission")
     file = process.call("read", {"directory": str(job.submission), "tensors": tensors}).value
     if file not in job.task.manifest.submission:
-        raise Invalid("the process that reads the submission named no file of it")
+        raise InvalidSubmissionError("the process that reads the submission named no file of it")
     state: dict[str, Any] = {}
     for names in groups(tensors):
         nbytes = sum(size_of(tensors[name]) for name in names)
@@ -93,7 +93,7 @@ def tensor_of(name: str, wanted: dict[str, Any], data: bytes, start: int) -> Any
     """Return the tensor whose values begin at ``start``; nobody else checked that they are finite."""
     values = np.frombuffer(data, wanted["dtype"], math.prod(wanted["shape"]), start)
     if not np.isfinite(values).all():
-        raise Invalid(f"{name} has values that are not finite")
+        raise InvalidSubmissionError(f"{name} has values that are not finite")
     return importlib.import_module("torch").from_numpy(values.reshape(wanted["shape"]).copy())
 
 

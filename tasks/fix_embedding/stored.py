@@ -11,9 +11,9 @@ import torch
 from safetensors.torch import load_file
 from sizes import SIZES
 
+from re_bench.data.cache import cache_directory, check_files, undamaged
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.lm.gpt import GPT, GPTConfig
-from re_bench.text.cache import cache_directory, check_files, undamaged
 
 __all__ = ["NAMES", "RECORD", "Models", "cached", "open_models", "place", "shipped", "tensors_of"]
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from profiles import MASKED_SHARE, PROFILES, Profile
 
+from re_bench.data.cache import cache_directory, check_files, file_lock, new_directory, undamaged
+from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.lm import training
-from re_bench.preparing import main
+from re_bench.task.prepare import main
 from re_bench.text import batches, open_text
-from re_bench.text.cache import cache_directory, check_files, new_directory, only_one, undamaged
 from re_bench.text.prepare import prepare as prepare_text
-from re_bench.text.wheels import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ def prepare(profile: str, say: Callable[[str], None]) -> None:
     chosen = PROFILES[profile]
     prepare_text(chosen.text, say=say)
     target = place(chosen)
-    with only_one(target.with_name(f".{target.name}.lock")):
+    with file_lock(target.with_name(f".{target.name}.lock")):
         if target.is_dir():
             try:
                 check(target, profile)

@@ -18,15 +18,15 @@ import heldout
 import numpy as np
 from profiles import MASKED_SHARE, PROFILES, Profile
 
-from re_bench.errors import Invalid
-from re_bench.isolation import gpu_state
-from re_bench.score import Job, Measured, main
-from re_bench.text.scoring import heldout_tokens, log_above_floor
+from re_bench.errors import InvalidSubmissionError
+from re_bench.gpu import state as gpu_state
+from re_bench.scoring.language import heldout_tokens, log_above_floor
+from re_bench.scoring.score import Job, Measured, main
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from re_bench.isolation.untrusted import Untrusted
+    from re_bench.sandbox.untrusted import Untrusted
 
 HERE = Path(__file__).parent
 SHOWN = (HERE / "restricted",)
@@ -81,7 +81,7 @@ def exported(job: Job, exporter: Untrusted, profile: Profile) -> Model:
     """Have the submission's model written down, and check what comes.
 
     Raises:
-        Invalid: if it cannot be written down, or has anything that is not in the table of allowed operators.
+        InvalidSubmissionError: if it cannot be written down, or has an operator not in the table of allowed ones.
     """
     # Imports torch, while the processes do.
     graphs, refusal = (importlib.import_module(f"restricted.{name}") for name in ("graph", "refusal"))
@@ -90,14 +90,16 @@ def exported(job: Job, exporter: Untrusted, profile: Profile) -> Model:
     reply = exporter.call("export", args).value
     text, size = (reply.get("graph"), reply.get("bytes")) if isinstance(reply, dict) else (None, None)
     if not isinstance(text, str) or not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        raise Invalid("the process that exports the model handed over no graph")
+        raise InvalidSubmissionError("the process that exports the model handed over no graph")
     try:
         graph = graphs.parse(text)
     except refusal.RefusedError as error:
-        raise Invalid(str(error)) from None
+        raise InvalidSubmissionError(str(error)) from None
     most = profile.max_bytes + graphs.MAX_BYTES  # the header of safetensors is smaller than the graph may be
     if graph.bytes > profile.max_bytes or size > most:
-        raise Invalid(f"the model's tensors have {graph.bytes:,} bytes; at most {profile.max_bytes:,} are allowed")
+        raise InvalidSubmissionError(
+            f"the model's tensors have {graph.bytes:,} bytes; at most {profile.max_bytes:,} are allowed"
+        )
     return Model(graph, text, exporter.call("tensors", outputs=[size]).outputs[0])
 
 
@@ -118,7 +120,7 @@ def evaluate(job: Job, runner: Untrusted, profile: Profile, tokens: NDArray[np.u
     """Return the mean cross-entropy over all masked positions, in nats, and their number.
 
     Raises:
-        Invalid: if a logit is not finite.
+        InvalidSubmissionError: if a logit is not finite.
     """
     shape = (profile.batch, profile.length)
     batches = heldout.batches(tokens, *shape, random=profile.batches, mask_id=profile.mask_id, share=MASKED_SHARE)
@@ -131,7 +133,7 @@ def evaluate(job: Job, runner: Untrusted, profile: Profile, tokens: NDArray[np.u
         reply = runner.call("run", {"shape": list(shape)}, inputs=given, outputs=[size], timeout_s=MAX_BATCH_S)
         logits = np.frombuffer(reply.outputs[0], np.float32).reshape(batch.positions.size, profile.vocabulary)
         if not np.isfinite(logits).all():
-            raise Invalid(f"the model gives logits that are not finite (in batch {index} of {number})")
+            raise InvalidSubmissionError(f"the model gives logits that are not finite (in batch {index} of {number})")
         total += float(heldout.cross_entropy(logits, batch.labels).sum())
         positions += batch.positions.size
     return total / positions, positions

@@ -1,6 +1,6 @@
 """What each step of a system gains with the stand-in model: ``python ablation.py [--seeds 5] [--split test]``.
 
-The stand-in's odds are ours (re_bench.gateway.standin.choosing), and so is this table: it shows that the stand-in
+The stand-in's odds are ours (re_bench_gateway.standin.choosing), and so is this table: it shows that the stand-in
 rewards what works with real models, not how much it works with any of them.
 
 No answer is judged here. A program is traced back to its pool, where its verdict is known; each program of the pools is
@@ -28,14 +28,14 @@ from typing import TYPE_CHECKING, Any
 
 import pool
 
-from re_bench.gateway.standin import StandIn
-from re_bench.gateway.standin.source import canonical
-from re_bench.text.cache import cache_directory
+from re_bench.data.cache import cache_directory
+from re_bench_gateway.standin import StandIn
+from re_bench_gateway.standin.source import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from re_bench.gateway.standin import Problem, Program
+    from re_bench_gateway.standin import Problem, Program
 
 MODEL = "gpt-3.5-turbo-0125"
 MADE_INPUTS = 12

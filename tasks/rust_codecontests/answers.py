@@ -12,7 +12,7 @@ import dataset
 from judge.toolchain import find_toolchain
 from rules import SOURCE_BYTES
 
-from re_bench.isolation.untrusted import SubmissionFaultError
+from re_bench.sandbox.untrusted import SubmissionFaultError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from dataset import Problem
     from rules import Rules
 
-    from re_bench.gateway import Gateway
-    from re_bench.score import Job
+    from re_bench.scoring.score import Job
+    from re_bench_gateway import Gateway
 
 __all__ = ["MODULE", "Answer", "answers"]
 
@@ -49,7 +49,7 @@ def answers(job: Job, rules: Rules, gateway: Gateway, problems: Sequence[Problem
     """Yield the submission's answers to all problems, in order. Each batch gets a process of its own.
 
     Raises:
-        Invalid: if the module cannot be imported, before any problem is shown to it.
+        InvalidSubmissionError: if the module cannot be imported, before any problem is shown to it.
     """
     for start in range(0, len(problems), rules.batch):
         batch = problems[start : start + rules.batch]

@@ -20,7 +20,7 @@ from problem_source import workers
 from proofs import Entry, Tested, entries, faults_of_form, faults_of_programs, tested
 
 from re_bench.errors import UsageError
-from re_bench.programs import ending_as
+from re_bench.processes import cli_entry_point
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,5 +114,5 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    with ending_as("check_problems.py"):
+    with cli_entry_point("check_problems.py"):
         sys.exit(main())

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from re_bench.data.huggingface import Repository, identity
 from re_bench.errors import UsageError
-from re_bench.hub import Repository, identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,9 +15,9 @@ import pool
 from codecontests import CODECONTESTS
 from judge import Test
 
+from re_bench.data.cache import cache_directory, check_files, undamaged
+from re_bench.data.huggingface import identity
 from re_bench.errors import UsageError
-from re_bench.hub import identity
-from re_bench.text.cache import cache_directory, check_files, undamaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError
-from re_bench.gateway.standin import Problem, Program, StandIn
+from re_bench_gateway.standin import Problem, Program, StandIn
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

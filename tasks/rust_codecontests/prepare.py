@@ -14,10 +14,10 @@ import dataset
 import pool
 import problem_source
 
+from re_bench.data.cache import file_lock, new_directory
+from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError
-from re_bench.preparing import main
-from re_bench.text.cache import new_directory, only_one
-from re_bench.text.wheels import sha256_of
+from re_bench.task.prepare import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -33,7 +33,7 @@ PIN = "after a change of problems run: python tasks/rust_codecontests/check_prob
 def prepare(profile: str, say: Callable[[str], None]) -> None:
     """Make the problems of the profile, unless they are there."""
     target = dataset.place(profile)
-    with only_one(target.with_name(f".{target.name}.lock")):
+    with file_lock(target.with_name(f".{target.name}.lock")):
         if target.is_dir():
             try:
                 dataset.check(target, profile, dataset.SPLITS[profile])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
-from re_bench.gateway import Budget, Model, OpenAICompatible, PlugIn
+from re_bench_gateway import Budget, Model, OpenAICompatible, PlugIn
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,9 +19,9 @@ from answers import Answer, answers
 from judge import Judge, Limits, Verdict
 from rules import MODELS, RULES, Rules
 
-from re_bench.errors import Invalid, ReBenchError
-from re_bench.gateway import Settings, Usage, serving
-from re_bench.score import Job, Measured, main
+from re_bench.errors import InvalidSubmissionError, ReBenchError
+from re_bench.scoring.score import Job, Measured, main
+from re_bench_gateway import Settings, Usage, serving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ def measure(job: Job) -> Measured:
     """Have the held-out problems solved, judge what comes, and count.
 
     Raises:
-        Invalid: if the submission's module cannot be imported.
+        InvalidSubmissionError: if the submission's module cannot be imported.
         UsageError: without problems, Rust, or a key for the model.
     """
     rules = RULES[job.profile_name]
@@ -44,8 +44,8 @@ def measure(job: Job) -> Measured:
     with Judge(job.backend, rules.edition) as judge:
         try:
             given, usage = solved(job, rules, problems)
-        except Invalid as fault:
-            raise Invalid(rules.label + str(fault)) from None
+        except InvalidSubmissionError as fault:
+            raise InvalidSubmissionError(rules.label + str(fault)) from None
         job.progress("judging")
         verdicts = judged(judge, problems, given)
     return counted(rules, given, verdicts, usage)

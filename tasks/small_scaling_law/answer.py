@@ -9,7 +9,7 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from re_bench.errors import Invalid
+from re_bench.errors import InvalidSubmissionError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,8 @@ def read_answer(path: Path) -> Answer:
     """Return the answer in the file ``path``.
 
     Raises:
-        Invalid: if it is not a regular file of at most 4096 bytes with exactly the three numbers, each in its range.
+        InvalidSubmissionError: if it is not a regular file of at most 4096 bytes with exactly the three numbers, each
+            in its range.
     """
     found = _parsed(_content(path))
     if not isinstance(found, dict):
@@ -143,4 +144,4 @@ def _shown(key: str) -> str:
 
 
 def _refuse(reason: str) -> NoReturn:
-    raise Invalid(reason)
+    raise InvalidSubmissionError(reason)

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from re_bench.data.cache import cache_directory, check_files, file_lock, new_directory, undamaged
+from re_bench.data.files import sha256_of
 from re_bench.errors import UsageError
 from re_bench.text import open_text
-from re_bench.text.cache import cache_directory, check_files, new_directory, only_one, undamaged
 from re_bench.text.prepare import prepare as prepare_text
 from re_bench.text.shingles import Overlap
 from re_bench.text.split import NEAR
-from re_bench.text.wheels import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ def prepare_bytes(name: str, say: Callable[[str], None]) -> None:
     prepare_text(name, say=say)
     text = open_text(name)
     target = _place(text)
-    with only_one(target.with_name(f".{target.name}.lock")):
+    with file_lock(target.with_name(f".{target.name}.lock")):
         if target.is_dir():
             return
         say(f"{name}: spelling out its bytes ...")

@@ -23,9 +23,9 @@ from truth import place
 from truth.law import Law
 from truth.surface import Surface
 
+from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.programs import ending_as
-from re_bench.text.wheels import sha256_of
+from re_bench.processes import cli_entry_point
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--runs", metavar="FILE", type=Path, help="lines of sweep.py, if not in the usual place")
     parser.add_argument("--out", metavar="FILE", type=Path, help="where to write the truth, if not into the task")
     options = parser.parse_args(arguments)
-    with ending_as("fit.py"):
+    with cli_entry_point("fit.py"):
         source = options.runs or runs_file(options.profile)
         runs, scale = read_runs(source), SCALES[options.profile]
         name = f"our sweep of {len(runs)} runs around {scale.target_flops:g} FLOPs"

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from prepare import HERE, lay_out, prepare
 
 from re_bench.errors import UsageError
-from re_bench.programs import StoppedError, ending_as, run_program, stopping_threads
+from re_bench.processes import StoppedError, cli_entry_point, run_program, stopping_threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)), help="runs at a time")
     options = parser.parse_args(arguments)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the models are small: one thread a run
-    with ending_as("meter.py"):
+    with cli_entry_point("meter.py"):
         prepare(options.profile, lambda line: print(line, file=sys.stderr, flush=True))
         workspace(options.profile, options.state)
         try:

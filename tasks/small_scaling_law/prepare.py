@@ -12,7 +12,7 @@ from answer import FILE, KEYS
 from bytes_text import FILES, open_bytes, prepare_bytes
 
 from re_bench.lm import gpt, training
-from re_bench.preparing import main
+from re_bench.task.prepare import main
 from re_bench.text import batches
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from re_bench.errors import Invalid
-from re_bench.score import Job, Measured, main
+from re_bench.errors import InvalidSubmissionError
+from re_bench.scoring.score import Job, Measured, main
 
 if TYPE_CHECKING:
     from answer import Answer
@@ -45,15 +45,15 @@ def share_of_target(answer: Answer, scale: Scale, least: float, most: float) -> 
     """Return the answer's share of the target's FLOPs.
 
     Raises:
-        Invalid: if no model has that width, or the share is not between ``least`` and ``most``.
+        InvalidSubmissionError: if no model has that width, or the share is not between ``least`` and ``most``.
     """
     if answer.n_embd % scale.n_head:
-        raise Invalid(f"n_embd must be a multiple of the {scale.n_head} heads, got {answer.n_embd}")
+        raise InvalidSubmissionError(f"n_embd must be a multiple of the {scale.n_head} heads, got {answer.n_embd}")
     flops = scale.flops(answer.n_embd, answer.max_iters)
     share = float(flops / scale.target_flops)
     if not least <= share <= most:
         side = f"over {most:g} times" if share > most else f"under {least:g} times"
-        raise Invalid(
+        raise InvalidSubmissionError(
             f"the answer spends {flops:.4g} FLOPs, {side} the target of {scale.target_flops:g} ({share:.3g} of it)"
         )
     return share

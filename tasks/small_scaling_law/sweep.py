@@ -25,8 +25,8 @@ from bytes_text import open_bytes
 from prepare import COPIED, HERE, lay_out, prepare
 from scales import SCALES, Scale
 
-from re_bench.calibrate import hardware, versions
-from re_bench.programs import ending_as
+from re_bench.data.provenance import hardware, versions
+from re_bench.processes import cli_entry_point
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -177,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--first-seed", type=int, default=1, help="another one repeats the sweep with other seeds")
     parser.add_argument("--out", metavar="FILE", type=Path, help="where the lines go, if not into the task")
     options = parser.parse_args(arguments)
-    with ending_as("sweep.py"):
+    with cli_entry_point("sweep.py"):
         prepare(options.profile, lambda line: print(line, file=sys.stderr, flush=True))
         path = options.out or runs_file(options.profile)
         wanted = jobs(SCALES[options.profile], SWEEPS[options.profile], options.first_seed)

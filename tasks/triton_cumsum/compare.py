@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError
-from re_bench.runner import score_submission
-from re_bench.tasks import Task, open_task
+from re_bench.runs.score_process import score_submission
+from re_bench.task.discovery import Task, open_task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,14 +18,14 @@ import numpy as np
 import truth
 from modelled import cost
 
-from re_bench.errors import Invalid
-from re_bench.isolation import gpu_state
-from re_bench.score import Job, Measured, RunAnchors, main
+from re_bench.errors import InvalidSubmissionError
+from re_bench.gpu import state as gpu_state
+from re_bench.scoring.score import Job, Measured, RunAnchors, main
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from re_bench.isolation.untrusted import Untrusted
+    from re_bench.sandbox.untrusted import Untrusted
 
 CALL_S = 30.0
 """Wall-clock guard of one call; a sensible kernel takes a second or two in the interpreter."""
@@ -55,7 +55,7 @@ def timed(job: Job) -> Measured:
         found = contest.hold(job, gpu, home, away, outer)
     baseline, reference, own = (found.times[name] for name in ("baseline", "reference", "submission"))
     if own.milliseconds < found.floor_ms:
-        raise Invalid(
+        raise InvalidSubmissionError(
             f"a time of {own.milliseconds:.4f} ms is below the {found.floor_ms:.4f} ms of reading and writing once "
             f"at the peak bandwidth of {gpu.name}"
         )
@@ -97,7 +97,7 @@ def run(player: Untrusted, x: NDArray[np.int32], label: str) -> str:
     truth.compare(np.frombuffer(reply.outputs[0], np.int32), truth.prefix_sum(x), label)
     trace = reply.value.get("trace") if isinstance(reply.value, dict) else None
     if not isinstance(trace, str):
-        raise Invalid(f"the submission's process returned no trace for {label}")
+        raise InvalidSubmissionError(f"the submission's process returned no trace for {label}")
     return trace
 
 
@@ -113,7 +113,9 @@ def replay(meter: Untrusted, x: NDArray[np.int32], trace: str, label: str) -> li
     try:
         steps: list[cost.Step] = cost.steps_of(reply.value["steps"])
     except (ValueError, TypeError, LookupError, OverflowError) as error:
-        raise Invalid(f"the replay of the recorded steps broke the count of their cost ({error!r})") from error
+        raise InvalidSubmissionError(
+            f"the replay of the recorded steps broke the count of their cost ({error!r})"
+        ) from error
     return steps
 
 
@@ -122,7 +124,7 @@ def extrapolated(length: int, runs: list[list[cost.Step]]) -> Measured:
     seconds = cost.extrapolate(length, runs[1:], small=runs[0])
     least = cost.floor(cost.ELEMENTS)
     if seconds < least:
-        raise Invalid(
+        raise InvalidSubmissionError(
             f"a modelled time of {seconds * 1e3:.4f} ms is below the {least * 1e3:.4f} ms of reading and writing once"
         )
     moved = sum(step.bytes for step in runs[-1]) / (4 * length)

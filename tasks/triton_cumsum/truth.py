@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from re_bench.errors import Invalid
+from re_bench.errors import InvalidSubmissionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,11 +101,11 @@ def _boundaries(generator: np.random.Generator) -> Iterator[Case]:
 
 
 def compare(got: NDArray[np.int32], expected: NDArray[np.int32], label: str) -> None:
-    """Raise ``Invalid`` with the first index at which the arrays differ."""
+    """Raise ``InvalidSubmissionError`` with the first index at which the arrays differ."""
     wrong = np.flatnonzero(got != expected)
     if wrong.size:
         first = int(wrong[0])
-        raise Invalid(
+        raise InvalidSubmissionError(
             f"wrong result for {label}: first at index {first}, got {got[first]}, expected {expected[first]}; "
             f"{wrong.size} of {expected.size} elements differ"
         )

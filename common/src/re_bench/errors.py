@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Invalid", "ReBenchError", "UsageError"]
+__all__ = ["InvalidSubmissionError", "ReBenchError", "UsageError"]
 
 
 class ReBenchError(Exception):
@@ -17,7 +17,7 @@ class UsageError(ReBenchError):
     exit_status = 2
 
 
-class Invalid(ReBenchError):  # noqa: N818 - named for the status it leads to
+class InvalidSubmissionError(ReBenchError):
     """The submission is at fault; the text is the reason that its author reads. Exit status 3."""
 
     exit_status = 3

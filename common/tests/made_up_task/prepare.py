@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.preparing import main
-from re_bench.text.cache import cache_directory
+from re_bench.data.cache import cache_directory
+from re_bench.task.prepare import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable

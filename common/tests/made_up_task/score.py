@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from re_bench.errors import Invalid
-from re_bench.score import Job, Measured, main
+from re_bench.errors import InvalidSubmissionError
+from re_bench.scoring.score import Job, Measured, main
 
 
 def measure(job: Job) -> Measured:
     try:
         return Measured(float((job.submission / "number").read_text()), "fine")
     except ValueError:
-        raise Invalid("that is no number") from None
+        raise InvalidSubmissionError("that is no number") from None
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from re_bench.isolation import frames, head_tail
+from re_bench.guest import ipc, truncate
 from re_bench_environment import inside
 from re_bench_environment.inside import supervisor
 from re_bench_environment.inside.bash import COMMAND, EVALUATE
@@ -23,7 +23,7 @@ PROGRAM = (
 )
 """What Python is to run inside, with the directory of ours as its first argument."""
 
-_TOPS = {Path(frames.__file__).parents[2], Path(supervisor.__file__).parents[2]}
+_TOPS = {Path(ipc.__file__).parents[2], Path(supervisor.__file__).parents[2]}
 _READABLE = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
 _FOR_ALL = stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH
 
@@ -36,7 +36,7 @@ def lay_out(place: Path) -> None:
     # The command's place inside is not known here, but it is beside this file.
     evaluate.write_text(f'\\builtin eval "$(<"${{BASH_SOURCE%/*}}{COMMAND}")"\n', encoding="ascii")
     evaluate.chmod(_READABLE)
-    modules = [Path(frames.__file__), Path(head_tail.__file__), *Path(inside.__file__).parent.glob("[a-z]*.py")]
+    modules = [Path(ipc.__file__), Path(truncate.__file__), *Path(inside.__file__).parent.glob("[a-z]*.py")]
     for source in modules:
         # Compiled before, it starts in half the time.
         for file in (source, Path(importlib.util.cache_from_source(str(source)))):

@@ -8,7 +8,7 @@ import re
 import signal
 from contextlib import suppress
 
-from re_bench.isolation import usage
+from re_bench.processes import tree
 
 __all__ = ["end", "environment"]
 
@@ -29,7 +29,7 @@ async def end(process: asyncio.subprocess.Process) -> None:
         try:
             await asyncio.wait_for(process.wait(), _GRACE_S)
         except TimeoutError:
-            for pid in list(usage.tree(process.pid)):
+            for pid in list(tree(process.pid)):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             await process.wait()

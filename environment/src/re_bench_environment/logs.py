@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from re_bench.gateway.redaction import redacted
+from re_bench_gateway.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
-from re_bench.gateway import Budget, Gateway, Model, OpenAICompatible, PlugIn, Settings, serving
+from re_bench_gateway import Budget, Gateway, Model, OpenAICompatible, PlugIn, Settings, serving
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

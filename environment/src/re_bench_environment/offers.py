@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import UsageError
-from re_bench.score import choose_profile
-from re_bench.tasks import find_tasks
+from re_bench.scoring.score import choose_profile
+from re_bench.task.discovery import find_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from re_bench.manifest import Manifest, Profile
-    from re_bench.tasks import Task
+    from re_bench.task.discovery import Task
+    from re_bench.task.manifest import Manifest, Profile
 
 __all__ = ["Offer", "Offers", "find_offers"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from re_bench.isolation.limits import Limits
+from re_bench.limits import Limits
 from re_bench_environment.experiments import has_meter
 from re_bench_environment.models import MODEL, needs_key, wants_model
 

@@ -7,13 +7,13 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.tasks import open_task
+from re_bench.task.discovery import open_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from re_bench.manifest import Anchors, Profile
-    from re_bench.tasks import Task
+    from re_bench.task.discovery import Task
+    from re_bench.task.manifest import Anchors, Profile
 
 __all__ = ["main", "with_tables"]
 

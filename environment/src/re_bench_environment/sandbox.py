@@ -15,15 +15,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError
-from re_bench.isolation import frames
-from re_bench.isolation.running import end_process
+from re_bench.guest import ipc
+from re_bench.sandbox.process import end_process
 from re_bench_environment.bundle import CHANNEL, PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from re_bench.isolation.backend import Backend, Launch, Surroundings
+    from re_bench.sandbox.spec import Backend, Launch, SandboxSpec
 
 __all__ = ["THREADS", "Sandbox"]
 
@@ -55,7 +55,7 @@ class Sandbox(asyncio.Protocol):
 
     @classmethod
     async def start(
-        cls, backend: Backend, around: Surroundings, place: Path, inside: str, options: Mapping[str, Any]
+        cls, backend: Backend, around: SandboxSpec, place: Path, inside: str, options: Mapping[str, Any]
     ) -> Sandbox:
         """Start one and wait until it can run commands.
 
@@ -105,7 +105,7 @@ class Sandbox(asyncio.Protocol):
         """Send a request, unless it has ended."""
         if self._transport is not None:
             text = json.dumps(request, allow_nan=False).encode()
-            self._transport.write(frames.HEADER.pack(len(text), 0) + text)
+            self._transport.write(ipc.HEADER.pack(len(text), 0) + text)
 
     async def answer(self, within_s: float) -> dict[str, Any] | None:
         """Return the next answer, or None if the sandbox has ended.
@@ -150,17 +150,17 @@ class Sandbox(asyncio.Protocol):
         self.end("")
 
     def _decode(self) -> None:
-        size = frames.HEADER.size
+        size = ipc.HEADER.size
         while self._answer is not None and not self._answer.done() and len(self._buffer) >= size:
-            length, descriptors = frames.HEADER.unpack_from(self._buffer)
+            length, descriptors = ipc.HEADER.unpack_from(self._buffer)
             if length > self._longest or descriptors:
                 self.end("it broke the protocol")
                 return
             if len(self._buffer) < size + length:
                 return
             try:
-                message = frames.decode(bytes(self._buffer[size : size + length]))
-            except frames.FrameError:
+                message = ipc.decode(bytes(self._buffer[size : size + length]))
+            except ipc.FrameError:
                 self.end("it broke the protocol")
                 return
             del self._buffer[: size + length]

@@ -18,11 +18,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from re_bench.errors import ReBenchError
-from re_bench.programs import ending_as
-from re_bench.runner import record, score_and_record
-from re_bench.score import Score
-from re_bench.store import Store
-from re_bench.tasks import Task, open_task
+from re_bench.processes import cli_entry_point
+from re_bench.runs.score_process import record, score_and_record
+from re_bench.runs.submission_store import Store
+from re_bench.scoring.score import Score
+from re_bench.task.discovery import Task, open_task
 
 __all__ = ["main"]
 
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--sandbox")
     parser.add_argument("--keep-mib", type=int, required=True)
     options = parser.parse_args()
-    with ending_as("scorer"):
+    with cli_entry_point("scorer"):
         threading.Thread(target=_end_with_server, daemon=True).start()
         task = open_task(options.task)
         started = time.monotonic()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError
-from re_bench.score import Score
+from re_bench.scoring.score import Score
 from re_bench_environment.children import end, environment
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Scored:
 
     score: Score
     final: dict[str, Any]
-    """The attempt's number, and the score of all attempts so far; see :func:`re_bench.runner.record`."""
+    """The attempt's number, and the score of all attempts so far; see :func:`re_bench.runs.score_process.record`."""
     waited_s: float
 
 

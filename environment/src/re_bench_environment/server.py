@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
-from re_bench.programs import stopping_threads
+from re_bench.processes import stopping_threads
 
 os.environ.setdefault("OPENREWARD_DISABLE_UPDATE_CHECK", "1")  # a server asks no package index
 

@@ -11,11 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.isolation import gpu_state
-from re_bench.isolation.backend import open_backend
-from re_bench.isolation.hiding import secret_directories
-from re_bench.programs import StoppedError, stopping_threads
-from re_bench.workspace import lay_out
+from re_bench.gpu import state as gpu_state
+from re_bench.processes import StoppedError, stopping_threads
+from re_bench.sandbox import open_backend
+from re_bench.task.hidden_paths import hidden_directories
+from re_bench.task.workspace import lay_out
 from re_bench_environment.leftovers import State
 from re_bench_environment.models import Models
 from re_bench_environment.offers import Offer, find_offers
@@ -96,7 +96,7 @@ class Service:
     async def hidden(self, offer: Offer) -> list[Path]:
         """Return what no sandbox of a task may show."""
         if offer.id not in self._hidden:
-            found = await self._threaded(partial(secret_directories, offer.task.directory))
+            found = await self._threaded(partial(hidden_directories, offer.task.directory))
             self._hidden[offer.id] = [*found, self.state.directory]
         return self._hidden[offer.id]
 

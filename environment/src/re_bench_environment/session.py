@@ -12,12 +12,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench import gateway
-from re_bench.attempts import AttemptLog
 from re_bench.errors import ReBenchError
-from re_bench.gateway import Budget
-from re_bench.isolation.limits import Limits
-from re_bench.score import Score
+from re_bench.guest import port_forward
+from re_bench.limits import Limits
+from re_bench.runs.attempts import AttemptLog
+from re_bench.scoring.score import Score
 from re_bench_environment.experiments import Experiments, has_meter
 from re_bench_environment.leftovers import clear
 from re_bench_environment.models import key_among, needs_key, wants_model
@@ -25,6 +24,7 @@ from re_bench_environment.prompt import prompt
 from re_bench_environment.scoring import Scored
 from re_bench_environment.shell import HOME, Shell
 from re_bench_environment.verdict import Verdict, failure, final_verdict, interim_verdict
+from re_bench_gateway import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EndedError", "Session"]
 
-_FORWARDER = Path(gateway.__file__).with_name("forward.py")
+_FORWARDER = Path(port_forward.__file__)
 _INSIDE = "/run/re-bench"
 _PORT = 18080
 _FAILED_FINALS = 3

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from re_bench.errors import UsageError
-from re_bench.isolation.limits import Limits
+from re_bench.limits import Limits
 
 __all__ = ["Settings", "default_state", "read_token"]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError
-from re_bench.isolation import usage
-from re_bench.isolation.backend import Surroundings
-from re_bench.isolation.bubblewrap import Bubblewrap, private_user
+from re_bench.sandbox import resource_usage
+from re_bench.sandbox.bubblewrap import Bubblewrap, private_user
+from re_bench.sandbox.spec import SandboxSpec
 from re_bench_environment import bundle
 from re_bench_environment.replies import Reply
 from re_bench_environment.sandbox import THREADS, Sandbox
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypeVar
 
-    from re_bench.isolation.backend import Backend
-    from re_bench.isolation.limits import Limits
+    from re_bench.limits import Limits
+    from re_bench.sandbox.spec import Backend
 
     Result = TypeVar("Result")
 
@@ -66,14 +66,14 @@ class Output:
 class Shell:
     """The shell of one session. Its methods are called by one event loop; :meth:`close` may come at any time."""
 
-    def __init__(self, backend: Backend, around: Surroundings, options: Mapping[str, Any], scratch: Path) -> None:
+    def __init__(self, backend: Backend, around: SandboxSpec, options: Mapping[str, Any], scratch: Path) -> None:
         """Describe a shell; :meth:`open` makes one."""
         self._backend = backend
         self._around = around
         self._options = dict(options)
         self._scratch = scratch
         self._directory = str(options["home"])
-        self._growth = usage.Growth(())
+        self._growth = resource_usage.Growth(())
         self._sandbox: Sandbox | None = None
         self._turn = asyncio.Lock()
         self._number = 0
@@ -129,7 +129,7 @@ class Shell:
             names = bundle.etc(place, user or _NOBODY, home) if isinstance(backend, Bubblewrap) else {}
             if contained and (user is not None or not isinstance(backend, Bubblewrap)):
                 await _in_thread(bundle.hand_over, workspace, user)
-            around = Surroundings(
+            around = SandboxSpec(
                 read_only={**names, ours: place, **(also or {})},
                 writable={home: workspace},
                 environment={"HOME": home, "LOGNAME": "agent", "SHELL": "/bin/bash", "TERM": "dumb", **environment},
@@ -148,7 +148,7 @@ class Shell:
                 "services": [list(service) for service in services],
             }
             shell = cls(backend, around, options, scratch)
-            shell._growth = await _in_thread(usage.Growth, [workspace])
+            shell._growth = await _in_thread(resource_usage.Growth, [workspace])
             await shell._start()
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -295,7 +295,7 @@ class Shell:
             return Watched(look, tell)
 
         self._watched = [
-            watched(lambda: usage.memory_excess(pid, limits), disk=False),
+            watched(lambda: resource_usage.memory_excess(pid, limits), disk=False),
             watched(lambda: self._growth.excess(pid, limits), disk=True),
         ]
         for watcher, each in zip((MEMORY, DISK), self._watched, strict=True):

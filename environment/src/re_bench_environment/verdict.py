@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from re_bench.manifest import Manifest
-    from re_bench.score import Score
+    from re_bench.scoring.score import Score
+    from re_bench.task.manifest import Manifest
 
 __all__ = ["Verdict", "failure", "final_verdict", "interim_verdict"]
 
@@ -69,7 +69,7 @@ def final_verdict(manifest: Manifest, score: Score, final: Mapping[str, Any], wa
     Args:
         manifest: the task's.
         score: that of the last attempt.
-        final: what :func:`re_bench.runner.record` returned.
+        final: what :func:`re_bench.runs.score_process.record` returned.
         waited_s: how long the scoring had to wait.
     """
     raw, reward = final["raw"], final["reward"]

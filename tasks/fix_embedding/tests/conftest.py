@@ -14,13 +14,14 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from re_bench.data.files import sha256_of
 from re_bench.lm.gpt import GPT, GPTConfig
-from re_bench.tasks import Task, open_task
+from re_bench.task.discovery import Task, open_task
+from re_bench.task.workspace import lay_out
 from re_bench.text import open_text
 from re_bench.text.prepared import place
 from re_bench.text.recipe import Recipe
-from re_bench.text.wheels import pinned_wheels, sha256_of
-from re_bench.workspace import lay_out
+from re_bench.text.wheels import pinned_wheels
 
 if TYPE_CHECKING:
     from types import ModuleType

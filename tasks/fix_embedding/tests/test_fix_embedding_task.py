@@ -17,16 +17,16 @@ import numpy as np
 import pytest
 import torch
 
-from re_bench.errors import Invalid, ReBenchError
+from re_bench.errors import InvalidSubmissionError, ReBenchError
 from re_bench.lm.gpt import GPTConfig
-from re_bench.runner import score_submission
-from re_bench.score import _check_presence
-from re_bench.staging import stage
+from re_bench.runs.score_process import score_submission
+from re_bench.scoring.score import _check_presence
+from re_bench.scoring.staging import stage
+from re_bench.task.workspace import lay_out, lay_out_and_make
 from re_bench.text import open_text
-from re_bench.workspace import lay_out, lay_out_and_make
 
 if TYPE_CHECKING:
-    from re_bench.tasks import Task
+    from re_bench.task.discovery import Task
 
 TASK = Path(__file__).parents[1]
 WTE = "transformer.wte.weight"
@@ -179,7 +179,7 @@ def fate(task: Task, checks: Any, evaluation: Any, workspace: Path, staging: Pat
     try:
         _check_presence(task, stage(workspace, staging))
         _name, state = checks.read(staging, profile["tensors"])
-    except (Invalid, checks.RefusedError) as error:
+    except (InvalidSubmissionError, checks.RefusedError) as error:
         return str(error)
     windows = evaluation.scored_windows(np.zeros(600, np.uint16), 16, 512)
     loss = evaluation.mean_loss(GPTConfig(**profile["large"]), state, windows, batch=8)

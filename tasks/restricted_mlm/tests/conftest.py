@@ -47,7 +47,7 @@ def model_of(tmp_path: Path) -> Any:
     """Return a function that writes a model file and imports it, under a name of its own."""
 
     def made(source: str) -> Any:
-        from re_bench.isolation.worker import load  # noqa: PLC0415 - as the harness does it
+        from re_bench.guest.worker import load  # noqa: PLC0415 - as the harness does it
 
         path = tmp_path / "model.py"
         path.write_text(source)

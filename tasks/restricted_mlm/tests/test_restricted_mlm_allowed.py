@@ -10,7 +10,7 @@ from restricted import export, graph, interpret, plan
 from restricted.refusal import RefusedError
 from safetensors.torch import save
 
-from re_bench.isolation.worker import load
+from re_bench.guest.worker import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from safetensors.torch import save
 from torch import nn
 from torch.nn.functional import relu
 
-from re_bench.isolation.worker import load
+from re_bench.guest.worker import load
 
 TASK = Path(__file__).parents[1]
 SHAPE, VOCABULARY = (8, 32), 65

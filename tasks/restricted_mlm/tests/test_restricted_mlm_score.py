@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-import re_bench.score
-from re_bench.isolation.worker import load
+import re_bench.scoring.score
+from re_bench.guest.worker import load
 
 TASK = Path(__file__).parents[1]
 score = load(TASK / "score.py", "restricted_mlm_score")
@@ -49,7 +49,9 @@ def scored(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     def run(source: str) -> dict[str, Any]:
         (workspace / "model.py").write_text(source)
         with pytest.raises(SystemExit):
-            re_bench.score.main(score.measure, TASK, ["--solution", str(workspace), "--profile", "cpu", "--json"])
+            re_bench.scoring.score.main(
+                score.measure, TASK, ["--solution", str(workspace), "--profile", "cpu", "--json"]
+            )
         found: dict[str, Any] = json.loads(capsys.readouterr().out)
         return found
 
@@ -88,7 +90,7 @@ def test_a_missing_text_names_the_command(
 ) -> None:
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "nothing"))
     with pytest.raises(SystemExit) as stopped:
-        re_bench.score.main(score.measure, TASK, ["--solution", str(workspace), "--profile", "cpu"])
+        re_bench.scoring.score.main(score.measure, TASK, ["--solution", str(workspace), "--profile", "cpu"])
     assert stopped.value.code == 2
     assert "run: re-bench prepare restricted_mlm --profile cpu" in capsys.readouterr().err
 

@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
-from re_bench.isolation.backend import Surroundings
-from re_bench.isolation.limits import Limits as Bounds
-from re_bench.isolation.running import in_words, run
+from re_bench.limits import Limits as Bounds
+from re_bench.sandbox.process import describe_exit, run
+from re_bench.sandbox.spec import SandboxSpec
 
 from .toolchain import EDITIONS, find_toolchain, hidden_from_compilers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from re_bench.isolation.backend import Backend
-    from re_bench.isolation.running import Finished
+    from re_bench.sandbox.process import Finished
+    from re_bench.sandbox.spec import Backend
 
 __all__ = ["MAX_SOURCE", "OPTIONS", "Compiled", "Compiler"]
 
@@ -133,7 +133,7 @@ class Compiler:
             self._keep(f"{key}.txt", message.encode(), 0o644)
         return Compiled(None, message)
 
-    def _surroundings(self, place: Path, out: Path, compile_s: float) -> Surroundings:
+    def _surroundings(self, place: Path, out: Path, compile_s: float) -> SandboxSpec:
         sysroot = self._toolchain.sysroot
         shown = {str(place): place} | ({} if sysroot == Path("/usr") else {str(sysroot): sysroot})
         bounds = Bounds(
@@ -145,7 +145,7 @@ class Compiler:
             disk_mib=2 * _BINARY_MIB,
         )
         hidden = hidden_from_compilers()
-        return Surroundings(shown, {str(out): out}, _PATH, directory=str(place), limits=bounds, hidden=hidden)
+        return SandboxSpec(shown, {str(out): out}, _PATH, directory=str(place), limits=bounds, hidden=hidden)
 
     def _keep(self, name: str, content: bytes, mode: int) -> Path:
         """Put a file into the cache, whole or not at all."""
@@ -175,5 +175,5 @@ def _message(finished: Finished, compile_s: float) -> str:
     elif finished.status in {-signal.SIGXCPU, -signal.SIGKILL}:
         said = f"the compiler was stopped: it took more than {compile_s:g} s of CPU time"
     elif finished.status < 0 or not said:
-        said = f"the compiler ended with {in_words(finished.status)}: {said}"
+        said = f"the compiler ended with {describe_exit(finished.status)}: {said}"
     return said if len(said) <= _MESSAGE else f"{said[:_MESSAGE]}\n[… {len(said) - _MESSAGE} more characters]"

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from re_bench.errors import ReBenchError
-from re_bench.isolation.backend import open_backend
-from re_bench.isolation.running import in_words
-from re_bench.programs import check_stopping, stopping_threads
+from re_bench.processes import check_stopping, stopping_threads
+from re_bench.sandbox import open_backend
+from re_bench.sandbox.process import describe_exit
 
 from .compiler import Compiler
 from .runner import CPU_TIME, HARNESS, WALL_CLOCK, Outcome, Runner, SandboxEndedError
@@ -23,7 +23,7 @@ from .verdicts import Judgement, Limits, Test, Verdict, first_difference
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from re_bench.isolation.backend import Backend
+    from re_bench.sandbox.spec import Backend
 
 __all__ = ["Judge"]
 
@@ -37,7 +37,7 @@ class Judge:
     """Judges Rust programs in the sandbox; a context manager, for the compiled programs are kept as long as it is open.
 
     Args:
-        backend: the sandbox or its name; by default as :func:`re_bench.isolation.backend.open_backend` chooses.
+        backend: the sandbox or its name; by default as :func:`re_bench.sandbox.spec.open_backend` chooses.
         edition: of the Rust language.
         cache: directory that keeps compiled programs for later judges; by default they go with this one.
         jobs: how many programs :meth:`judge_all` judges at a time; by default as many as there are cores for us.
@@ -152,7 +152,7 @@ def _fault(outcome: Outcome, limits: Limits) -> tuple[Verdict, str] | None:
     if outcome.status == -signal.SIGXFSZ:
         return Verdict.RUNTIME_ERROR, f"it wrote more than {limits.output_kib} KiB"
     said = outcome.stderr.decode(errors="replace").strip()[-_STDERR_SHOWN:]
-    return Verdict.RUNTIME_ERROR, in_words(outcome.status) + (f"; the end of its stderr:\n{said}" if said else "")
+    return Verdict.RUNTIME_ERROR, describe_exit(outcome.status) + (f"; the end of its stderr:\n{said}" if said else "")
 
 
 def _answer(outcome: Outcome, test: Test) -> tuple[Verdict, str]:

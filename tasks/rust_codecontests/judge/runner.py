@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from re_bench.isolation.backend import Surroundings
-from re_bench.isolation.limits import Limits as Bounds
-from re_bench.isolation.running import Running, accept, in_words
+from re_bench.limits import Limits as Bounds
+from re_bench.sandbox.process import Running, accept, describe_exit
+from re_bench.sandbox.spec import SandboxSpec
 
 from .toolchain import hidden_from_programs
 
 if TYPE_CHECKING:
-    from re_bench.isolation.backend import Backend
+    from re_bench.sandbox.spec import Backend
 
     from .verdicts import Limits
 
@@ -93,7 +93,7 @@ class Runner:
                 address.chmod(0o666)
                 listener.listen(1)
                 visible = {name: path for path, name in inside.items()}
-                around = Surroundings(visible, first=True, limits=self._bounds(tests), hidden=hidden_from_programs())
+                around = SandboxSpec(visible, first=True, limits=self._bounds(tests), hidden=hidden_from_programs())
                 self._running = stack.enter_context(Running(backend, command, around))
                 self._channel = stack.enter_context(accept(listener, self._running, _START_S))
             address.unlink()
@@ -134,7 +134,9 @@ class Runner:
             return "it gave no answer"
         self._running.kill()  # after which all output of the harness has arrived
         said = self._running.stderr.text().strip()[-_STDERR_KEPT:]
-        return self._running.stopped or f"what runs it ended with {in_words(ended)}" + (f": {said}" if said else "")
+        return self._running.stopped or f"what runs it ended with {describe_exit(ended)}" + (
+            f": {said}" if said else ""
+        )
 
     def _bounds(self, tests: int) -> Bounds:
         limits = self._limits

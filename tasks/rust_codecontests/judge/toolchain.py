@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
-from re_bench.isolation.backend import python_directories
-from re_bench.isolation.hiding import secret_directories
+from re_bench.sandbox.spec import python_directories
+from re_bench.task.hidden_paths import hidden_directories
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +64,7 @@ def hidden_from_programs() -> Sequence[Path]:
     """Return what a program under test does not see of what a sandbox would show: Python, tasks, most of ``/usr``."""
     whole = (*python_directories(), *_NEEDLESS, _LOCAL)
     tops = [path.resolve() for path in whole]
-    parts = (path for path in secret_directories(_TASK) if not any(path.is_relative_to(top) for top in tops))
+    parts = (path for path in hidden_directories(_TASK) if not any(path.is_relative_to(top) for top in tops))
     return (*whole, *parts)
 
 

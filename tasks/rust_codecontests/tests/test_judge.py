@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from re_bench.errors import UsageError
-from re_bench.programs import StoppedError, stopping_threads
+from re_bench.processes import StoppedError, stopping_threads
 
 TASK = Path(__file__).parents[1]
 sys.path.insert(0, str(TASK))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from re_bench.errors import ReBenchError
-from re_bench.gateway.settings import PlugIn
-from re_bench.gateway.upstreams.plug_in import PlugInUpstream
+from re_bench_gateway.settings import PlugIn
+from re_bench_gateway.upstreams.plug_in import PlugInUpstream
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-import re_bench.score
-from re_bench.isolation.worker import load
+import re_bench.scoring.score
+from re_bench.guest.worker import load
 
 TASK = Path(__file__).parents[1]
 sys.path.insert(0, str(TASK))
@@ -57,7 +57,9 @@ def scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         monkeypatch.setattr(score.dataset, "read", lambda _profile, _split: [problem(name) for name in names])
         monkeypatch.setitem(score.RULES, "cpu", replace(score.RULES["cpu"], **rules))
         with pytest.raises(SystemExit):
-            re_bench.score.main(score.measure, TASK, ["--solution", str(directory), "--profile", "cpu", "--json"])
+            re_bench.scoring.score.main(
+                score.measure, TASK, ["--solution", str(directory), "--profile", "cpu", "--json"]
+            )
         found: dict[str, Any] = json.loads(capsys.readouterr().out)
         assert found["message"].startswith("stand-in model: ")
         return found

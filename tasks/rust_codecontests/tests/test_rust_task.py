@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import re_bench.score
-from re_bench.gateway import Budget, Settings, serving
-from re_bench.isolation.worker import load
+import re_bench.scoring.score
+from re_bench.guest.worker import load
+from re_bench_gateway import Budget, Settings, serving
 
 TASK = Path(__file__).parents[1]
 sys.path.insert(0, str(TASK))
@@ -60,7 +60,9 @@ def scored(workspace: Path, problems: Any, monkeypatch: pytest.MonkeyPatch, caps
             (workspace / "solve_code_contests_rust.py").write_text(solution)
         monkeypatch.setitem(score.RULES, profile, replace(score.RULES[profile], **changed))
         with pytest.raises(SystemExit):
-            re_bench.score.main(score.measure, TASK, ["--solution", str(workspace), "--profile", profile, "--json"])
+            re_bench.scoring.score.main(
+                score.measure, TASK, ["--solution", str(workspace), "--profile", profile, "--json"]
+            )
         found: dict[str, Any] = json.loads(capsys.readouterr().out)
         return found
 
@@ -183,7 +185,7 @@ def test_without_a_key_there_is_no_score_of_profile_paper(
     monkeypatch.setattr(score.dataset, "read", lambda _profile, _split: problems)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(SystemExit) as stopped:
-        re_bench.score.main(score.measure, TASK, ["--solution", str(workspace), "--profile", "paper"])
+        re_bench.scoring.score.main(score.measure, TASK, ["--solution", str(workspace), "--profile", "paper"])
     assert stopped.value.code == 2
     assert "set OPENAI_API_KEY" in capsys.readouterr().err
 
@@ -195,7 +197,7 @@ def test_missing_problems_name_the_command(
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "nothing"))
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with pytest.raises(SystemExit) as stopped:
-        re_bench.score.main(score.measure, TASK, ["--solution", str(workspace), "--profile", profile])
+        re_bench.scoring.score.main(score.measure, TASK, ["--solution", str(workspace), "--profile", profile])
     assert stopped.value.code == 2
     assert f"run: re-bench prepare rust_codecontests --profile {profile}" in capsys.readouterr().err
 

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 import torch
 
-from re_bench.tasks import Task, open_task
+from re_bench.data.files import sha256_of
+from re_bench.task.discovery import Task, open_task
+from re_bench.task.workspace import lay_out
 from re_bench.text.prepared import place
 from re_bench.text.recipe import Recipe
-from re_bench.text.wheels import pinned_wheels, sha256_of
-from re_bench.workspace import lay_out
+from re_bench.text.wheels import pinned_wheels
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from re_bench.errors import Invalid
+from re_bench.errors import InvalidSubmissionError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +69,7 @@ BAD = {
 
 
 def why_not(reading: Any, path: Path) -> str:
-    with pytest.raises(Invalid) as refusal:
+    with pytest.raises(InvalidSubmissionError) as refusal:
         reading.read_answer(path)
     return str(refusal.value)
 
@@ -126,7 +126,7 @@ def test_any_json_is_an_answer_or_refused(reading: Any, tmp_path_factory: pytest
     path.write_text(json.dumps(value))
     try:
         found = reading.read_answer(path)
-    except Invalid as refusal:
+    except InvalidSubmissionError as refusal:
         assert "\n" not in str(refusal)  # noqa: PT017 - both outcomes are right
     else:
         assert vars(found) == value

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from re_bench.tasks import open_task
-from re_bench.workspace import lay_out
+from re_bench.task.discovery import open_task
+from re_bench.task.workspace import lay_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from re_bench.tasks import Task
+    from re_bench.task.discovery import Task
 
 TASK = Path(__file__).parents[1]
 FILES = {

@@ -27,19 +27,19 @@ from modelled.cost import BYTES_PER_ELEMENT, ELEMENTS
 
 from measured import referee
 from measured.referee import Plan, Referee
-from re_bench.errors import Invalid, ReBenchError, UsageError
-from re_bench.isolation import gpu_state
-from re_bench.isolation.clock import Time, disturbance, take_turns
-from re_bench.isolation.device_memory import DeviceMemory
-from re_bench.isolation.gpu_lock import exclusive
+from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
+from re_bench.gpu import state as gpu_state
+from re_bench.gpu.lock import exclusive
+from re_bench.gpu.timing import Time, check_not_slowed_down, take_turns
+from re_bench.guest.device_memory import DeviceMemory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from re_bench.isolation.gpu_state import Gpu
-    from re_bench.isolation.untrusted import Untrusted
-    from re_bench.score import Job
+    from re_bench.gpu.state import Gpu
+    from re_bench.sandbox.untrusted import Untrusted
+    from re_bench.scoring.score import Job
 
 OURS = ("baseline", "reference")
 SUBMISSION = "submission"
@@ -115,7 +115,7 @@ class Seat:
         """Return the time of one turn of the solution ``name``, all of whose results are exact.
 
         Raises:
-            Invalid: if one is not, or was not there when the player said so.
+            InvalidSubmissionError: if one is not, or was not there when the player said so.
         """
         nonce = secrets.token_hex()
         args = {"name": name, "calls": calls, "length": length, "stride": self.judge.stride, "nonce": nonce}
@@ -130,7 +130,7 @@ class Seat:
         seconds = time.perf_counter() - started
         self.judge.check(self.results, offsets, length)
         if not there:
-            raise Invalid("a result was not complete when the submission's process said so")
+            raise InvalidSubmissionError("a result was not complete when the submission's process said so")
         for offset in offsets:  # the player takes this memory for the next turn's results
             self.results[offset // 4 : offset // 4 + length].fill_(referee.POISON)
         return Turn(seconds, _claimed(value.get("events_s")))
@@ -147,7 +147,7 @@ def hold(job: Job, gpu: Gpu, ours: Untrusted, theirs: Untrusted, outer: ExitStac
         outer: what outlives the players; the GPU stays locked until it ends, for they hold its memory.
 
     Raises:
-        Invalid: if the submission is wrong somewhere, or kept the GPU busy out of turn.
+        InvalidSubmissionError: if the submission is wrong somewhere, or kept the GPU busy out of turn.
         UsageError: if torch does not see the GPU, or too little of its memory is free.
         ReBenchError: if one of our solutions fails, or the GPU is not steady.
     """
@@ -177,7 +177,7 @@ def hold(job: Job, gpu: Gpu, ours: Untrusted, theirs: Untrusted, outer: ExitStac
             job.progress("taking turns")
             beside = take_turns({**turns, SUBMISSION: partial(away.turn, SUBMISSION, calls, ELEMENTS)}, ROUNDS)
         except torch.OutOfMemoryError:
-            raise Invalid(
+            raise InvalidSubmissionError(
                 "the submission keeps so much of the GPU's memory that its results cannot be checked"
             ) from None
         watch.lap("turns")
@@ -197,7 +197,7 @@ def _our_fault(what: str) -> Iterator[None]:
     """Have what would be a submission's fault be ours: none of its code has a part in it."""
     try:
         yield
-    except Invalid as fault:
+    except InvalidSubmissionError as fault:
         raise ReBenchError(f"{what} failed, without the submission: {fault}") from None
 
 
@@ -234,8 +234,8 @@ def _check_steady(alone: Mapping[str, Time], beside: Mapping[str, Time], record:
     """Check that our solutions did not become slower, and see who is to blame if they did."""
     try:
         for name in OURS:
-            disturbance(name, alone[name], beside[name], MOST_DISTURBED)
-    except Invalid as fault:
+            check_not_slowed_down(name, alone[name], beside[name], MOST_DISTURBED)
+    except InvalidSubmissionError as fault:
         throttled = record["gpu_after"]["throttle_reasons"]
         if throttled or record["others_on_gpu"]:
             others = [process["name"] for process in record["others_on_gpu"]]

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import torch
 
-from re_bench.errors import Invalid, ReBenchError, UsageError
+from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from re_bench.isolation.device_memory import DeviceMemory
+    from re_bench.guest.device_memory import DeviceMemory
 
 GIB = 1 << 30
 CALLS = range(4, 33)
@@ -150,7 +150,7 @@ class Referee:
         """Compare whole results with the truth.
 
         Raises:
-            Invalid: naming the first call and place at which they differ.
+            InvalidSubmissionError: naming the first call and place at which they differ.
         """
         for call, offset in enumerate(offsets):
             found, truth = results[offset // 4 : offset // 4 + length], self._truths[call, :length]
@@ -160,7 +160,7 @@ class Referee:
             ):
                 place = first_difference(got, expected)
                 if place is not None:
-                    raise Invalid(
+                    raise InvalidSubmissionError(
                         f"wrong result for call {call + 1} of {len(offsets)} on {length} values: first at index "
                         f"{start + place}, got {int(got[place])}, expected {int(expected[place])}"
                     )
@@ -183,16 +183,18 @@ def offsets_of(value: Any, nonce: str, calls: int, length: int, size: int) -> li
         size: bytes of the arena.
 
     Raises:
-        Invalid: if they are anything else.
+        InvalidSubmissionError: if they are anything else.
     """
     named = value.get("offsets") if isinstance(value, dict) and value.get("nonce") == nonce else None
     if not isinstance(named, list) or len(named) != calls or not all(type(offset) is int for offset in named):
-        raise Invalid(f"the submission's process did not name {calls} results in memory that the scorer can read")
+        raise InvalidSubmissionError(
+            f"the submission's process did not name {calls} results in memory that the scorer can read"
+        )
     if any(offset % 4 or not 0 <= offset <= size - 4 * length for offset in named):
-        raise Invalid("a result does not lie in the memory that results are read from")
+        raise InvalidSubmissionError("a result does not lie in the memory that results are read from")
     ordered = sorted(named)
     if any(after - before < 4 * length for before, after in pairwise(ordered)):
-        raise Invalid("results of different calls share memory; return a new tensor from every call")
+        raise InvalidSubmissionError("results of different calls share memory; return a new tensor from every call")
     return named
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from re_bench.isolation.worker import load
+from re_bench.guest.worker import load
 
 os.environ["TRITON_INTERPRET"] = "1"
 

@@ -13,8 +13,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from re_bench.errors import Invalid, UsageError
-from re_bench.isolation.worker import load
+from re_bench.errors import InvalidSubmissionError, UsageError
+from re_bench.guest.worker import load
 
 TASK = Path(__file__).parents[1]
 GIB = 1 << 30
@@ -104,7 +104,7 @@ def test_offsets_of_separate_results_are_taken(referee: Any) -> None:
     ],
 )
 def test_other_offsets_are_refused(referee: Any, value: Any) -> None:
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidSubmissionError):
         referee.offsets_of(value, "n", 2, 100, 800)
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors.torch import load_file, save_file
 
+from re_bench.data.cache import cache_directory, check_files, file_lock, new_directory, undamaged
+from re_bench.data.files import sha256_of
+from re_bench.data.huggingface import GPT2, GPT2_XL, Repository, identity
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.hub import GPT2, GPT2_XL, Repository, identity
 from re_bench.lm.gpt import GPT, GPTConfig
-from re_bench.text.cache import cache_directory, check_files, new_directory, only_one, undamaged
-from re_bench.text.wheels import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +99,7 @@ def fetch_gpt2(
         ReBenchError: as :func:`load_gpt2`.
     """
     target = _place(source, cache)
-    with only_one(target.with_name(f".{target.name}.lock")):
+    with file_lock(target.with_name(f".{target.name}.lock")):
         if target.exists():
             try:
                 _checked_manifest(target)

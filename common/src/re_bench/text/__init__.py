@@ -4,8 +4,8 @@
 ``python -m re_bench.text prepare NAME`` makes a text, and :mod:`re_bench.text.prepare` says how.
 """
 
+from re_bench.data.cache import cache_directory
 from re_bench.text.batches import RandomWindows, State, consecutive_windows
-from re_bench.text.cache import cache_directory
 from re_bench.text.prepared import PreparedText, open_text
 
 __all__ = ["PreparedText", "RandomWindows", "State", "cache_directory", "consecutive_windows", "open_text"]

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from re_bench.data.cache import cache_directory, check_files, file_lock, new_directory, undamaged
+from re_bench.data.files import sha256_of
+from re_bench.data.huggingface import GPT2, OPENWEBTEXT, Repository, identity
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.hub import GPT2, OPENWEBTEXT, Repository, identity
-from re_bench.text.cache import cache_directory, check_files, new_directory, only_one, undamaged
 from re_bench.text.prepared import FILES, PreparedText, made_with
 from re_bench.text.recipe import LARGEST, PAPER_NAME, SMALLEST
-from re_bench.text.wheels import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -119,7 +119,7 @@ def prepare_paper(
     from re_bench.text.prepare import Preparation, Stages  # noqa: PLC0415 - tokenizers is wanted only here
 
     target = recipe.place(cache)
-    with only_one(target.with_name(f".{target.name}.lock")):
+    with file_lock(target.with_name(f".{target.name}.lock")):
         if target.exists():
             try:
                 return Preparation(open_paper_text(recipe, cache=cache))

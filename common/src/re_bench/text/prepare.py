@@ -7,14 +7,15 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from re_bench.data.cache import cache_directory, file_lock, new_directory
+from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.text.cache import cache_directory, new_directory, only_one
 from re_bench.text.documents import read_modules, unique
 from re_bench.text.prepared import FILES, PreparedText, check_pins, made_with, open_text, place
 from re_bench.text.recipe import PAPER_NAME, Recipe
 from re_bench.text.split import split
 from re_bench.text.vocabulary import encode, train_tokenizer
-from re_bench.text.wheels import find_wheels, pinned_wheels, sha256_of
+from re_bench.text.wheels import find_wheels, pinned_wheels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -68,7 +69,7 @@ def prepare(
     recipe, wheels = Recipe.named(name), pinned_wheels() if wheels is None else wheels
     cache = cache or cache_directory()
     target = place(recipe, wheels, cache)
-    with only_one(target.with_name(f".{target.name}.lock")):
+    with file_lock(target.with_name(f".{target.name}.lock")):
         if target.exists():
             try:
                 return Preparation(open_text(name, cache=cache, wheels=wheels))

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from re_bench.data.cache import cache_directory, check_files, undamaged
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.text.cache import cache_directory, check_files, undamaged
 from re_bench.text.recipe import PAPER_NAME, Recipe
 from re_bench.text.wheels import pinned_wheels
 

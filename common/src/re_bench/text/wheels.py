@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import subprocess
 import sys
@@ -13,12 +12,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from re_bench.data.files import sha256_of
 from re_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Wheel", "fetch", "find_wheels", "pinned_wheels", "sha256_of"]
+__all__ = ["Wheel", "fetch", "find_wheels", "pinned_wheels"]
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,6 @@ def fetch(wheels: Sequence[Wheel], store: Path) -> None:
             )
         for path in Path(incoming).glob("*.whl"):
             shutil.move(path, store / path.name)
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file in hex digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _checked(wheel: Wheel, places: Sequence[Path]) -> Path:

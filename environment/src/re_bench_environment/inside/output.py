@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from typing import IO
 
-from re_bench.isolation.head_tail import HeadTail
+from re_bench.guest.truncate import HeadTail
 
 __all__ = ["CommandOutput"]
 

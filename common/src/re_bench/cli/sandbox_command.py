@@ -1,0 +1,42 @@
+"""The command ``sandbox``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from re_bench.cli.command import Command, add_json, add_sandbox, print_json
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["COMMANDS"]
+
+
+def _sandbox_options(parser: argparse.ArgumentParser) -> None:
+    add_sandbox(parser)
+    add_json(parser)
+
+
+def _sandbox(options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from re_bench.report.tables import table
+    from re_bench.sandbox import open_backend
+    from re_bench.sandbox.conformance import check_all
+
+    backend = open_backend(options.sandbox)
+    outcomes = check_all(backend)
+    holds = all(outcome.held for outcome in outcomes)
+    if options.json:
+        print_json({"sandbox": backend.name, "holds": holds, "checks": [asdict(outcome) for outcome in outcomes]})
+        return 0 if holds else 1
+    rows = [
+        [outcome.name, f"{outcome.seconds:.2f} s", "yes" if outcome.held else f"NO: {outcome.why}"]
+        for outcome in outcomes
+    ]
+    print(table(("check", "took", "held"), rows))
+    print(f"{backend.name}: {sum(outcome.held for outcome in outcomes)} of {len(outcomes)} checks hold")
+    return 0 if holds else 1
+
+
+COMMANDS = (Command("sandbox", "try everything that a sandbox must hold", _sandbox_options, _sandbox),)

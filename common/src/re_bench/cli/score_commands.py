@@ -1,0 +1,69 @@
+"""The commands about submissions: ``score`` and ``regrade``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.cli.command import Command, add_json, add_profile, add_sandbox, add_task, print_json
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["COMMANDS"]
+
+
+def _score_options(parser: argparse.ArgumentParser) -> None:
+    add_task(parser)
+    parser.add_argument("directory", metavar="DIR", type=Path, help="the submission's directory")
+    parser.add_argument("--log", metavar="FILE", type=Path, help="append the attempt here and show the final score")
+    add_profile(parser)
+    add_sandbox(parser)
+    add_json(parser)
+
+
+def _regrade_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("log", metavar="LOG", type=Path, help="an attempt log; it is not changed")
+    parser.add_argument("--into", metavar="FILE", type=Path, help="append the new scores to this log")
+    add_sandbox(parser)
+    add_json(parser)
+
+
+def _score(options: argparse.Namespace) -> int:
+    from re_bench.runs.score_process import score_and_record, score_submission
+    from re_bench.scoring.score import EXIT_STATUS, describe
+    from re_bench.task.discovery import find_task
+
+    task = find_task(options.task)
+    wanted = (task, options.directory, options.profile, options.sandbox)
+    score, final = score_and_record(*wanted, options.log) if options.log else (score_submission(*wanted), None)
+    if options.json:
+        print_json(json.loads(score.to_json()) | ({"final": final} if final else {}))
+    else:
+        print(describe(task, score))
+        if final:
+            print(f"attempt {final['attempt']}, final so far: raw {final['raw']}, reward {final['reward']}")
+    return EXIT_STATUS[score.status]
+
+
+def _regrade(options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from re_bench.errors import UsageError
+    from re_bench.runs.regrade import regrade, regraded_table
+
+    if not options.log.is_file():
+        raise UsageError(f"{options.log}: there is no attempt log")
+    done = regrade(options.log, into=options.into, sandbox=options.sandbox)
+    if options.json:
+        print_json({"regraded": [asdict(entry) for entry in done]})
+    else:
+        print(regraded_table(done))
+    return 0 if all(entry.score is not None and entry.score.status != "error" for entry in done) else 1
+
+
+COMMANDS = (
+    Command("score", "score a submission", _score_options, _score),
+    Command("regrade", "score the stored submissions of a log again", _regrade_options, _regrade),
+)

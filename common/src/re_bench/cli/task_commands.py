@@ -1,0 +1,115 @@
+"""The commands about tasks: ``tasks``, ``prepare``, ``workspace``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.cli.command import Command, add_json, add_profile, add_sandbox, add_task, print_json
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["COMMANDS"]
+
+
+def _tasks_options(parser: argparse.ArgumentParser) -> None:
+    add_json(parser)
+
+
+def _prepare_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "tasks", metavar="TASK", nargs="*", help="names, ids or directories; all that need any if none is given"
+    )
+    add_profile(parser)
+    add_json(parser)
+
+
+def _workspace_options(parser: argparse.ArgumentParser) -> None:
+    add_task(parser)
+    parser.add_argument("directory", metavar="DIR", type=Path, help="a directory that does not exist yet")
+    parser.add_argument("--with", dest="variant", default="baseline", metavar="baseline|reference|cheats/NAME")
+    add_profile(parser)
+    add_sandbox(parser)
+    add_json(parser)
+
+
+def _tasks(options: argparse.Namespace) -> int:
+    from re_bench.report.tables import number, table
+    from re_bench.task.discovery import find_tasks
+
+    tasks = find_tasks()
+    if options.json:
+        print_json(
+            {
+                name: task.manifest.model_dump(mode="json") | {"directory": str(task.directory)}
+                for name, task in tasks.items()
+            }
+        )
+        return 0
+    rows = []
+    for name, task in tasks.items():
+        manifest = task.manifest
+        known = {profile: manifest.anchors(profile) for profile in manifest.profiles}
+        pairs = [(profile, anchors.starting, anchors.reference) for profile, anchors in known.items() if anchors]
+        pairs += [
+            (f"{profile}, {device.source.hardware}", device.starting, device.reference)
+            for profile, entry in manifest.profiles.items()
+            for device in entry.devices
+        ]
+        pairs += [(f"published, {entry.name}", entry.starting, entry.reference) for entry in manifest.published]
+        for profile, starting, reference in pairs:
+            rows.append([name, manifest.direction, manifest.aggregation, number(starting), number(reference), profile])
+    print(table(("task", "better", "final", "starting", "reference", "anchors of"), rows))
+    return 0
+
+
+def _workspace(options: argparse.Namespace) -> int:
+    from re_bench.scoring.score import profile_name
+    from re_bench.task.discovery import find_task
+    from re_bench.task.workspace import lay_out_and_make
+
+    task, place, variant = find_task(options.task), options.directory, options.variant
+    profile = profile_name(task, options.profile)
+    task.profile(profile)
+    lay_out_and_make(task, place, variant, profile=profile, sandbox=options.sandbox)
+    if options.json:
+        print_json({"task": task.name, "profile": profile, "directory": str(place.resolve()), "with": variant})
+    else:
+        print(f"{place}: {task.name} with {variant}, profile {profile}")
+    return 0
+
+
+def _prepare(options: argparse.Namespace) -> int:
+    import time
+
+    from re_bench.scoring.score import profile_name
+    from re_bench.task.discovery import find_task, find_tasks
+    from re_bench.task.prepare import run_preparation
+
+    named = [find_task(name) for name in options.tasks]
+    for task in named:
+        task.profile(profile_name(task, options.profile))
+    done = []
+    for task in named or [task for task in find_tasks().values() if task.preparer.is_file()]:
+        profile, started = profile_name(task, options.profile), time.monotonic()
+        if profile not in task.manifest.profiles:
+            outcome = "no such profile"
+        else:
+            outcome = "prepared" if run_preparation(task, profile) else "nothing to prepare"
+        seconds = round(time.monotonic() - started, 1)
+        done.append({"task": task.name, "profile": profile, "outcome": outcome, "seconds": seconds})
+        if not options.json:
+            print(f"{task.name}, profile {profile}: {outcome}, {seconds} s", flush=True)
+    if options.json:
+        print_json({"tasks": done})
+    elif not done:
+        print("no task here needs anything prepared")
+    return 0
+
+
+COMMANDS = (
+    Command("tasks", "list the tasks and their anchors", _tasks_options, _tasks),
+    Command("prepare", "make the data and models that tasks need", _prepare_options, _prepare),
+    Command("workspace", "lay out what an agent finds, or one of our solutions", _workspace_options, _workspace),
+)

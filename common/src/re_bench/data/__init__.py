@@ -1,0 +1,1 @@
+"""Prepared data: the cache, files and checksums, repositories of the hub, provenance."""

@@ -1,0 +1,112 @@
+"""Repositories of the Hugging Face hub at pinned commits: fetched once, and used without network afterwards."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from re_bench.data.files import sha256_of
+from re_bench.errors import ReBenchError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["GPT2", "GPT2_XL", "OPENWEBTEXT", "Repository", "identity"]
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository at one commit. Branches and tags are refused, because they can move."""
+
+    name: str
+    kind: Literal["dataset", "model"]
+    revision: str | None
+    """The 40 hexadecimal digits of a commit; None is there to be refused with a clear message."""
+
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of files that are checked after fetching."""
+
+    def __post_init__(self) -> None:
+        if self.revision is None or not re.fullmatch(r"[0-9a-f]{40}", self.revision):
+            raise UsageError(
+                f"{self.name}: the revision {self.revision!r} is not a commit, so that what it names can change; "
+                "give the 40 hexadecimal digits of a commit of this repository of the hub"
+            )
+
+    def fetch(self, patterns: Sequence[str]) -> Path:
+        """Return a directory with the files of this commit that match a pattern; fetch what the hub's cache has not.
+
+        Interrupted downloads go on where they stopped. With ``HF_HUB_OFFLINE=1`` only the cache is looked at.
+
+        Args:
+            patterns: as ``plain_text/*.parquet``; a ``*`` matches slashes too.
+
+        Raises:
+            UsageError: if huggingface_hub is not installed, the hub cannot be reached, or a file is missing.
+            ReBenchError: if a file does not have its checksum.
+        """
+        try:
+            from huggingface_hub import snapshot_download  # noqa: PLC0415 - only the extra `paper` has it
+        except ModuleNotFoundError as error:
+            raise UsageError(
+                f"{self.name}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
+            ) from None
+        try:
+            found = snapshot_download(
+                self.name, repo_type=self.kind, revision=self.revision, allow_patterns=list(patterns)
+            )
+        except (OSError, ValueError) as error:  # what the hub's errors derive from
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise UsageError(f"{identity(self)}: not in the hub's cache, and it cannot be fetched ({reason})") from None
+        directory = Path(found)
+        self._check(directory, patterns)
+        return directory
+
+    def _check(self, directory: Path, patterns: Sequence[str]) -> None:
+        for file, expected in self.checksums.items():
+            if not any(fnmatchcase(file, pattern) for pattern in patterns):
+                continue
+            if not (directory / file).is_file():
+                raise UsageError(f"{directory}: has no {file}; run again where the hub can be reached")
+            if (actual := sha256_of(directory / file)) != expected:
+                raise ReBenchError(
+                    f"{directory / file}: SHA-256 {actual}, pinned is {expected}; delete the file and run again"
+                )
+
+
+def identity(source: Repository | Path) -> str:
+    """Return a name that differs with the repository and the commit, or with the path of a local directory."""
+    return source.resolve().as_uri() if isinstance(source, Path) else f"{source.name}@{source.revision}"
+
+
+# These commits and checksums were taken from what many independent projects have recorded, not from the hub itself,
+# which could not be reached when they were written. A wrong one cannot go unnoticed: the hub or the check refuses it.
+OPENWEBTEXT = Repository("Skylion007/openwebtext", "dataset", "79d93d786212f7344586290adb811d4ae6a1762c")
+"""80 files of parquet, 24,193,092,408 bytes."""
+
+_TOKENIZER = "8414cab924d8b9b33013f0d221c5862f365ee9be39c5c2bfae8a5a9e970478a6"
+
+GPT2 = Repository(
+    "openai-community/gpt2",
+    "model",
+    "607a30d783dfa663caf39e06633721c8d4cfcd7e",
+    {
+        "model.safetensors": "248dfc3911869ec493c76e65bf2fcf7f615828b0254c12b473182f0f81d3a707",
+        "tokenizer.json": _TOKENIZER,
+    },
+)
+"""GPT-2 with 124 M parameters, and the tokenizer of all GPT-2 models."""
+
+GPT2_XL = Repository(
+    "openai-community/gpt2-xl",
+    "model",
+    "15ea56dee5df4983c59b2538573817e1667135e2",
+    {
+        "model.safetensors": "0f8b28eb05a8075f48b61b6f35332978c74fc7763fa9fb4051a1c30511736a6a",
+        "tokenizer.json": _TOKENIZER,
+    },
+)
+"""GPT-2 with 1,558 M parameters."""

@@ -1,0 +1,9 @@
+"""How a task's harness refuses a submission."""
+
+from __future__ import annotations
+
+__all__ = ["RefusedError"]
+
+
+class RefusedError(Exception):
+    """The submission is at fault; the text alone is the reason that its author reads."""

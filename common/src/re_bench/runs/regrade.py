@@ -1,0 +1,75 @@
+"""Scoring stored submissions again, with today's scorer, and comparing with what the log says."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from re_bench.report.tables import number, table
+from re_bench.runs.attempts import Attempt, AttemptLog
+from re_bench.runs.score_process import record, score_submission
+from re_bench.runs.submission_store import Store
+from re_bench.task.discovery import find_task
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from re_bench.scoring.score import Score
+
+__all__ = ["Regraded", "regrade", "regraded_table"]
+
+_HEADER = ("attempt", "submission", "status", "raw", "reward", "now", "raw now", "reward now", "message now")
+
+
+@dataclass(frozen=True)
+class Regraded:
+    """An attempt as it was logged, and its score now; None if its submission is not in the store."""
+
+    attempt: Attempt
+    score: Score | None
+
+    def cells(self) -> list[str]:
+        """Return the row of the table."""
+        then = [self.attempt.status, number(self.attempt.raw), number(self.attempt.reward)]
+        if self.score is None:
+            now = ["-", "-", "-", "its submission is not stored"]
+        else:
+            message = " ".join(self.score.message.split())[:80]
+            now = [self.score.status, number(self.score.raw), number(self.score.reward), message]
+        return [str(self.attempt.n), self.attempt.submission[:12] or "-", *then, *now]
+
+
+def regrade(log: Path, *, into: Path | None = None, sandbox: str | None = None) -> list[Regraded]:
+    """Score every stored submission of ``log`` again, each submission once.
+
+    Args:
+        log: the attempt log; it is not changed.
+        into: a log that the new scores are appended to, in the order of the old one.
+        sandbox: a backend's name, if not the default.
+
+    Raises:
+        UsageError: if a task of the log is not here, or a log cannot be used.
+    """
+    store = Store(log)
+    scores: dict[tuple[str, str], Score] = {}
+    done = []
+    for attempt in AttemptLog(log).read().attempts:
+        kept = store.find(attempt.submission)
+        if kept is None:
+            done.append(Regraded(attempt, None))
+            continue
+        task, key = find_task(attempt.task), (attempt.profile, attempt.submission)
+        if key not in scores:
+            print(f"regrading attempt {attempt.n} of {attempt.task}", file=sys.stderr, flush=True)
+            scores[key] = score_submission(task, kept, attempt.profile, sandbox)
+        done.append(Regraded(attempt, scores[key]))
+        if into is not None:
+            record(task, scores[key], into)
+    return done
+
+
+def regraded_table(done: Sequence[Regraded]) -> str:
+    """Return the comparison of then and now."""
+    return table(_HEADER, [entry.cells() for entry in done])

@@ -1,0 +1,151 @@
+"""Running a task's scorer the way everybody does: as the program ``score.py`` with ``--json``."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import subprocess
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
+from re_bench.processes import run_program, temporary_directory
+from re_bench.runs.attempts import Attempt, AttemptLog
+from re_bench.runs.submission_store import Store
+from re_bench.scoring.score import EXIT_STATUS, Score
+from re_bench.task.workspace import lay_out_and_make
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from re_bench.task.discovery import Task
+
+__all__ = ["record", "score_and_record", "score_submission", "score_variant"]
+
+
+def score_submission(task: Task, submission: Path, profile: str = "auto", sandbox: str | None = None) -> Score:
+    """Score ``submission`` with the task's own scorer in a process of its own.
+
+    Progress goes to our stderr. The scorer is stopped at the profile's time limit.
+
+    Raises:
+        UsageError: if the scorer says that it cannot be asked this here.
+        ReBenchError: if the scorer does not keep its contract.
+    """
+    if not task.scorer.is_file():
+        raise UsageError(f"{task.name} has no scorer yet: {task.scorer} is missing")
+    program = [str(task.scorer), "--solution", str(submission), "--profile", profile, "--json"]
+    program += ["--sandbox", sandbox] if sandbox else []
+    limit = _time_limit(task, profile)
+    try:
+        status, stdout = run_program(program, capture=True, time_limit_s=limit)
+    except subprocess.TimeoutExpired:
+        raise ReBenchError(f"the scorer took longer than its profile's limit of {limit:g} s") from None
+    if status == UsageError.exit_status:
+        raise UsageError(f"{task.name}: the scorer could not start; its message is above")
+    score = _parse(stdout)
+    if score is None or EXIT_STATUS[score.status] != status:
+        raise ReBenchError(
+            f"{task.name}: the scorer ended with exit status {status} and no score that fits; see its messages above"
+        )
+    return score
+
+
+def _time_limit(task: Task, profile: str) -> float | None:
+    known = task.manifest.profiles
+    limits = [known[name].time_limit_s for name in known if profile in {name, "auto"}]
+    return max(limits, default=None)
+
+
+def _parse(stdout: bytes) -> Score | None:
+    try:
+        fields: dict[str, Any] = json.loads(stdout)
+        score = Score(**fields)
+    except (ValueError, TypeError):
+        return None
+    return score if score.status in EXIT_STATUS else None
+
+
+def score_variant(
+    task: Task,
+    variant: str,
+    profile: str,
+    sandbox: str | None = None,
+    prepared: Path | None = None,
+    *,
+    seed: int = 0,
+) -> Score:
+    """Lay out one of our solutions as an agent would leave it, make what it submits, and score it.
+
+    Args:
+        task: the task.
+        variant: one of :func:`re_bench.task.workspace.variants`.
+        profile: ``cpu``, ``gpu`` or ``paper``.
+        sandbox: a backend's name, if not the default.
+        prepared: prepared files to copy; see :func:`re_bench.task.workspace.lay_out`.
+        seed: what the command that makes the solution gets as ``RE_BENCH_SEED``.
+    """
+    with temporary_directory("re-bench-workspace-") as place:
+        place.chmod(0o755)
+        workspace = place / "workspace"
+        lay_out_and_make(task, workspace, variant, profile=profile, sandbox=sandbox, prepared=prepared, seed=seed)
+        return score_submission(task, workspace, profile, sandbox)
+
+
+def score_and_record(
+    task: Task, submission: Path, profile: str, sandbox: str | None, log: Path
+) -> tuple[Score, dict[str, Any]]:
+    """Keep a copy of ``submission`` beside ``log``, score the copy, and append the attempt; see :func:`record`.
+
+    Raises:
+        UsageError: as :func:`score_submission` and :func:`record`.
+        ReBenchError: as :func:`score_submission`.
+    """
+    try:
+        kept = Store(log).keep(submission, task.bounds)
+    except InvalidSubmissionError:
+        kept = submission  # too large to keep: the scorer says so, and the log says it too
+    except OSError as error:
+        raise UsageError(f"{log}: a copy of the submission cannot be kept beside it: {error.strerror}") from None
+    score = score_submission(task, kept, profile, sandbox)
+    return score, record(task, score, log)
+
+
+def record(task: Task, score: Score, path: Path) -> dict[str, Any]:
+    """Append ``score`` to the attempt log at ``path``; return the attempt's number and the final score so far.
+
+    Raises:
+        UsageError: if the log is of another task or profile, or cannot be written.
+    """
+    log = AttemptLog(path)
+    try:
+        foreign = {(entry.task, entry.profile) for entry in log.read().attempts} - {(score.task, score.profile)}
+        if foreign:
+            raise UsageError(
+                f"{path}: holds attempts at {'/'.join(min(foreign))}; give {score.task}/{score.profile} its own log"
+            )
+        attempt = log.append(_attempt(task, score))
+        anchors = task.manifest.anchors(score.profile)
+        final = log.final(task.manifest.aggregation, (anchors.starting, anchors.reference) if anchors else None)
+    except OSError as error:
+        raise UsageError(str(error)) from None
+    return {"attempt": attempt.n, **asdict(final)}
+
+
+def _attempt(task: Task, score: Score) -> Attempt:
+    details = dict(score.details)
+    return Attempt(
+        time=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
+        task=score.task,
+        profile=score.profile,
+        status=score.status,
+        raw=score.raw,
+        reward=score.reward,
+        message=score.message,
+        submission=str(details.pop("submission", "")),
+        sandbox=str(details.pop("sandbox", "")),
+        scorer=f"re-bench-common {version('re-bench-common')}, task version {task.manifest.version}",
+        details=details,
+        seconds=score.seconds,
+    )

@@ -1,0 +1,191 @@
+"""How a check attacks: a function of ours is sent into the sandbox as source and run by the Python there.
+
+So an attack is written, and checked, like any other code here. It uses the standard library alone,
+takes and returns JSON values, and undoes what it did where nothing stopped it.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import json
+import os
+import secrets
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from re_bench.errors import ReBenchError
+from re_bench.limits import Limits
+from re_bench.sandbox.process import run
+from re_bench.sandbox.spec import SandboxSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from re_bench.sandbox.process import Finished
+    from re_bench.sandbox.spec import Backend
+
+__all__ = [
+    "LIMITS",
+    "MARK",
+    "Check",
+    "NotHeldError",
+    "answer",
+    "attack",
+    "hold",
+    "processes_with",
+    "register",
+    "send",
+    "showing",
+    "token",
+    "victim",
+]
+
+Check = Callable[["Backend", Path], None]
+LIMITS = Limits(
+    wall_s=20, cpu_s=20, memory_mib=192, processes=32, file_mib=8, disk_mib=32, open_files=64, output_kib=64
+)
+"""Small limits, so that reaching for more than they allow is quick."""
+MARK = "\n=answer= "
+"""What the answer of an attack stands behind, on the last line of its output."""
+_TAIL = 300
+_MOST = 50
+
+
+class NotHeldError(ReBenchError):
+    """An attack got through; the text says with what."""
+
+
+def register(checks: dict[str, Check]) -> Callable[[Check], Check]:
+    """Return a decorator that enters a check into ``checks`` by its name, in words."""
+
+    def enter(check: Check) -> Check:
+        checks[check.__name__.replace("_", " ")] = check
+        return check
+
+    return enter
+
+
+def hold(leaks: list[str] | str) -> None:
+    """Raise unless nothing leaked.
+
+    Raises:
+        NotHeldError: with the leaks.
+    """
+    if leaks:
+        listed = [leaks] if isinstance(leaks, str) else leaks
+        more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""  # noqa: PLR2004 - enough to see the kind
+        raise NotHeldError("; ".join(listed[:5]) + more)
+
+
+def attack(backend: Backend, function: Callable[..., Any], *arguments: Any, around: SandboxSpec | None = None) -> Any:
+    """Run ``function(*arguments)`` in a sandbox and return its value.
+
+    Raises:
+        NotHeldError: if it did not come to its end, so that it shows nothing.
+    """
+    finished = send(backend, function, *arguments, around=around)
+    value = answer(finished)
+    if value is None:
+        why = finished.stopped or f"exit status {finished.status}"
+        raise NotHeldError(f"the attack did not come to its end ({why}): {finished.stderr.strip()[-_TAIL:]}")
+    return value
+
+
+def send(
+    backend: Backend, function: Callable[..., Any], *arguments: Any, around: SandboxSpec | None = None
+) -> Finished:
+    """Run ``function(*arguments)`` in a sandbox, by default one with :data:`LIMITS`, and return how it ended."""
+    program = [backend.python, "-I", "-S", "-c", source(function, *arguments)]
+    return run(backend, program, around or SandboxSpec(limits=LIMITS))
+
+
+def answer(finished: Finished) -> Any:
+    """Return what an attack returned, or None if it did not come to its end."""
+    _before, mark, value = finished.stdout.rpartition(MARK)
+    return json.loads(value) if mark else None
+
+
+def source(function: Callable[..., Any], *arguments: Any) -> str:
+    """Return a program that calls ``function``, with whatever of its module it needs, and prints the value."""
+    assert isinstance(function, FunctionType)
+    parts: dict[str, str] = {}
+    _collect(function, parts)
+    head = ["from __future__ import annotations", "import json"]
+    call = f"value = {function.__name__}(*json.loads({json.dumps(arguments)!r}))"
+    cut = f"value = value[:{_MOST}] if isinstance(value, list) else value"
+    return "\n".join([*head, *parts.values(), call, cut, f"print({MARK!r} + json.dumps(value))"])
+
+
+def _collect(function: FunctionType, parts: dict[str, str]) -> None:
+    parts[function.__name__] = inspect.getsource(function)
+    for name in sorted(_names(function.__code__)):
+        if name in parts or name not in function.__globals__:
+            continue
+        value = function.__globals__[name]
+        if isinstance(value, ModuleType):
+            parts[name] = f"import {value.__name__} as {name}"
+        elif isinstance(value, FunctionType) and value.__module__.startswith("re_bench."):
+            _collect(value, parts)
+        elif isinstance(value, type | FunctionType):
+            parts[name] = f"from {value.__module__} import {name}"
+        else:
+            parts[name] = f"{name} = {value!r}"
+
+
+def _names(code: CodeType) -> set[str]:
+    """Return the global names that ``code`` and the functions in it use."""
+    loaded = {str(each.argval) for each in dis.get_instructions(code) if each.opname in {"LOAD_GLOBAL", "LOAD_NAME"}}
+    return loaded.union(*(_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
+
+
+def showing(
+    *, read: Path | None = None, write: Path | None = None, limits: Limits = LIMITS, **changes: Any
+) -> SandboxSpec:
+    """Return surroundings that show directories where they are outside, made first where they are missing."""
+    for place, mode in ((read, 0o755), (write, 0o777)):
+        if place is not None:
+            place.mkdir(exist_ok=True)
+            place.chmod(mode)
+    return SandboxSpec(
+        read_only={str(read): read} if read else {},
+        writable={str(write): write} if write else {},
+        limits=replace(limits, **changes),
+    )
+
+
+def token() -> str:
+    """Return a word that nothing else contains."""
+    return f"secret-{secrets.token_hex(8)}"
+
+
+@contextmanager
+def victim(word: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a process outside the sandbox that has ``word`` in its command line and its environment."""
+    command = ["sh", "-c", "sleep 60; true", word]
+    process = subprocess.Popen(command, env={"PATH": "/usr/bin:/bin", "WORD": word}, start_new_session=True)
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):  # an attack that got through may have ended them all
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def processes_with(word: str) -> dict[int, str]:
+    """Return this machine's processes that have ``word`` in their command lines."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if word in line:
+            found[int(path.parent.name)] = line
+    return found

@@ -1,0 +1,207 @@
+"""A container of Docker or Podman as the sandbox, by the engine's command line.
+
+The options are those of https://docs.docker.com/reference/cli/docker/container/run/ and
+https://docs.podman.io/en/latest/markdown/podman-run.1.html. The container is no child of
+ours: the engine's daemon (Docker) or monitor (Podman) holds it, so that a client which was
+killed leaves it running, and only its name, which is drawn at random, finds it again.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import secrets
+import shutil
+import tempfile
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from re_bench.limits import Limits
+from re_bench.sandbox.container_engine import ENGINE, ENGINES, IMAGE, Engine, find_engine
+from re_bench.sandbox.mounts import mounts
+from re_bench.sandbox.process import run
+from re_bench.sandbox.spec import Launch, SandboxSpec, SandboxUnavailableError, base_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["Container"]
+
+_PREFIX = "re-bench-"
+_NOBODY = "65534:65534"  # below the 65536 ids that a rootless engine has by default
+_MIB = 1 << 20
+_GRACE_S = 60
+_PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy")
+_UNBOUNDED = ("discarded", "not supported and ignored")
+"""What the engines' warnings say of a limit that the kernel does not hold."""
+
+
+class Container:
+    """A throw-away container of a task's image: read-only, without network, capabilities or root.
+
+    ``$RE_BENCH_CONTAINER_IMAGE`` names the image, ``$RE_BENCH_CONTAINER_ENGINE`` the engine's command
+    (default: the first of ``docker`` and ``podman`` that is on ``PATH``).
+    """
+
+    @property
+    def name(self) -> str:
+        """``container`` with the engine and the image, as far as they are set."""
+        engine = os.environ.get(ENGINE) or next(filter(shutil.which, ENGINES), "no engine")
+        return f"container ({Path(engine).name}, {os.environ.get(IMAGE) or 'no image'})"
+
+    @property
+    def python(self) -> str:
+        """The image's own ``python3``."""
+        return "python3"
+
+    def probe(self) -> None:
+        """Ask the engine for the image and run its Python in a container, once per process.
+
+        Raises:
+            SandboxUnavailableError: if there is no engine, its daemon does not answer, the image is missing
+                or would be writable, or a container does not come up within its limits.
+        """
+        _probe(find_engine())
+
+    def launch(self, program: Sequence[str], surroundings: SandboxSpec) -> Launch:
+        """Return the engine's command line for ``program``; the clean-up removes the container.
+
+        Raises:
+            SandboxUnavailableError: if engine or image are not set, or a path cannot be mounted.
+        """
+        engine = find_engine()
+        name = _PREFIX + secrets.token_hex(8)
+        options = [
+            *_identity(name),
+            *([] if surroundings.first else ["--init"]),
+            *_privileges(engine),
+            *_bounds(engine, surroundings.limits, gpu=surroundings.gpu is not None),
+            *_devices(engine, surroundings.gpu),
+            *_mounts(engine, surroundings),
+            *_environment(surroundings),
+        ]
+        command = [engine.path, "run", *options, engine.image, *program]
+        # A name is used once, so it is removed once: the engine takes its time to find nothing again.
+        return Launch(command, cleanup=cache(partial(engine.remove, name)))
+
+
+@cache
+def _probe(engine: Engine) -> None:
+    engine.ask(["version"], f"start its daemon, see that you may use it, or set ${ENGINE} to another engine")
+    remedy = (
+        f"build it (`{engine.name} build -f tasks/<name>/Dockerfile -t {engine.image} .`) "
+        f"or set ${IMAGE} to one that is there"
+    )
+    found = engine.ask(["image", "inspect", engine.image], remedy)
+    _check_image(engine, found)
+    _check_container(engine)
+
+
+def _check_image(engine: Engine, description: str) -> None:
+    """Refuse an image with volumes: they would be writable, and nothing bounds them."""
+    try:
+        image: dict[str, Any] = json.loads(description)[0]
+        volumes = (image.get("Config") or {}).get("Volumes")
+    except (ValueError, LookupError, AttributeError, TypeError):
+        raise SandboxUnavailableError(
+            f"no container sandbox: {engine.path} describes the image {engine.image} in no form known here"
+        ) from None
+    if volumes:
+        raise SandboxUnavailableError(
+            f"no container sandbox: the image {engine.image} declares the volumes {', '.join(volumes)}, which a "
+            "program could fill without bound; build it without VOLUME"
+        )
+
+
+def _check_container(engine: Engine) -> None:
+    """Run Python in a container that reads a file of ours: mounts, limits and interpreter are there."""
+    token = secrets.token_hex(8)
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as place:
+        Path(place).chmod(0o755)  # the container runs as another user
+        file = Path(place) / "token"
+        file.write_text(token)
+        backend = Container()
+        program = [backend.python, "-I", "-c", "import sys; print(open(sys.argv[1]).read())", str(file)]
+        finished = run(backend, program, SandboxSpec(read_only={place: Path(place)}, limits=Limits(wall_s=60)))
+    said = finished.stderr.strip() or finished.stopped or f"exit status {finished.status}"
+    if finished.status != 0 or finished.stdout.strip() != token:
+        raise SandboxUnavailableError(
+            f"no container sandbox: {engine.path} cannot run {backend.python} of {engine.image} over a directory of "
+            f"this machine ({said}); the engine must run on this machine, the image must have {backend.python}"
+        )
+    if any(words in finished.stderr for words in _UNBOUNDED):
+        raise SandboxUnavailableError(
+            f"no container sandbox: the limits do not hold ({said}); "
+            "boot with the memory and pids cgroup controllers, for a rootless engine with cgroups v2"
+        )
+
+
+def _identity(name: str) -> Iterator[str]:
+    yield from ("--rm", "--name", name, "--hostname", "sandbox")
+    yield from ("--pull", "never", "--entrypoint", "", "--no-healthcheck", "--log-driver", "none")
+
+
+def _privileges(engine: Engine) -> Iterator[str]:
+    yield from ("--network", "none", "--ipc", "private", "--cgroupns", "private")
+    yield from ("--user", _NOBODY, "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only")
+    if engine.podman:
+        # Else it adds writable places whose size nobody bounds, and copies this machine's /etc/hosts.
+        yield from ("--read-only-tmpfs=false", "--no-hosts")
+
+
+def _bounds(engine: Engine, limits: Limits, *, gpu: bool) -> Iterator[str]:
+    memory, space = f"{limits.memory_mib}m", f"{limits.space_mib}m"
+    writable = f"rw,exec,nosuid,nodev,mode=1777,size={space}"
+    yield from ("--tmpfs", f"/tmp:{writable}", "--shm-size", space)  # noqa: S108 - inside the container
+    if engine.podman:
+        yield from ("--tmpfs", f"/dev/shm:{writable}")  # noqa: S108 - without it, read-only as all else
+        yield from ("--timeout", str(math.ceil(limits.wall_s) + _GRACE_S))  # in case we are gone by then
+    yield from ("--memory", memory, "--memory-swap", memory, "--pids-limit", str(limits.processes))
+    bounds = {"cpu": limits.cpu_s, "fsize": limits.file_mib * _MIB, "nofile": limits.open_files, "core": 0}
+    if not gpu:  # CUDA reserves address space for all the memory there is
+        bounds["data"] = limits.memory_mib * _MIB
+    for kind, bound in bounds.items():
+        yield from ("--ulimit", f"{kind}={bound}:{bound}")
+
+
+def _devices(engine: Engine, gpu: str | None) -> Iterator[str]:
+    if gpu:
+        yield from ("--device", f"nvidia.com/gpu={gpu}") if engine.podman else ("--gpus", f"device={gpu}")
+
+
+def _mounts(engine: Engine, surroundings: SandboxSpec) -> Iterator[str]:
+    # Podman would fill an empty directory with what it is to hide.
+    empty = ["tmpfs-size=4096", "tmpfs-mode=755", "ro", *(["notmpcopyup"] if engine.podman else [])]
+    for mount in mounts(surroundings):
+        if mount.outside is None:
+            yield from ("--mount", _line("type=tmpfs", f"dst={mount.inside}", *empty))
+        else:
+            more = [] if mount.writable else ["readonly"]
+            yield from ("--mount", _line("type=bind", f"src={mount.outside.absolute()}", f"dst={mount.inside}", *more))
+    yield from ("--workdir", surroundings.directory)
+
+
+def _line(*values: str) -> str:
+    """Return the value of ``--mount``, a line of comma-separated values."""
+    for value in values:
+        if any(ord(character) < ord(" ") for character in value):
+            path = value.partition("=")[2]
+            raise SandboxUnavailableError(
+                f"no container sandbox: {path!r} cannot be mounted because of a control character; rename it"
+            )
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(values)
+    return line.getvalue()
+
+
+def _environment(surroundings: SandboxSpec) -> Iterator[str]:
+    """Give every variable a value: the engines would fill in ours, and proxies from their settings."""
+    own = base_environment("/tmp", surroundings.gpu)  # noqa: S108 - inside the container
+    del own["PATH"]  # the image knows where its programs are
+    silenced = {spelling: "" for name in _PROXIES for spelling in (name, name.upper())}
+    for name, value in (silenced | own | dict(surroundings.environment)).items():
+        yield from ("--env", f"{name}={value}")

@@ -1,0 +1,56 @@
+"""What is mounted over what in a sandbox: the deepest path decides, whether it shows or hides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from re_bench.sandbox.spec import SandboxSpec
+
+__all__ = ["Mount", "mounts"]
+
+
+@dataclass(frozen=True)
+class Mount:
+    """One mount of a sandbox."""
+
+    inside: str
+    """Where."""
+    outside: Path | None
+    """What is shown there; None for an empty directory that hides what is there."""
+    writable: bool = False
+
+
+def mounts(surroundings: SandboxSpec, already: Iterable[Path] = ()) -> list[Mount]:
+    """Return the mounts that ``surroundings`` ask for, in the order in which they must be made.
+
+    Args:
+        surroundings: what to show and what to hide.
+        already: directories that the backend itself has shown before, each where it is.
+    """
+    shown = [
+        *(Mount(inside, outside) for inside, outside in surroundings.read_only.items()),
+        *(Mount(inside, outside, writable=True) for inside, outside in surroundings.writable.items()),
+    ]
+    places = [*((str(path), path) for path in already), *((m.inside, m.outside) for m in shown if m.outside)]
+    named = {str(Path(mount.inside)) for mount in shown}
+    empty = {str(path) for path in _hiding(surroundings.hidden, places)} - named
+    return sorted([*(Mount(path, None) for path in sorted(empty)), *shown], key=_depth)
+
+
+def _hiding(hidden: Iterable[Path], places: Iterable[tuple[str, Path]]) -> Iterator[Path]:
+    """Yield the paths inside at which a hidden directory would show, by links too."""
+    directories = {path.resolve() for path in hidden if path.is_dir()}
+    for inside, outside in places:
+        top = outside.resolve()
+        for directory in directories:
+            if directory.is_relative_to(top):
+                yield Path(inside, directory.relative_to(top))
+
+
+def _depth(mount: Mount) -> int:
+    return len(Path(mount.inside).parts)

@@ -1,0 +1,226 @@
+"""A sandboxed program while it runs: its output is kept within bounds, its limits are watched, its end is complete."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Self
+
+from re_bench.errors import ReBenchError
+from re_bench.guest.truncate import HeadTail
+from re_bench.processes import check_stopping, stopping, tree
+from re_bench.sandbox import resource_usage
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Sequence
+
+    from re_bench.sandbox.spec import Backend, SandboxSpec
+
+__all__ = ["Finished", "HeadTail", "Running", "accept", "describe_exit", "end_process", "run"]
+
+_POLL_S = 0.05
+_GRACE_S = 1.0
+_ACCEPT_S = 0.1
+_TAIL = 600
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a sandboxed program ended."""
+
+    status: int
+    """Exit status; negative for the signal that killed it."""
+    stopped: str
+    """Why it was stopped by us, in words, or the empty string."""
+    stdout: str
+    stderr: str
+    seconds: float
+
+
+class Running:
+    """A sandboxed program and everything it started; leaving the ``with`` block ends all of it."""
+
+    def __init__(self, backend: Backend, program: Sequence[str], surroundings: SandboxSpec) -> None:
+        self._limits = surroundings.limits
+        self._started = time.monotonic()
+        self._stopped = ""
+        self._ended = threading.Event()
+        self._growth = resource_usage.Growth(surroundings.writable.values())
+        launch = backend.launch(program, surroundings)
+        self._cleanup = launch.cleanup
+        try:
+            self._process = subprocess.Popen(
+                launch.command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                pass_fds=launch.descriptors,
+                env=launch.environment,
+            )
+        except BaseException:
+            self._cleanup()
+            raise
+        finally:
+            for descriptor in launch.descriptors:
+                os.close(descriptor)
+        self.stdout, self.stderr = (HeadTail(self._limits.output_kib << 10) for _ in range(2))
+        self._threads = [
+            _thread(_drain, self._process.stdout, self.stdout),
+            _thread(_drain, self._process.stderr, self.stderr),
+            _thread(self._watch),
+        ]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.kill()
+
+    @property
+    def stopped(self) -> str:
+        """Why the program was stopped by us, or the empty string."""
+        return self._stopped
+
+    def alive(self) -> bool:
+        """Tell whether the program still runs."""
+        return self._process.poll() is None
+
+    def stop(self, why: str) -> None:
+        """End the program and all it started, for a reason that goes into :class:`Finished`."""
+        if self.alive():
+            self._stopped = self._stopped or why
+            end_process(self._process)
+
+    def kill(self) -> None:
+        """End the program and all it started, and wait until nothing is left."""
+        end_process(self._process)
+        self._ended.set()  # so that nobody waits for the next look at the limits
+        _kill_group(self._process.pid)
+        self._cleanup()
+        self._cleanup = _nothing
+        for thread in self._threads:
+            thread.join(_GRACE_S)  # without a sandbox, a daemon that nobody finds may hold the output open
+
+    def wait(self) -> Finished:
+        """Wait for the end, by itself or at a limit.
+
+        Raises:
+            StoppedError: if we are ending.
+        """
+        self._process.wait()
+        self.kill()
+        check_stopping()
+        seconds = time.monotonic() - self._started
+        status = _exit_status(self._process.returncode)
+        return Finished(status, self._stopped, self.stdout.text(), self.stderr.text(), seconds)
+
+    def wait_at_most(self, seconds: float) -> int | None:
+        """Wait that long for the end; return the exit status (negative for a signal), or None if it still runs."""
+        with suppress(subprocess.TimeoutExpired):
+            return _exit_status(self._process.wait(seconds))
+        return None
+
+    def _watch(self) -> None:
+        while self.alive():
+            try:
+                why = self._excess()
+            except Exception as error:  # noqa: BLE001 - a program that cannot be watched must not go on
+                why = f"its limits cannot be watched ({error!r})"
+            if why:
+                self.stop(why)
+            self._ended.wait(_POLL_S)
+
+    def _excess(self) -> str:
+        """Return which limit the program is over, or why else it must end, in words, or the empty string."""
+        root, limits = self._process.pid, self._limits
+        if stopping():
+            return "re-bench was stopped"
+        if time.monotonic() - self._started > limits.wall_s:
+            return f"it ran longer than {limits.wall_s:g} s"
+        return resource_usage.memory_excess(root, limits) or self._growth.excess(root, limits)
+
+
+def accept(listener: socket.socket, running: Running, within_s: float) -> socket.socket:
+    """Return the connection that the program ``running`` makes to ``listener``.
+
+    Raises:
+        ReBenchError: if it makes none in ``within_s`` seconds.
+        StoppedError: if we are ending.
+    """
+    listener.settimeout(_ACCEPT_S)
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline and running.alive():
+        try:
+            return listener.accept()[0]
+        except TimeoutError:
+            continue
+    check_stopping()
+    finished = running.wait_at_most(2.0)
+    raise ReBenchError(
+        f"the sandboxed process did not start ({describe_exit(finished)}): {running.stderr.text().strip()[-_TAIL:]}"
+    )
+
+
+def describe_exit(status: int | None) -> str:
+    """Return in words how a program ended: its exit status, negative for a signal, or None if it still runs."""
+    if status is None:
+        return "no end"
+    return f"signal {-status}" if status < 0 else f"exit status {status}"
+
+
+def run(backend: Backend, program: Sequence[str], surroundings: SandboxSpec) -> Finished:
+    """Run ``program`` in a sandbox to its end and return how it ended."""
+    with Running(backend, program, surroundings) as running:
+        return running.wait()
+
+
+def _nothing() -> None:
+    """Clean up once only: what is called on a second end."""
+
+
+def _thread(target: Callable[..., None], *args: object) -> threading.Thread:
+    thread = threading.Thread(target=target, args=args, daemon=True)
+    thread.start()
+    return thread
+
+
+def _drain(stream: IO[bytes] | None, kept: HeadTail) -> None:
+    assert stream is not None
+    with stream:
+        while data := os.read(stream.fileno(), _CHUNK):
+            kept.add(data)
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """End the process that holds a sandbox, and all below it; returns when it has ended."""
+    # The first process of a namespace takes every other with it, and is found through bwrap,
+    # its parent: so the descendants are killed, and bwrap itself only if it stays.
+    deadline = time.monotonic() + _GRACE_S
+    while process.poll() is None:
+        descendants = list(tree(process.pid))[1:]
+        for pid in descendants:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if not descendants or time.monotonic() > deadline:
+            _kill_group(process.pid)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_POLL_S / 5)
+
+
+def _kill_group(leader: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def _exit_status(returncode: int) -> int:
+    """Return the program's own status: bwrap reports death by signal n as 128 + n."""
+    signalled = 128
+    return signalled - returncode if returncode > signalled else returncode

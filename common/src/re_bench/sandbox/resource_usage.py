@@ -1,0 +1,134 @@
+"""What a tree of processes uses of the machine, as far as that can be seen from outside of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.processes import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from re_bench.limits import Limits
+
+__all__ = ["Growth", "disk", "memory_exceeds", "memory_excess"]
+
+_PERIOD_S = 0.25
+_PAUSES = 4  # a look takes at most a fifth of the time, however many files there are
+
+_MIB = 1 << 20
+_BLOCK = 512  # the unit of st_blocks, whatever the file system's
+_ENTRY = 4096  # what a file costs at least: it stops a million empty files too
+_HELD = {"RssAnon", "RssShmem", "VmSwap"}
+_SHARE = {"Pss_Anon", "Pss_Shmem", "SwapPss"}
+
+
+def memory_exceeds(root: int, limit: int) -> bool:
+    """Tell whether the tree under ``root`` holds more than ``limit`` bytes that are not pages of files on disk.
+
+    A page that several processes share counts once. To share it out takes a walk over the page
+    tables, so that is done only where the sum of what each process holds is over the limit.
+    """
+    held = {pid: _kib(f"/proc/{pid}/status", _HELD) for pid in tree(root)}
+    if sum(filter(None, held.values())) <= limit:
+        return False
+    shares = ((_kib(f"/proc/{pid}/smaps_rollup", _SHARE), whole) for pid, whole in held.items())
+    return sum((whole or 0) if share is None else share for share, whole in shares) > limit
+
+
+def memory_excess(root: int, limits: Limits) -> str:
+    """Return in words that the tree under ``root`` holds more memory than it may, or the empty string."""
+    exceeds = memory_exceeds(root, limits.memory_mib * _MIB)
+    return f"it used more than {limits.memory_mib} MiB of memory" if exceeds else ""
+
+
+class Growth:
+    """How much directories grow while a program writes into them, looked at a few times a second."""
+
+    def __init__(self, directories: Iterable[Path]) -> None:
+        self._directories = list(directories)
+        self._devices: set[int] = set()
+        self._before = 0
+        self._next = 0.0
+        with suppress(OSError):  # which the first look reports
+            self._devices = {path.stat().st_dev for path in self._directories}
+            self._before = disk(self._directories)
+
+    def exceeds(self, root: int, limit: int) -> bool:
+        """Tell whether they have grown by more than ``limit`` bytes, as of the last look.
+
+        Deleted files that the tree under ``root`` holds open count.
+
+        Raises:
+            OSError: if a part cannot be looked at.
+        """
+        started = time.monotonic()
+        if not self._directories or started < self._next:
+            return False
+        used = disk(self._directories) + _unnamed_files(root, self._devices)
+        now = time.monotonic()
+        self._next = now + max(_PERIOD_S, _PAUSES * (now - started))
+        return used - self._before > limit
+
+    def excess(self, root: int, limits: Limits) -> str:
+        """Return in words that they have grown more than they may, or cannot be measured, or the empty string."""
+        try:
+            exceeds = self.exceeds(root, limits.disk_mib * _MIB)
+        except OSError as error:
+            return f"its writable directories cannot be measured ({error.strerror})"
+        return f"it wrote more than {limits.disk_mib} MiB into its writable directories" if exceeds else ""
+
+    def over(self, limit: int) -> bool:
+        """Tell whether they have grown by more than ``limit`` bytes now; deleted files are left out.
+
+        Raises:
+            OSError: if a part cannot be looked at.
+        """
+        return disk(self._directories) - self._before > limit
+
+
+def disk(directories: Iterable[Path]) -> int:
+    """Return the bytes that the files under ``directories`` take on disk, each at least one block.
+
+    Raises:
+        OSError: if a part cannot be looked at, so that there is no telling.
+    """
+    seen: dict[tuple[int, int], int] = {}
+    waiting = list(map(str, directories))
+    while waiting:
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):
+                    status = entry.stat(follow_symlinks=False)
+                    seen[status.st_dev, status.st_ino] = max(status.st_blocks * _BLOCK, _ENTRY)
+                    if stat.S_ISDIR(status.st_mode):
+                        waiting.append(entry.path)
+    return sum(seen.values())
+
+
+def _kib(path: str, keys: set[str]) -> int | None:
+    """Return in bytes the sum of a /proc file's lines ``key: N kB``, or None if it cannot be read."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    pairs = (line.partition(":")[::2] for line in lines)
+    return sum(int(value.split()[0]) << 10 for key, value in pairs if key in keys)
+
+
+def _unnamed_files(root: int, devices: set[int]) -> int:
+    """Return the bytes of deleted files on ``devices`` that the tree under ``root`` still holds open."""
+    seen: dict[tuple[int, int], int] = {}
+    for pid in tree(root):
+        with suppress(OSError):
+            for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(OSError):
+                    status = descriptor.stat()
+                    if status.st_nlink == 0 and status.st_dev in devices:
+                        seen[status.st_dev, status.st_ino] = status.st_blocks * _BLOCK
+    return sum(seen.values())

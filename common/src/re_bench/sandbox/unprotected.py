@@ -1,0 +1,50 @@
+"""The backend that protects nothing: for a machine without a sandbox, by an explicit choice, recorded in the score."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from re_bench.sandbox.bubblewrap import rlimits
+from re_bench.sandbox.spec import Launch, SandboxSpec, SandboxUnavailableError, base_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Unprotected"]
+
+
+class Unprotected:
+    """A plain child process: it sees all files (hidden ones too), GPUs, the network and the user's other processes."""
+
+    @property
+    def name(self) -> str:
+        """``none``."""
+        return "none"
+
+    @property
+    def python(self) -> str:
+        """This interpreter."""
+        return sys.executable
+
+    def probe(self) -> None:
+        """Do nothing: there is nothing to hold."""
+
+    def launch(self, program: Sequence[str], surroundings: SandboxSpec) -> Launch:
+        """Return how to start ``program`` with its environment, directory and resource limits, but no walls.
+
+        Raises:
+            SandboxUnavailableError: if a path should appear elsewhere than where it is, which takes mounts.
+        """
+        moved = {**surroundings.read_only, **surroundings.writable}
+        for inside, outside in moved.items():
+            if inside != str(outside):
+                raise SandboxUnavailableError(
+                    f"the backend 'none' cannot show {outside} as {inside}; use a real sandbox"
+                )
+        environment = base_environment("/tmp", surroundings.gpu) | dict(surroundings.environment)  # noqa: S108
+        assignments = [f"{name}={value}" for name, value in environment.items()]
+        # The number of processes is left alone: without a namespace it counts all of the user's.
+        bounds = rlimits(surroundings.limits, gpu=surroundings.gpu is not None)
+        limits = [part for part in bounds if not part.startswith("--nproc")]
+        return Launch(["env", "-i", f"--chdir={surroundings.directory}", *assignments, *limits, *program])

@@ -1,0 +1,45 @@
+"""What the scorers of the language tasks share: the held-out text, and the logarithm of a loss above a floor."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
+from re_bench.text.prepared import open_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from re_bench.scoring.score import Job
+
+__all__ = ["heldout_tokens", "log_above_floor"]
+
+
+def heldout_tokens(job: Job, name: str) -> NDArray[np.uint16]:
+    """Return the held-out tokens of the text ``name``.
+
+    Raises:
+        UsageError: if it is not prepared here; names the command that prepares the task's profile.
+        ReBenchError: as :func:`re_bench.text.open_text`.
+    """
+    try:
+        return open_text(name).heldout
+    except UsageError as error:
+        command = f"re-bench prepare {job.task.name} --profile {job.profile_name}"
+        raise UsageError(f"the text {name} is not prepared here; run: {command}") from error
+
+
+def log_above_floor(loss: float, floor: float) -> float:
+    """Return ln(loss - floor), the raw score of a loss in nats; the floor is what no model reaches.
+
+    Raises:
+        InvalidSubmissionError: if the loss is not finite.
+        ReBenchError: if it is so low that the floor is wrong.
+    """
+    if not math.isfinite(loss):
+        raise InvalidSubmissionError("the loss is not finite: the weights are so large that logits overflow")
+    if loss <= floor:
+        raise ReBenchError(f"a loss of {loss:.6f} is not above the floor of {floor}; the task's floor is too high")
+    return math.log(loss - floor)

@@ -1,0 +1,191 @@
+"""A copy of a submission that the scorer owns: bounded, hashed, and without links that lead out of it.
+
+The copy walks directories by file descriptor and opens nothing through a symbolic link, so
+that a directory swapped for a link while it is copied leads nowhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, BinaryIO
+
+from re_bench.data.files import clone
+from re_bench.errors import InvalidSubmissionError, UsageError
+from re_bench.limits import Bounds
+
+if TYPE_CHECKING:
+    from io import BufferedRandom
+
+__all__ = ["Staged", "stage"]
+
+_CHUNK = 1 << 20
+_SKIPPED = 50  # a submission chooses their names and number, and the log keeps them
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass
+class Staged:
+    """The outcome of copying a submission."""
+
+    directory: Path
+    """The copy."""
+    sha256: str = ""
+    """Hash over the names, kinds and contents of everything copied."""
+    files: int = 0
+    size: int = 0
+    """Bytes of all files together."""
+    skipped: list[str] = field(default_factory=list)
+    """What was not copied, the first fifty, with the reason: links that lead out, special files, unreadable ones."""
+
+
+def stage(source: Path, target: Path, bounds: Bounds | None = None) -> Staged:
+    """Copy the submission in ``source`` to the new directory ``target``.
+
+    What ``bounds`` does not include is neither read nor counted.
+
+    Raises:
+        UsageError: if ``source`` is no directory that can be read.
+        InvalidSubmissionError: if the submission is larger than ``bounds`` allows.
+    """
+    try:
+        top = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise UsageError(
+            f"{source}: not a directory that can be read ({error.strerror}); give the submission's directory"
+        ) from None
+    target.mkdir(mode=0o755)
+    copier = _Copier(Staged(target), bounds or Bounds())
+    try:
+        copier.directory(top, PurePosixPath())
+    finally:
+        os.close(top)
+    copier.staged.sha256 = copier.hash.hexdigest()
+    return copier.staged
+
+
+class _Copier:
+    def __init__(self, staged: Staged, bounds: Bounds) -> None:
+        self.staged = staged
+        self.bounds = bounds
+        self.entries = 0
+        self.hash = hashlib.sha256()
+
+    def directory(self, descriptor: int, path: PurePosixPath) -> None:
+        if len(path.parts) > self.bounds.depth:
+            raise InvalidSubmissionError(
+                f"the submission nests more than {self.bounds.depth} directories: {_shown(path)}"
+            )
+        for name in self._names(descriptor, top=not path.parts):
+            self._entry(descriptor, name, path / name)
+
+    def _names(self, descriptor: int, *, top: bool) -> list[str]:
+        names = []
+        with os.scandir(descriptor) as entries:
+            for entry in entries:
+                if top and not self.bounds.include(entry.name):
+                    continue
+                self.entries += 1
+                if self.entries > self.bounds.entries:
+                    raise InvalidSubmissionError(
+                        f"the submission holds more than {self.bounds.entries} files and directories"
+                    )
+                names.append(entry.name)
+        return sorted(names, key=os.fsencode)
+
+    def _entry(self, parent: int, name: str, path: PurePosixPath) -> None:
+        try:
+            mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
+            if stat.S_ISLNK(mode):
+                self._link(os.readlink(name, dir_fd=parent), path)
+            elif stat.S_ISDIR(mode):
+                self._descend(os.open(name, _DIRECTORY, dir_fd=parent), path)
+            elif stat.S_ISREG(mode):
+                self._file(os.open(name, _FILE, dir_fd=parent), path)
+            else:
+                self._skip(path, "neither a file, a directory nor a link")
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+                raise
+            self._skip(path, error.strerror or type(error).__name__)
+
+    def _descend(self, descriptor: int, path: PurePosixPath) -> None:
+        try:
+            (self.staged.directory / path).mkdir(mode=0o755)
+            self._record(path, "directory")
+            self.directory(descriptor, path)
+        finally:
+            os.close(descriptor)
+
+    def _link(self, destination: str, path: PurePosixPath) -> None:
+        if destination.startswith("/") or not _stays_inside(path.parent, PurePosixPath(destination)):
+            self._skip(path, "a link that leads out of the submission")
+            return
+        (self.staged.directory / path).symlink_to(destination)
+        self._record(path, "link", os.fsencode(destination))
+
+    def _file(self, descriptor: int, path: PurePosixPath) -> None:
+        target = self.staged.directory / path
+        with os.fdopen(descriptor, "rb") as reader:
+            status = os.fstat(reader.fileno())
+            if not stat.S_ISREG(status.st_mode):  # swapped since it was looked at
+                self._skip(path, "not a file")
+                return
+            self._room_for(status.st_size, path)
+            with target.open("x+b") as writer:
+                digest = self._share(writer, path) if clone(reader, writer) else self._copy(reader, writer, path)
+        target.chmod(0o755 if status.st_mode & stat.S_IXUSR else 0o644)
+        self.staged.files += 1
+        self._record(path, "file", digest)
+
+    def _copy(self, reader: BinaryIO, writer: BinaryIO, path: PurePosixPath) -> bytes:
+        """Copy a file that may grow meanwhile, and return its hash."""
+        content = hashlib.sha256()
+        while data := reader.read(_CHUNK):
+            self.staged.size += len(data)
+            self._room_for(0, path)
+            content.update(data)
+            writer.write(data)
+        return content.digest()
+
+    def _share(self, copy: BufferedRandom, path: PurePosixPath) -> bytes:
+        """Take in a file whose blocks are shared with the original until one of them is written; return its hash."""
+        self.staged.size += os.fstat(copy.fileno()).st_size
+        self._room_for(0, path)
+        return hashlib.file_digest(copy, "sha256").digest()
+
+    def _room_for(self, size: int, path: PurePosixPath) -> None:
+        if self.staged.size + size > self.bounds.mib << 20:
+            raise InvalidSubmissionError(f"the submission is larger than {self.bounds.mib} MiB (at {_shown(path)})")
+
+    def _record(self, path: PurePosixPath, kind: str, content: bytes = b"") -> None:
+        for part in (os.fsencode(str(path)), kind.encode(), content):
+            self.hash.update(len(part).to_bytes(8, "big") + part)
+
+    def _skip(self, path: PurePosixPath, why: str) -> None:
+        if len(self.staged.skipped) < _SKIPPED:
+            self.staged.skipped.append(f"{_shown(path)}: {why}")
+        elif len(self.staged.skipped) == _SKIPPED:
+            self.staged.skipped.append("and more")
+
+
+def _stays_inside(parent: PurePosixPath, destination: PurePosixPath) -> bool:
+    """Tell whether a link in the directory ``parent`` leads nowhere outside, whatever other links it passes.
+
+    ``..`` may only stand at the beginning, where it climbs real directories: after the name of
+    another link it would climb from where that link leads.
+    """
+    climbs = 0
+    while destination.parts[climbs : climbs + 1] == ("..",):
+        climbs += 1
+    return climbs <= len(parent.parts) and ".." not in destination.parts[climbs:]
+
+
+def _shown(path: PurePosixPath) -> str:
+    """Return a path that can be printed and encoded, whatever bytes its name has."""
+    return str(path).encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,132 @@
+"""The tasks that are here: those of the repository, and those that installed packages bring.
+
+A task is a directory with a ``task.toml``. A package from elsewhere offers one by an entry
+point in the group ``re_bench.tasks`` whose value names the package that is that directory.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.errors import UsageError
+from re_bench.limits import Bounds
+from re_bench.task.manifest import Manifest, Profile, load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["ENTRY_POINTS", "Task", "find_task", "find_tasks", "open_task"]
+
+ENTRY_POINTS = "re_bench.tasks"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task: its directory and what its manifest says."""
+
+    directory: Path
+    manifest: Manifest
+
+    @property
+    def name(self) -> str:
+        """The directory's name, by which commands call the task."""
+        return self.directory.name
+
+    @property
+    def scorer(self) -> Path:
+        """The scorer; a task whose scorer is not built yet has none."""
+        return self.directory / "score.py"
+
+    @property
+    def preparer(self) -> Path:
+        """The program that makes what a profile needs; a task that needs nothing has none."""
+        return self.directory / "prepare.py"
+
+    @property
+    def cheats(self) -> list[str]:
+        """The names of the cheats, in order."""
+        return sorted(path.name for path in (self.directory / "cheats").glob("*") if path.is_dir())
+
+    @property
+    def bounds(self) -> Bounds:
+        """What of a submission is copied, and how large that may be."""
+        return Bounds(**self.manifest.staging.model_dump())
+
+    def profile(self, name: str) -> Profile:
+        """Return the profile called ``name``.
+
+        Raises:
+            UsageError: if the task has no such profile; the text lists those that it has.
+        """
+        profiles = self.manifest.profiles
+        if name not in profiles:
+            raise UsageError(f"{self.name} has no profile {name!r}; it has: {', '.join(profiles) or 'none yet'}")
+        return profiles[name]
+
+
+def open_task(directory: Path) -> Task:
+    """Return the task in ``directory``.
+
+    Raises:
+        ManifestError: if its ``task.toml`` is missing or malformed.
+    """
+    directory = directory.resolve()
+    return Task(directory, load(directory / "task.toml"))
+
+
+def find_tasks() -> dict[str, Task]:
+    """Return all tasks by name: the repository's, then those of installed packages.
+
+    Raises:
+        ManifestError: if one has a malformed manifest.
+        UsageError: if two have the same name, or a package's entry point leads to no task.
+    """
+    found: dict[str, Task] = {}
+    for directory in (*_repository_tasks(), *_installed_tasks()):
+        task = open_task(directory)
+        other = found.setdefault(task.name, task)
+        if other.directory != task.directory:
+            raise UsageError(
+                f"two tasks are called {task.name}: {other.directory} and {task.directory}; rename one directory"
+            )
+    return found
+
+
+def find_task(name: str) -> Task:
+    """Return the task called ``name``: a directory's path, a directory's name, or an id.
+
+    Raises:
+        UsageError: if there is none; the text lists those that are here.
+    """
+    if os.sep in name or (Path(name) / "task.toml").is_file():
+        return open_task(Path(name))
+    tasks = find_tasks()
+    for task in tasks.values():
+        if name in {task.name, task.manifest.id}:
+            return task
+    raise UsageError(
+        f"there is no task {name!r}; known tasks: {', '.join(tasks) or 'none'} (or give a task's directory)"
+    )
+
+
+def _repository_tasks() -> list[Path]:
+    """Return the task directories of the checkout around the working directory or around this package."""
+    starts = [Path.cwd(), Path(__file__).resolve().parent]
+    for top in (parent for start in starts for parent in (start, *start.parents)):
+        if (top / "common").is_dir() and (top / "noxfile.py").is_file():
+            return sorted(path.parent for path in top.glob("tasks/*/task.toml"))
+    return []
+
+
+def _installed_tasks() -> Iterator[Path]:
+    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        module = importlib.util.find_spec(entry.module)
+        places = list(module.submodule_search_locations or []) if module else []
+        if not any((Path(place) / "task.toml").is_file() for place in places):
+            raise UsageError(f"entry point {entry.name} = {entry.value!r}: no package with a task.toml in it")
+        yield Path(next(place for place in places if (Path(place) / "task.toml").is_file()))

@@ -1,0 +1,84 @@
+"""What must not show, wherever a sandbox shows packages: tasks with their references and truth, and held-out text."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from contextlib import suppress
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.sandbox.spec import python_directories
+from re_bench.task.discovery import ENTRY_POINTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["hidden_directories"]
+
+_ENVIRONMENTS = ("", "*/", "envs/*/", "pkgs/*/", "*/envs/*/", "*/pkgs/*/")
+"""Where below a prefix other Pythons have packages: itself, environments directly in it, and those of conda."""
+_PACKAGES = (*(f"{place}lib*/python3*/*-packages" for place in _ENVIRONMENTS), "pkgs/*/site-packages")
+
+
+def hidden_directories(task: Path) -> list[Path]:
+    """Return what no submission to ``task`` may read.
+
+    That is the directory ``task``, those of all other tasks that are here, the history of a checkout, the caches of
+    prepared data and of the Hugging Face hub, and the packages that held-out text is taken from, wherever they are.
+
+    This finds more than :func:`re_bench.task.discovery.find_tasks`, which refuses a broken task and two of one
+    name: hiding too much does no harm, so nothing is refused here.
+    """
+    tops = {Path(entry) for entry in sys.path} | _packages() | {task.parent}
+    checkouts = {parent for start in (Path.cwd(), Path(__file__)) for parent in start.resolve().parents} | {Path.cwd()}
+    found = {task, *(top / ".git" for top in checkouts), *_held_out_text()}
+    for top in (*tops, *(checkout / "tasks" for checkout in checkouts)):
+        with suppress(OSError):  # it may not be ours to look into
+            found.update(manifest.parent for manifest in top.glob("*/task.toml"))
+    return sorted({path.resolve() for path in found if _is_directory(path)})
+
+
+def _held_out_text() -> Iterator[Path]:
+    """Yield caches of data and the packages with held-out modules, of other Pythons that show too."""
+    # Imports numpy, which most users of this module never need.
+    from re_bench.data.cache import cache_directory  # noqa: PLC0415
+    from re_bench.text.split import HELD_OUT_FROM  # noqa: PLC0415
+
+    with suppress(RuntimeError):  # a user without a home has no cache
+        yield cache_directory()
+    for place in _hub_caches():
+        with suppress(RuntimeError):
+            yield place.expanduser()
+    for name in HELD_OUT_FROM:
+        yield from _places(name)
+    for top in (Path("/usr"), Path("/usr/local"), *python_directories()):
+        for pattern in _PACKAGES:
+            for packages in top.glob(pattern):
+                yield from (packages / name for name in HELD_OUT_FROM)
+
+
+def _hub_caches() -> Iterator[Path]:
+    """Yield where the packages of the Hugging Face hub keep what they have fetched."""
+    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    yield Path(os.environ.get("HF_HOME") or Path(caches, "huggingface"))
+    yield from (Path(os.environ[name]) for name in ("HF_HUB_CACHE", "HF_DATASETS_CACHE") if os.environ.get(name))
+
+
+def _is_directory(path: Path) -> bool:
+    with suppress(OSError):  # as above
+        return path.is_dir()
+    return False
+
+
+def _packages() -> set[Path]:
+    """Return where the packages lie that bring a task by an entry point."""
+    return {place.parent for entry in entry_points(group=ENTRY_POINTS) for place in _places(entry.module)}
+
+
+def _places(module: str) -> Iterator[Path]:
+    with suppress(ImportError, AttributeError, ValueError):  # a broken package
+        found = importlib.util.find_spec(module)
+        yield from map(Path, (found.submodule_search_locations if found else None) or [])

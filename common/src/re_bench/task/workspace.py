@@ -1,0 +1,199 @@
+"""Workspaces: what an agent finds, or one of our solutions laid over it and made."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import stat
+import sys
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.data.files import clone
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.gpu import state as gpu_state
+from re_bench.limits import Limits
+from re_bench.processes import check_stopping
+from re_bench.sandbox import open_backend
+from re_bench.sandbox.process import run
+from re_bench.sandbox.spec import SandboxSpec
+from re_bench.task.hidden_paths import hidden_directories
+from re_bench.task.prepare import run_preparation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from re_bench.sandbox.process import Finished
+    from re_bench.task.discovery import Task
+    from re_bench.task.manifest import Recipe
+
+__all__ = ["lay_out", "lay_out_and_make", "make", "variants"]
+
+_CACHES = shutil.ignore_patterns("__pycache__")
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_TAIL = 2000
+
+
+def variants(task: Task) -> list[str]:
+    """Return the names of our solutions to a task: baseline, reference, and every cheat."""
+    return ["baseline", "reference", *(f"cheats/{name}" for name in task.cheats)]
+
+
+def lay_out(task: Task, target: Path, variant: str = "baseline", *, profile: str, prepared: Path | None = None) -> None:
+    """Make the directory ``target``: the starter, over it the prepared files, the baseline, and ``variant``.
+
+    What the profile needs is prepared first, if it is not there yet. A failure leaves no directory.
+
+    Args:
+        task: the task.
+        target: the directory, which does not exist yet.
+        variant: one of :func:`variants`.
+        profile: ``cpu``, ``gpu`` or ``paper``.
+        prepared: a directory that the task's ``prepare.py`` has filled; its contents are copied, and nothing is
+            prepared. Without it ``prepare.py`` is run.
+
+    Raises:
+        UsageError: if ``target`` exists already, cannot be made, the task has no such variant, or the profile cannot
+            be prepared here.
+        ReBenchError: if preparing or copying fails.
+    """
+    if variant not in variants(task):
+        raise UsageError(f"{task.name} has no {variant!r}; choose one of: {', '.join(variants(task))}")
+    try:
+        target.mkdir(parents=True)
+    except OSError as error:
+        raise UsageError(f"{target}: {error.strerror}; give a directory that does not exist yet") from None
+    with _removed_on_failure(target), _failing_as(f"{task.name}: {variant}: cannot be laid out in {target}"):
+        _copy(task.directory / "starter", target)
+        if prepared is None:
+            run_preparation(task, profile, target)
+        else:
+            _copy(prepared, target)
+        for layer in dict.fromkeys(("baseline", variant)):
+            _copy(task.directory / layer, target)
+
+
+def make(task: Task, workspace: Path, variant: str, *, profile: str, sandbox: str | None = None, seed: int = 0) -> None:
+    """Run the variant's command in the laid-out workspace as an agent would, in the sandbox, if the manifest has one.
+
+    The command sees Python, its packages and the workspace, which it may write, ``RE_BENCH_PROFILE``, and the seed as
+    ``RE_BENCH_SEED``. It has the limits of the profile's submissions but for time, and one GPU where the profile's
+    device is ``cuda``. Progress goes to stderr.
+
+    Raises:
+        UsageError: if there is no sandbox, or no GPU where one is needed.
+        ReBenchError: if the command cannot be run, or fails; then the text ends with what it printed.
+    """
+    recipe = _recipe(task, variant)
+    if recipe is None:
+        return
+    words = " ".join(recipe.command)
+    print(f"{task.name}: {variant}: {words}, {recipe.time_limit_s:g} s at most", file=sys.stderr, flush=True)
+    with _failing_as(f"{task.name}: {variant}: the command {words} cannot be run in {workspace}"):
+        finished = _run(task, workspace.resolve(), recipe, profile, sandbox, seed=seed)
+    if finished.status != 0 or finished.stopped:
+        why = finished.stopped or f"exit status {finished.status}"
+        printed = f"{finished.stdout}{finished.stderr}"[-_TAIL:]
+        raise ReBenchError(f"{task.name}: {variant}: the command {words} failed ({why}):\n{printed}")
+    print(f"{task.name}: {variant}: made in {finished.seconds:.1f} s", file=sys.stderr, flush=True)
+
+
+def lay_out_and_make(
+    task: Task,
+    target: Path,
+    variant: str = "baseline",
+    *,
+    profile: str,
+    sandbox: str | None = None,
+    prepared: Path | None = None,
+    seed: int = 0,
+) -> None:
+    """Lay out a solution and run its command, if it has one; see :func:`lay_out` and :func:`make`."""
+    lay_out(task, target, variant, profile=profile, prepared=prepared)
+    with _removed_on_failure(target):
+        make(task, target, variant, profile=profile, sandbox=sandbox, seed=seed)
+
+
+def _recipe(task: Task, variant: str) -> Recipe | None:
+    if variant == "reference":
+        return task.manifest.reference
+    kind, _slash, name = variant.partition("/")
+    cheat = task.manifest.cheats.get(name) if kind == "cheats" else None
+    return cheat.make if cheat is not None else None
+
+
+def _run(task: Task, workspace: Path, recipe: Recipe, profile: str, sandbox: str | None, *, seed: int) -> Finished:
+    backend = open_backend(sandbox)
+    first, *rest = recipe.command
+    place, entry = str(workspace), task.profile(profile)
+    # CPU seconds are those of a process, which may use all cores for as long as it runs.
+    cpu_s = max(entry.limits.cpu_s, math.ceil(recipe.time_limit_s * (os.cpu_count() or 1)))
+    around = SandboxSpec(
+        writable={place: workspace},
+        environment={"RE_BENCH_PROFILE": profile, "RE_BENCH_SEED": str(seed)},
+        directory=place,
+        limits=Limits(**entry.limits.model_dump() | {"wall_s": recipe.time_limit_s, "cpu_s": cpu_s}),
+        gpu=gpu_state.identify().uuid if entry.device == "cuda" else None,
+        hidden=hidden_directories(task.directory),
+    )
+    with _writable_by_everybody(workspace):
+        return run(backend, [backend.python if first == "python" else first, *rest], around)
+
+
+@contextmanager
+def _writable_by_everybody(workspace: Path) -> Iterator[None]:
+    """Let the sandbox, which may be another user, change what is in the workspace, for as long as the block runs."""
+    before = _modes(workspace)
+    for path, mode in before.items():
+        path.chmod(mode | 0o666 | (0o111 if stat.S_ISDIR(mode) else 0))
+    try:
+        yield
+    finally:
+        for path, mode in _modes(workspace).items():
+            added = mode & _OTHERS_WRITE & ~before.get(path, 0)
+            if added:
+                with suppress(PermissionError):  # the sandbox's user may have made it
+                    path.chmod(mode & ~added)
+
+
+def _modes(directory: Path) -> dict[Path, int]:
+    """Return the mode of the directory and of all that is in it, but for links."""
+    modes = {path: path.lstat().st_mode for path in (directory, *directory.rglob("*"))}
+    return {path: mode for path, mode in modes.items() if not stat.S_ISLNK(mode)}
+
+
+def _copy(layer: Path, target: Path) -> None:
+    if layer.is_dir():
+        shutil.copytree(layer, target, dirs_exist_ok=True, ignore=_CACHES, copy_function=_copy_file)
+
+
+def _copy_file(source: str, target: str) -> None:
+    """Copy a file, without reading it where the file system can share its blocks until one of them is written."""
+    check_stopping()
+    with Path(source).open("rb") as reader, Path(target).open("wb") as writer:
+        shared = clone(reader, writer)
+    if not shared:
+        shutil.copyfile(source, target)
+    shutil.copystat(source, target)
+
+
+@contextmanager
+def _removed_on_failure(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+
+
+@contextmanager
+def _failing_as(what: str) -> Iterator[None]:
+    """Make an error of the system ours; ``what`` says what cannot be done."""
+    try:
+        yield
+    except shutil.Error as error:  # of several files: source, copy and reason of each
+        raise ReBenchError(f"{what}: {error.args[0][0][2]}") from None
+    except OSError as error:
+        raise ReBenchError(f"{what}: {error}") from None

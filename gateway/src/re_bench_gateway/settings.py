@@ -1,0 +1,119 @@
+"""What a gateway is told when it starts, and what it says about its use. All of it travels as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - pydantic reads the annotations
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["Budget", "Model", "OpenAICompatible", "PlugIn", "Recording", "Settings", "Usage"]
+
+_Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Count = Annotated[int, Field(ge=0)]
+_Positive = Annotated[int, Field(gt=0)]
+_Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class _Frozen(BaseModel):
+    # A message about a wrong setting must not repeat a key.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Budget(_Frozen):
+    """What may be spent; None is without limit."""
+
+    dollars: _Dollars | None = None
+    tokens: _Count | None = None
+    """Prompt and completion together."""
+    requests: _Count | None = None
+    """Calls that were answered; those that failed are free."""
+
+
+class Usage(_Frozen):
+    """What has been spent."""
+
+    requests: int
+    """Calls that were answered, in full or in part."""
+    failed: int
+    """Calls that the upstream failed."""
+    refused: int
+    """Calls that the budget did not cover."""
+    prompt_tokens: int
+    completion_tokens: int
+    dollars: float | None
+    """None if a price is unknown."""
+    remaining: Budget
+    """What is left, reservations of running calls taken off."""
+
+
+class Model(_Frozen):
+    """A model that clients may ask for. What is None is looked up in :mod:`re_bench_gateway.prices`."""
+
+    name: str
+    """The name clients use."""
+    asks_for: str = ""
+    """The name that the upstream knows it by, if another."""
+    dollars_in: _Dollars | None = None
+    """Dollars a million prompt tokens."""
+    dollars_out: _Dollars | None = None
+    """Dollars a million completion tokens."""
+    context: _Positive | None = None
+    """The most tokens of a prompt."""
+    max_output: _Positive | None = None
+    """The most tokens of one completion."""
+
+
+class OpenAICompatible(_Frozen):
+    """A server that speaks OpenAI's API."""
+
+    kind: Literal["openai"] = "openai"
+    base_url: str = "https://api.openai.com/v1"
+    key: str | None = Field(default=None, repr=False)
+    """The real key; None where every session brings its own."""
+    concurrency: _Positive = 50
+    """Calls at a time; others wait."""
+    attempts: _Positive = 8
+    """How often a call is tried."""
+    patience_s: _Seconds = 120.0
+    """Seconds after which a call is not tried again."""
+    timeout_s: _Seconds = 600.0
+    """The longest silence of the server."""
+
+
+class Recording(_Frozen):
+    """The log of an earlier gateway, replayed."""
+
+    kind: Literal["recording"] = "recording"
+    path: Path
+
+
+class PlugIn(_Frozen):
+    """A model written in Python, such as a stand-in: a factory that returns ``async answer(request) -> completion``."""
+
+    kind: Literal["plug-in"] = "plug-in"
+    factory: str
+    """``module:function``."""
+    path: Path | None = None
+    """A directory to import it from."""
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """JSON values that the factory is called with."""
+    concurrency: _Positive = 50
+    """Calls at a time; others wait."""
+
+
+class Settings(_Frozen):
+    """All settings of a gateway."""
+
+    upstream: Annotated[OpenAICompatible | Recording | PlugIn, Field(discriminator="kind")]
+    models: tuple[Model, ...] = Field(min_length=1)
+    log: Path
+    """Every call is a line there; the file need not exist, its directory must."""
+    budget: Budget = Budget()
+    """For all sessions together."""
+    tcp: bool = False
+    """Whether to listen on a port of 127.0.0.1 too."""
+    extra_parameters: frozenset[str] = frozenset()
+    """Parameters beyond the known ones that clients may use. None that costs extra: only tokens are metered."""
+    max_body_bytes: _Positive = 4 << 20
+    """The longest request."""

@@ -1,0 +1,241 @@
+"""The laws of ledgers, chunks and events, which hold whatever calls do."""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from re_bench.errors import UsageError
+from re_bench_gateway.budget import Amount, Fit, Ledger, over
+from re_bench_gateway.chunks import Assembled, to_chunks
+from re_bench_gateway.log import CallLog, read_calls
+from re_bench_gateway.metering import charged, worst_case
+from re_bench_gateway.prices import KNOWN, Terms, check_priced, terms_of
+from re_bench_gateway.redaction import redacted
+from re_bench_gateway.settings import Budget, Model
+from re_bench_gateway.sse import EventReader, event
+from re_bench_gateway.upstreams.backoff import Backoff, asked_pause, worth_retrying
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TERMS = KNOWN["gpt-3.5-turbo-0125"]
+counts = st.integers(0, 300)
+budgets = st.builds(
+    Budget,
+    dollars=st.none() | st.integers(0, 500).map(lambda micro: micro / 1e6),
+    tokens=st.none() | st.integers(0, 1000),
+    requests=st.none() | st.integers(0, 8),
+)
+
+
+def amount(prompt: int, completion: int) -> Amount:
+    return Amount(1, prompt, completion, TERMS.picodollars(prompt, completion))
+
+
+class Spending(RuleBasedStateMachine):
+    """Two sessions within one gateway's budget reserve, settle and fail in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ledgers: list[Ledger] = []
+        self.running: list[tuple[Ledger, Amount]] = []
+
+    @precondition(lambda self: not self.ledgers)
+    @rule(whole=budgets, first=budgets, second=budgets)
+    def begin(self, whole: Budget, first: Budget, second: Budget) -> None:
+        total = Ledger(whole)
+        self.ledgers = [total, Ledger(first, total), Ledger(second, total)]
+
+    @precondition(lambda self: bool(self.ledgers))
+    @rule(which=st.integers(0, 2), prompt=counts, completion=counts)
+    def reserve(self, which: int, prompt: int, completion: int) -> None:
+        ledger, asked = self.ledgers[which], amount(prompt, completion)
+        if ledger.fit(asked) is Fit.NOW:
+            ledger.reserve(asked)
+            self.running.append((ledger, asked))
+        else:
+            # Whoever is told to wait waits for somebody.
+            assert ledger.fit(asked) is Fit.NEVER or self.running
+            with pytest.raises(ValueError, match="does not cover"):
+                ledger.reserve(asked)
+
+    @precondition(lambda self: bool(self.running))
+    @rule(data=st.data())
+    def settle(self, data: st.DataObject) -> None:
+        ledger, asked = self.running.pop(data.draw(st.integers(0, len(self.running) - 1)))
+        failed = data.draw(st.booleans())
+        spent = (
+            Amount() if failed else amount(*(data.draw(st.integers(0, n)) for n in (asked.prompt, asked.completion)))
+        )
+        ledger.settle(asked, spent)
+
+    @invariant()
+    def nothing_is_overspent(self) -> None:
+        for ledger in self.ledgers:
+            assert not over(ledger.spent + ledger.reserved, ledger.budget)
+            assert all(left is None or left >= 0 for left in ledger.remaining())
+
+    @invariant()
+    def what_is_reserved_belongs_to_running_calls(self) -> None:
+        if self.ledgers:
+            assert self.ledgers[0].reserved == sum((asked for _ledger, asked in self.running), Amount())
+
+
+TestSpending = Spending.TestCase
+
+
+def test_sums_of_dollars_are_exact() -> None:
+    ledger = Ledger(Budget(dollars=0.3))
+    tenth = Amount(1, 200_000, 0, TERMS.picodollars(200_000, 0))
+    for _ in range(3):
+        ledger.reserve(tenth)
+        ledger.settle(tenth, tenth)  # 0.1 + 0.1 + 0.1 > 0.3 in floating point
+    assert ledger.remaining()[0] == 0
+
+
+def request(**more: Any) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": "hello"}], **more}
+
+
+@pytest.mark.parametrize(
+    ("more", "prompt", "completion"),
+    [
+        ({}, 164, 4096),
+        ({"max_tokens": 10}, 164, 10),
+        ({"max_completion_tokens": 20, "n": 3}, 164, 60),
+        ({"max_tokens": None, "n": None}, 164, 4096),
+        ({"messages": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}]}, 164, 4096),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}, 16_385, 4096),
+        ({"messages": [{"role": "user", "content": [{"type": "file", "text": ""}]}]}, 16_385, 4096),
+    ],
+)
+def test_the_worst_case_of_a_call(more: dict[str, Any], prompt: int, completion: int) -> None:
+    worst = worst_case(request(**more), 100, TERMS)
+    assert (worst.requests, worst.prompt, worst.completion) == (1, prompt, completion)
+    assert worst.picodollars == 500_000 * prompt + 1_500_000 * completion
+
+
+def test_a_prompt_is_never_more_than_the_context() -> None:
+    assert worst_case(request(), 10**6, TERMS).prompt == TERMS.context
+
+
+@pytest.mark.parametrize("usage", [None, [], {}, {"prompt_tokens": 1}, {"prompt_tokens": -1, "completion_tokens": 1}])
+def test_a_usage_that_is_none_is_not_charged_by(usage: object) -> None:
+    assert charged(usage, TERMS) is None
+
+
+def test_terms_come_from_the_settings_or_the_table() -> None:
+    assert terms_of(Model(name="cheap", asks_for="gpt-3.5-turbo-0125", dollars_in=0.0)) == Terms(0.0, 1.5, 16_385, 4096)
+    with pytest.raises(UsageError, match="context and max_output"):
+        terms_of(Model(name="other", context=100))
+    unpriced = terms_of(Model(name="other", context=100, max_output=10, dollars_in=1))
+    check_priced([("other", unpriced)], Budget(tokens=1))
+    with pytest.raises(UsageError, match="dollars_out of other"):
+        check_priced([("other", unpriced)], Budget(dollars=1))
+
+
+tool_calls = st.lists(
+    st.builds(
+        lambda name, arguments: {"id": "i", "type": "function", "function": {"name": name, "arguments": arguments}},
+        st.text(),
+        st.text(),
+    ),
+    min_size=1,
+    max_size=3,
+)
+messages = st.fixed_dictionaries(
+    {"role": st.just("assistant"), "content": st.none() | st.text(max_size=200)},
+    optional={"refusal": st.none() | st.text(), "tool_calls": tool_calls, "reasoning_content": st.text()},
+)
+completions = st.lists(messages, min_size=1, max_size=3).map(
+    lambda each: {
+        "id": "c",
+        "created": 1,
+        "model": "m",
+        "object": "chat.completion",
+        "choices": [
+            {"index": number, "message": message, "finish_reason": "stop"} for number, message in enumerate(each)
+        ],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 2},
+    }
+)
+
+
+@given(completions)
+def test_a_completion_cut_into_chunks_can_be_put_together(completion: dict[str, Any]) -> None:
+    assembled = Assembled()
+    for chunk in to_chunks(completion, include_usage=True):
+        assembled.add(chunk)
+    assert assembled.completion() == completion
+    text = sum(len((choice["message"]["content"] or "").encode()) for choice in completion["choices"])
+    assert assembled.output_bytes >= text
+
+
+@given(
+    st.lists(st.binary(min_size=1, max_size=20).filter(lambda data: not set(data) & set(b"\r\n") and data[:1] != b" ")),
+    st.lists(st.integers(1, 9)),
+    st.sampled_from([b"\n", b"\r\n", b"\r"]),
+)
+def test_events_arrive_however_they_are_cut(data: list[bytes], cuts: list[int], newline: bytes) -> None:
+    stream = b": comment\n\n" + b"".join(map(event, data)) + b"event: ping\n\n"
+    stream = stream.replace(b"\n", newline) + (b":\n" if newline == b"\r" else b"")
+    reader, found = EventReader(), []
+    for size in cuts:
+        found += reader.feed(stream[:size])
+        stream = stream[size:]
+    found += reader.feed(stream)
+    assert found == data
+
+
+def test_pauses_grow_within_a_number_and_a_time() -> None:
+    backoff = Backoff(attempts=4, patience_s=60)
+    pauses = [backoff.pause(None) for _ in range(4)]
+    assert pauses[3] is None
+    bounds = [(0.25, 0.5), (0.5, 1.0), (1.0, 2.0)]
+    assert all(low <= (pause or 0) <= high for pause, (low, high) in zip(pauses, bounds, strict=False))
+    assert 5 <= (Backoff(9, 60).pause(5.0) or 0) <= 5.1
+    assert Backoff(9, 4).pause(5.0) is None
+
+
+def test_what_servers_say_about_retrying() -> None:
+    assert asked_pause({"retry-after-ms": "250", "retry-after": "9"}) == 0.25
+    assert asked_pause({"retry-after": "2"}) == 2
+    assert 8 < (asked_pause({"retry-after": formatdate(time.time() + 10, usegmt=True)}) or 0) <= 10
+    assert [asked_pause({"retry-after": text}) for text in ("soon", "nan", "inf", "")] == [None] * 4
+    assert asked_pause({}) is None
+    assert [worth_retrying(status, None, {}) for status in (400, 401, 404, 408, 409, 429, 500, 503)] == [False] * 3 + [
+        True
+    ] * 5
+    assert not worth_retrying(429, "insufficient_quota", {})
+    assert not worth_retrying(500, None, {"x-should-retry": "false"})
+    assert worth_retrying(400, None, {"x-should-retry": "true"})
+
+
+def test_a_torn_line_of_the_log_is_fenced_off(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    CallLog(path).write({"n": 1}, [])
+    with path.open("ab") as stream:
+        stream.write(b'{"n": 2, "to')
+    log = CallLog(path)
+    log.write({"n": 3, "key": "secret-of-ours"}, ["secret-of-ours", "n"])
+    assert list(read_calls(path)) == [{"n": 1}, {"n": 3, "key": "[redacted]"}]
+
+
+def test_a_log_that_is_no_plain_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    for path in (tmp_path, tmp_path / "link", tmp_path / "none" / "log"):
+        with pytest.raises(UsageError, match="log of calls"):
+            CallLog(path)
+
+
+def test_what_looks_like_a_key_goes_only_where_asked() -> None:
+    text = "a sk-proj-abcdefgh b sk-ab c"
+    assert redacted(text, []) == text
+    assert redacted(text, ["x"], similar=True) == "a [redacted] b sk-ab c"

@@ -1,0 +1,286 @@
+"""A gateway's process: a plug-in as its upstream, its settings, and its end; and the way to it from a sandbox."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import openai
+import pytest
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.guest import port_forward
+from re_bench.limits import Limits
+from re_bench.sandbox.process import run
+from re_bench.sandbox.spec import SandboxSpec
+from re_bench_gateway import Budget, Gateway, Model, PlugIn, Recording, Settings, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from re_bench.sandbox.spec import Backend
+
+MODEL = "gpt-3.5-turbo-0125"
+FORWARD = Path(str(port_forward.__file__))
+PLUG_IN = """
+import asyncio
+
+from re_bench_gateway.errors import UpstreamError
+
+
+def make(greeting):
+    async def answer(request):
+        text = request["messages"][-1]["content"]
+        if text == "slow":
+            await asyncio.sleep(30)
+        if text == "refuse":
+            raise UpstreamError(418, {"error": {"message": "I am a teapot"}})
+        if text == "nothing":
+            return None
+        print("chatter")
+        assert text != "fail"
+        message = {"role": "assistant", "content": greeting + " " + text}
+        choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+        usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+        return {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": choices, "usage": usage}
+
+    return answer
+"""
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    (tmp_path / "plugged.py").write_text(PLUG_IN)
+    plug_in = PlugIn(factory="plugged:make", path=tmp_path, arguments={"greeting": "hello"})
+    return Settings(upstream=plug_in, models=(Model(name=MODEL),), log=tmp_path / "log", tcp=True)
+
+
+@pytest.fixture
+def gateway(settings: Settings) -> Iterator[Gateway]:
+    with serving(settings) as gateway:
+        yield gateway
+
+
+def post(gateway: Gateway, text: str, **more: Any) -> httpx2.Response:
+    transport = httpx2.HTTPTransport(uds=str(gateway.socket))
+    with httpx2.Client(transport=transport, timeout=20) as client:
+        return client.post(
+            "http://gateway/v1/chat/completions",
+            json={"model": MODEL, "messages": [{"role": "user", "content": text}], **more},
+            headers={"authorization": f"Bearer {gateway.token}"},
+        )
+
+
+def entries(settings: Settings) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in settings.log.read_text().splitlines()]
+
+
+def gone(pid: int, seconds: float = 8) -> bool:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_plug_in_answers_and_its_failures_are_errors(settings: Settings, capfd: pytest.CaptureFixture[str]) -> None:
+    with serving(settings) as gateway:
+        assert post(gateway, "world").json()["choices"][0]["message"]["content"] == "hello world"
+        streamed = post(gateway, "world", stream=True)
+        assert streamed.headers["content-type"].startswith("text/event-stream")
+        assert streamed.text.endswith("data: [DONE]\n\n")
+        refused = post(gateway, "refuse")
+        assert (refused.status_code, refused.json()["error"]["message"]) == (418, "I am a teapot")
+        for text, says in (("fail", "stderr says why"), ("nothing", "no chat.completion")):
+            response = post(gateway, text)
+            assert response.status_code == 500
+            assert says in response.json()["error"]["message"]
+        used = gateway.usage()
+    assert (used.requests, used.failed, used.prompt_tokens) == (2, 3, 2)
+    assert [entry["ending"] for entry in entries(settings)] == ["answered"] * 2 + ["upstream_error"] * 3
+    said = capfd.readouterr()
+    assert "AssertionError" in said.err
+    assert "chatter" in said.err
+    assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"upstream": PlugIn(factory="no_such_module:make")}, "no_such_module"),
+        ({"upstream": PlugIn(factory="json:no_such_function")}, "no_such_function"),
+        ({"upstream": Recording(path=Path("/no/such/log"))}, "/no/such/log"),
+        ({"log": Path("/no/such/log")}, "/no/such/log"),
+        ({"models": (Model(name="unheard-of"),)}, "unheard-of"),
+        (
+            {"models": (Model(name="local", context=9, max_output=9),), "budget": Budget(dollars=1)},
+            "dollars_in and dollars_out of local",
+        ),
+    ],
+    ids=["module", "function", "recording", "log", "model", "price"],
+)
+def test_settings_that_cannot_work_are_told(settings: Settings, changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=says), serving(settings.model_copy(update=changes)):
+        pass
+
+
+def test_settings_never_repeat_a_key() -> None:
+    with pytest.raises(ValueError, match="key") as caught:
+        Settings.model_validate({"upstream": {"kind": "openai", "key": ["sk-secret-secret"]}})
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_a_session_that_does_not_exist(gateway: Gateway) -> None:
+    for ask in (gateway.usage, gateway.close_session):
+        with pytest.raises(UsageError, match="no session has this token"):
+            ask("rb-made-up")
+    with pytest.raises(UsageError, match="main session"):
+        gateway.close_session(gateway.token)
+
+
+def test_it_ends_with_the_block_and_settles_what_runs(settings: Settings) -> None:
+    with serving(settings.model_copy(update={"budget": Budget(tokens=100_000)})) as gateway:
+        replies: list[httpx2.Response] = []
+        thread = threading.Thread(target=lambda: replies.append(post(gateway, "slow")))
+        thread.start()
+        until = time.monotonic() + 5
+        while gateway.usage().remaining.tokens == 100_000:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    thread.join(5)
+    assert [reply.status_code for reply in replies] == [503]
+    assert gone(gateway.pid, 0.1)
+    assert not gateway.socket.parent.exists()
+    (entry,) = entries(settings)
+    assert entry["ending"] == "disconnected"
+    assert entry["tokens"]["completion"] == 4096  # unknown, so all that was reserved
+
+
+def test_sigterm_ends_it_cleanly(settings: Settings) -> None:
+    with serving(settings) as gateway:
+        post(gateway, "before")
+        os.kill(gateway.pid, signal.SIGTERM)
+        assert gone(gateway.pid)
+        assert not gateway.socket.exists()
+        with pytest.raises(ReBenchError, match="has ended"):
+            gateway.usage()
+    assert gateway._process.returncode == 128 + signal.SIGTERM
+    assert [entry["ending"] for entry in entries(settings)] == ["answered"]
+
+
+def test_it_ends_when_its_parent_is_killed(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text(settings.model_dump_json())
+    program = (
+        "import sys, time; from pathlib import Path; from re_bench_gateway import Settings, serving\n"
+        "with serving(Settings.model_validate_json(Path(sys.argv[1]).read_text())) as gateway:\n"
+        "    print(gateway.pid, gateway.socket, flush=True); time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "settings.json")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid, path = parent.stdout.readline().split()
+        assert Path(path).exists()
+        parent.kill()
+    assert gone(int(pid))
+    assert not Path(path).parent.exists()
+
+
+INSIDE = """
+import json, os, socket, subprocess, sys, threading, time, urllib.error, urllib.request
+
+started = time.monotonic()
+forwarder = subprocess.Popen(
+    [sys.executable, "-I", "-S", "/port_forward.py", "0", "/gateway.sock"], stdout=subprocess.PIPE
+)
+port = int(forwarder.stdout.readline())
+ready = time.monotonic() - started
+base = f"http://127.0.0.1:{port}/v1"
+
+def ask(text):
+    body = json.dumps({"model": sys.argv[1], "messages": [{"role": "user", "content": text}]}).encode()
+    headers = {"authorization": "Bearer " + sys.argv[2], "content-type": "application/json"}
+    with urllib.request.urlopen(urllib.request.Request(base + "/chat/completions", body, headers), timeout=20) as reply:
+        return json.load(reply)["choices"][0]["message"]["content"]
+
+answers = []
+threads = [threading.Thread(target=lambda n=n: answers.append(ask("x" * n))) for n in range(1, 41)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+large = ask("y" * 1_000_000)
+
+half = socket.create_connection(("127.0.0.1", port))
+half.sendall(b"GET /v1/nothing HTTP/1.1\\r\\nhost: x\\r\\nconnection: close\\r\\n\\r\\n")
+half.shutdown(socket.SHUT_WR)
+reply = b""
+while data := half.recv(65536):
+    reply += data
+print(json.dumps({"ready": ready, "lengths": sorted(map(len, answers)), "large": len(large), "half": reply.decode()}))
+"""
+
+
+def test_a_shell_in_a_sandbox_reaches_it_by_a_port(backend: Backend, gateway: Gateway, tmp_path: Path) -> None:
+    (tmp_path / "inside.py").write_text(INSIDE)
+    shown = {"/port_forward.py": FORWARD, "/gateway.sock": gateway.socket, "/inside.py": tmp_path / "inside.py"}
+    finished = run(
+        backend,
+        [backend.python, "/inside.py", MODEL, gateway.token],
+        SandboxSpec(read_only=shown, limits=Limits(wall_s=60, processes=80)),
+    )
+    assert finished.status == 0, finished.stderr
+    said = json.loads(finished.stdout)
+    assert said["lengths"] == [6 + n for n in range(1, 41)]
+    assert said["large"] == 1_000_006
+    assert said["half"].startswith("HTTP/1.1 404")
+    assert said["ready"] < 2  # about 0.03 s on a machine that is not busy
+
+
+def test_the_forwarder_says_what_is_wrong(tmp_path: Path) -> None:
+    command = [sys.executable, "-I", "-S", str(FORWARD)]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (refused.returncode, "usage" in refused.stderr) == (1, True)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        refused = subprocess.run([*command, port, "/s"], capture_output=True, text=True, check=False)
+        assert (refused.returncode, port in refused.stderr) == (1, True)
+    with subprocess.Popen(
+        [*command, "0", str(tmp_path / "none")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with socket.create_connection(("127.0.0.1", int(process.stdout.readline()))) as connection:
+            assert connection.recv(1) == b""
+        assert "No such file" in process.stderr.readline()
+        process.terminate()
+
+
+def test_a_program_with_the_usual_variables_works_unchanged(gateway: Gateway) -> None:
+    program = (
+        "import openai, sys\n"
+        "with openai.OpenAI() as client:\n"
+        "    message = {'role': 'user', 'content': 'again'}\n"
+        "    print(client.chat.completions.create(model=sys.argv[1], messages=[message]).choices[0].message.content)\n"
+    )
+    environment = {
+        "OPENAI_BASE_URL": gateway.address or "",
+        "OPENAI_API_KEY": gateway.token,
+        "PATH": os.environ["PATH"],
+    }
+    command = [sys.executable, "-c", program, MODEL]
+    assert (
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout == "hello again\n"
+    )
+    assert openai.__version__
