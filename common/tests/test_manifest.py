@@ -264,7 +264,8 @@ MALFORMED = {
             "version: expected a number of at least 1, got -1",
             (
                 "titel: unknown key; expected one of: id, title, description, version, direction, aggregation, "
-                "show_score, unit, submission, staging, profiles, published, reference, cheats (did you mean title?)"
+                "show_score, unit, submission, staging, profiles, published, reference, cheats, "
+                "model, meter, rebuild (did you mean title?)"
             ),
         ],
     ),

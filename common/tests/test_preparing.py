@@ -26,7 +26,7 @@ TOP = Path(__file__).resolve().parents[2]
 
 
 def prepare_py(task: Task, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(task.preparer), *map(str, arguments)]
+    command = [sys.executable, "-m", "re_bench.task.prepare", str(task.directory), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -105,7 +105,7 @@ def test_a_signal_ends_it_after_it_has_cleared_up(
             say("half-way")
             time.sleep(60)"""
     change(made_up, "prepare.py", '        print("chatter of a library")', wait)
-    command = [sys.executable, str(made_up.preparer), "--profile", "cpu"]
+    command = [sys.executable, "-m", "re_bench.task.prepare", str(made_up.directory), "--profile", "cpu"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         while "half-way" not in process.stderr.readline():

@@ -17,7 +17,6 @@ from stored import Models, cached, open_models, place, tensors_of
 from re_bench.data.cache import file_lock
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.lm import gpt, training
-from re_bench.task.prepare import main
 from re_bench.text import PreparedText, batches, open_text
 from re_bench.text.prepare import prepare as prepare_text
 
@@ -119,7 +118,3 @@ def described(profile: str, size: Size, models: Models) -> dict[str, Any]:
 def _save(state: dict[str, Any], dtype: str, path: Path) -> None:
     """Save plain copies in their usual order, so that nothing of where a tensor came from is in the file."""
     torch.save({name: tensor.to(getattr(torch, dtype), copy=True).contiguous() for name, tensor in state.items()}, path)
-
-
-if __name__ == "__main__":
-    main(prepare, lay_out, HERE)

@@ -19,7 +19,6 @@ from re_bench.data.cache import cache_directory, check_files, file_lock, new_dir
 from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.lm import training
-from re_bench.task.prepare import main
 from re_bench.text import batches, open_text
 from re_bench.text.prepare import prepare as prepare_text
 
@@ -156,7 +155,3 @@ def check(directory: Path, profile: str) -> None:
 def remedy(profile: str) -> str:
     """Say what to type."""
     return f"run: re-bench prepare restricted_mlm --profile {profile}"
-
-
-if __name__ == "__main__":
-    main(prepare, lay_out, HERE)

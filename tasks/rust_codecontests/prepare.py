@@ -17,7 +17,6 @@ import problem_source
 from re_bench.data.cache import file_lock, new_directory
 from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError
-from re_bench.task.prepare import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -121,7 +120,3 @@ def pin(say: Callable[[str], None]) -> None:
         manifest = write("cpu", Path(name), say)
     pins = {"key": manifest["key"], "files": manifest["files"]}
     CHECKSUMS.write_text(json.dumps(pins, indent=2) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(prepare, lay_out, HERE)

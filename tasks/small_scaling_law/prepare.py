@@ -12,7 +12,6 @@ from answer import FILE, KEYS
 from bytes_text import FILES, open_bytes, prepare_bytes
 
 from re_bench.lm import gpt, training
-from re_bench.task.prepare import main
 from re_bench.text import batches
 
 if TYPE_CHECKING:
@@ -45,7 +44,3 @@ def lay_out(profile: str, target: Path) -> None:
         (FILE, dict(zip(KEYS, chosen.default, strict=True))),
     ):
         (target / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(prepare, lay_out, HERE)

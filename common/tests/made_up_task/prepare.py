@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.data.cache import cache_directory
-from re_bench.task.prepare import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 def prepare(profile: str, say: Callable[[str], None]) -> None:
@@ -23,7 +22,3 @@ def prepare(profile: str, say: Callable[[str], None]) -> None:
 def lay_out(profile: str, target: Path) -> None:
     for name in ("data", "both"):
         shutil.copyfile(cache_directory() / "made_up" / profile / "data", target / name)
-
-
-if __name__ == "__main__":
-    main(prepare, lay_out, Path(__file__).parent)

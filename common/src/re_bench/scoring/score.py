@@ -120,10 +120,10 @@ class Job:
         also: Sequence[Path] = (),
         gpu: str | None = None,
     ) -> Untrusted:
-        """Start a sandboxed process with the task's file ``harness`` in it.
+        """Start a sandboxed process with a harness of the task in it.
 
         Args:
-            harness: path of the harness in the task's directory.
+            harness: path of the harness in the task's package, such as ``harness/player.py``.
             environment: extra environment variables.
             show: whether the process sees the submission, read-only, at :attr:`submission`.
             also: other directories that the process sees, read-only, where they are; of a task's directory
@@ -133,8 +133,8 @@ class Job:
         limits = Limits(**self.profile.limits.model_dump())
         visible = {str(path): path for path in (*([self.submission] if show else []), *also)}
         hidden = hidden_directories(self.task.directory)
-        around = SandboxSpec(visible, {}, environment or {}, limits=limits, gpu=gpu, hidden=hidden)
-        return Untrusted(self.backend, self.task.directory / harness, around)
+        spec = SandboxSpec(visible, {}, environment or {}, limits=limits, gpu=gpu, hidden=hidden)
+        return Untrusted(self.backend, self.task.package / harness, spec)
 
     def on_device(self, hardware: str) -> None:
         """Say which device will be measured on, so that a reward that cannot be had is refused before the work.

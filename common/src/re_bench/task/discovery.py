@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,9 +44,24 @@ class Task:
         return self.directory / "score.py"
 
     @property
+    def package(self) -> Path:
+        """The directory of the importable package: within the task's, or in a wheel the task's own."""
+        inner = self.directory / self.name
+        return inner if (inner / "__init__.py").is_file() else self.directory
+
+    def module(self, name: str) -> str:
+        """Return the full name of the module ``name`` of the task's package; of a task without one, the name itself."""
+        return f"{self.name}.{name}" if (self.package / "__init__.py").is_file() else name
+
+    def add_to_path(self) -> None:
+        """Make the modules of the task importable in this process, also where the task is not installed."""
+        whole = (self.directory / "__init__.py").is_file()  # as in a wheel: the directory is the package
+        sys.path.insert(0, str(self.directory.parent if whole else self.directory))
+
+    @property
     def preparer(self) -> Path:
-        """The program that makes what a profile needs; a task that needs nothing has none."""
-        return self.directory / "prepare.py"
+        """The module that makes what a profile needs; a task that needs nothing has none."""
+        return self.package / "prepare.py"
 
     @property
     def cheats(self) -> list[str]:

@@ -42,8 +42,11 @@ __all__ = [
     "Limits",
     "Manifest",
     "ManifestError",
+    "Meter",
+    "Model",
     "Profile",
     "Published",
+    "Rebuild",
     "Recipe",
     "ReferenceRecipe",
     "Source",
@@ -149,6 +152,30 @@ class ReferenceRecipe(Recipe):
     )
 
 
+class Model(Table):
+    """The chat model that a task's submissions talk to, and the task's own stand-in for it."""
+
+    name: Line = Field(description="the model's name, such as gpt-3.5-turbo-0125")
+    aliases: tuple[Line, ...] = Field(default=(), strict=False, description="a list of other names for the same model")
+    stand_in: Line = Field(description="what makes the stand-in, such as example_task.pool:answer")
+    key: tuple[ProfileKey, ...] = Field(
+        default=(), strict=False, description="a list of the profiles that need the real model, and so a key"
+    )
+
+
+class Meter(Table):
+    """The program that makes and counts experiments outside of the sandbox."""
+
+    module: Line = Field(description="the module that is run, such as example_task.meter")
+    request: Line = Field(description="what a request looks like, such as [width, steps, seed], all integers")
+
+
+class Rebuild(Table):
+    """The program that makes a task's computed truth anew."""
+
+    program: Line = Field(description="a file relative to the task's directory, such as tools/rebuild.py")
+
+
 class Staging(Table):
     """What is copied of a submission before it is scored; see :class:`re_bench.scoring.staging.Bounds`."""
 
@@ -219,6 +246,9 @@ class Manifest(Table):
     )
     reference: ReferenceRecipe | None = Field(default=None, description="a table that says how the reference is made")
     cheats: dict[CheatName, Cheat] = Field(default_factory=dict, description="a table of cheats")
+    model: Model | None = Field(default=None, description="a table that says which chat model submissions talk to")
+    meter: Meter | None = Field(default=None, description="a table that says what makes experiments")
+    rebuild: Rebuild | None = Field(default=None, description="a table that says what makes the truth anew")
 
     def anchors(self, profile: str) -> Anchors | None:
         """Return the anchors of a profile, or None if it has not been calibrated yet or measures them in every run.

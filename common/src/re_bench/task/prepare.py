@@ -1,22 +1,18 @@
-"""What a task needs before it can run, and the program that every task's ``prepare.py`` becomes.
+"""What a task needs before it can run: ``python -m re_bench.task.prepare DIRECTORY --profile NAME [--into DIR]``.
 
-A task's ``prepare.py`` defines two functions and ends with::
-
-    if __name__ == "__main__":
-        main(prepare, lay_out, Path(__file__).parent)
-
-``prepare(profile, say)`` makes what the profile needs in the cache of prepared data, nothing twice, and tells ``say``
-what it does, line by line. ``lay_out(profile, target)`` copies the prepared files of a workspace into ``target``.
+A task that needs something has a module ``prepare.py`` in its package, with two functions. ``prepare(profile, say)``
+makes what the profile needs in the cache of prepared data, nothing twice, and tells ``say`` what it does, line by line.
+``lay_out(profile, target)`` copies the prepared files of a workspace into the directory ``target``.
 """
 
 from __future__ import annotations
 
 import argparse
-import runpy
+import importlib
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point, run_program
@@ -24,45 +20,35 @@ from re_bench.task.discovery import Task, open_task
 from re_bench.task.manifest import PROFILES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["main", "run_preparation"]
 
 
-def main(
-    prepare: Callable[[str, Callable[[str], None]], None],
-    lay_out: Callable[[str, Path], None],
-    directory: Path,
-    arguments: Sequence[str] | None = None,
-) -> NoReturn:
-    """Be a task's ``prepare.py``: read the command line, prepare, lay out if asked to, exit with a status.
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the command line, prepare, and lay out if asked to.
 
-    The status is 0 when it is done, 2 if it cannot be done here, 1 if it failed.
+    The process ends with the status 2 if this cannot be done here, and 1 if it failed.
 
     Args:
-        prepare: the task's function that makes what a profile needs.
-        lay_out: the task's function that copies prepared files into a workspace.
-        directory: the task's directory.
         arguments: the command line; that of the process if None.
     """
+    parser = argparse.ArgumentParser(prog="prepare.py", description="Make what a task needs, nothing twice.")
+    parser.add_argument("directory", type=Path, help="the task's directory")
+    parser.add_argument("--profile", choices=PROFILES, required=True, help="the profile to prepare for")
+    parser.add_argument("--into", metavar="DIR", type=Path, help="put a workspace's prepared files into this directory")
+    options = parser.parse_args(arguments)
     with cli_entry_point("prepare.py"):
-        task = open_task(directory)
-        options = _parse(task, arguments)
+        task = open_task(options.directory)
         task.profile(options.profile)
         if options.into is not None and not options.into.is_dir():
             raise UsageError(f"{options.into}: not a directory; give one that exists")
         with _naming_missing_packages(task):
-            prepare(options.profile, lambda line: print(f"{task.name}: {line}", file=sys.stderr, flush=True))
+            task.add_to_path()
+            module = importlib.import_module(task.module("prepare"))
+            module.prepare(options.profile, lambda line: print(f"{task.name}: {line}", file=sys.stderr, flush=True))
             if options.into is not None:
-                lay_out(options.profile, options.into)
-    sys.exit(0)
-
-
-def _parse(task: Task, arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="prepare.py", description=f"Make what {task.name} needs, nothing twice.")
-    parser.add_argument("--profile", choices=PROFILES, required=True, help="the profile to prepare for")
-    parser.add_argument("--into", metavar="DIR", type=Path, help="put a workspace's prepared files into this directory")
-    return parser.parse_args(arguments)
+                module.lay_out(options.profile, options.into)
 
 
 @contextmanager
@@ -92,7 +78,7 @@ def run_preparation(task: Task, profile: str, into: Path | None = None) -> bool:
     if not task.preparer.is_file():
         return False
     where = ["--into", str(into)] if into is not None else []
-    program = ["-P", "-m", __name__, str(task.preparer), "--profile", profile, *where]
+    program = ["-P", "-m", __name__, str(task.directory), "--profile", profile, *where]
     status, _nothing = run_program(program, capture=False)
     if status == UsageError.exit_status:
         raise UsageError(f"{task.name}: profile {profile} cannot be prepared here; the message of prepare.py is above")
@@ -103,13 +89,5 @@ def run_preparation(task: Task, profile: str, into: Path | None = None) -> bool:
     return True
 
 
-def _run(program: Path) -> None:
-    """Run a ``prepare.py`` as Python would, but for what it imports at its top: a missing package is one line."""
-    with cli_entry_point(program.name), _naming_missing_packages(open_task(program.parent)):
-        sys.path.insert(0, str(program.parent))
-        runpy.run_path(str(program), run_name="__main__")
-
-
 if __name__ == "__main__":
-    del sys.argv[0]
-    _run(Path(sys.argv[0]))
+    main()
