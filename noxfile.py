@@ -25,23 +25,26 @@ nox.options.sessions = ["lint", "tests"]
 HERE = Path(__file__).parent
 PINS = HERE / "constraints.txt"
 SHARED = HERE / ".nox" / "shared"
-RUNNING = ("torch", "triton", "numpy", "safetensors", "scipy")
+PROJECTS = [
+    path.parent
+    for pattern in ("common", "gateway", "environment", "integrations/*", "agents/*", "tasks/*")
+    for path in sorted(HERE.glob(f"{pattern}/pyproject.toml"))
+]
+FIRST = ("torch", "triton", "numpy", "safetensors", "scipy")  # by exact version, so that a CPU build at hand is taken
 PLUGINS = ("pytest-timeout", "pytest-xdist", "pytest-benchmark")
-SUBMITTING = ("openai",)  # what submissions import beside
-TESTING = ("pytest", *PLUGINS, "hypothesis", "hatchling", "editables", "nox", "ors-sdk")
-SERVING = ("aiohttp", "openai", "openreward", "ors-sdk", "starlette", "uvicorn")
-LINTING = ("ruff", "mypy", "nox", "pytest", *PLUGINS, "hypothesis", "numpy", "pydantic", "tomlkit", *SERVING)
-PACKAGES = ("common[text,lm,paper]", "gateway", "environment", "agents/mlab[ors]")
+TOOLS = ("pytest", *PLUGINS, "hypothesis", "hatchling", "editables", "nox", "ors-sdk", "ruff", "mypy", "import-linter")
 SYSTEM = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 
 
-@nox.session
+@nox.session(venv_backend="none")
 def lint(session: nox.Session) -> None:
-    """Check style with ruff and types with mypy, both as strict as they come."""
-    session.install("-c", str(PINS), *LINTING)
-    session.run("ruff", "check", ".")
-    session.run("ruff", "format", "--check", ".")
-    session.run("mypy")
+    """Check style with ruff, types with mypy, and layers with import-linter, all as strict as they come."""
+    run(session, "ruff", "check", ".")
+    run(session, "ruff", "format", "--check", ".")
+    # Editable tasks and services are found where their packages lie.
+    places = (path / "src" if (path / "src").is_dir() else path for path in PROJECTS)
+    run(session, "mypy", env={"MYPYPATH": os.pathsep.join(map(str, places))})
+    run(session, "lint-imports", "--no-logo", "--config", str(write_layers(Path(session.create_tmp()))))
 
 
 @nox.session(venv_backend="none")
@@ -113,18 +116,32 @@ def run(session: nox.Session, program: str, *arguments: str, env: dict[str, str]
 
 
 def renew_shared_environment(session: nox.Session) -> None:
-    """Make the shared environment unless it was made from the same pins and package files."""
-    sources = (PINS, *(HERE / name.partition("[")[0] / "pyproject.toml" for name in PACKAGES), Path(__file__))
+    """Make the shared environment unless it was made from the same pins and project files."""
+    sources = (PINS, *(path / "pyproject.toml" for path in PROJECTS), Path(__file__))
     made_from = hashlib.sha256(b"".join([sys.version.encode(), *(path.read_bytes() for path in sources)])).hexdigest()
     stamp = SHARED / "made-from"
     if stamp.is_file() and stamp.read_text() == made_from:
         return
     session.run(sys.executable, "-m", "venv", "--clear", str(SHARED), external=True)
     install = (str(SHARED / "bin" / "python"), "-m", "pip", "install", "--quiet", "-c", str(PINS))
-    session.run(*install, *(pinned(name) for name in RUNNING), external=True)
-    editable = (part for name in PACKAGES for part in ("-e", str(HERE / name)))
-    session.run(*install, *SUBMITTING, *TESTING, *editable, external=True)
+    session.run(*install, *(pinned(name) for name in FIRST), external=True)
+    editable = (part for path in PROJECTS for part in ("-e", with_extras(path)))
+    session.run(*install, *TOOLS, *editable, external=True)
     stamp.write_text(made_from)
+
+
+def with_extras(project: Path) -> str:
+    """Return what pip installs of a project: its folder, with all of its extras."""
+    extras = tomllib.loads((project / "pyproject.toml").read_text())["project"].get("optional-dependencies", {})
+    return f"{project}[{','.join(sorted(extras))}]" if extras else str(project)
+
+
+def write_layers(directory: Path) -> Path:
+    """Write layers.toml with the tasks' packages filled in, and return the file."""
+    tasks = ", ".join(f'"{path.name}"' for path in PROJECTS if path.parent.name == "tasks")
+    file = directory / "layers.toml"
+    file.write_text((HERE / "layers.toml").read_text().replace("TASKS]", f"{tasks}]"))
+    return file
 
 
 def pinned(name: str) -> str:

@@ -22,8 +22,8 @@ def main() -> None:
         try:
             from re_bench_gateway.server import run  # noqa: PLC0415 - what it needs may be missing
         except ImportError as error:
-            msg = f"the gateway needs a package that is missing ({error.name}); pip install 're-bench-common[gateway]'"
-            send(channel, failure(UsageError(msg)))
+            reason = f"the gateway needs a package that is missing ({error.name}); run: pip install re-bench-gateway"
+            send(channel, failure(UsageError(reason)))
             return
         run(channel)
 

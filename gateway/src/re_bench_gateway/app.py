@@ -15,32 +15,31 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from re_bench_gateway.calls import Call
-from re_bench_gateway.chunks import to_chunks
 from re_bench_gateway.errors import ApiError, UpstreamError, bad_request, ending, internal, unknown_model, unknown_url
 from re_bench_gateway.redaction import redacted
-from re_bench_gateway.sse import DONE, event
-from re_bench_gateway.validation import checked
+from re_bench_gateway.requests import parse_request
+from re_bench_gateway.streaming import DONE, event, to_chunks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from starlette.types import Receive, Scope, Send
 
-    from re_bench_gateway.calls import Books
+    from re_bench_gateway.calls import CallAccounting
     from re_bench_gateway.settings import Settings
-    from re_bench_gateway.upstreams import Upstream
+    from re_bench_gateway.upstreams.protocol import Upstream
 
 __all__ = ["application"]
 
 _STREAM_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
 
 
-def application(settings: Settings, books: Books, upstream: Upstream) -> Starlette:
+def application(settings: Settings, accounting: CallAccounting, upstream: Upstream) -> Starlette:
     """Return the ASGI application of a gateway."""
-    models = _Models(books)
+    models = _Models(accounting)
     return Starlette(
         routes=[
-            Route("/v1/chat/completions", _ChatCompletions(settings, books, upstream), methods=["POST"]),
+            Route("/v1/chat/completions", _ChatCompletions(settings, accounting, upstream), methods=["POST"]),
             Route("/v1/models", models.all, methods=["GET"]),
             Route("/v1/models/{name:path}", models.one, methods=["GET"]),
         ],
@@ -51,8 +50,8 @@ def application(settings: Settings, books: Books, upstream: Upstream) -> Starlet
 class _Models:
     """What clients may ask for."""
 
-    def __init__(self, books: Books) -> None:
-        self._sessions = books.sessions
+    def __init__(self, accounting: CallAccounting) -> None:
+        self._sessions = accounting.sessions
 
     async def all(self, request: Request) -> Response:
         """List the models."""
@@ -71,8 +70,8 @@ class _Models:
 class _ChatCompletions:
     """The one route that costs. An ASGI application, so that a call is over when this returns, not before."""
 
-    def __init__(self, settings: Settings, books: Books, upstream: Upstream) -> None:
-        self._settings, self._books, self._upstream = settings, books, upstream
+    def __init__(self, settings: Settings, accounting: CallAccounting, upstream: Upstream) -> None:
+        self._settings, self._accounting, self._upstream = settings, accounting, upstream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -88,17 +87,17 @@ class _ChatCompletions:
             await _error_response(internal())(scope, receive, send)
 
     async def _answer(self, request: Request, send: Send) -> None:
-        session = self._books.sessions.authenticated(request.headers.get("authorization"))
+        session = self._accounting.sessions.authenticated(request.headers.get("authorization"))
         body = await _bounded_body(request, self._settings.max_body_bytes)
-        asked = checked(body, self._settings.extra_parameters)
-        with Call(self._books, session, asked, len(body)) as call:
+        fields = parse_request(body)
+        with Call(self._accounting, session, fields, len(body)) as call:
             await call.reserve()
-            async with self._upstream.asking(call.upstream_request, call.asked) as answer:
+            async with self._upstream.ask(call.upstream_request, call.state) as answer:
                 if not isinstance(answer, dict):
                     await _stream(call, answer, request.receive, send)
                     return
             call.answered(answer)
-        reply = _whole_stream(call, answer) if asked.get("stream") else _json(answer)
+        reply = _whole_stream(call, answer) if fields.get("stream") else _json(answer)
         reply.headers["x-request-id"] = call.id
         await reply(request.scope, request.receive, send)
 

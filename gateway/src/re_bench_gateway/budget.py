@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from re_bench_gateway.settings import Budget
 
-__all__ = ["Amount", "Fit", "Ledger"]
+__all__ = ["Amount", "BudgetCheck", "Ledger"]
 
 _PICO = 10**12
 
@@ -42,7 +42,7 @@ class Amount:
         return self + Amount(-other.requests, -other.prompt, -other.completion, -other.picodollars)
 
 
-class Fit(Enum):
+class BudgetCheck(Enum):
     """Whether a budget covers an amount."""
 
     NOW = auto()
@@ -63,13 +63,13 @@ class Ledger:
         self.spent = Amount()
         self.reserved = Amount()
 
-    def fit(self, amount: Amount) -> Fit:
+    def check(self, amount: Amount) -> BudgetCheck:
         """Tell whether the amount is covered."""
-        if any(over(ledger.spent + amount, ledger.budget) for ledger in self._chain()):
-            return Fit.NEVER
-        if any(over(ledger.spent + ledger.reserved + amount, ledger.budget) for ledger in self._chain()):
-            return Fit.LATER
-        return Fit.NOW
+        if any(exceeds(ledger.spent + amount, ledger.budget) for ledger in self._chain()):
+            return BudgetCheck.NEVER
+        if any(exceeds(ledger.spent + ledger.reserved + amount, ledger.budget) for ledger in self._chain()):
+            return BudgetCheck.LATER
+        return BudgetCheck.NOW
 
     def reserve(self, amount: Amount) -> None:
         """Set an amount aside.
@@ -77,7 +77,7 @@ class Ledger:
         Raises:
             ValueError: if it does not fit now.
         """
-        if self.fit(amount) is not Fit.NOW:
+        if self.check(amount) is not BudgetCheck.NOW:
             raise ValueError(f"the budget does not cover {amount}")
         for ledger in self._chain():
             ledger.reserved += amount
@@ -106,7 +106,7 @@ class Ledger:
             ledger = ledger.whole
 
 
-def over(amount: Amount, budget: Budget) -> bool:
+def exceeds(amount: Amount, budget: Budget) -> bool:
     """Tell whether an amount exceeds a budget."""
     pairs = zip(_limits(budget), _measures(amount), strict=True)
     return any(limit is not None and measure > limit for limit, measure in pairs)

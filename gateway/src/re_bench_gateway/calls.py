@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from re_bench_gateway.budget import Amount, Fit
-from re_bench_gateway.chunks import Assembled
+from re_bench_gateway.budget import Amount, BudgetCheck
 from re_bench_gateway.errors import ApiError, UpstreamError, over_budget, unknown_model
 from re_bench_gateway.metering import charged, produced, worst_case
-from re_bench_gateway.upstreams import Asked
+from re_bench_gateway.streaming import Assembled
+from re_bench_gateway.upstreams.protocol import CallState
 
 if TYPE_CHECKING:
     from re_bench_gateway.log import CallLog
     from re_bench_gateway.sessions import Session, Sessions
 
-__all__ = ["Books", "Call"]
+__all__ = ["Call", "CallAccounting"]
 
 _PICO = 10**12
 Ending = Literal["answered", "disconnected", "upstream_error", "refused", "error"]
@@ -28,7 +28,7 @@ Ending = Literal["answered", "disconnected", "upstream_error", "refused", "error
 
 
 @dataclass
-class Books:
+class CallAccounting:
     """What all calls share: sessions, the log, and who waits for a reservation."""
 
     sessions: Sessions
@@ -43,10 +43,10 @@ class Books:
         Raises:
             ApiError: if the budget does not cover it even if they cost nothing.
         """
-        while (fit := session.ledger.fit(amount)) is Fit.LATER:
+        while (check := session.ledger.check(amount)) is BudgetCheck.LATER:
             await self._settled.wait()
-        if fit is Fit.NEVER:
-            raise over_budget(_over(session, amount))
+        if check is BudgetCheck.NEVER:
+            raise over_budget(_quota_message(session, amount))
         session.ledger.reserve(amount)
 
     def settle(self, session: Session, reserved: Amount, spent: Amount) -> None:
@@ -59,19 +59,19 @@ class Books:
 class Call:
     """A call within a ``with`` block: whatever happens there, it is settled and logged exactly once."""
 
-    def __init__(self, books: Books, session: Session, request: dict[str, Any], size: int) -> None:
+    def __init__(self, accounting: CallAccounting, session: Session, request: dict[str, Any], size: int) -> None:
         self.id = f"req_{secrets.token_hex(8)}"
         self.assembled = Assembled()
-        self._books, self._session, self._request, self._size = books, session, request, size
+        self._accounting, self._session, self._request, self._size = accounting, session, request, size
         self._reserved: Amount | None = None
         self._closed = False
         self._started = time.monotonic()
         self._time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        known = books.sessions.models.get(request["model"])
-        if known is None:
+        entry = accounting.sessions.models.get(request["model"])
+        if entry is None:
             raise unknown_model(request["model"])
-        model, self._terms = known
-        self.asked = Asked(key=session.key)
+        model, self._terms = entry
+        self.state = CallState(key=session.key)
         self.upstream_request = {**request, "model": model.asks_for or model.name}
         if request.get("stream"):
             # Always, because the call is settled by it; the client gets it only if it asked.
@@ -85,7 +85,7 @@ class Call:
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must not show in an answer."""
-        return self._books.sessions.secrets_of(self._session)
+        return self._accounting.sessions.secrets_of(self._session)
 
     async def reserve(self) -> None:
         """Reserve what the call may cost.
@@ -93,9 +93,9 @@ class Call:
         Raises:
             ApiError: if the budget does not cover it.
         """
-        self._books.log.check()
+        self._accounting.log.check()
         amount = worst_case(self._request, self._size, self._terms)
-        await self._books.reserve(self._session, amount)
+        await self._accounting.reserve(self._session, amount)
         self._reserved = amount
 
     def add(self, data: bytes) -> bytes | None:
@@ -116,8 +116,8 @@ class Call:
     def streamed(self, ending: Ending = "answered") -> None:
         """Settle and log the call by what was streamed so far, by the reported usage if there is one."""
         if self._reserved is not None and not self._closed:
-            known = charged(self.assembled.usage, self._terms)
-            spent = known or produced(self._reserved, self.assembled.output_bytes, self._terms)
+            reported = charged(self.assembled.usage, self._terms)
+            spent = reported or produced(self._reserved, self.assembled.output_bytes, self._terms)
             self._close(ending, spent, response=self.assembled.completion())
 
     def __enter__(self) -> Self:
@@ -134,14 +134,14 @@ class Call:
             self._close("refused", Amount(), error={"status": error.status, **error.body})
         else:
             # What an upstream has begun may have to be paid for.
-            spent = self._reserved if self._reserved is not None and self.asked.begun else Amount()
+            spent = self._reserved if self._reserved is not None and self.state.begun else Amount()
             ending: Ending = "disconnected" if isinstance(error, asyncio.CancelledError) else "error"
             self._close(ending, spent, error={"status": 500, "error": {"message": type(error).__name__}})
 
     def _close(self, ending: Ending, spent: Amount, **outcome: Any) -> None:
         self._closed = True
         if self._reserved is not None:
-            self._books.settle(self._session, self._reserved, spent)
+            self._accounting.settle(self._session, self._reserved, spent)
         entry = {
             "v": 1,
             "time": self._time,
@@ -154,12 +154,12 @@ class Call:
             "tokens": {"prompt": spent.prompt, "completion": spent.completion},
             "dollars": spent.picodollars / _PICO if self._terms.priced else None,
             "seconds": round(time.monotonic() - self._started, 6),
-            "retries": self.asked.retries,
+            "retries": self.state.retries,
         }
-        self._books.log.write(entry, self.secrets)
+        self._accounting.log.write(entry, self.secrets)
 
 
-def _over(session: Session, amount: Amount) -> str:
+def _quota_message(session: Session, amount: Amount) -> str:
     picodollars, tokens, requests = session.ledger.remaining()
     left = [
         f"{value} {unit}"

@@ -14,10 +14,10 @@ from re_bench_gateway.errors import internal
 from re_bench_gateway.redaction import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["CallLog", "read_calls"]
+__all__ = ["CallLog"]
 
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -63,22 +63,3 @@ class CallLog:
             self._broken = True
             with suppress(OSError):  # stderr may be a file on the same disk
                 print(f"re-bench gateway: the log of calls cannot be written: {error.strerror}", file=sys.stderr)
-
-
-def read_calls(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the whole lines of a log; what a kill left of others is skipped.
-
-    Raises:
-        UsageError: if it cannot be read.
-    """
-    try:
-        with path.open("rb") as stream:
-            for line in stream:
-                try:
-                    entry = json.loads(line)
-                except (ValueError, RecursionError):
-                    continue
-                if isinstance(entry, dict):
-                    yield entry
-    except OSError as error:
-        raise UsageError(f"the log of calls cannot be read: {path}: {error.strerror}") from None

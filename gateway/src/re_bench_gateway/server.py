@@ -14,7 +14,7 @@ import uvicorn
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.guest.ipc import receive, send
 from re_bench_gateway.app import application
-from re_bench_gateway.calls import Books
+from re_bench_gateway.calls import CallAccounting
 from re_bench_gateway.control import MAX_MESSAGE, answer_until_end, failure
 from re_bench_gateway.log import CallLog
 from re_bench_gateway.sessions import Sessions
@@ -22,7 +22,7 @@ from re_bench_gateway.settings import Settings
 from re_bench_gateway.upstreams import open_upstream
 
 if TYPE_CHECKING:
-    from re_bench_gateway.upstreams import Upstream
+    from re_bench_gateway.upstreams.protocol import Upstream
 
 __all__ = ["run"]
 
@@ -45,8 +45,8 @@ async def _serve(settings: Settings, channel: socket.socket, place: Path) -> Non
     sockets: list[socket.socket] = []
     try:
         sessions = Sessions(settings)
-        books = Books(sessions, CallLog(settings.log))
-        upstream = open_upstream(settings)
+        accounting = CallAccounting(sessions, CallLog(settings.log))
+        upstream = open_upstream(settings.upstream)
         path = place / "socket"
         sockets.append(_unix_socket(path))
         if settings.tcp:
@@ -57,7 +57,7 @@ async def _serve(settings: Settings, channel: socket.socket, place: Path) -> Non
     address = f"http://127.0.0.1:{sockets[1].getsockname()[1]}/v1" if settings.tcp else None
     send(channel, {"socket": str(path), "address": address, "token": sessions.main.token})
     try:
-        await _until_the_end(_server(settings, books, upstream), sockets, channel, sessions)
+        await _until_the_end(_server(settings, accounting, upstream), sockets, channel, sessions)
     finally:
         await upstream.close()
 
@@ -79,7 +79,7 @@ async def _until_the_end(
         await asyncio.gather(task, return_exceptions=True)
 
 
-def _server(settings: Settings, books: Books, upstream: Upstream) -> uvicorn.Server:
+def _server(settings: Settings, accounting: CallAccounting, upstream: Upstream) -> uvicorn.Server:
     parent = os.getppid()
 
     async def look_for_parent() -> None:
@@ -88,7 +88,7 @@ def _server(settings: Settings, books: Books, upstream: Upstream) -> uvicorn.Ser
 
     server = uvicorn.Server(
         uvicorn.Config(
-            application(settings, books, upstream),
+            application(settings, accounting, upstream),
             lifespan="off",
             ws="none",
             log_level="critical",  # the application tells of failures; connections that go are none

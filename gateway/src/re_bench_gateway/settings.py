@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Budget", "Model", "OpenAICompatible", "PlugIn", "Recording", "Settings", "Usage"]
+__all__ = ["Budget", "Model", "OpenAICompatible", "PlugIn", "Settings", "Usage"]
 
 _Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Count = Annotated[int, Field(ge=0)]
@@ -81,13 +81,6 @@ class OpenAICompatible(_Frozen):
     """The longest silence of the server."""
 
 
-class Recording(_Frozen):
-    """The log of an earlier gateway, replayed."""
-
-    kind: Literal["recording"] = "recording"
-    path: Path
-
-
 class PlugIn(_Frozen):
     """A model written in Python, such as a stand-in: a factory that returns ``async answer(request) -> completion``."""
 
@@ -105,7 +98,7 @@ class PlugIn(_Frozen):
 class Settings(_Frozen):
     """All settings of a gateway."""
 
-    upstream: Annotated[OpenAICompatible | Recording | PlugIn, Field(discriminator="kind")]
+    upstream: Annotated[OpenAICompatible | PlugIn, Field(discriminator="kind")]
     models: tuple[Model, ...] = Field(min_length=1)
     log: Path
     """Every call is a line there; the file need not exist, its directory must."""
@@ -113,7 +106,5 @@ class Settings(_Frozen):
     """For all sessions together."""
     tcp: bool = False
     """Whether to listen on a port of 127.0.0.1 too."""
-    extra_parameters: frozenset[str] = frozenset()
-    """Parameters beyond the known ones that clients may use. None that costs extra: only tokens are metered."""
     max_body_bytes: _Positive = 4 << 20
     """The longest request."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from re_bench_gateway.settings import PlugIn
-    from re_bench_gateway.upstreams import Answer, Asked
+    from re_bench_gateway.upstreams.protocol import Answer, CallState
 
 __all__ = ["PlugInUpstream"]
 
@@ -30,13 +30,13 @@ class PlugInUpstream:
 
     def __init__(self, settings: PlugIn) -> None:
         self._slots = asyncio.Semaphore(settings.concurrency)
-        self._answer = _made(settings)
+        self._answer = _load(settings)
 
     @asynccontextmanager
-    async def asking(self, request: dict[str, Any], asked: Asked) -> AsyncIterator[Answer]:
+    async def ask(self, request: dict[str, Any], state: CallState) -> AsyncIterator[Answer]:
         """Ask it for a whole completion."""
         async with self._slots:
-            asked.begun = True
+            state.begun = True
             try:
                 completion = await self._answer(request)
             except UpstreamError:
@@ -56,7 +56,7 @@ def _failed(message: str) -> UpstreamError:
     return UpstreamError(500, error_body(message, "server_error", code="upstream_failed"))
 
 
-def _made(settings: PlugIn) -> Callable[[dict[str, Any]], Awaitable[Any]]:
+def _load(settings: PlugIn) -> Callable[[dict[str, Any]], Awaitable[Any]]:
     module, _colon, function = settings.factory.partition(":")
     if settings.path is not None:
         sys.path.insert(0, str(settings.path.resolve()))

@@ -1,4 +1,4 @@
-"""Which requests are understood and allowed."""
+"""Requests of clients: parsed, and refused where they ask for what is not metered."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from re_bench.guest.ipc import FrameError, decode
 from re_bench_gateway.errors import bad_request
 
-__all__ = ["checked"]
+__all__ = ["parse_request"]
 
 # What costs tokens and nothing else. Not among them: service_tier, web_search_options, audio, prediction, store, ...
 _PARAMETERS = frozenset(
@@ -45,18 +45,18 @@ _MAX_N = 128
 _COUNTS = {"n": _MAX_N, "max_tokens": 1 << 31, "max_completion_tokens": 1 << 31}
 
 
-def checked(body: bytes, extra: frozenset[str]) -> dict[str, Any]:
+def parse_request(body: bytes) -> dict[str, Any]:
     """Return the request in a body; what the gateway itself reads of it has the right types, the rest is anything.
 
     Raises:
-        ApiError: if it is no request, or has parameters that are neither OpenAI's nor ``extra``.
+        ApiError: if it is no request, or has parameters that are not known.
     """
     try:
         request = decode(body)
     except FrameError as error:
         raise bad_request(f"We could not parse the JSON body of your request: {error}") from None
     for name in request:
-        if name not in _PARAMETERS and name not in extra:
+        if name not in _PARAMETERS:
             msg = f"Unrecognized or unsupported request argument: {name[:100]}"
             raise bad_request(msg, name[:100], "unsupported_parameter")
     _check_types(request)

@@ -16,7 +16,7 @@ import httpx2
 import openai
 import pytest
 
-from re_bench_gateway import Budget, Gateway, Model, OpenAICompatible, Recording, Settings, serving
+from re_bench_gateway import Budget, Gateway, Model, OpenAICompatible, Settings, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -517,36 +517,6 @@ def test_calls_upstream_are_bounded(upstream: Upstream, tmp_path: Path) -> None:
         upstream.most_running = 0
         asyncio.run(many())
         assert upstream.most_running == 3
-
-
-def test_a_log_is_replayed(upstream: Upstream, tmp_path: Path) -> None:
-    steps: list[Step] = [
-        {"body": completion("first")},
-        {"stream": pieces("sec", "ond")},
-        {"status": 400, "body": FAILURE},
-    ]
-    with serving(settings_for(upstream, tmp_path / "log")) as gateway, client_of(gateway) as client:
-        first = ask(client, *steps, model="cheap")
-        second = list(ask(client, *steps, stream=True))
-        with pytest.raises(openai.BadRequestError):
-            ask(client, *steps)
-    recording = Recording(path=tmp_path / "log")
-    asked = len(upstream.asked)
-    with (
-        serving(settings_for(upstream, tmp_path / "again", upstream=recording)) as gateway,
-        client_of(gateway) as client,
-    ):
-        assert ask(client, *steps) == first
-        texts = [each.choices[0].delta.content for each in ask(client, *steps, stream=True)]
-        assert "".join(filter(None, texts)) == "".join(each.choices[0].delta.content or "" for each in second)
-        with pytest.raises(openai.BadRequestError, match="no"):
-            ask(client, *steps)
-        for script, says in ((steps, "recorded 3 times"), (steps[:1], "it was not")):
-            with pytest.raises(openai.BadRequestError, match=says) as caught:
-                ask(client, *script)
-            assert caught.value.code == "not_recorded"
-        assert gateway.usage().dollars == pytest.approx(2 * DOLLARS, abs=1e-12)
-    assert len(upstream.asked) == asked
 
 
 def test_no_secret_shows_anywhere(

@@ -11,16 +11,16 @@ import aiohttp
 
 from re_bench_gateway.errors import UpstreamError, error_body
 from re_bench_gateway.redaction import redacted
-from re_bench_gateway.sse import DONE, EventReader
-from re_bench_gateway.upstreams.backoff import Backoff, asked_pause, worth_retrying
+from re_bench_gateway.streaming import DONE, EventReader
+from re_bench_gateway.upstreams.retries import FailedAttemptError, is_retryable, requested_pause, retrying
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
     from re_bench_gateway.settings import OpenAICompatible
-    from re_bench_gateway.upstreams import Answer, Asked
+    from re_bench_gateway.upstreams.protocol import Answer, CallState
 
-__all__ = ["CompatibleUpstream"]
+__all__ = ["OpenAIServer"]
 
 _OK = 200
 _ERRORS = range(400, 600)
@@ -30,7 +30,7 @@ _DRAIN_S = 1.0
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class CompatibleUpstream:
+class OpenAIServer:
     """Any server with ``POST {base_url}/chat/completions``."""
 
     def __init__(self, settings: OpenAICompatible) -> None:
@@ -46,14 +46,14 @@ class CompatibleUpstream:
         )
 
     @asynccontextmanager
-    async def asking(self, request: dict[str, Any], asked: Asked) -> AsyncIterator[Answer]:
+    async def ask(self, request: dict[str, Any], state: CallState) -> AsyncIterator[Answer]:
         """Ask the server, again if that may help; a call keeps its slot while it waits, which slows all down."""
         body = json.dumps(request, separators=(",", ":")).encode("ascii")
         headers = {"content-type": "application/json"}
-        if asked.key:
-            headers["authorization"] = f"Bearer {asked.key}"
+        if state.key:
+            headers["authorization"] = f"Bearer {state.key}"
         async with self._slots:
-            answer, response = await self._answered(body, headers, asked, stream=bool(request.get("stream")))
+            answer, response = await self._answered(body, headers, state, stream=bool(request.get("stream")))
             try:
                 yield answer
             finally:
@@ -64,25 +64,22 @@ class CompatibleUpstream:
         await self._client.close()
 
     async def _answered(
-        self, body: bytes, headers: dict[str, str], asked: Asked, *, stream: bool
+        self, body: bytes, headers: dict[str, str], state: CallState, *, stream: bool
     ) -> tuple[Answer, aiohttp.ClientResponse]:
         """Try until there is an answer, or for a stream its beginning."""
-        backoff = Backoff(self._settings.attempts, self._settings.patience_s)
-        while True:
-            try:
-                return await self._attempt(body, headers, asked, stream=stream)
-            except _FailedAttemptError as failed:
-                asked.begun = False
-                pause = backoff.pause(failed.asked_s) if failed.passing else None
-                if pause is None:
-                    raise failed.final from None
-            asked.retries += 1
-            await asyncio.sleep(pause)
+        try:
+            async for attempt in retrying(self._settings):
+                with attempt:
+                    state.retries = attempt.retry_state.attempt_number - 1
+                    return await self._attempt(body, headers, state, stream=stream)
+        except FailedAttemptError as failed:
+            raise failed.final from None
+        raise AssertionError("retrying returns an answer or raises")
 
     async def _attempt(
-        self, body: bytes, headers: dict[str, str], asked: Asked, *, stream: bool
+        self, body: bytes, headers: dict[str, str], state: CallState, *, stream: bool
     ) -> tuple[Answer, aiohttp.ClientResponse]:
-        asked.begun = True
+        state.begun = True
         try:
             response = await self._client.post(self._url, data=body, headers=headers, allow_redirects=False)
             try:
@@ -96,7 +93,7 @@ class CompatibleUpstream:
         except _BROKEN as error:
             raise _unreachable(error) from None
         if response.status != _OK:
-            raise _refused(response, text, asked)
+            raise _refused(response, text, state)
         try:
             completion = json.loads(text)
         except (ValueError, RecursionError):
@@ -104,14 +101,6 @@ class CompatibleUpstream:
         if not isinstance(completion, dict):
             raise _unusable("the model's server answered with something that is no JSON object")
         return completion, response
-
-
-class _FailedAttemptError(Exception):
-    """One attempt failed: with what, whether it is worth another one, and after which pause the server asks for."""
-
-    def __init__(self, final: UpstreamError, *, passing: bool = True, asked_s: float | None = None) -> None:
-        super().__init__(final)
-        self.final, self.passing, self.asked_s = final, passing, asked_s
 
 
 async def _events(response: aiohttp.ClientResponse) -> AsyncGenerator[list[bytes], None]:
@@ -142,29 +131,29 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
             await response.read()
 
 
-def _unreachable(error: Exception) -> _FailedAttemptError:
+def _unreachable(error: Exception) -> FailedAttemptError:
     # Only the kind of error: its text may name hosts and proxies that are nobody's business.
     return _unusable(f"the model's server cannot be reached or broke off ({type(error).__name__})")
 
 
-def _unusable(message: str) -> _FailedAttemptError:
-    return _FailedAttemptError(UpstreamError(_BAD_GATEWAY, error_body(message, "server_error", code="upstream_failed")))
+def _unusable(message: str) -> FailedAttemptError:
+    return FailedAttemptError(UpstreamError(_BAD_GATEWAY, error_body(message, "server_error", code="upstream_failed")))
 
 
-def _refused(response: aiohttp.ClientResponse, text: bytes, asked: Asked) -> _FailedAttemptError:
+def _refused(response: aiohttp.ClientResponse, text: bytes, state: CallState) -> FailedAttemptError:
     """Return the failure with the server's own error, in its own shape but for keys."""
     status = response.status if response.status in _ERRORS else _BAD_GATEWAY
     try:
-        said = json.loads(redacted(text.decode(), filter(None, [asked.key]), similar=True))
+        refusal = json.loads(redacted(text.decode(), filter(None, [state.key]), similar=True))
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict) or "error" not in said:
+        refusal = None
+    if not isinstance(refusal, dict) or "error" not in refusal:
         message = f"the model's server answered with status {response.status}"
-        said = error_body(message, "server_error", code="upstream_failed")
-    error = said["error"]
+        refusal = error_body(message, "server_error", code="upstream_failed")
+    error = refusal["error"]
     code = error.get("code") if isinstance(error, dict) else None
-    return _FailedAttemptError(
-        UpstreamError(status, said),
-        passing=worth_retrying(response.status, code, response.headers),
-        asked_s=asked_pause(response.headers),
+    return FailedAttemptError(
+        UpstreamError(status, refusal),
+        retryable=is_retryable(response.status, code, response.headers),
+        pause_s=requested_pause(response.headers),
     )

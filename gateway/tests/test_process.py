@@ -22,7 +22,7 @@ from re_bench.guest import port_forward
 from re_bench.limits import Limits
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
-from re_bench_gateway import Budget, Gateway, Model, PlugIn, Recording, Settings, serving
+from re_bench_gateway import Budget, Gateway, Model, PlugIn, Settings, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +123,6 @@ def test_a_plug_in_answers_and_its_failures_are_errors(settings: Settings, capfd
     [
         ({"upstream": PlugIn(factory="no_such_module:make")}, "no_such_module"),
         ({"upstream": PlugIn(factory="json:no_such_function")}, "no_such_function"),
-        ({"upstream": Recording(path=Path("/no/such/log"))}, "/no/such/log"),
         ({"log": Path("/no/such/log")}, "/no/such/log"),
         ({"models": (Model(name="unheard-of"),)}, "unheard-of"),
         (
@@ -131,7 +130,7 @@ def test_a_plug_in_answers_and_its_failures_are_errors(settings: Settings, capfd
             "dollars_in and dollars_out of local",
         ),
     ],
-    ids=["module", "function", "recording", "log", "model", "price"],
+    ids=["module", "function", "log", "model", "price"],
 )
 def test_settings_that_cannot_work_are_told(settings: Settings, changes: dict[str, Any], says: str) -> None:
     with pytest.raises(UsageError, match=says), serving(settings.model_copy(update=changes)):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import time
+from contextlib import suppress
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +15,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from re_bench.errors import UsageError
-from re_bench_gateway.budget import Amount, Fit, Ledger, over
-from re_bench_gateway.chunks import Assembled, to_chunks
-from re_bench_gateway.log import CallLog, read_calls
+from re_bench_gateway.budget import Amount, BudgetCheck, Ledger, exceeds
+from re_bench_gateway.errors import UpstreamError
+from re_bench_gateway.log import CallLog
 from re_bench_gateway.metering import charged, worst_case
 from re_bench_gateway.prices import KNOWN, Terms, check_priced, terms_of
 from re_bench_gateway.redaction import redacted
-from re_bench_gateway.settings import Budget, Model
-from re_bench_gateway.sse import EventReader, event
-from re_bench_gateway.upstreams.backoff import Backoff, asked_pause, worth_retrying
+from re_bench_gateway.settings import Budget, Model, OpenAICompatible
+from re_bench_gateway.streaming import Assembled, EventReader, event, to_chunks
+from re_bench_gateway.upstreams.retries import FailedAttemptError, is_retryable, requested_pause, retrying
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,12 +60,12 @@ class Spending(RuleBasedStateMachine):
     @rule(which=st.integers(0, 2), prompt=counts, completion=counts)
     def reserve(self, which: int, prompt: int, completion: int) -> None:
         ledger, asked = self.ledgers[which], amount(prompt, completion)
-        if ledger.fit(asked) is Fit.NOW:
+        if ledger.check(asked) is BudgetCheck.NOW:
             ledger.reserve(asked)
             self.running.append((ledger, asked))
         else:
             # Whoever is told to wait waits for somebody.
-            assert ledger.fit(asked) is Fit.NEVER or self.running
+            assert ledger.check(asked) is BudgetCheck.NEVER or self.running
             with pytest.raises(ValueError, match="does not cover"):
                 ledger.reserve(asked)
 
@@ -79,7 +82,7 @@ class Spending(RuleBasedStateMachine):
     @invariant()
     def nothing_is_overspent(self) -> None:
         for ledger in self.ledgers:
-            assert not over(ledger.spent + ledger.reserved, ledger.budget)
+            assert not exceeds(ledger.spent + ledger.reserved, ledger.budget)
             assert all(left is None or left >= 0 for left in ledger.remaining())
 
     @invariant()
@@ -194,28 +197,53 @@ def test_events_arrive_however_they_are_cut(data: list[bytes], cuts: list[int], 
     assert found == data
 
 
-def test_pauses_grow_within_a_number_and_a_time() -> None:
-    backoff = Backoff(attempts=4, patience_s=60)
-    pauses = [backoff.pause(None) for _ in range(4)]
-    assert pauses[3] is None
+def pauses(monkeypatch: pytest.MonkeyPatch, *, attempts: int, patience_s: float, pause_s: float | None) -> list[float]:
+    """Return how long a call that always fails waits between its attempts."""
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    async def fail() -> None:
+        raise FailedAttemptError(UpstreamError(503, {}), pause_s=pause_s)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    settings = OpenAICompatible(attempts=attempts, patience_s=patience_s)
+    with pytest.raises(FailedAttemptError):
+        asyncio.run(retrying(settings)(fail))
+    return waited
+
+
+def test_pauses_grow_within_a_number_and_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = pauses(monkeypatch, attempts=4, patience_s=60, pause_s=None)
+    assert len(waited) == 3
     bounds = [(0.25, 0.5), (0.5, 1.0), (1.0, 2.0)]
-    assert all(low <= (pause or 0) <= high for pause, (low, high) in zip(pauses, bounds, strict=False))
-    assert 5 <= (Backoff(9, 60).pause(5.0) or 0) <= 5.1
-    assert Backoff(9, 4).pause(5.0) is None
+    assert all(low <= pause <= high for pause, (low, high) in zip(waited, bounds, strict=True))
+    (asked,) = pauses(monkeypatch, attempts=2, patience_s=60, pause_s=5.0)
+    assert 5 <= asked <= 5.1
+    assert pauses(monkeypatch, attempts=9, patience_s=4, pause_s=5.0) == []
 
 
 def test_what_servers_say_about_retrying() -> None:
-    assert asked_pause({"retry-after-ms": "250", "retry-after": "9"}) == 0.25
-    assert asked_pause({"retry-after": "2"}) == 2
-    assert 8 < (asked_pause({"retry-after": formatdate(time.time() + 10, usegmt=True)}) or 0) <= 10
-    assert [asked_pause({"retry-after": text}) for text in ("soon", "nan", "inf", "")] == [None] * 4
-    assert asked_pause({}) is None
-    assert [worth_retrying(status, None, {}) for status in (400, 401, 404, 408, 409, 429, 500, 503)] == [False] * 3 + [
+    assert requested_pause({"retry-after-ms": "250", "retry-after": "9"}) == 0.25
+    assert requested_pause({"retry-after": "2"}) == 2
+    assert 8 < (requested_pause({"retry-after": formatdate(time.time() + 10, usegmt=True)}) or 0) <= 10
+    assert [requested_pause({"retry-after": text}) for text in ("soon", "nan", "inf", "")] == [None] * 4
+    assert requested_pause({}) is None
+    assert [is_retryable(status, None, {}) for status in (400, 401, 404, 408, 409, 429, 500, 503)] == [False] * 3 + [
         True
     ] * 5
-    assert not worth_retrying(429, "insufficient_quota", {})
-    assert not worth_retrying(500, None, {"x-should-retry": "false"})
-    assert worth_retrying(400, None, {"x-should-retry": "true"})
+    assert not is_retryable(429, "insufficient_quota", {})
+    assert not is_retryable(500, None, {"x-should-retry": "false"})
+    assert is_retryable(400, None, {"x-should-retry": "true"})
+
+
+def whole_lines(path: Path) -> list[dict[str, object]]:
+    entries = []
+    for line in path.read_text().splitlines():
+        with suppress(ValueError):
+            entries.append(json.loads(line))
+    return entries
 
 
 def test_a_torn_line_of_the_log_is_fenced_off(tmp_path: Path) -> None:
@@ -225,7 +253,7 @@ def test_a_torn_line_of_the_log_is_fenced_off(tmp_path: Path) -> None:
         stream.write(b'{"n": 2, "to')
     log = CallLog(path)
     log.write({"n": 3, "key": "secret-of-ours"}, ["secret-of-ours", "n"])
-    assert list(read_calls(path)) == [{"n": 1}, {"n": 3, "key": "[redacted]"}]
+    assert whole_lines(path) == [{"n": 1}, {"n": 3, "key": "[redacted]"}]
 
 
 def test_a_log_that_is_no_plain_file_is_refused(tmp_path: Path) -> None:
