@@ -224,8 +224,9 @@ def test_a_hard_link_or_anything_but_a_file_is_refused(tmp_path: Path) -> None:
     assert "not a plain file with one name" in refusal(tmp_path)
 
 
-def test_a_directory_that_is_not_there_has_a_reason(tmp_path: Path) -> None:
-    assert "cannot be made (No such file or directory)" in refusal(tmp_path / "absent")
+def test_a_directory_in_which_nothing_can_be_made_has_a_reason(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert f"{NAME} cannot be used: " in refusal(tmp_path / "file")
 
 
 @pytest.mark.parametrize("uuid", ["", "../x", "a/b", "GPU a", "a\n"])
