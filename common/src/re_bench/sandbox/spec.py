@@ -1,4 +1,4 @@
-"""What a sandbox backend is: it turns a description of a program's surroundings into a command line."""
+"""The spec of a sandbox, and what a backend is: it turns a spec and a program into a command line."""
 
 from __future__ import annotations
 
@@ -106,19 +106,15 @@ class Backend(Protocol):
         """
         ...
 
-    def launch(self, program: Sequence[str], surroundings: SandboxSpec) -> Launch:
-        """Return how to start ``program`` in ``surroundings``."""
+    def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
+        """Return how to start ``program`` in the sandbox that ``spec`` describes."""
         ...
 
 
 def python_directories() -> list[Path]:
     """Return the directories that this interpreter runs from: its environment and its base installation."""
-    found: list[Path] = []
-    for prefix in (sys.base_prefix, sys.prefix):
-        path = Path(prefix)
-        if path not in found and not path.is_relative_to("/usr"):
-            found.append(path)
-    return found
+    prefixes = dict.fromkeys(map(Path, (sys.base_prefix, sys.prefix)))
+    return [path for path in prefixes if not path.is_relative_to("/usr")]
 
 
 def is_gpu_uuid(text: str) -> bool:
