@@ -119,9 +119,9 @@ class CacheEntry:
 
 @contextmanager
 def file_lock(lock: Path) -> Iterator[None]:
-    """Hold the file ``lock``; whoever else asks for it waits. The system frees it when a process dies.
+    """Hold the file ``lock``; other processes that ask for it wait. The system frees it when a process dies.
 
-    Where nothing can be written, in a cache that is mounted read-only, nobody needs to wait, and nothing is held.
+    Where nothing can be written, in a cache that is mounted read-only, there is no need to wait, and nothing is held.
     """
     with ExitStack() as stack:
         try:

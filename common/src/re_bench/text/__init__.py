@@ -1,6 +1,6 @@
 """The text of the language tasks: made from pinned wheels, the same everywhere, checked whenever it is opened.
 
-:func:`open_text` gives the tokens, :class:`RandomWindows` and :func:`consecutive_windows` cut them into batches.
+:func:`open_text` gives the tokens, :class:`RandomWindows` and :func:`consecutive_windows` draw batches from them.
 ``python -m re_bench.text prepare NAME`` makes a text, and :mod:`re_bench.text.prepare` says how.
 """
 

@@ -1,4 +1,4 @@
-"""Opening a prepared text by its name."""
+"""Open a prepared text by its name."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ def _write_tokens(
     """Write ``train.bin`` in the order of the documents and ``heldout.bin`` in the order of ``heldout``."""
     rank = {int(number): position for position, number in enumerate(heldout)}
     kept = [""] * len(rank)
-    seen = tokens = told = 0
+    seen = tokens = reported = 0
     with (directory / "train.bin").open("wb") as file:
         for texts in documents.batches():
             train = []
@@ -215,8 +215,8 @@ def _write_tokens(
                     train.append(text)
             tokens += file.write(_encoded(tokenizer, train)) // 2
             seen += len(texts)
-            if (percent := 100 * seen // documents.count) > told:
-                told = percent
+            if (percent := 100 * seen // documents.count) > reported:
+                reported = percent
                 stages.report(f"{seen:,} of {documents.count:,} documents, {tokens:,} tokens")
     data = _encoded(tokenizer, kept)
     (directory / "heldout.bin").write_bytes(data)
@@ -235,15 +235,16 @@ def _load_tokenizer(source: Repository | Path) -> Tokenizer:
     """Return the fast tokenizer within transformers' one, for which ``<|endoftext|>`` in a document is just text."""
     from transformers import GPT2TokenizerFast  # noqa: PLC0415 - only the extra `paper` has it
 
-    from re_bench.text.vocabulary import END_OF_TEXT, plain  # noqa: PLC0415 - as above
+    from re_bench.text.vocabulary import END_OF_TEXT, treat_special_tokens_as_text  # noqa: PLC0415 - as above
 
     directory = source.fetch(["tokenizer.json", "tokenizer_config.json"]) if isinstance(source, Repository) else source
     try:
-        tokenizer = plain(GPT2TokenizerFast.from_pretrained(str(directory), local_files_only=True).backend_tokenizer)
+        fast = GPT2TokenizerFast.from_pretrained(str(directory), local_files_only=True)
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(
             f"{directory}: transformers cannot load a tokenizer from it ({str(error).splitlines()[0]})"
         ) from None
+    tokenizer = treat_special_tokens_as_text(fast.backend_tokenizer)
     size = tokenizer.get_vocab_size()  # of a directory without its files, transformers makes an empty tokenizer
     if tokenizer.token_to_id(END_OF_TEXT) is None or not SMALLEST <= size <= LARGEST:
         raise UsageError(f"{directory}: a tokenizer with {END_OF_TEXT} and {SMALLEST} to {LARGEST} tokens is needed")

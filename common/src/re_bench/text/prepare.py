@@ -1,4 +1,4 @@
-"""Making prepared text: wheels to documents, to a split, to a vocabulary, to two files of tokens."""
+"""Prepare a text by its name; make one from wheels: documents, split, vocabulary, two files of tokens."""
 
 from __future__ import annotations
 
