@@ -26,7 +26,7 @@ def open_backend(name: str | None = None) -> Backend:
     """Return the backend called ``name`` (default: ``$RE_BENCH_SANDBOX``, else bubblewrap), probed.
 
     Raises:
-        UsageError: for an unknown name, or if the backend cannot hold a program on this machine.
+        UsageError: for an unknown name, or if the backend cannot isolate a program on this machine.
     """
     name = name or os.environ.get("RE_BENCH_SANDBOX") or BACKENDS[0]
     backends: dict[str, type[Backend]] = {"bubblewrap": Bubblewrap, "container": Container, "none": Unprotected}

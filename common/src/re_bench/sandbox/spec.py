@@ -33,7 +33,7 @@ _GPU_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNO
 
 
 class SandboxUnavailableError(UsageError):
-    """The backend cannot hold a program on this machine; the text says why and what to install."""
+    """The backend cannot isolate a program on this machine; the text says why and what to install."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Backend(Protocol):
         ...
 
     def probe(self) -> None:
-        """Check that a program can be held here.
+        """Check that a program can be isolated here.
 
         Raises:
             SandboxUnavailableError: if not, with the reason and the remedy.

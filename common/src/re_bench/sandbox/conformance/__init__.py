@@ -1,4 +1,4 @@
-"""What every backend must hold: attacks that are truly tried inside, and judged from outside.
+"""What every backend must prevent: attacks that are really tried inside, and judged from outside.
 
 The idea is that of the self-check of inspect_ai's sandboxes. A check is a function of a backend
 and a directory of its own; it raises :class:`NotHeldError` and says what got through. Run them by
