@@ -52,7 +52,7 @@ def start(script: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 @contextmanager
-def holder(directory: Path, what: str = "timing prefix sums") -> Iterator[subprocess.Popen[str]]:
+def holder(directory: Path, what: str = "timing a kernel") -> Iterator[subprocess.Popen[str]]:
     with start(HOLD, UUID, what, str(directory)) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
@@ -88,7 +88,7 @@ def test_who_waits_is_told_once_for_whom_and_then_goes_on(tmp_path: Path) -> Non
         assert second.stdout is not None
         line = second.stderr.readline()
         assert line.startswith(f"waiting for the GPU: held by pid {first.pid} (")
-        assert line.endswith(": timing prefix sums\n")
+        assert line.endswith(": timing a kernel\n")
         time.sleep(0.5)  # a few more looks at the lock
         first.stdin.close()
         assert second.stdout.readline() == "held\n"
@@ -99,7 +99,7 @@ def test_after_the_wait_the_error_names_the_holder_and_what_to_do(tmp_path: Path
     with holder(tmp_path) as process:
         said = refusal(tmp_path, wait_s=0.5)
     assert f"the GPU {UUID} is not free after 0.5 s: held by pid {process.pid} (" in said
-    assert ": timing prefix sums; wait for that job to end, or stop it, and try again" in said
+    assert ": timing a kernel; wait for that job to end, or stop it, and try again" in said
     assert str(tmp_path / NAME) in said
 
 
@@ -224,8 +224,9 @@ def test_a_hard_link_or_anything_but_a_file_is_refused(tmp_path: Path) -> None:
     assert "not a plain file with one name" in refusal(tmp_path)
 
 
-def test_a_directory_that_is_not_there_has_a_reason(tmp_path: Path) -> None:
-    assert "cannot be made (No such file or directory)" in refusal(tmp_path / "absent")
+def test_a_directory_in_which_nothing_can_be_made_has_a_reason(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert f"{NAME} cannot be used: " in refusal(tmp_path / "file")
 
 
 @pytest.mark.parametrize("uuid", ["", "../x", "a/b", "GPU a", "a\n"])

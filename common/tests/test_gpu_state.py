@@ -17,7 +17,7 @@ from re_bench.gpu.state import Gpu, free_memory, identify, other_processes, snap
 GPU = any(Path("/dev").glob("nvidia[0-9]*"))
 with_gpu = pytest.mark.skipif(not GPU, reason="needs a GPU; run by hand, see docs/sandboxes.md")
 without_gpu = pytest.mark.skipif(GPU, reason="this machine has a GPU; the other tests show that it works")
-H200 = Gpu(0, "NVIDIA H200", "GPU-0", None, 150_000_000_000, 3201.0, 6144, 1980.0, 132)
+H200 = Gpu(0, "NVIDIA H200", "GPU-0", None, 3201.0, 6144)
 FIELDS = {
     "sm_clock_mhz",
     "memory_clock_mhz",
@@ -108,8 +108,7 @@ def test_a_gpu_says_what_it_is() -> None:
     gpu = identify()
     assert gpu.uuid.startswith("GPU-")
     assert gpu.name
-    assert 0 < free_memory() <= gpu.memory_total
-    assert min(gpu.sm_clock_max_mhz, gpu.multiprocessors) > 0
+    assert free_memory() > 0
     assert 1e10 < gpu.peak_bandwidth < 1e14
 
 

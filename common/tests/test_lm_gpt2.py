@@ -146,7 +146,7 @@ def test_a_changed_byte_is_found_and_mended(tmp_path: Path) -> None:
 
 
 def test_a_model_that_was_not_fetched_is_a_usage_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"gpt2-xl@[0-9a-f]{40} is not in .*; prepare .* --profile paper"):
+    with pytest.raises(UsageError, match=r"gpt2-xl@[0-9a-f]{40} is not prepared in .*; prepare .* --profile paper"):
         open_gpt2(PUBLISHED["gpt2-xl"], cache=tmp_path)
 
 

@@ -16,8 +16,9 @@ from re_bench.data.files import sha256_of
 from re_bench.errors import UsageError
 from re_bench.text import cache_directory
 from re_bench.text.__main__ import main
-from re_bench.text.prepared import FILES, pinned_checksums
+from re_bench.text.prepared import FILES
 from re_bench.text.recipe import Recipe
+from re_bench.text.wheel_text import pinned_checksums
 from re_bench.text.wheels import Wheel, find_wheels, pinned_wheels
 
 TOP = Path(__file__).resolve().parents[2]
@@ -84,7 +85,9 @@ def test_wrong_requests_end_with_status_two(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path))
-    assert main(arguments) == 2
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
     assert re.search(r"no text is called 'poems-1'|/nowhere: not a directory", capsys.readouterr().err)
 
 
@@ -94,13 +97,12 @@ def test_a_text_made_by_the_command_is_reported(
     wheel = one_wheel(tmp_path)
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("re_bench.text.prepare.pinned_wheels", lambda: [wheel])
-    monkeypatch.setattr("re_bench.text.prepared.pinned_wheels", lambda: [wheel])
     command = ["prepare", "sources-300", "--wheels", str(tmp_path)]
-    assert main([*command, "--json"]) == 0
+    main([*command, "--json"])
     (text,) = json.loads(capsys.readouterr().out)["texts"]
     assert Path(text["directory"]).is_relative_to(tmp_path / "cache")
     assert text["wheels"] == {wheel.file: wheel.sha256}
-    assert main(command) == 0
+    main(command)
     assert re.match(r"sources-300: [\d,]+ tokens to train on, [\d,]+ held out; was there; ", capsys.readouterr().out)
 
 

@@ -35,7 +35,7 @@ from re_bench.text.prepared import FILES  # noqa: E402
 from re_bench.text.vocabulary import END_OF_TEXT, train_tokenizer  # noqa: E402
 
 if TYPE_CHECKING:
-    from re_bench.text.prepare import Preparation
+    from re_bench.text.prepared import Preparation
 
 COUNT = 4500  # three documents are held out
 WORDS = ("attention", "batch", "Écriture", "graph", "integer", "layer", "\n\n", "node", "of", "3.14", "shape", "the")
@@ -253,5 +253,7 @@ def test_the_text_is_opened_by_its_name_and_not_pinned_by_checksum(
     with pytest.raises(UsageError, match=r"openwebtext is not prepared in .*; run: .* prepare openwebtext"):
         open_text("openwebtext", cache=tmp_path)
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path))
-    assert main(["pin", "openwebtext"]) == 2
+    with pytest.raises(SystemExit) as ended:
+        main(["pin", "openwebtext"])
+    assert ended.value.code == 2
     assert "no text is called 'openwebtext'" in capsys.readouterr().err

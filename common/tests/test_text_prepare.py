@@ -27,7 +27,7 @@ from re_bench.text.wheels import Wheel
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from re_bench.text.prepare import Preparation
+    from re_bench.text.prepared import Preparation
 
 NAME = "docstrings-300"
 PACKAGE = "transformers"
@@ -150,7 +150,7 @@ def test_tools_that_give_other_bytes_are_found_out(
 ) -> None:
     manifest = make(tmp_path, wheel).text.manifest
     pins = {NAME: {"key": manifest["key"]} | manifest["files"] | {"train.bin": "0" * 64}}
-    monkeypatch.setattr("re_bench.text.prepared.pinned_checksums", lambda: pins)
+    monkeypatch.setattr("re_bench.text.wheel_text.pinned_checksums", lambda: pins)
     with pytest.raises(ReBenchError, match=r"train.bin has SHA-256 .* 000.*the tools differ.*constraints.txt"):
         open_text(NAME, cache=tmp_path / "cache", wheels=[wheel])
     with pytest.raises(ReBenchError, match="the tools differ"):

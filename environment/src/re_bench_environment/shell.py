@@ -265,7 +265,7 @@ class Shell:
     async def _measure(self) -> None:
         """Renew the sandbox if its workspace has become too full, or has room again."""
         try:
-            self._full = await _in_thread(self._growth.over, self._around.limits.disk_mib * _MIB)
+            self._full = await _in_thread(self._growth.is_over_now, self._around.limits.disk_mib * _MIB)
         except OSError:  # it holds what an ordinary user's server cannot look at
             self._full = True
         if self._full != self._cramped:
@@ -295,8 +295,8 @@ class Shell:
             return Watched(look, tell)
 
         self._watched = [
-            watched(lambda: resource_usage.memory_excess(pid, limits), disk=False),
-            watched(lambda: self._growth.excess(pid, limits), disk=True),
+            watched(lambda: resource_usage.memory_violation(pid, limits), disk=False),
+            watched(lambda: self._growth.violation(pid, limits), disk=True),
         ]
         for watcher, each in zip((MEMORY, DISK), self._watched, strict=True):
             watcher.add(each)

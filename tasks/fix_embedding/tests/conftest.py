@@ -19,8 +19,8 @@ from re_bench.lm.gpt import GPT, GPTConfig
 from re_bench.task.discovery import Task, open_task
 from re_bench.task.workspace import lay_out
 from re_bench.text import open_text
-from re_bench.text.prepared import place
 from re_bench.text.recipe import Recipe
+from re_bench.text.wheel_text import wheel_text_entry
 from re_bench.text.wheels import pinned_wheels
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def tiny_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Put a prepared text of random tokens into a cache."""
     cache = tmp_path_factory.mktemp("cache")
     recipe, wheels = Recipe.named(TEXT), pinned_wheels()
-    directory = place(recipe, wheels, cache)
+    directory = wheel_text_entry(recipe, wheels, cache).directory
     directory.mkdir(parents=True)
     draw = np.random.default_rng(0)
     for name, length in (("train.bin", 20_000), ("heldout.bin", 3000)):

@@ -1,24 +1,30 @@
-"""Where prepared data lies, writing into it so that readers see all of it or nothing, and checking it when reading."""
+"""The cache of prepared data: where it lies, and directories in it that are made once and checked when opened.
+
+A :class:`CacheEntry` is all that most code needs: it describes a directory, makes it unless it is there, and opens it.
+"""
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
+import json
 import os
 import shutil
 import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["cache_directory", "check_files", "file_lock", "new_directory", "undamaged"]
+__all__ = ["CacheEntry", "cache_directory", "cache_key", "check_files", "file_lock", "new_directory", "undamaged"]
 
 _READ_ONLY = {errno.EROFS, errno.EACCES}
 
@@ -33,11 +39,89 @@ def cache_directory() -> Path:
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "re-bench"
 
 
+def cache_key(*parts: object) -> str:
+    """Return twelve hex digits that differ with ``parts``, which are JSON values: what an entry is made from."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class CacheEntry:
+    """A directory of files that is made once, with a manifest that has their checksums.
+
+    Readers see all of it or nothing. Of processes that want to make it, one does and the others wait. What is damaged
+    is made again.
+    """
+
+    directory: Path
+    """Its name must differ with all that the files are made from: see :func:`cache_key`."""
+
+    title: str
+    """What messages call it."""
+
+    files: tuple[str, ...]
+    """The files that are made. The manifest has their SHA-256 under ``files``."""
+
+    remedy: str
+    """What a person should do when it is missing or damaged, as ``run: re-bench prepare TASK``."""
+
+    checked: tuple[str, ...] | None = None
+    """Those of the files whose SHA-256 is compared when the entry is opened; all of them if None."""
+
+    check: Callable[[Path, Mapping[str, Any]], None] = lambda _directory, _manifest: None
+    """Called with the directory and the manifest, both before an entry is put into place and whenever it is opened;
+    raises ReBenchError if they are not as they must be."""
+
+    manifest_name: str = "manifest.json"
+
+    def open(self) -> dict[str, Any]:
+        """Return the manifest, after comparing files with their checksums.
+
+        Raises:
+            UsageError: if the entry is not there.
+            ReBenchError: if a file, or the manifest itself, is not what it must be.
+        """
+        if not self.directory.is_dir():
+            raise UsageError(f"{self.title} is not prepared in {self.directory.parent}; {self.remedy}")
+        with undamaged(self.directory, self.remedy):
+            manifest: dict[str, Any] = json.loads((self.directory / self.manifest_name).read_text(encoding="utf-8"))
+            names = self.files if self.checked is None else self.checked
+            check_files(self.directory, {name: manifest["files"][name] for name in names}, self.remedy)
+            self.check(self.directory, manifest)
+        return manifest
+
+    def prepare(
+        self, make: Callable[[Path], Mapping[str, Any]], say: Callable[[str], None] = lambda _line: None
+    ) -> dict[str, Any]:
+        """Return the manifest, after making the entry unless it is there and undamaged.
+
+        Args:
+            make: writes :attr:`files` into the directory that it is given, and returns the manifest, to which the
+                checksums of the files are added.
+            say: is told, in a line, why an entry that was there is made again.
+
+        Raises:
+            UsageError: if nothing can be written there.
+            ReBenchError: if what was made is not what it must be; then nothing of it is left.
+        """
+        with file_lock(self.directory.with_name(f".{self.directory.name}.lock")):
+            if self.directory.is_dir():
+                try:
+                    return self.open()
+                except ReBenchError as error:
+                    say(f"{self.title}: made again, because of this: {error}")
+            with new_directory(self.directory) as directory:
+                manifest = dict(make(directory))
+                manifest["files"] = {name: sha256_of(directory / name) for name in self.files}
+                self.check(directory, manifest)
+                (directory / self.manifest_name).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+            return manifest
+
+
 @contextmanager
 def file_lock(lock: Path) -> Iterator[None]:
-    """Hold the file ``lock``; whoever else asks for it waits. The system frees it when a process dies.
+    """Hold the file ``lock``; other processes that ask for it wait. The system frees it when a process dies.
 
-    Where nothing can be written, in a cache that is mounted read-only, nobody needs to wait, and nothing is held.
+    Where nothing can be written, in a cache that is mounted read-only, there is no need to wait, and nothing is held.
     """
     with ExitStack() as stack:
         try:
@@ -97,5 +181,5 @@ def check_files(directory: Path, checksums: Mapping[str, str], remedy: str) -> N
         ReBenchError: if one differs.
     """
     for file, expected in checksums.items():
-        if (found := sha256_of(directory / file)) != expected:
-            raise ReBenchError(f"{directory / file}: SHA-256 {found}, its manifest says {expected}; {remedy}")
+        if (actual := sha256_of(directory / file)) != expected:
+            raise ReBenchError(f"{directory / file}: SHA-256 {actual}, its manifest says {expected}; {remedy}")

@@ -55,13 +55,13 @@ class Repository:
                 f"{self.name}: needs {error.name}; run: pip install -c constraints.txt -e 'common[paper]'"
             ) from None
         try:
-            found = snapshot_download(
+            path = snapshot_download(
                 self.name, repo_type=self.kind, revision=self.revision, allow_patterns=list(patterns)
             )
         except (OSError, ValueError) as error:  # what the hub's errors derive from
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise UsageError(f"{identity(self)}: not in the hub's cache, and it cannot be fetched ({reason})") from None
-        directory = Path(found)
+        directory = Path(path)
         self._check(directory, patterns)
         return directory
 

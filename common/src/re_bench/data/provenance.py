@@ -20,13 +20,13 @@ def hardware() -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that scores depend on."""
-    found = {"python": platform.python_version()}
+    packages = {"python": platform.python_version()}
     for name in _RECORDED:
         try:
-            found[name] = importlib.metadata.version(name)
+            packages[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return packages
 
 
 def _lines(path: str, key: str) -> list[str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Gpu", "free_memory", "identify", "other_processes", "snapshot", "throttle_reasons"]
 
-_CLOCK, _MEMORY_CLOCK, _BUS_WIDTH, _MULTIPROCESSORS = 13, 36, 37, 16  # CU_DEVICE_ATTRIBUTE_...; the clocks in kHz
+_MEMORY_CLOCK, _BUS_WIDTH = 36, 37  # CU_DEVICE_ATTRIBUTE_...; the clock in kHz
 _UNKNOWN_STATE = 32  # NVML_PSTATE_UNKNOWN
 _REASONS = (
     "gpu_idle",
@@ -52,13 +52,9 @@ class Gpu:
     """The name for life, ``GPU-…`` as nvidia-smi writes it."""
     driver: str | None
     """Version of the driver, None where NVML cannot be asked."""
-    memory_total: int
-    """Bytes."""
     memory_clock_mhz: float
     """The highest; 0 where the driver does not tell."""
     bus_width_bits: int
-    sm_clock_max_mhz: float
-    multiprocessors: int
 
     @property
     def peak_bandwidth(self) -> float:
@@ -118,7 +114,7 @@ def snapshot(uuid: str) -> dict[str, Any]:
     try:
         with _nvml() as nvml:
             handle = _handle(nvml, uuid)
-            return {field: _read(nvml, look, handle) for field, look in _FIELDS.items()}
+            return {field: _read(nvml, query, handle) for field, query in _FIELDS.items()}
     except _UnavailableError as error:
         return {**dict.fromkeys(_FIELDS), "note": str(error)}
 
@@ -134,27 +130,22 @@ def other_processes(snapshot: Mapping[str, Any], ours: Iterable[int]) -> list[di
 
     Ask while ours still run. An empty list says little where ``snapshot["processes"]`` is None.
     """
-    known = {pid for root in ours for pid in tree(root)}
-    return [process for process in snapshot["processes"] or [] if process["pid"] not in known]
+    own = {pid for root in ours for pid in tree(root)}
+    return [process for process in snapshot["processes"] or [] if process["pid"] not in own]
 
 
 def _identify(index: int) -> Gpu:
     device, name, uuid = ctypes.c_int(), ctypes.create_string_buffer(256), (ctypes.c_ubyte * 16)()
-    memory = ctypes.c_size_t()
     call("cuDeviceGet", ctypes.byref(device), ctypes.c_int(index))
     call("cuDeviceGetName", name, ctypes.c_int(len(name)), device)
     call("cuDeviceGetUuid_v2", uuid, device)
-    call("cuDeviceTotalMem_v2", ctypes.byref(memory), device)
     return Gpu(
         index=index,
         name=name.value.decode(errors="replace"),
         uuid=f"GPU-{UUID(bytes=bytes(uuid))}",
         driver=_driver_version(),
-        memory_total=memory.value,
         memory_clock_mhz=_attribute(device, _MEMORY_CLOCK) / 1000,
         bus_width_bits=_attribute(device, _BUS_WIDTH),
-        sm_clock_max_mhz=_attribute(device, _CLOCK) / 1000,
-        multiprocessors=_attribute(device, _MULTIPROCESSORS),
     )
 
 
@@ -200,9 +191,9 @@ def _handle(nvml: Any, uuid: str) -> Any:
     raise _UnavailableError(f"NVML knows no GPU {uuid}")
 
 
-def _read(nvml: Any, look: Callable[[Any, Any], Any], handle: Any) -> Any:
+def _read(nvml: Any, query: Callable[[Any, Any], Any], handle: Any) -> Any:
     with suppress(nvml.NVMLError, AttributeError):  # not supported by this GPU, driver or release of the package
-        return look(nvml, handle)
+        return query(nvml, handle)
     return None
 
 
@@ -218,8 +209,8 @@ def _performance_state(nvml: Any, handle: Any) -> str | None:
 
 
 def _processes(nvml: Any, handle: Any) -> list[dict[str, Any]]:
-    found = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
-    return sorted((_process(each.pid, each.usedGpuMemory) for each in found), key=lambda process: process["pid"])
+    running = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
+    return sorted((_process(one.pid, one.usedGpuMemory) for one in running), key=lambda process: process["pid"])
 
 
 def _process(pid: int, used: int | None) -> dict[str, Any]:

@@ -51,18 +51,18 @@ def median_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def take_turns(turns: Mapping[str, Callable[[], Result]], rounds: int) -> dict[str, list[Result]]:
-    """Let each take a turn in every round, in an order drawn anew, and return what the turns returned.
+    """Call each function once in every round, in an order drawn anew, and return their results in order of the rounds.
 
     Args:
-        turns: what a turn is, by name.
+        turns: the functions, by name.
         rounds: the number of rounds.
     """
     generator = random.SystemRandom()
-    found: dict[str, list[Result]] = {name: [] for name in turns}
+    results: dict[str, list[Result]] = {name: [] for name in turns}
     for _ in range(rounds):
         for name in generator.sample(list(turns), len(turns)):
-            found[name].append(turns[name]())
-    return found
+            results[name].append(turns[name]())
+    return results
 
 
 def check_not_slowed_down(name: str, alone: Time, beside: Time, most: float) -> None:
@@ -83,5 +83,5 @@ def check_not_slowed_down(name: str, alone: Time, beside: Time, most: float) -> 
     if beside.milliseconds > alone.milliseconds * (1 + most):
         raise InvalidSubmissionError(
             f"the device was kept busy out of turn: {name} took {beside.milliseconds:.4f} ms between the submission's "
-            f"turns and {alone.milliseconds:.4f} ms without it; all work must be done when prefix_sum's result is"
+            f"turns and {alone.milliseconds:.4f} ms without it; all work must be done when a call returns"
         )

@@ -82,28 +82,28 @@ class Forwarder:
         if side.shut and side.other.shut:
             self.close(side)
             return
-        for each in (side, side.other):
-            self.watch(each)
+        for end in (side, side.other):
+            self.watch(end)
 
     def watch(self, side: Side) -> None:
         """Wait for what the side can do next: more from it only while the other takes it."""
         reading = not side.finished and len(side.other.waiting) < MOST_WAITING
         events = selectors.EVENT_READ * reading | selectors.EVENT_WRITE * bool(side.waiting)
-        known = self.selector.get_map().get(side.connection)
-        if known is None:
+        registered = self.selector.get_map().get(side.connection)
+        if registered is None:
             if events:
                 self.selector.register(side.connection, events, side)
         elif not events:
             self.selector.unregister(side.connection)
-        elif known.events != events:
+        elif registered.events != events:
             self.selector.modify(side.connection, events, side)
 
     def close(self, side: Side) -> None:
         """Close both ends."""
-        for each in (side, side.other):
+        for end in (side, side.other):
             with contextlib.suppress(KeyError, ValueError):
-                self.selector.unregister(each.connection)
-            each.connection.close()
+                self.selector.unregister(end.connection)
+            end.connection.close()
 
 
 def connected(path: str) -> socket.socket:

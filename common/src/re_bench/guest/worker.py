@@ -49,14 +49,14 @@ def shared_memory(descriptor: int, *, writable: bool) -> memoryview:
     return view
 
 
-def device_memory(asked: dict[str, Any], descriptor: int) -> Any:
+def device_memory(memory: dict[str, Any], descriptor: int) -> Any:
     """Map memory of the GPU, once for each name it goes by."""
-    if asked["name"] not in mapped:
+    if memory["name"] not in mapped:
         module = importlib.import_module("re_bench.guest.device_memory")
-        sizes = (asked["nbytes"], asked["size"])
-        mapped[asked["name"]] = module.SharedMapping.of_descriptor(descriptor, *sizes, writable=asked["writable"])
+        sizes = (memory["nbytes"], memory["size"])
+        mapped[memory["name"]] = module.SharedMapping.of_descriptor(descriptor, *sizes, writable=memory["writable"])
     os.close(descriptor)
-    return mapped[asked["name"]]
+    return mapped[memory["name"]]
 
 
 def answer(harness: ModuleType, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
@@ -67,8 +67,8 @@ def answer(harness: ModuleType, request: dict[str, Any], descriptors: list[int])
     inputs: list[Any] = [shared_memory(descriptor, writable=False) for descriptor in host[:split]]
     outputs: list[Any] = [shared_memory(descriptor, writable=True) for descriptor in host[split:]]
     try:
-        for asked, descriptor in zip(on_device, device, strict=True):
-            (outputs if asked["writable"] else inputs).append(device_memory(asked, descriptor))
+        for memory, descriptor in zip(on_device, device, strict=True):
+            (outputs if memory["writable"] else inputs).append(device_memory(memory, descriptor))
         return {"value": getattr(harness, request["call"])(request["args"], inputs, outputs)}
     except BaseException as error:  # noqa: BLE001 - whatever a submission raises is an answer
         traceback.print_exc()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -12,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors.torch import load_file, save_file
 
-from re_bench.data.cache import cache_directory, check_files, file_lock, new_directory, undamaged
-from re_bench.data.files import sha256_of
+from re_bench.data.cache import CacheEntry, cache_directory, cache_key, undamaged
 from re_bench.data.huggingface import GPT2, GPT2_XL, Repository, identity
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.lm.gpt import GPT, GPTConfig
@@ -98,29 +95,22 @@ def fetch_gpt2(
         UsageError: as :func:`load_gpt2`.
         ReBenchError: as :func:`load_gpt2`.
     """
-    target = _place(source, cache)
-    with file_lock(target.with_name(f".{target.name}.lock")):
-        if target.exists():
-            try:
-                _checked_manifest(target)
-            except ReBenchError as error:
-                say(f"{identity(source)}: made again, because of this: {error}")
-            else:
-                return target
+    entry = _entry(source, cache)
+
+    def make(directory: Path) -> dict[str, Any]:
         say(f"{identity(source)}: fetch and convert ...")
         config, state = load_gpt2(source)
-        with new_directory(target) as directory:
-            save_file(state, directory / _FILE)
-            (directory / _FILE).chmod(0o644)  # safetensors lets the owner alone read it
-            manifest = {
-                "source": identity(source),
-                "config": asdict(config),
-                "parameters": sum(tensor.numel() for tensor in state.values()),
-                "made_with": f"torch {torch.__version__}, transformers {version('transformers')}",
-                "files": {_FILE: sha256_of(directory / _FILE)},
-            }
-            (directory / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-    return target
+        save_file(state, directory / _FILE)
+        (directory / _FILE).chmod(0o644)  # safetensors lets the owner alone read it
+        return {
+            "source": identity(source),
+            "config": asdict(config),
+            "parameters": sum(tensor.numel() for tensor in state.values()),
+            "made_with": f"torch {torch.__version__}, transformers {version('transformers')}",
+        }
+
+    entry.prepare(make, say)
+    return entry.directory
 
 
 def open_gpt2(source: Repository | Path, *, cache: Path | None = None) -> tuple[GPTConfig, dict[str, Tensor]]:
@@ -134,24 +124,15 @@ def open_gpt2(source: Repository | Path, *, cache: Path | None = None) -> tuple[
         UsageError: if it is not in the cache.
         ReBenchError: if a file is not what its manifest says.
     """
-    directory = _place(source, cache)
-    if not directory.is_dir():
-        raise UsageError(f"{identity(source)} is not in {directory.parent}; {_REMEDY}")
-    manifest = _checked_manifest(directory)
-    with undamaged(directory, _REMEDY):
-        return GPTConfig(**manifest["config"]), load_file(directory / _FILE)
+    entry = _entry(source, cache)
+    manifest = entry.open()
+    with undamaged(entry.directory, _REMEDY):
+        return GPTConfig(**manifest["config"]), load_file(entry.directory / _FILE)
 
 
-def _place(source: Repository | Path, cache: Path | None) -> Path:
-    key = hashlib.sha256(json.dumps([_VERSION, identity(source)]).encode()).hexdigest()[:12]
-    return (cache or cache_directory()) / "models" / f"gpt2-{key}"
-
-
-def _checked_manifest(directory: Path) -> dict[str, Any]:
-    with undamaged(directory, _REMEDY):
-        manifest: dict[str, Any] = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-        check_files(directory, {_FILE: manifest["files"][_FILE]}, _REMEDY)
-    return manifest
+def _entry(source: Repository | Path, cache: Path | None) -> CacheEntry:
+    name = f"gpt2-{cache_key(_VERSION, identity(source))}"
+    return CacheEntry((cache or cache_directory()) / "models" / name, identity(source), (_FILE,), _REMEDY)
 
 
 def _config(theirs: Any, name: str) -> GPTConfig:

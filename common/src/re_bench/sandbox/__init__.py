@@ -26,12 +26,12 @@ def open_backend(name: str | None = None) -> Backend:
     """Return the backend called ``name`` (default: ``$RE_BENCH_SANDBOX``, else bubblewrap), probed.
 
     Raises:
-        UsageError: for an unknown name, or if the backend cannot hold a program on this machine.
+        UsageError: for an unknown name, or if the backend cannot isolate a program on this machine.
     """
-    wanted = name or os.environ.get("RE_BENCH_SANDBOX") or BACKENDS[0]
-    known: dict[str, type[Backend]] = {"bubblewrap": Bubblewrap, "container": Container, "none": Unprotected}
-    if wanted not in known:
-        raise UsageError(f"there is no sandbox backend {wanted!r}; choose one of: {', '.join(BACKENDS)}")
-    backend = known[wanted]()
+    name = name or os.environ.get("RE_BENCH_SANDBOX") or BACKENDS[0]
+    backends: dict[str, type[Backend]] = {"bubblewrap": Bubblewrap, "container": Container, "none": Unprotected}
+    if name not in backends:
+        raise UsageError(f"there is no sandbox backend {name!r}; choose one of: {', '.join(BACKENDS)}")
+    backend = backends[name]()
     backend.probe()
     return backend

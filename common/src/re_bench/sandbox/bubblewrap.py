@@ -62,24 +62,24 @@ class Bubblewrap:
         """
         _probe()
 
-    def launch(self, program: Sequence[str], surroundings: SandboxSpec) -> Launch:
+    def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
         """Return the ``bwrap`` command line for ``program``."""
-        outer = ["bwrap", *_namespaces(), *_filesystem(surroundings), *_environment(surroundings)]
-        outer += ["--as-pid-1"] * surroundings.first
+        outer = ["bwrap", *_namespaces(), *_filesystem(spec), *_environment(spec)]
+        outer += ["--as-pid-1"] * spec.first
         inner = [
-            *rlimits(surroundings.limits, gpu=surroundings.gpu is not None),
-            *_drop_root(surroundings.user),
+            *rlimits(spec.limits, gpu=spec.gpu is not None),
+            *_drop_root(spec.user),
             *program,
         ]
         rules = seccomp.open_filter()
-        known, told = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        outer += ["--info-fd", str(told)]
+        info_read, info_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        outer += ["--info-fd", str(info_write)]
         if rules is not None:
             outer += ["--seccomp", str(rules)]
         return Launch(
             [*outer, "--", *inner],
-            (told,) if rules is None else (told, rules),
-            cleanup=lambda: _wait_for_first_process(known),
+            (info_write,) if rules is None else (info_write, rules),
+            cleanup=lambda: _wait_for_first_process(info_read),
             # bwrap stays as the first process inside, and /proc/1/environ shows what it was started with.
             environment={"PATH": os.environ.get("PATH", os.defpath)},
         )
@@ -91,9 +91,9 @@ def _wait_for_first_process(info: int) -> None:
     bwrap itself ends when its program has, which may be a moment before the kernel has ended the rest.
     """
     with os.fdopen(info, "rb") as stream:
-        told = stream.read() or b"{}"
+        text = stream.read() or b"{}"
     with suppress(ValueError, KeyError, ProcessLookupError):
-        first = os.pidfd_open(json.loads(told)["child-pid"])
+        first = os.pidfd_open(json.loads(text)["child-pid"])
         try:
             select.select([first], [], [], _GONE_S)
         finally:
@@ -157,7 +157,7 @@ def rlimits(limits: Limits, *, gpu: bool = False) -> list[str]:
     ]
 
 
-def _filesystem(surroundings: SandboxSpec) -> Iterator[str]:
+def _filesystem(spec: SandboxSpec) -> Iterator[str]:
     for path in _SYSTEM:
         yield from (
             ("--symlink", str(Path(path).readlink()), path)
@@ -165,29 +165,29 @@ def _filesystem(surroundings: SandboxSpec) -> Iterator[str]:
             else ("--ro-bind-try", path, path)
         )
     yield from ("--proc", "/proc", "--ro-bind-try", "/proc/sys", "/proc/sys", "--dev", "/dev")
-    space = str(surroundings.limits.space_mib * _MIB)
+    space = str(spec.limits.space_mib * _MIB)
     for path in ("/tmp", "/dev/shm"):  # noqa: S108 - mount points inside the sandbox
         yield from ("--perms", "1777", "--size", space, "--tmpfs", path)
     for path in (*_ETC, *map(str, python_directories())):
         yield from (*_parents(path), "--ro-bind-try", path, path)
-    if surroundings.gpu:
-        yield from _gpu(surroundings.gpu)
-    yield from _mounts(surroundings)
+    if spec.gpu:
+        yield from _gpu(spec.gpu)
+    yield from _mounts(spec)
     yield from ("--remount-ro", "/dev", "--remount-ro", "/")
 
 
-def _mounts(surroundings: SandboxSpec) -> Iterator[str]:
-    """Show and hide what was asked for; a directory that hides becomes read-only once all mounts in it are made."""
+def _mounts(spec: SandboxSpec) -> Iterator[str]:
+    """Show and hide what the spec names; a directory that hides becomes read-only once all mounts in it are made."""
     system = [path for path in map(Path, _SYSTEM) if path.is_dir() and not path.is_symlink()]
-    driver = [_DRIVER.resolve()] if surroundings.gpu else []
-    asked = mounts(surroundings, [*system, *python_directories(), *driver])
-    for mount in asked:
+    driver = [_DRIVER.resolve()] if spec.gpu else []
+    ordered = mounts(spec, [*system, *python_directories(), *driver])
+    for mount in ordered:
         if mount.outside is None:
             yield from ("--perms", "0755", "--tmpfs", mount.inside)
         else:
             bind = "--bind" if mount.writable else "--ro-bind"
             yield from (*_parents(mount.inside), bind, str(mount.outside), mount.inside)
-    for mount in asked:
+    for mount in ordered:
         if mount.outside is None:
             yield from ("--remount-ro", mount.inside)
 
@@ -209,12 +209,12 @@ def _parents(path: str) -> Iterator[str]:
             yield from ("--perms", "0755", "--dir", str(parent))
 
 
-def _environment(surroundings: SandboxSpec) -> Iterator[str]:
+def _environment(spec: SandboxSpec) -> Iterator[str]:
     yield "--clearenv"
-    own = base_environment("/tmp", surroundings.gpu)  # noqa: S108
+    own = base_environment("/tmp", spec.gpu)  # noqa: S108
     libraries = [str(path) for path in _DRIVER_LIBRARIES if path.is_dir()]
-    if surroundings.gpu and libraries:
+    if spec.gpu and libraries:
         own["LD_LIBRARY_PATH"] = ":".join(libraries)
-    for name, value in (own | dict(surroundings.environment)).items():
+    for name, value in (own | dict(spec.environment)).items():
         yield from ("--setenv", name, value)
-    yield from ("--chdir", surroundings.directory)
+    yield from ("--chdir", spec.directory)

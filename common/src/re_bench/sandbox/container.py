@@ -67,7 +67,7 @@ class Container:
         """
         _probe(find_engine())
 
-    def launch(self, program: Sequence[str], surroundings: SandboxSpec) -> Launch:
+    def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
         """Return the engine's command line for ``program``; the clean-up removes the container.
 
         Raises:
@@ -77,12 +77,12 @@ class Container:
         name = _PREFIX + secrets.token_hex(8)
         options = [
             *_identity(name),
-            *([] if surroundings.first else ["--init"]),
+            *([] if spec.first else ["--init"]),
             *_privileges(engine),
-            *_bounds(engine, surroundings.limits, gpu=surroundings.gpu is not None),
-            *_devices(engine, surroundings.gpu),
-            *_mounts(engine, surroundings),
-            *_environment(surroundings),
+            *_bounds(engine, spec.limits, gpu=spec.gpu is not None),
+            *_devices(engine, spec.gpu),
+            *_mounts(engine, spec),
+            *_environment(spec),
         ]
         command = [engine.path, "run", *options, engine.image, *program]
         # A name is used once, so it is removed once: the engine takes its time to find nothing again.
@@ -96,8 +96,8 @@ def _probe(engine: Engine) -> None:
         f"build it (`{engine.name} build -f tasks/<name>/Dockerfile -t {engine.image} .`) "
         f"or set ${IMAGE} to one that is there"
     )
-    found = engine.ask(["image", "inspect", engine.image], remedy)
-    _check_image(engine, found)
+    description = engine.ask(["image", "inspect", engine.image], remedy)
+    _check_image(engine, description)
     _check_container(engine)
 
 
@@ -108,7 +108,7 @@ def _check_image(engine: Engine, description: str) -> None:
         volumes = (image.get("Config") or {}).get("Volumes")
     except (ValueError, LookupError, AttributeError, TypeError):
         raise SandboxUnavailableError(
-            f"no container sandbox: {engine.path} describes the image {engine.image} in no form known here"
+            f"no container sandbox: {engine.path} describes the image {engine.image} in an unknown form"
         ) from None
     if volumes:
         raise SandboxUnavailableError(
@@ -120,22 +120,22 @@ def _check_image(engine: Engine, description: str) -> None:
 def _check_container(engine: Engine) -> None:
     """Run Python in a container that reads a file of ours: mounts, limits and interpreter are there."""
     token = secrets.token_hex(8)
-    with tempfile.TemporaryDirectory(prefix=_PREFIX) as place:
-        Path(place).chmod(0o755)  # the container runs as another user
-        file = Path(place) / "token"
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as directory:
+        Path(directory).chmod(0o755)  # the container runs as another user
+        file = Path(directory) / "token"
         file.write_text(token)
         backend = Container()
         program = [backend.python, "-I", "-c", "import sys; print(open(sys.argv[1]).read())", str(file)]
-        finished = run(backend, program, SandboxSpec(read_only={place: Path(place)}, limits=Limits(wall_s=60)))
-    said = finished.stderr.strip() or finished.stopped or f"exit status {finished.status}"
+        finished = run(backend, program, SandboxSpec(read_only={directory: Path(directory)}, limits=Limits(wall_s=60)))
+    problem = finished.stderr.strip() or finished.stopped or f"exit status {finished.status}"
     if finished.status != 0 or finished.stdout.strip() != token:
         raise SandboxUnavailableError(
             f"no container sandbox: {engine.path} cannot run {backend.python} of {engine.image} over a directory of "
-            f"this machine ({said}); the engine must run on this machine, the image must have {backend.python}"
+            f"this machine ({problem}); the engine must run on this machine, the image must have {backend.python}"
         )
     if any(words in finished.stderr for words in _UNBOUNDED):
         raise SandboxUnavailableError(
-            f"no container sandbox: the limits do not hold ({said}); "
+            f"no container sandbox: the limits do not hold ({problem}); "
             "boot with the memory and pids cgroup controllers, for a rootless engine with cgroups v2"
         )
 
@@ -173,16 +173,16 @@ def _devices(engine: Engine, gpu: str | None) -> Iterator[str]:
         yield from ("--device", f"nvidia.com/gpu={gpu}") if engine.podman else ("--gpus", f"device={gpu}")
 
 
-def _mounts(engine: Engine, surroundings: SandboxSpec) -> Iterator[str]:
+def _mounts(engine: Engine, spec: SandboxSpec) -> Iterator[str]:
     # Podman would fill an empty directory with what it is to hide.
     empty = ["tmpfs-size=4096", "tmpfs-mode=755", "ro", *(["notmpcopyup"] if engine.podman else [])]
-    for mount in mounts(surroundings):
+    for mount in mounts(spec):
         if mount.outside is None:
             yield from ("--mount", _line("type=tmpfs", f"dst={mount.inside}", *empty))
         else:
             more = [] if mount.writable else ["readonly"]
             yield from ("--mount", _line("type=bind", f"src={mount.outside.absolute()}", f"dst={mount.inside}", *more))
-    yield from ("--workdir", surroundings.directory)
+    yield from ("--workdir", spec.directory)
 
 
 def _line(*values: str) -> str:
@@ -198,10 +198,10 @@ def _line(*values: str) -> str:
     return line.getvalue()
 
 
-def _environment(surroundings: SandboxSpec) -> Iterator[str]:
+def _environment(spec: SandboxSpec) -> Iterator[str]:
     """Give every variable a value: the engines would fill in ours, and proxies from their settings."""
-    own = base_environment("/tmp", surroundings.gpu)  # noqa: S108 - inside the container
+    own = base_environment("/tmp", spec.gpu)  # noqa: S108 - inside the container
     del own["PATH"]  # the image knows where its programs are
     silenced = {spelling: "" for name in _PROXIES for spelling in (name, name.upper())}
-    for name, value in (silenced | own | dict(surroundings.environment)).items():
+    for name, value in (silenced | own | dict(spec.environment)).items():
         yield from ("--env", f"{name}={value}")

@@ -1,4 +1,4 @@
-"""The command of Docker or Podman: which one it is, what it answers, and how it forgets a container."""
+"""The command of Docker or Podman: finding it, asking it, and removing a container with it."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ class Engine:
                 check=True,
             )
         except subprocess.TimeoutExpired:
-            why = f"gave no answer in {_ANSWER_S:g} s"
+            reason = f"gave no answer in {_ANSWER_S:g} s"
         except subprocess.CalledProcessError as error:
-            why = f"failed: {error.stderr.strip() or f'exit status {error.returncode}'}"
+            reason = f"failed: {error.stderr.strip() or f'exit status {error.returncode}'}"
         except OSError as error:
-            why = f"cannot be run: {error.strerror}"
+            reason = f"cannot be run: {error.strerror}"
         else:
             return answer.stdout
-        raise SandboxUnavailableError(f"no container sandbox: `{self.name} {' '.join(words)}` {why}; {remedy}")
+        raise SandboxUnavailableError(f"no container sandbox: `{self.name} {' '.join(words)}` {reason}; {remedy}")
 
     def remove(self, name: str) -> None:
         """Remove the container, whatever state it is in; one that is gone is no error."""
@@ -95,11 +95,11 @@ def find_engine() -> Engine:
     Raises:
         SandboxUnavailableError: if there is no such engine, or no image is named.
     """
-    wanted = os.environ.get(ENGINE)
-    path = next(filter(None, map(shutil.which, [wanted] if wanted else ENGINES)), None)
+    command = os.environ.get(ENGINE)
+    path = next(filter(None, map(shutil.which, [command] if command else ENGINES)), None)
     if path is None:
         raise SandboxUnavailableError(
-            f"no container sandbox: {f'{wanted!r} (${ENGINE})' if wanted else ' or '.join(ENGINES)} not found; "
+            f"no container sandbox: {f'{command!r} (${ENGINE})' if command else ' or '.join(ENGINES)} not found; "
             "install Docker or Podman (`apt-get install podman catatonit` on Debian and Ubuntu), "
             "or choose another sandbox"
         )
@@ -109,9 +109,9 @@ def find_engine() -> Engine:
 def _image(engine: str) -> str:
     image = os.environ.get(IMAGE, "")
     if not image or image.startswith("-"):
-        why = f"${IMAGE} is {image!r}, which is no image" if image else f"${IMAGE} is not set"
+        reason = f"${IMAGE} is {image!r}, which is no image" if image else f"${IMAGE} is not set"
         raise SandboxUnavailableError(
-            f"no container sandbox: {why}; build the task's image with "
+            f"no container sandbox: {reason}; build the task's image with "
             f"`{engine} build -f tasks/<name>/Dockerfile -t re-bench/<name> .` and set it to re-bench/<name>"
         )
     return image
@@ -132,9 +132,9 @@ def _end_monitor(name: str) -> None:
 
 def _processes_with(word: str) -> list[int]:
     """Return the processes that have ``word`` on their command line."""
-    found = []
+    pids = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if word.encode() in (process / "cmdline").read_bytes().split(b"\0"):
-                found.append(int(process.name))
-    return found
+                pids.append(int(process.name))
+    return pids

@@ -38,11 +38,11 @@ def _own(uuid: str) -> Path:
     if node is None and not listed and len(present) == 1:
         return present[0]
     if node is None or node not in present:
-        raise SandboxUnavailableError(f"the GPU {uuid} cannot be shown to a sandbox: {_why(node, listed, present)}")
+        raise SandboxUnavailableError(f"the GPU {uuid} cannot be shown to a sandbox: {_reason(node, listed, present)}")
     return node
 
 
-def _why(node: Path | None, listed: dict[str, int], present: list[Path]) -> str:
+def _reason(node: Path | None, listed: dict[str, int], present: list[Path]) -> str:
     """Return why there is no node that is surely the GPU's."""
     nodes = ", ".join(map(str, present))
     if node is not None:
@@ -59,14 +59,14 @@ def _why(node: Path | None, listed: dict[str, int], present: list[Path]) -> str:
 
 def _minors() -> dict[str, int]:
     """Return the minor number of every listed GPU by its UUID; what has none yet is left out."""
-    found = {}
+    minors = {}
     for path in sorted(_LISTED.glob("*/information")):
         with suppress(OSError, KeyError, ValueError):
             fields = _fields(path.read_text(encoding="utf-8", errors="replace"))
             uuid, minor = fields["GPU UUID"], int(fields["Device Minor"])
             if is_gpu_uuid(uuid):  # question marks until the GPU has started
-                found[_normal(uuid)] = minor
-    return found
+                minors[_normal(uuid)] = minor
+    return minors
 
 
 def _normal(uuid: str) -> str:

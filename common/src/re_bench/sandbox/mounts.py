@@ -25,27 +25,27 @@ class Mount:
     writable: bool = False
 
 
-def mounts(surroundings: SandboxSpec, already: Iterable[Path] = ()) -> list[Mount]:
-    """Return the mounts that ``surroundings`` ask for, in the order in which they must be made.
+def mounts(spec: SandboxSpec, already: Iterable[Path] = ()) -> list[Mount]:
+    """Return the mounts that ``spec`` asks for, in the order in which they must be made.
 
     Args:
-        surroundings: what to show and what to hide.
+        spec: says what to show and what to hide.
         already: directories that the backend itself has shown before, each where it is.
     """
     shown = [
-        *(Mount(inside, outside) for inside, outside in surroundings.read_only.items()),
-        *(Mount(inside, outside, writable=True) for inside, outside in surroundings.writable.items()),
+        *(Mount(inside, outside) for inside, outside in spec.read_only.items()),
+        *(Mount(inside, outside, writable=True) for inside, outside in spec.writable.items()),
     ]
-    places = [*((str(path), path) for path in already), *((m.inside, m.outside) for m in shown if m.outside)]
-    named = {str(Path(mount.inside)) for mount in shown}
-    empty = {str(path) for path in _hiding(surroundings.hidden, places)} - named
+    visible = [*((str(path), path) for path in already), *((m.inside, m.outside) for m in shown if m.outside)]
+    requested = {str(Path(mount.inside)) for mount in shown}
+    empty = {str(path) for path in _hidden_inside(spec.hidden, visible)} - requested
     return sorted([*(Mount(path, None) for path in sorted(empty)), *shown], key=_depth)
 
 
-def _hiding(hidden: Iterable[Path], places: Iterable[tuple[str, Path]]) -> Iterator[Path]:
+def _hidden_inside(hidden: Iterable[Path], visible: Iterable[tuple[str, Path]]) -> Iterator[Path]:
     """Yield the paths inside at which a hidden directory would show, by links too."""
     directories = {path.resolve() for path in hidden if path.is_dir()}
-    for inside, outside in places:
+    for inside, outside in visible:
         top = outside.resolve()
         for directory in directories:
             if directory.is_relative_to(top):

@@ -1,4 +1,4 @@
-"""A sandboxed program while it runs: its output is kept within bounds, its limits are watched, its end is complete."""
+"""Run a program in a sandbox: keep its output within bounds, watch its limits, end everything that it started."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Finished:
     status: int
     """Exit status; negative for the signal that killed it."""
     stopped: str
-    """Why it was stopped by us, in words, or the empty string."""
+    """Why we stopped it, or the empty string."""
     stdout: str
     stderr: str
     seconds: float
@@ -47,13 +47,13 @@ class Finished:
 class Running:
     """A sandboxed program and everything it started; leaving the ``with`` block ends all of it."""
 
-    def __init__(self, backend: Backend, program: Sequence[str], surroundings: SandboxSpec) -> None:
-        self._limits = surroundings.limits
+    def __init__(self, backend: Backend, program: Sequence[str], spec: SandboxSpec) -> None:
+        self._limits = spec.limits
         self._started = time.monotonic()
         self._stopped = ""
         self._ended = threading.Event()
-        self._growth = resource_usage.Growth(surroundings.writable.values())
-        launch = backend.launch(program, surroundings)
+        self._growth = resource_usage.Growth(spec.writable.values())
+        launch = backend.launch(program, spec)
         self._cleanup = launch.cleanup
         try:
             self._process = subprocess.Popen(
@@ -86,23 +86,23 @@ class Running:
 
     @property
     def stopped(self) -> str:
-        """Why the program was stopped by us, or the empty string."""
+        """Why we stopped the program, or the empty string."""
         return self._stopped
 
     def alive(self) -> bool:
         """Tell whether the program still runs."""
         return self._process.poll() is None
 
-    def stop(self, why: str) -> None:
-        """End the program and all it started, for a reason that goes into :class:`Finished`."""
+    def stop(self, reason: str) -> None:
+        """End the program and all it started; the first reason given goes into :class:`Finished`."""
         if self.alive():
-            self._stopped = self._stopped or why
+            self._stopped = self._stopped or reason
             end_process(self._process)
 
     def kill(self) -> None:
         """End the program and all it started, and wait until nothing is left."""
         end_process(self._process)
-        self._ended.set()  # so that nobody waits for the next look at the limits
+        self._ended.set()  # so that nobody waits for the next check of the limits
         _kill_group(self._process.pid)
         self._cleanup()
         self._cleanup = _nothing
@@ -131,21 +131,21 @@ class Running:
     def _watch(self) -> None:
         while self.alive():
             try:
-                why = self._excess()
+                reason = self._violation()
             except Exception as error:  # noqa: BLE001 - a program that cannot be watched must not go on
-                why = f"its limits cannot be watched ({error!r})"
-            if why:
-                self.stop(why)
+                reason = f"its limits cannot be watched ({error!r})"
+            if reason:
+                self.stop(reason)
             self._ended.wait(_POLL_S)
 
-    def _excess(self) -> str:
-        """Return which limit the program is over, or why else it must end, in words, or the empty string."""
+    def _violation(self) -> str:
+        """Return which limit the program is over, or why else it must end; the empty string if it may go on."""
         root, limits = self._process.pid, self._limits
         if stopping():
             return "re-bench was stopped"
         if time.monotonic() - self._started > limits.wall_s:
             return f"it ran longer than {limits.wall_s:g} s"
-        return resource_usage.memory_excess(root, limits) or self._growth.excess(root, limits)
+        return resource_usage.memory_violation(root, limits) or self._growth.violation(root, limits)
 
 
 def accept(listener: socket.socket, running: Running, within_s: float) -> socket.socket:
@@ -170,20 +170,20 @@ def accept(listener: socket.socket, running: Running, within_s: float) -> socket
 
 
 def describe_exit(status: int | None) -> str:
-    """Return in words how a program ended: its exit status, negative for a signal, or None if it still runs."""
+    """Describe how a program ended: by its exit status, negative for a signal, or not at all for None."""
     if status is None:
         return "no end"
     return f"signal {-status}" if status < 0 else f"exit status {status}"
 
 
-def run(backend: Backend, program: Sequence[str], surroundings: SandboxSpec) -> Finished:
+def run(backend: Backend, program: Sequence[str], spec: SandboxSpec) -> Finished:
     """Run ``program`` in a sandbox to its end and return how it ended."""
-    with Running(backend, program, surroundings) as running:
+    with Running(backend, program, spec) as running:
         return running.wait()
 
 
 def _nothing() -> None:
-    """Clean up once only: what is called on a second end."""
+    """Do nothing: takes the place of the clean-up once that was called."""
 
 
 def _thread(target: Callable[..., None], *args: object) -> threading.Thread:

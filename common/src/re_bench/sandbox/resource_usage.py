@@ -1,4 +1,4 @@
-"""What a tree of processes uses of the machine, as far as that can be seen from outside of it."""
+"""What a tree of processes uses of the machine, measured from outside: memory, and growth of directories on disk."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from re_bench.limits import Limits
 
-__all__ = ["Growth", "disk", "memory_exceeds", "memory_excess"]
+__all__ = ["Growth", "disk", "is_over_memory", "memory_violation"]
 
 _PERIOD_S = 0.25
-_PAUSES = 4  # a look takes at most a fifth of the time, however many files there are
+_PAUSES = 4  # measuring takes at most a fifth of the time, however many files there are
 
 _MIB = 1 << 20
 _BLOCK = 512  # the unit of st_blocks, whatever the file system's
@@ -28,7 +28,7 @@ _HELD = {"RssAnon", "RssShmem", "VmSwap"}
 _SHARE = {"Pss_Anon", "Pss_Shmem", "SwapPss"}
 
 
-def memory_exceeds(root: int, limit: int) -> bool:
+def is_over_memory(root: int, limit: int) -> bool:
     """Tell whether the tree under ``root`` holds more than ``limit`` bytes that are not pages of files on disk.
 
     A page that several processes share counts once. To share it out takes a walk over the page
@@ -41,31 +41,31 @@ def memory_exceeds(root: int, limit: int) -> bool:
     return sum((whole or 0) if share is None else share for share, whole in shares) > limit
 
 
-def memory_excess(root: int, limits: Limits) -> str:
+def memory_violation(root: int, limits: Limits) -> str:
     """Return in words that the tree under ``root`` holds more memory than it may, or the empty string."""
-    exceeds = memory_exceeds(root, limits.memory_mib * _MIB)
-    return f"it used more than {limits.memory_mib} MiB of memory" if exceeds else ""
+    over = is_over_memory(root, limits.memory_mib * _MIB)
+    return f"it used more than {limits.memory_mib} MiB of memory" if over else ""
 
 
 class Growth:
-    """How much directories grow while a program writes into them, looked at a few times a second."""
+    """How much directories grow while a program writes into them, measured a few times a second."""
 
     def __init__(self, directories: Iterable[Path]) -> None:
         self._directories = list(directories)
         self._devices: set[int] = set()
         self._before = 0
         self._next = 0.0
-        with suppress(OSError):  # which the first look reports
+        with suppress(OSError):  # which the first measurement reports
             self._devices = {path.stat().st_dev for path in self._directories}
             self._before = disk(self._directories)
 
-    def exceeds(self, root: int, limit: int) -> bool:
-        """Tell whether they have grown by more than ``limit`` bytes, as of the last look.
+    def is_over(self, root: int, limit: int) -> bool:
+        """Tell whether they have grown by more than ``limit`` bytes, as of the last measurement.
 
         Deleted files that the tree under ``root`` holds open count.
 
         Raises:
-            OSError: if a part cannot be looked at.
+            OSError: if a part cannot be read.
         """
         started = time.monotonic()
         if not self._directories or started < self._next:
@@ -75,19 +75,19 @@ class Growth:
         self._next = now + max(_PERIOD_S, _PAUSES * (now - started))
         return used - self._before > limit
 
-    def excess(self, root: int, limits: Limits) -> str:
+    def violation(self, root: int, limits: Limits) -> str:
         """Return in words that they have grown more than they may, or cannot be measured, or the empty string."""
         try:
-            exceeds = self.exceeds(root, limits.disk_mib * _MIB)
+            over = self.is_over(root, limits.disk_mib * _MIB)
         except OSError as error:
             return f"its writable directories cannot be measured ({error.strerror})"
-        return f"it wrote more than {limits.disk_mib} MiB into its writable directories" if exceeds else ""
+        return f"it wrote more than {limits.disk_mib} MiB into its writable directories" if over else ""
 
-    def over(self, limit: int) -> bool:
+    def is_over_now(self, limit: int) -> bool:
         """Tell whether they have grown by more than ``limit`` bytes now; deleted files are left out.
 
         Raises:
-            OSError: if a part cannot be looked at.
+            OSError: if a part cannot be read.
         """
         return disk(self._directories) - self._before > limit
 
@@ -96,7 +96,7 @@ def disk(directories: Iterable[Path]) -> int:
     """Return the bytes that the files under ``directories`` take on disk, each at least one block.
 
     Raises:
-        OSError: if a part cannot be looked at, so that there is no telling.
+        OSError: if a part cannot be read.
     """
     seen: dict[tuple[int, int], int] = {}
     waiting = list(map(str, directories))

@@ -98,11 +98,11 @@ def _refuse_set_id(seccomp: Any, rules: Any) -> None:
     """Refuse files that run as their owner: one left in a writable directory would lend our user to others."""
     refused = seccomp.ERRNO(errno.EPERM)
     for bit in (stat.S_ISUID, stat.S_ISGID):
-        for name, place in _MODES.items():
+        for name, position in _MODES.items():
             with suppress(OSError, ValueError, RuntimeError):
-                rules.add_rule(refused, name, seccomp.Arg(place, seccomp.MASKED_EQ, bit, bit))
-        for name, place in _OPENS.items():
+                rules.add_rule(refused, name, seccomp.Arg(position, seccomp.MASKED_EQ, bit, bit))
+        for name, position in _OPENS.items():
             for flag in (os.O_CREAT, _O_TMPFILE):
-                making = seccomp.Arg(place, seccomp.MASKED_EQ, flag, flag)
+                making = seccomp.Arg(position, seccomp.MASKED_EQ, flag, flag)
                 with suppress(OSError, ValueError, RuntimeError):
-                    rules.add_rule(refused, name, making, seccomp.Arg(place + 1, seccomp.MASKED_EQ, bit, bit))
+                    rules.add_rule(refused, name, making, seccomp.Arg(position + 1, seccomp.MASKED_EQ, bit, bit))

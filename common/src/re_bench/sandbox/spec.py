@@ -1,4 +1,4 @@
-"""What a sandbox backend is: it turns a description of a program's surroundings into a command line."""
+"""The spec of a sandbox, and what a backend is: it turns a spec and a program into a command line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _GPU_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNO
 
 
 class SandboxUnavailableError(UsageError):
-    """The backend cannot hold a program on this machine; the text says why and what to install."""
+    """The backend cannot isolate a program on this machine; the text says why and what to install."""
 
 
 @dataclass(frozen=True)
@@ -99,26 +99,22 @@ class Backend(Protocol):
         ...
 
     def probe(self) -> None:
-        """Check that a program can be held here.
+        """Check that a program can be isolated here.
 
         Raises:
             SandboxUnavailableError: if not, with the reason and the remedy.
         """
         ...
 
-    def launch(self, program: Sequence[str], surroundings: SandboxSpec) -> Launch:
-        """Return how to start ``program`` in ``surroundings``."""
+    def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
+        """Return how to start ``program`` in the sandbox that ``spec`` describes."""
         ...
 
 
 def python_directories() -> list[Path]:
     """Return the directories that this interpreter runs from: its environment and its base installation."""
-    found: list[Path] = []
-    for prefix in (sys.base_prefix, sys.prefix):
-        path = Path(prefix)
-        if path not in found and not path.is_relative_to("/usr"):
-            found.append(path)
-    return found
+    prefixes = dict.fromkeys(map(Path, (sys.base_prefix, sys.prefix)))
+    return [path for path in prefixes if not path.is_relative_to("/usr")]
 
 
 def is_gpu_uuid(text: str) -> bool:

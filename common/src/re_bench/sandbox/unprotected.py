@@ -30,21 +30,21 @@ class Unprotected:
     def probe(self) -> None:
         """Do nothing: there is nothing to hold."""
 
-    def launch(self, program: Sequence[str], surroundings: SandboxSpec) -> Launch:
+    def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
         """Return how to start ``program`` with its environment, directory and resource limits, but no walls.
 
         Raises:
             SandboxUnavailableError: if a path should appear elsewhere than where it is, which takes mounts.
         """
-        moved = {**surroundings.read_only, **surroundings.writable}
+        moved = {**spec.read_only, **spec.writable}
         for inside, outside in moved.items():
             if inside != str(outside):
                 raise SandboxUnavailableError(
                     f"the backend 'none' cannot show {outside} as {inside}; use a real sandbox"
                 )
-        environment = base_environment("/tmp", surroundings.gpu) | dict(surroundings.environment)  # noqa: S108
+        environment = base_environment("/tmp", spec.gpu) | dict(spec.environment)  # noqa: S108
         assignments = [f"{name}={value}" for name, value in environment.items()]
         # The number of processes is left alone: without a namespace it counts all of the user's.
-        bounds = rlimits(surroundings.limits, gpu=surroundings.gpu is not None)
+        bounds = rlimits(spec.limits, gpu=spec.gpu is not None)
         limits = [part for part in bounds if not part.startswith("--nproc")]
-        return Launch(["env", "-i", f"--chdir={surroundings.directory}", *assignments, *limits, *program])
+        return Launch(["env", "-i", f"--chdir={spec.directory}", *assignments, *limits, *program])

@@ -1,4 +1,4 @@
-"""A process that runs a submission's code and is asked questions; nothing it answers is believed.
+"""A sandboxed process that runs a submission's code and answers calls; nothing it answers is believed.
 
 The scorer hands it inputs in shared memory that it cannot change, and room for outputs
 whose size it cannot change, and gets back one JSON value. The scorer copies outputs
@@ -46,7 +46,7 @@ class SubmissionFaultError(InvalidSubmissionError):
 
 @dataclass(frozen=True)
 class Reply:
-    """What an untrusted process answered."""
+    """The answer of an untrusted process to one call."""
 
     value: Any
     """A JSON value."""
@@ -61,7 +61,7 @@ class Untrusted:
         backend: the sandbox.
         harness: a Python file of the task. Of the task, the process sees the package that the file is in, under its
             own name and read-only, or the file alone where it is in none.
-        surroundings: what else the process sees, and its limits.
+        spec: says what else the process sees, and its limits.
 
     The harness is imported while the caller goes on; the first call waits for it.
 
@@ -69,11 +69,11 @@ class Untrusted:
         ReBenchError: if the process does not come up.
     """
 
-    def __init__(self, backend: Backend, harness: Path, surroundings: SandboxSpec) -> None:
+    def __init__(self, backend: Backend, harness: Path, spec: SandboxSpec) -> None:
         self._stack = ExitStack()
-        self._limits = surroundings.limits
+        self._limits = spec.limits
         try:
-            self._running, self._channel = self._start(backend, harness.resolve(), surroundings)
+            self._running, self._channel = self._start(backend, harness.resolve(), spec)
             self._ready = False
         except BaseException:
             self._stack.close()
@@ -118,8 +118,8 @@ class Untrusted:
             sources = [_sealed_copy(memories, data) for data in inputs]
             targets = [_sized(memories, size) for size in outputs]
             device = [
-                *(_asked(m, writable=False) for m in device_inputs),
-                *(_asked(m, writable=True) for m in device_outputs),
+                *(_device_request(m, writable=False) for m in device_inputs),
+                *(_device_request(m, writable=True) for m in device_outputs),
             ]
             request = {"call": name, "args": dict(args or {}), "inputs": len(sources), "device": device}
             descriptors = [*sources, *targets, *(memory.descriptor for memory in (*device_inputs, *device_outputs))]
@@ -130,24 +130,24 @@ class Untrusted:
         """Return what the process has printed so far to stdout and stderr, long middles left out."""
         return self._running.stdout.text(), self._running.stderr.text()
 
-    def _start(self, backend: Backend, harness: Path, around: SandboxSpec) -> tuple[Running, socket.socket]:
-        place = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="re-bench-")))
-        place.chmod(0o755)  # the sandbox runs as another user
-        module = _lay_out(place, harness)
-        address = place / "channel"
+    def _start(self, backend: Backend, harness: Path, spec: SandboxSpec) -> tuple[Running, socket.socket]:
+        root = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="re-bench-")))
+        root.chmod(0o755)  # the sandbox runs as another user
+        module = _lay_out(root, harness)
+        address = root / "channel"
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(address))
             address.chmod(0o666)
             listener.listen(1)
-            visible = {**around.read_only, str(place): place}
+            visible = {**spec.read_only, str(root): root}
             program = [
                 backend.python,
                 "-I",
-                str(place / "re_bench" / "guest" / "worker.py"),
+                str(root / "re_bench" / "guest" / "worker.py"),
                 str(address),
                 module,
             ]
-            running = self._stack.enter_context(Running(backend, program, replace(around, read_only=visible)))
+            running = self._stack.enter_context(Running(backend, program, replace(spec, read_only=visible)))
             channel = self._stack.enter_context(accept(listener, running, _START_S))
         address.unlink()
         return running, channel
@@ -161,7 +161,7 @@ class Untrusted:
         try:
             if request is not None:
                 ipc.send(self._channel, request, list(descriptors))
-            reply, _none = ipc.receive(self._channel, _MAX_REPLY, accept_descriptors=False, deadline=deadline)
+            reply, _descriptors = ipc.receive(self._channel, _MAX_REPLY, accept_descriptors=False, deadline=deadline)
         except TimeoutError:
             self._running.stop(f"{what} took longer than {timeout_s:g} s")
             raise self._fault(what, None) from None
@@ -184,22 +184,22 @@ class Untrusted:
             self._running.kill()  # after which all of its output has arrived
         reason = self._running.stopped or f"the process ended with {describe_exit(finished)}"
         tail = self._running.stderr.text().strip()[-_TAIL:]
-        said = reason if reason.startswith(what) else f"{what} failed: {reason}"
-        return SubmissionFaultError(said + (f"; the end of its stderr:\n{tail}" if tail else ""))
+        message = reason if reason.startswith(what) else f"{what} failed: {reason}"
+        return SubmissionFaultError(message + (f"; the end of its stderr:\n{tail}" if tail else ""))
 
 
-def _asked(memory: DeviceMemory, *, writable: bool) -> dict[str, Any]:
+def _device_request(memory: DeviceMemory, *, writable: bool) -> dict[str, Any]:
     # The name differs by use, so that an input is not mapped writable because it once was an output.
     name = f"{memory.name}{'w' if writable else 'r'}"
     return {"name": name, "nbytes": memory.nbytes, "size": memory.size, "writable": writable}
 
 
-def _lay_out(place: Path, harness: Path) -> str:
-    """Lay out in ``place`` the only files of ours that the process sees; return the name of the harness's module."""
+def _lay_out(root: Path, harness: Path) -> str:
+    """Lay out in ``root`` the only files of ours that the process sees; return the name of the harness's module."""
     without_caches = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(_GUEST, place / "re_bench" / "guest", ignore=without_caches)
-    (place / "re_bench" / "__init__.py").touch()
-    target, directory = place / "task", harness.parent
+    shutil.copytree(_GUEST, root / "re_bench" / "guest", ignore=without_caches)
+    (root / "re_bench" / "__init__.py").touch()
+    target, directory = root / "task", harness.parent
     target.mkdir()
     if (directory / "task.toml").exists():
         shutil.copy(harness, target)

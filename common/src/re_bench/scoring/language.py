@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
-from re_bench.text.prepared import open_text
+from re_bench.text.open import open_text
 
 if TYPE_CHECKING:
     import numpy as np

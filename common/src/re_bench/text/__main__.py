@@ -9,28 +9,25 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.errors import ReBenchError
-from re_bench.text.prepared import FILES, pinned_checksums
+from re_bench.processes import cli_entry_point
+from re_bench.text.prepared import FILES
 from re_bench.text.recipe import Recipe
+from re_bench.text.wheel_text import CHECKSUMS, pinned_checksums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from re_bench.text.prepare import Preparation
+    from re_bench.text.prepared import Preparation
+
+_PROGRAM = "re_bench.text"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit status: 0 done, 1 a failure, 2 a wrong request."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; exit with status 1 for a failure and 2 for a wrong request."""
     options = _parser().parse_args(arguments)
-    action: Callable[[argparse.Namespace], int] = options.action
-    try:
-        return action(options)
-    except ReBenchError as error:
-        _say(str(error))
-        return error.exit_status
-    except KeyboardInterrupt:
-        _say("interrupted")
-        return 130
+    action: Callable[[argparse.Namespace], list[Preparation]] = options.action
+    with cli_entry_point(_PROGRAM):
+        _report(action(options), json_wanted=options.json)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -53,16 +50,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _prepare(options: argparse.Namespace) -> int:
+def _prepare(options: argparse.Namespace) -> list[Preparation]:
     from re_bench.text.prepare import prepare  # noqa: PLC0415 - tokenizers is wanted only here
 
     names = options.names or list(pinned_checksums())
-    done = [prepare(name, folder=options.wheels, say=_say) for name in names]
-    _report(done, json_wanted=options.json)
-    return 0
+    return [prepare(name, folder=options.wheels, say=_say) for name in names]
 
 
-def _pin(options: argparse.Namespace) -> int:
+def _pin(options: argparse.Namespace) -> list[Preparation]:
     from re_bench.text.prepare import prepare  # noqa: PLC0415 - as above
 
     names = options.names or list(pinned_checksums())
@@ -70,33 +65,34 @@ def _pin(options: argparse.Namespace) -> int:
         Recipe.named(name)  # refuses what is not made from wheels
     with tempfile.TemporaryDirectory() as cache:
         done = [prepare(name, folder=options.wheels, cache=Path(cache), pinned=False, say=_say) for name in names]
-    manifests = [each.text.manifest for each in done]
+    manifests = [preparation.text.manifest for preparation in done]
     pins = pinned_checksums() | {
-        each["name"]: {"key": each["key"]} | {file: each["files"][file] for file in FILES} for each in manifests
+        manifest["name"]: {"key": manifest["key"]} | {file: manifest["files"][file] for file in FILES}
+        for manifest in manifests
     }
-    path = Path(__file__).with_name("checksums.json")
-    path.write_text(json.dumps(pins, indent=2) + "\n", encoding="utf-8")
-    _report(done, json_wanted=options.json)
-    return 0
+    CHECKSUMS.write_text(json.dumps(pins, indent=2) + "\n", encoding="utf-8")
+    return done
 
 
 def _report(done: Sequence[Preparation], *, json_wanted: bool) -> None:
     if json_wanted:
         texts = [
-            {"directory": str(each.text.directory), "seconds": each.seconds, **each.text.manifest} for each in done
+            {"directory": str(preparation.text.directory), "seconds": preparation.seconds, **preparation.text.manifest}
+            for preparation in done
         ]
         print(json.dumps({"texts": texts}))
         return
-    for each in done:
-        tokens = each.text.manifest["figures"]["tokens"]
-        how = f"made in {sum(each.seconds.values()):.0f} s" if each.seconds else "was there"
+    for preparation in done:
+        manifest, seconds = preparation.text.manifest, preparation.seconds
+        tokens = manifest["figures"]["tokens"]
+        outcome = f"made in {sum(seconds.values()):.0f} s" if seconds else "was there"
         sizes = f"{tokens['train']:,} tokens to train on, {tokens['heldout']:,} held out"
-        print(f"{each.text.manifest['name']}: {sizes}; {how}; {each.text.directory}")
+        print(f"{manifest['name']}: {sizes}; {outcome}; {preparation.text.directory}")
 
 
 def _say(line: str) -> None:
-    print(f"re_bench.text: {line}", file=sys.stderr, flush=True)
+    print(f"{_PROGRAM}: {line}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -21,14 +21,14 @@ def docstrings_of(source: str) -> list[str]:
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return []
-    found = [_docstring(tree)]
+    texts = [_docstring(tree)]
     waiting: list[ast.AST] = [*reversed(tree.body)]
     while waiting:
         statement = waiting.pop()
-        found.append(_docstring(statement))
+        texts.append(_docstring(statement))
         for field in ("finalbody", "orelse", "handlers", "cases", "body"):
             waiting.extend(reversed(getattr(statement, field, ())))
-    return [text for text in found if text]
+    return [text for text in texts if text]
 
 
 def clean(docstring: str) -> str:

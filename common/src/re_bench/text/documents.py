@@ -27,7 +27,7 @@ Variant = Literal["docstrings", "sources"]
 MINIMUM: dict[Variant, int] = {"docstrings": 40, "sources": 200}
 """The least number of characters of a document; shorter ones say little."""
 
-_SHARE = 64  # modules that a process takes at a time
+_CHUNK = 64  # modules that a process takes at a time
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ def read_modules(wheels: Sequence[Path], variant: Variant, processes: int | None
         processes: how many work; all cores for docstrings, whose parsing takes time, and one for sources, if None.
             They are spawned, so that a program that calls this must have its main part under ``__name__``'s guard.
     """
-    work = [(wheel, share, variant) for wheel in wheels for share in _shares(wheel)]
+    work = [(wheel, paths, variant) for wheel in wheels for paths in _chunks(wheel)]
     processes = processes or (os.cpu_count() or 1 if variant == "docstrings" else 1)
     if processes == 1 or len(work) == 1:
-        for each in work:
-            yield from _read(each)
+        for chunk in work:
+            yield from _read(chunk)
         return
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         for modules in pool.map(_read, work):
@@ -70,10 +70,10 @@ def unique(modules: Iterable[Module]) -> Iterator[Module]:
         yield Module(module.path, tuple(new))
 
 
-def _shares(wheel: Path) -> list[list[str]]:
+def _chunks(wheel: Path) -> list[list[str]]:
     with zipfile.ZipFile(wheel) as archive:
         paths = sorted(name for name in archive.namelist() if name.endswith(".py"))
-    return [paths[start : start + _SHARE] for start in range(0, len(paths), _SHARE)]
+    return [paths[start : start + _CHUNK] for start in range(0, len(paths), _CHUNK)]
 
 
 def _read(work: tuple[Path, list[str], Variant]) -> list[Module]:

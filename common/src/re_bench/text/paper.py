@@ -6,8 +6,6 @@ hub. Preparing fetches them; opening needs numpy alone and no network.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,21 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from re_bench.data.cache import cache_directory, check_files, file_lock, new_directory, undamaged
-from re_bench.data.files import sha256_of
+from re_bench.data.cache import CacheEntry, cache_directory, cache_key
 from re_bench.data.huggingface import GPT2, OPENWEBTEXT, Repository, identity
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.text.prepared import FILES, PreparedText, made_with
+from re_bench.text.prepared import FILES, Preparation, PreparedText, Stages, made_with, remedy
 from re_bench.text.recipe import LARGEST, PAPER_NAME, SMALLEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
-
-    from re_bench.text.prepare import Preparation, Stages
 
 __all__ = ["PAPER", "SEED", "SHARE", "PaperRecipe", "heldout_documents", "open_paper_text", "prepare_paper"]
 
@@ -43,7 +38,6 @@ SEED = 2357
 _VERSION = 1  # raise it with every change of the making, which changes the key
 _FORMATS = {".parquet": "parquet", ".json": "json", ".jsonl": "json"}
 _BATCH = 2000  # documents read and encoded at a time
-_REMEDY = f"run: python -m re_bench.text prepare {PAPER_NAME}"
 
 
 @dataclass(frozen=True)
@@ -65,12 +59,13 @@ class PaperRecipe:
 
         A local directory counts by its path: what is changed within it after the preparation is not seen.
         """
-        parts = [_VERSION, identity(self.dataset), identity(self.tokenizer), SHARE, SEED]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
+        return cache_key(_VERSION, identity(self.dataset), identity(self.tokenizer), SHARE, SEED)
 
-    def place(self, cache: Path | None = None) -> Path:
-        """Return where the text lies or will lie."""
-        return (cache or cache_directory()) / "text" / f"paper-{self.key}"
+    def entry(self, cache: Path | None = None) -> CacheEntry:
+        """Return the text's entry in ``cache``; :func:`cache_directory` if None."""
+        directory = (cache or cache_directory()) / "text" / f"paper-{self.key}"
+        checked = tuple(file for file in FILES if file != "train.bin")
+        return CacheEntry(directory, PAPER_NAME, FILES, remedy(PAPER_NAME), checked, _check_size)
 
 
 PAPER = PaperRecipe(OPENWEBTEXT, GPT2, documents=8_013_769)
@@ -90,16 +85,8 @@ def open_paper_text(recipe: PaperRecipe = PAPER, *, cache: Path | None = None) -
         UsageError: if it is not prepared here.
         ReBenchError: if a file is not what its manifest says.
     """
-    directory = recipe.place(cache)
-    if not directory.is_dir():
-        raise UsageError(f"{PAPER_NAME} is not prepared in {directory.parent}; {_REMEDY}")
-    with undamaged(directory, _REMEDY):
-        manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-        check_files(directory, {file: manifest["files"][file] for file in FILES if file != "train.bin"}, _REMEDY)
-        size, expected = (directory / "train.bin").stat().st_size, 2 * manifest["figures"]["tokens"]["train"]
-    if size != expected:
-        raise ReBenchError(f"{directory / 'train.bin'}: {size} bytes, its manifest says {expected}; {_REMEDY}")
-    return PreparedText(directory, manifest)
+    entry = recipe.entry(cache)
+    return PreparedText(entry.directory, entry.open())
 
 
 def prepare_paper(
@@ -116,24 +103,25 @@ def prepare_paper(
         UsageError: if a package is missing, something cannot be fetched, or the documents are not as expected.
         ReBenchError: if something that was fetched is not what is pinned.
     """
-    from re_bench.text.prepare import Preparation, Stages  # noqa: PLC0415 - tokenizers is wanted only here
+    entry = recipe.entry(cache)
+    stages = Stages(PAPER_NAME, say)
 
-    target = recipe.place(cache)
-    with file_lock(target.with_name(f".{target.name}.lock")):
-        if target.exists():
-            try:
-                return Preparation(open_paper_text(recipe, cache=cache))
-            except ReBenchError as error:
-                say(f"{PAPER_NAME}: made again, because of this: {error}")
+    def make(directory: Path) -> dict[str, Any]:
         _need_packages()
-        stages = Stages(PAPER_NAME, say)
         stages.enter("fetch")
         tokenizer = _load_tokenizer(recipe.tokenizer)
-        documents = _Documents(recipe.dataset)
-        with new_directory(target) as directory:
-            manifest = {"name": PAPER_NAME, "key": recipe.key} | _make(recipe, documents, tokenizer, directory, stages)
-            (directory / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-        return Preparation(PreparedText(target, manifest), stages.leave())
+        return _make(recipe, _Documents(recipe.dataset), tokenizer, directory, stages)
+
+    manifest = entry.prepare(make, say)
+    return Preparation(PreparedText(entry.directory, manifest), stages.seconds())
+
+
+def _check_size(directory: Path, manifest: Mapping[str, Any]) -> None:
+    size, expected = (directory / "train.bin").stat().st_size, 2 * manifest["figures"]["tokens"]["train"]
+    if size != expected:
+        raise ReBenchError(
+            f"{directory / 'train.bin'}: {size} bytes, its manifest says {expected}; {remedy(PAPER_NAME)}"
+        )
 
 
 def heldout_documents(documents: int) -> NDArray[np.int64]:
@@ -185,7 +173,7 @@ class _Documents:
 def _make(
     recipe: PaperRecipe, documents: _Documents, tokenizer: Tokenizer, directory: Path, stages: Stages
 ) -> dict[str, Any]:
-    """Write the files of the text into ``directory`` and return the rest of its manifest."""
+    """Write the files of the text into ``directory`` and return its manifest."""
     stages.enter("count")
     count = documents.count
     if recipe.documents not in (None, count):
@@ -200,11 +188,12 @@ def _make(
     tokenizer.save(str(directory / "tokenizer.json"))
     tokens = _write_tokens(documents, heldout, tokenizer, directory, stages)
     return {
+        "name": PAPER_NAME,
+        "key": recipe.key,
         "dataset": identity(recipe.dataset),
         "tokenizer": identity(recipe.tokenizer),
         "split": {"share": SHARE, "seed": SEED},
         "made_with": ", ".join([made_with(), *(f"{name} {version(name)}" for name in ("datasets", "transformers"))]),
-        "files": {file: sha256_of(directory / file) for file in FILES},
         "figures": {"documents": {"train": count - len(heldout), "heldout": len(heldout)}, "tokens": tokens},
     }
 
@@ -215,7 +204,7 @@ def _write_tokens(
     """Write ``train.bin`` in the order of the documents and ``heldout.bin`` in the order of ``heldout``."""
     rank = {int(number): position for position, number in enumerate(heldout)}
     kept = [""] * len(rank)
-    seen = tokens = told = 0
+    seen = tokens = reported = 0
     with (directory / "train.bin").open("wb") as file:
         for texts in documents.batches():
             train = []
@@ -226,8 +215,8 @@ def _write_tokens(
                     train.append(text)
             tokens += file.write(_encoded(tokenizer, train)) // 2
             seen += len(texts)
-            if (percent := 100 * seen // documents.count) > told:
-                told = percent
+            if (percent := 100 * seen // documents.count) > reported:
+                reported = percent
                 stages.report(f"{seen:,} of {documents.count:,} documents, {tokens:,} tokens")
     data = _encoded(tokenizer, kept)
     (directory / "heldout.bin").write_bytes(data)
@@ -246,15 +235,16 @@ def _load_tokenizer(source: Repository | Path) -> Tokenizer:
     """Return the fast tokenizer within transformers' one, for which ``<|endoftext|>`` in a document is just text."""
     from transformers import GPT2TokenizerFast  # noqa: PLC0415 - only the extra `paper` has it
 
-    from re_bench.text.vocabulary import END_OF_TEXT, plain  # noqa: PLC0415 - as above
+    from re_bench.text.vocabulary import END_OF_TEXT, treat_special_tokens_as_text  # noqa: PLC0415 - as above
 
     directory = source.fetch(["tokenizer.json", "tokenizer_config.json"]) if isinstance(source, Repository) else source
     try:
-        tokenizer = plain(GPT2TokenizerFast.from_pretrained(str(directory), local_files_only=True).backend_tokenizer)
+        fast = GPT2TokenizerFast.from_pretrained(str(directory), local_files_only=True)
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(
             f"{directory}: transformers cannot load a tokenizer from it ({str(error).splitlines()[0]})"
         ) from None
+    tokenizer = treat_special_tokens_as_text(fast.backend_tokenizer)
     size = tokenizer.get_vocab_size()  # of a directory without its files, transformers makes an empty tokenizer
     if tokenizer.token_to_id(END_OF_TEXT) is None or not SMALLEST <= size <= LARGEST:
         raise UsageError(f"{directory}: a tokenizer with {END_OF_TEXT} and {SMALLEST} to {LARGEST} tokens is needed")

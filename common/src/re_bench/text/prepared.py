@@ -1,31 +1,23 @@
-"""Opening prepared text: checked against its manifest and the checksums of the repository, then mapped from disk."""
+"""Prepared text on disk: the files it consists of, their tokens as arrays, and what making it took."""
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import dataclass
-from functools import cache
+import time
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from re_bench.data.cache import cache_directory, check_files, undamaged
-from re_bench.errors import ReBenchError, UsageError
-from re_bench.text.recipe import PAPER_NAME, Recipe
-from re_bench.text.wheels import pinned_wheels
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
+    from pathlib import Path
 
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
-    from re_bench.text.wheels import Wheel
-
-__all__ = ["FILES", "PreparedText", "check_pins", "made_with", "open_text", "pinned_checksums", "place"]
+__all__ = ["FILES", "Preparation", "PreparedText", "Stages", "made_with", "remedy"]
 
 FILES = ("train.bin", "heldout.bin", "tokenizer.json")
 """What a prepared text consists of, beside ``manifest.json``."""
@@ -56,62 +48,35 @@ class PreparedText:
         return open_tokenizer(self.directory / "tokenizer.json")
 
 
-def open_text(name: str, *, cache: Path | None = None, wheels: Sequence[Wheel] | None = None) -> PreparedText:
-    """Open the prepared text ``name``, such as ``docstrings-2048``, after checking every byte of it.
+@dataclass
+class Preparation:
+    """The outcome of preparing a text."""
 
-    Args:
-        name: the variant and the size of the vocabulary; or ``openwebtext``, for which wheels mean nothing.
-        cache: where prepared data lies; :func:`cache_directory` if None.
-        wheels: what it must be made from; the pinned wheels if None.
-
-    Raises:
-        UsageError: if there is no such name, or it is not prepared here.
-        ReBenchError: if a file or a wheel is not what it must be.
-    """
-    if name == PAPER_NAME:
-        from re_bench.text.paper import open_paper_text  # noqa: PLC0415 - it imports this module
-
-        return open_paper_text(cache=cache)
-    recipe, wheels = Recipe.named(name), pinned_wheels() if wheels is None else wheels
-    directory = place(recipe, wheels, cache)
-    if not directory.is_dir():
-        raise UsageError(f"{name} is not prepared in {directory.parent}; {_remedy(name)}")
-    with undamaged(directory, _remedy(name)):
-        manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-        _check_wheels(directory, manifest, wheels)
-        check_files(directory, {file: manifest["files"][file] for file in FILES}, _remedy(name))
-        check_pins(name, manifest)
-    return PreparedText(directory, manifest)
+    text: PreparedText
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Wall time of each stage; empty if it was prepared before."""
 
 
-def place(recipe: Recipe, wheels: Sequence[Wheel], cache: Path | None = None) -> Path:
-    """Return where a prepared text lies or will lie."""
-    return (cache or cache_directory()) / "text" / f"{recipe.name}-{recipe.key(wheels)}"
+class Stages:
+    """Announces and times the stages of making a text."""
 
+    def __init__(self, name: str, say: Callable[[str], None]) -> None:
+        self._name, self._say = name, say
+        self._entered: list[tuple[str, float]] = []
 
-@cache
-def pinned_checksums() -> dict[str, dict[str, str]]:
-    """Return, by name, the key and the SHA-256 of each file that the pinned wheels must give."""
-    pins: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("checksums.json").read_text(encoding="utf-8"))
-    return pins
+    def enter(self, stage: str) -> None:
+        """End the stage before and announce this one."""
+        self._entered.append((stage, time.monotonic()))
+        self._say(f"{self._name}: {stage} ...")
 
+    def report(self, progress: str) -> None:
+        """Say how far the present stage is."""
+        self._say(f"{self._name}: {self._entered[-1][0]}: {progress}")
 
-def check_pins(name: str, manifest: dict[str, Any]) -> None:
-    """Compare a text's files with the checksums of the repository, if it is one of those with checksums there.
-
-    Raises:
-        ReBenchError: if one differs.
-    """
-    pins = pinned_checksums().get(name, {})
-    if pins.get("key") != manifest["key"]:
-        return
-    for file in FILES:
-        if (found := manifest["files"][file]) != pins[file]:
-            raise ReBenchError(
-                f"{name}: {file} has SHA-256 {found}, the repository's checksums.json {pins[file]}. The wheels are the "
-                f"pinned ones, so the tools differ: it was made with {manifest['made_with']}, this is {made_with()}; "
-                "install the versions of constraints.txt and prepare again"
-            )
+    def seconds(self) -> dict[str, float]:
+        """Return the seconds of each stage that was entered, the last one ending now."""
+        ends = [*(start for _stage, start in self._entered[1:]), time.monotonic()]
+        return {stage: round(end - start, 2) for (stage, start), end in zip(self._entered, ends, strict=False)}
 
 
 def made_with() -> str:
@@ -123,13 +88,6 @@ def made_with() -> str:
     return f"Python {sys.version.split()[0]}, {tokenizers}, numpy {np.__version__}"
 
 
-def _check_wheels(directory: Path, manifest: dict[str, Any], wheels: Sequence[Wheel]) -> None:
-    expected = {wheel.file: wheel.sha256 for wheel in wheels}
-    for file in sorted(expected.keys() | manifest["wheels"].keys()):
-        if (found := manifest["wheels"].get(file)) != expected.get(file):
-            what = f"{directory}: made from {file} with SHA-256 {found}, wanted is {expected.get(file)}"
-            raise ReBenchError(f"{what}; {_remedy(manifest['name'])}")
-
-
-def _remedy(name: str) -> str:
+def remedy(name: str) -> str:
+    """Return what a person should do when the text ``name`` is missing or damaged."""
     return f"run: python -m re_bench.text prepare {name}"

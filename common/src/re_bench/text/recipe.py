@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from re_bench.data.cache import cache_key
 from re_bench.errors import UsageError
 from re_bench.text.documents import MINIMUM, Variant
 
@@ -59,5 +58,4 @@ class Recipe:
 
     def key(self, wheels: Sequence[Wheel]) -> str:
         """Return twelve hex digits that differ with the recipe, how it is carried out, and the wheels."""
-        parts = [_VERSION, self.variant, self.vocabulary, [wheel.sha256 for wheel in wheels]]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
+        return cache_key(_VERSION, self.variant, self.vocabulary, [wheel.sha256 for wheel in wheels])

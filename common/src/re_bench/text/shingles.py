@@ -58,12 +58,12 @@ class Overlap:
         passing = passing[self._table[passing >> np.uint64(64 - _TABLE_BITS)]]
         if len(passing) == 0:
             return
-        places = np.minimum(np.searchsorted(self._all, passing), len(self._all) - 1)
-        self._seen[places[self._all[places] == passing]] = True
+        positions = np.minimum(np.searchsorted(self._all, passing), len(self._all) - 1)
+        self._seen[positions[self._all[positions] == passing]] = True
 
     def shares(self) -> list[float]:
         """Return, for each document, the share from 0 to 1 of its different shingles that were seen."""
-        return [float(self._seen[np.searchsorted(self._all, each)].mean()) for each in self._documents]
+        return [float(self._seen[np.searchsorted(self._all, hashes)].mean()) for hashes in self._documents]
 
 
 def _different(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:

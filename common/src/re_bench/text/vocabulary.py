@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["END", "END_OF_TEXT", "encode", "open_tokenizer", "plain", "train_tokenizer"]
+__all__ = ["END", "END_OF_TEXT", "encode", "open_tokenizer", "train_tokenizer", "treat_special_tokens_as_text"]
 
 END_OF_TEXT = "<|endoftext|>"
 """Stands after every document."""
@@ -25,7 +25,7 @@ _BATCH = 2000  # documents encoded at a time, by all cores; bounds the memory
 
 
 def train_tokenizer(documents: Sequence[str], vocabulary: int) -> Tokenizer:
-    """Return a byte-level BPE tokenizer with GPT-2's way of cutting words; the same documents give the same one."""
+    """Return a byte-level BPE tokenizer with GPT-2's way of splitting words; the same documents give the same one."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -36,12 +36,12 @@ def train_tokenizer(documents: Sequence[str], vocabulary: int) -> Tokenizer:
         show_progress=False,
     )
     tokenizer.train_from_iterator(documents, trainer, length=len(documents))
-    return plain(tokenizer)
+    return treat_special_tokens_as_text(tokenizer)
 
 
 def open_tokenizer(path: Path) -> Tokenizer:
     """Return the tokenizer in a file; END_OF_TEXT within a text is text to it, not the token."""
-    return plain(Tokenizer.from_file(str(path)))
+    return treat_special_tokens_as_text(Tokenizer.from_file(str(path)))
 
 
 def encode(tokenizer: Tokenizer, documents: Sequence[str], end: int = END) -> Iterator[NDArray[np.uint16]]:
@@ -51,8 +51,8 @@ def encode(tokenizer: Tokenizer, documents: Sequence[str], end: int = END) -> It
         yield np.concatenate([np.array([*encoding.ids, end], "<u2") for encoding in batch])
 
 
-def plain(tokenizer: Tokenizer) -> Tokenizer:
-    """Return the tokenizer after making END_OF_TEXT within a text mere text to it.
+def treat_special_tokens_as_text(tokenizer: Tokenizer) -> Tokenizer:
+    """Return the tokenizer after making it encode END_OF_TEXT within a text as ordinary text.
 
     Documentation of tokenizers mentions the special token; a reader must not take that for an end.
     """

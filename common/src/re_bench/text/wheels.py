@@ -51,18 +51,18 @@ def find_wheels(wheels: Sequence[Wheel], store: Path, folder: Path | None = None
     """
     if folder is not None and not folder.is_dir():
         raise UsageError(f"{folder}: not a directory; give the folder that holds the wheels")
-    places = [place for place in (folder, store) if place is not None]
-    missing = [wheel for wheel in wheels if not any((place / wheel.file).is_file() for place in places)]
+    folders = [store] if folder is None else [folder, store]
+    missing = [wheel for wheel in wheels if not any((path / wheel.file).is_file() for path in folders)]
     if missing:
         fetch(missing, store)
-    return [_checked(wheel, places) for wheel in wheels]
+    return [_checked(wheel, folders) for wheel in wheels]
 
 
 def fetch(wheels: Sequence[Wheel], store: Path) -> None:
     """Fetch wheels into ``store`` with pip, from wherever pip is set up to look.
 
     Raises:
-        UsageError: if there is no place for them, or pip does not get them all.
+        UsageError: if ``store`` cannot be made, or pip does not get them all.
     """
     try:
         store.mkdir(parents=True, exist_ok=True)
@@ -71,12 +71,12 @@ def fetch(wheels: Sequence[Wheel], store: Path) -> None:
             f"{store}: missing, and cannot be made there ({error.strerror}); set RE_BENCH_CACHE elsewhere"
         ) from None
     with tempfile.TemporaryDirectory(prefix=".incoming-", dir=store) as incoming:
-        wanted = Path(incoming) / "wanted.txt"
-        wanted.write_text("".join(f"{wheel.requirement}\n" for wheel in wheels), encoding="utf-8")
+        requirements = Path(incoming) / "requirements.txt"
+        requirements.write_text("".join(f"{wheel.requirement}\n" for wheel in wheels), encoding="utf-8")
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
         command += ["--retries", "1", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
         done = subprocess.run(
-            [*command, "--dest", incoming, "-r", str(wanted)], check=False, capture_output=True, text=True
+            [*command, "--dest", incoming, "-r", str(requirements)], check=False, capture_output=True, text=True
         )
         if done.returncode != 0:
             names = ", ".join(wheel.file for wheel in wheels)
@@ -87,12 +87,14 @@ def fetch(wheels: Sequence[Wheel], store: Path) -> None:
             shutil.move(path, store / path.name)
 
 
-def _checked(wheel: Wheel, places: Sequence[Path]) -> Path:
-    path = next((place / wheel.file for place in places if (place / wheel.file).is_file()), None)
+def _checked(wheel: Wheel, folders: Sequence[Path]) -> Path:
+    path = next((folder / wheel.file for folder in folders if (folder / wheel.file).is_file()), None)
     if path is None:
         raise UsageError(f"pip fetched another file than {wheel.file}; give a folder that holds it: --wheels DIR")
-    if (found := sha256_of(path)) != wheel.sha256:
-        raise UsageError(f"{path}: SHA-256 {found}, pinned is {wheel.sha256}; delete this file, or give another folder")
+    if (actual := sha256_of(path)) != wheel.sha256:
+        raise UsageError(
+            f"{path}: SHA-256 {actual}, pinned is {wheel.sha256}; delete this file, or give another folder"
+        )
     return path
 
 

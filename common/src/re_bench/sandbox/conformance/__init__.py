@@ -1,4 +1,4 @@
-"""What every backend must hold: attacks that are truly tried inside, and judged from outside.
+"""What every backend must prevent: attacks that are really tried inside, and judged from outside.
 
 The idea is that of the self-check of inspect_ai's sandboxes. A check is a function of a backend
 and a directory of its own; it raises :class:`NotHeldError` and says what got through. Run them by
@@ -32,7 +32,7 @@ CHECKS: dict[str, Check] = {name: check for area in _AREAS for name, check in ar
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one check."""
+    """The outcome of one check."""
 
     name: str
     held: bool
@@ -47,7 +47,7 @@ def check_all(backend: Backend) -> list[Outcome]:
 
 
 def outcomes(backend: Backend, names: Iterable[str]) -> Iterator[Outcome]:
-    """Try the named checks and yield what comes of each as it ends."""
+    """Try the named checks and yield each outcome as its check ends."""
     for name in names:
         yield run_check(backend, name)
 
@@ -55,13 +55,13 @@ def outcomes(backend: Backend, names: Iterable[str]) -> Iterator[Outcome]:
 def run_check(backend: Backend, name: str) -> Outcome:
     """Run the check called ``name`` in a temporary directory; whatever it raises becomes its outcome."""
     started = time.monotonic()
-    why = ""
+    reason = ""
     with tempfile.TemporaryDirectory(prefix="re-bench-check-") as scratch:
         Path(scratch).chmod(0o755)  # a sandbox may run as another user
         try:
             CHECKS[name](backend, Path(scratch))
         except NotHeldError as error:
-            why = str(error)
+            reason = str(error)
         except (ReBenchError, OSError, ValueError) as error:
-            why = f"the check could not be made: {type(error).__name__}: {error}"
-    return Outcome(name, not why, why, time.monotonic() - started)
+            reason = f"the check could not be made: {type(error).__name__}: {error}"
+    return Outcome(name, not reason, reason, time.monotonic() - started)

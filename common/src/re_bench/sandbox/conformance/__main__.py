@@ -24,14 +24,14 @@ def main() -> int:
     except ReBenchError as error:
         print(error, file=sys.stderr)
         return error.exit_status
-    found = []
+    tried = []
     for outcome in outcomes(backend, CHECKS):
-        found.append(outcome)
+        tried.append(outcome)
         if not options.json:
             print(f"{'held' if outcome.held else 'NOT HELD'}  {outcome.name}  {outcome.why}", flush=True)
-    holds = all(outcome.held for outcome in found)
+    holds = all(outcome.held for outcome in tried)
     if options.json:
-        print(json.dumps({"sandbox": backend.name, "holds": holds, "checks": [asdict(outcome) for outcome in found]}))
+        print(json.dumps({"sandbox": backend.name, "holds": holds, "checks": [asdict(outcome) for outcome in tried]}))
     return 0 if holds else 1
 
 

@@ -38,11 +38,11 @@ __all__ = [
     "NotHeldError",
     "answer",
     "attack",
-    "hold",
+    "fail_if",
     "processes_with",
     "register",
     "send",
-    "showing",
+    "spec_showing",
     "token",
     "victim",
 ]
@@ -72,7 +72,7 @@ def register(checks: dict[str, Check]) -> Callable[[Check], Check]:
     return enter
 
 
-def hold(leaks: list[str] | str) -> None:
+def fail_if(leaks: list[str] | str) -> None:
     """Raise unless nothing leaked.
 
     Raises:
@@ -84,26 +84,24 @@ def hold(leaks: list[str] | str) -> None:
         raise NotHeldError("; ".join(listed[:5]) + more)
 
 
-def attack(backend: Backend, function: Callable[..., Any], *arguments: Any, around: SandboxSpec | None = None) -> Any:
+def attack(backend: Backend, function: Callable[..., Any], *arguments: Any, spec: SandboxSpec | None = None) -> Any:
     """Run ``function(*arguments)`` in a sandbox and return its value.
 
     Raises:
         NotHeldError: if it did not come to its end, so that it shows nothing.
     """
-    finished = send(backend, function, *arguments, around=around)
+    finished = send(backend, function, *arguments, spec=spec)
     value = answer(finished)
     if value is None:
-        why = finished.stopped or f"exit status {finished.status}"
-        raise NotHeldError(f"the attack did not come to its end ({why}): {finished.stderr.strip()[-_TAIL:]}")
+        reason = finished.stopped or f"exit status {finished.status}"
+        raise NotHeldError(f"the attack did not come to its end ({reason}): {finished.stderr.strip()[-_TAIL:]}")
     return value
 
 
-def send(
-    backend: Backend, function: Callable[..., Any], *arguments: Any, around: SandboxSpec | None = None
-) -> Finished:
+def send(backend: Backend, function: Callable[..., Any], *arguments: Any, spec: SandboxSpec | None = None) -> Finished:
     """Run ``function(*arguments)`` in a sandbox, by default one with :data:`LIMITS`, and return how it ended."""
     program = [backend.python, "-I", "-S", "-c", source(function, *arguments)]
-    return run(backend, program, around or SandboxSpec(limits=LIMITS))
+    return run(backend, program, spec or SandboxSpec(limits=LIMITS))
 
 
 def answer(finished: Finished) -> Any:
@@ -141,18 +139,18 @@ def _collect(function: FunctionType, parts: dict[str, str]) -> None:
 
 def _names(code: CodeType) -> set[str]:
     """Return the global names that ``code`` and the functions in it use."""
-    loaded = {str(each.argval) for each in dis.get_instructions(code) if each.opname in {"LOAD_GLOBAL", "LOAD_NAME"}}
+    loaded = {str(one.argval) for one in dis.get_instructions(code) if one.opname in {"LOAD_GLOBAL", "LOAD_NAME"}}
     return loaded.union(*(_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
-def showing(
+def spec_showing(
     *, read: Path | None = None, write: Path | None = None, limits: Limits = LIMITS, **changes: Any
 ) -> SandboxSpec:
-    """Return surroundings that show directories where they are outside, made first where they are missing."""
-    for place, mode in ((read, 0o755), (write, 0o777)):
-        if place is not None:
-            place.mkdir(exist_ok=True)
-            place.chmod(mode)
+    """Return a spec that shows directories at the paths they have outside, and makes those that are missing."""
+    for directory, mode in ((read, 0o755), (write, 0o777)):
+        if directory is not None:
+            directory.mkdir(exist_ok=True)
+            directory.chmod(mode)
     return SandboxSpec(
         read_only={str(read): read} if read else {},
         writable={str(write): write} if write else {},
@@ -180,12 +178,12 @@ def victim(word: str) -> Iterator[subprocess.Popen[bytes]]:
 
 def processes_with(word: str) -> dict[int, str]:
     """Return this machine's processes that have ``word`` in their command lines."""
-    found = {}
+    command_lines = {}
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue
         if word in line:
-            found[int(path.parent.name)] = line
-    return found
+            command_lines[int(path.parent.name)] = line
+    return command_lines

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.sandbox.conformance.attack import Check, attack, hold, register, showing, token
+from re_bench.sandbox.conformance.attack import Check, attack, fail_if, register, spec_showing, token
 from re_bench.sandbox.spec import python_directories
 
 if TYPE_CHECKING:
@@ -29,20 +29,20 @@ _MACHINE = ("/etc/shadow", "/etc/machine-id", "/etc/hostname", "/run/utmp", "/va
 
 def _digests(paths: list[str]) -> dict[str, str]:
     """Attack: return a hash of the start of every file that can be read."""
-    found = {}
+    digests = {}
     for path in paths:
         with suppress(OSError), Path(path).open("rb") as file:
-            found[path] = hashlib.sha256(file.read(65536)).hexdigest()
-    return found
+            digests[path] = hashlib.sha256(file.read(65536)).hexdigest()
+    return digests
 
 
 def _walk(word: str) -> list[str]:
     """Attack: return the paths with ``word`` in them, without looking where there are only programs."""
-    found = []
+    paths = []
     for directory, inner, names in islice(os.walk("/"), 20_000):
         inner[:] = [name for name in inner if directory != "/" or name not in {"proc", "sys", "usr"}]
-        found += [f"{directory}/{name}" for name in (*inner, *names) if word in name]
-    return found
+        paths += [f"{directory}/{name}" for name in (*inner, *names) if word in name]
+    return paths
 
 
 @check
@@ -51,17 +51,17 @@ def reading_outside(backend: Backend, scratch: Path) -> None:
     word = token()
     with ExitStack() as stack:
         hidden = [str(path) for path in _MACHINE if not path.startswith("/proc")]
-        for place in (scratch, Path(tempfile.gettempdir()), Path.home(), Path.cwd(), Path("/dev/shm")):  # noqa: S108
+        for parent in (scratch, Path(tempfile.gettempdir()), Path.home(), Path.cwd(), Path("/dev/shm")):  # noqa: S108
             with suppress(OSError):
-                made = stack.enter_context(tempfile.TemporaryDirectory(prefix=".re-bench-", suffix=word, dir=place))
+                made = stack.enter_context(tempfile.TemporaryDirectory(prefix=".re-bench-", suffix=word, dir=parent))
                 Path(made, "notes").write_text(word, encoding="ascii")
                 hidden.append(f"{made}/notes")
         ours = Path(__file__)
-        if not any(ours.is_relative_to(place) for place in (Path("/usr"), *python_directories())):
+        if not any(ours.is_relative_to(directory) for directory in (Path("/usr"), *python_directories())):
             hidden.append(str(ours))
         outside, inside = _digests(hidden), attack(backend, _digests, hidden)
-        hold([f"{path} can be read" for path in outside if inside.get(path) == outside[path]])
-        hold([f"{path} can be found" for path in attack(backend, _walk, word)])
+        fail_if([f"{path} can be read" for path in outside if inside.get(path) == outside[path]])
+        fail_if([f"{path} can be found" for path in attack(backend, _walk, word)])
 
 
 def _spoil(directory: str) -> bool:
@@ -88,16 +88,16 @@ def _spoil(directory: str) -> bool:
 @check
 def changing_what_is_shown(backend: Backend, scratch: Path) -> None:
     """A file that is only shown keeps its content, mode, times, names and links."""
-    around = showing(read=scratch / "shown")
+    spec = spec_showing(read=scratch / "shown")
     path = scratch / "shown" / "file"
     path.write_text("as it was", encoding="ascii")
     path.chmod(0o666)
     before = path.stat()
-    attack(backend, _spoil, str(path.parent), around=around)
-    hold([] if path.is_file() else "a file that is only shown is gone")
+    attack(backend, _spoil, str(path.parent), spec=spec)
+    fail_if([] if path.is_file() else "a file that is only shown is gone")
     after = path.stat()
     for what in ("st_mode", "st_size", "st_mtime_ns", "st_nlink", "st_ctime_ns"):
-        hold(
+        fail_if(
             [] if getattr(before, what) == getattr(after, what) else f"the {what} of a file that is only shown changed"
         )
 
@@ -114,21 +114,21 @@ def _make(paths: list[str]) -> bool:
 def hidden_directories(backend: Backend, scratch: Path) -> None:
     """What lies in a hidden directory within a shown one is neither read, found nor written, but for what is named."""
     shown, word = scratch / "shown", token()
-    around = showing(read=shown)
-    secret, given = shown / "package" / "reference", shown / "package" / "given"
-    for place in (secret, given):
-        place.mkdir(parents=True)
-        (place / word).write_text(word, encoding="ascii")
-    read_only = {str(given): given, **around.read_only}
-    around = replace(around, read_only=read_only, hidden=[shown / "package"])
-    paths = [f"{place}/{word}" for place in (secret, given)]
-    got = attack(backend, _digests, paths, around=around)
-    hold([f"{paths[0]} can be read"] if paths[0] in got else [])
-    hold([] if paths[1] in got else [f"{paths[1]}, which is shown, cannot be read"])
-    found = attack(backend, _walk, word, around=around)
-    hold([f"{path} can be found" for path in found if Path(path) != given / word])
-    made = attack(backend, _make_and_count, [f"{shown}/package/{word}", f"{given}/{word}-made"], around=around)
-    hold("files can be made beside what is shown" if made else "")
+    spec = spec_showing(read=shown)
+    secret, named = shown / "package" / "reference", shown / "package" / "named"
+    for directory in (secret, named):
+        directory.mkdir(parents=True)
+        (directory / word).write_text(word, encoding="ascii")
+    read_only = {str(named): named, **spec.read_only}
+    spec = replace(spec, read_only=read_only, hidden=[shown / "package"])
+    paths = [f"{directory}/{word}" for directory in (secret, named)]
+    got = attack(backend, _digests, paths, spec=spec)
+    fail_if([f"{paths[0]} can be read"] if paths[0] in got else [])
+    fail_if([] if paths[1] in got else [f"{paths[1]}, which is shown, cannot be read"])
+    paths_seen = attack(backend, _walk, word, spec=spec)
+    fail_if([f"{path} can be found" for path in paths_seen if Path(path) != named / word])
+    made = attack(backend, _make_and_count, [f"{shown}/package/{word}", f"{named}/{word}-made"], spec=spec)
+    fail_if("files can be made beside what is shown" if made else "")
 
 
 def _make_and_count(paths: list[str]) -> int:
@@ -142,12 +142,12 @@ def writing_outside(backend: Backend, scratch: Path) -> None:
     """No file appears in any directory of the machine."""
     system = ("/", "/usr", "/usr/bin", "/usr/local/lib", "/etc", "/var/tmp", "/tmp", "/dev", "/dev/shm", "/run")  # noqa: S108
     places = [*system, str(Path.home()), sys.prefix, str(scratch), str(Path(__file__).parent)]
-    paths = [f"{place}/{token()}" for place in places]
+    paths = [f"{directory}/{token()}" for directory in places]
     attack(backend, _make, paths)
     made = [path for path in paths if Path(path).exists()]
     for path in made:
         Path(path).unlink()
-    hold([f"{path} was written" for path in made])
+    fail_if([f"{path} was written" for path in made])
 
 
 def _follow(directory: str, secret: str) -> list[str]:
@@ -174,11 +174,11 @@ def symbolic_links(backend: Backend, scratch: Path) -> None:
     secret.write_text("secret", encoding="ascii")
     secret.chmod(0o666)
     work = scratch / "work"
-    around = showing(write=work)
+    spec = spec_showing(write=work)
     (work / "absolute").symlink_to(secret)
     (work / "relative").symlink_to("../outside/secret")
     (work / "folder").symlink_to(secret.parent)
-    hold(attack(backend, _follow, str(work), str(secret), around=around))
+    fail_if(attack(backend, _follow, str(work), str(secret), spec=spec))
 
 
 def _link(directory: str, targets: list[str]) -> list[str]:
@@ -195,13 +195,13 @@ def _link(directory: str, targets: list[str]) -> list[str]:
 @check
 def hard_links(backend: Backend, scratch: Path) -> None:
     """A file that is only shown, or hidden, cannot get a name in a writable directory."""
-    around = showing(read=scratch / "shown", write=scratch / "work")
+    spec = spec_showing(read=scratch / "shown", write=scratch / "work")
     targets = [scratch / "shown" / "file", scratch / "hidden"]
     for path in targets:
         path.write_text("text", encoding="ascii")
         path.chmod(0o666)
-    hold(attack(backend, _link, str(scratch / "work"), [str(path) for path in targets], around=around))
-    hold([f"{path.name} has a second name" for path in targets if path.stat().st_nlink != 1])
+    fail_if(attack(backend, _link, str(scratch / "work"), [str(path) for path in targets], spec=spec))
+    fail_if([f"{path.name} has a second name" for path in targets if path.stat().st_nlink != 1])
 
 
 def _lend(directory: str) -> bool:
@@ -225,9 +225,9 @@ def _lend(directory: str) -> bool:
 def files_that_run_as_their_owner(backend: Backend, scratch: Path) -> None:
     """No set-user-id or set-group-id file stays in a writable directory, where others could run it."""
     work = scratch / "work"
-    attack(backend, _lend, str(work), around=showing(write=work))
+    attack(backend, _lend, str(work), spec=spec_showing(write=work))
     made = [path for path in work.iterdir() if path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID)]
-    hold([f"{path.name} was left with mode {stat.filemode(path.stat().st_mode)}" for path in made])
+    fail_if([f"{path.name} was left with mode {stat.filemode(path.stat().st_mode)}" for path in made])
 
 
 def _make_devices(directories: list[str]) -> list[str]:
@@ -247,7 +247,7 @@ def _make_devices(directories: list[str]) -> list[str]:
 def device_files(backend: Backend, scratch: Path) -> None:
     """No device file can be made."""
     work = scratch / "work"
-    hold(attack(backend, _make_devices, [str(work), "/tmp"], around=showing(write=work)))  # noqa: S108
+    fail_if(attack(backend, _make_devices, [str(work), "/tmp"], spec=spec_showing(write=work)))  # noqa: S108
 
 
 _NAMES = ["new\nline", "\u00fc\u4e2d\U0001f600", "-rf", " ", "\udcff\udcfe", "a" * 255]
@@ -264,20 +264,20 @@ def _make_names(directory: str, names: list[str]) -> int:
 def odd_names(backend: Backend, scratch: Path) -> None:
     """File names of any bytes come out of a writable directory as they were made."""
     work = scratch / "work"
-    around = showing(write=work)
-    attack(backend, _make_names, str(work), _NAMES, around=around)
+    spec = spec_showing(write=work)
+    attack(backend, _make_names, str(work), _NAMES, spec=spec)
     made = {path.name: path.read_bytes() for path in work.iterdir()}
-    hold([f"a file named {name!a} is missing" for name in _NAMES if made.get(name) != os.fsencode(name)])
+    fail_if([f"a file named {name!a} is missing" for name in _NAMES if made.get(name) != os.fsencode(name)])
 
 
 @check
 def temporary_files(backend: Backend, scratch: Path) -> None:
     """``/tmp`` and ``/dev/shm`` of one sandbox are seen neither by the next one nor outside."""
     del scratch
-    paths = [f"{place}/{token()}" for place in ("/tmp", "/dev/shm")]  # noqa: S108
+    paths = [f"{directory}/{token()}" for directory in ("/tmp", "/dev/shm")]  # noqa: S108
     attack(backend, _make, paths)
     later = attack(backend, _digests, paths)
     outside = [path for path in paths if Path(path).exists()]
     for path in outside:
         Path(path).unlink()
-    hold([f"{path} is seen by the next sandbox" for path in later] + [f"{path} is seen outside" for path in outside])
+    fail_if([f"{path} is seen by the next sandbox" for path in later] + [f"{path} is seen outside" for path in outside])

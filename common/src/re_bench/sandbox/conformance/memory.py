@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from re_bench.sandbox.conformance.attack import LIMITS, Check, answer, attack, hold, register, send
+from re_bench.sandbox.conformance.attack import LIMITS, Check, answer, attack, fail_if, register, send
 
 if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
@@ -54,7 +54,7 @@ def _check_memory(backend: Backend, function: Any, *arguments: Any) -> None:
     """Run an attack that returns how many MiB it held; being stopped, or killed, is as good as being refused."""
     held = answer(send(backend, function, *arguments))
     allowed = _MEMORY + _SLACK
-    hold(f"{held} MiB were held where {_MEMORY} are allowed" if held is not None and held > allowed else "")
+    fail_if(f"{held} MiB were held where {_MEMORY} are allowed" if held is not None and held > allowed else "")
 
 
 @check
@@ -90,15 +90,15 @@ def memory_in_common(backend: Backend, scratch: Path) -> None:
     attack(backend, _fork_after, 60, 6)
 
 
-def _fill_files(directory: str, mebibytes: int, each: int) -> int:
+def _fill_files(directory: str, mebibytes: int, file_mib: int) -> int:
     """Attack: fill a directory of the memory's file systems; return how many MiB went in."""
     block = b"x" * (1 << 20)
-    paths = [Path(f"{directory}/re-bench-{os.getpid()}-{number}") for number in range(mebibytes // each)]
+    paths = [Path(f"{directory}/re-bench-{os.getpid()}-{number}") for number in range(mebibytes // file_mib)]
     written = 0
     with suppress(OSError):
         for path in paths:
             with path.open("wb", buffering=0) as file:
-                for _ in range(each):
+                for _ in range(file_mib):
                     written += file.write(block) >> 20
     for path in paths:
         path.unlink(missing_ok=True)
@@ -109,39 +109,39 @@ def _fill_files(directory: str, mebibytes: int, each: int) -> int:
 def files_in_memory(backend: Backend, scratch: Path) -> None:
     """``/tmp`` and ``/dev/shm`` hold no more than the limit on memory."""
     del scratch
-    for place in ("/tmp", "/dev/shm"):  # noqa: S108
-        _check_memory(backend, _fill_files, place, 2 * _MEMORY, LIMITS.file_mib)
+    for directory in ("/tmp", "/dev/shm"):  # noqa: S108
+        _check_memory(backend, _fill_files, directory, 2 * _MEMORY, LIMITS.file_mib)
 
 
-def _hold_memfd(mebibytes: int, each: int) -> int:
+def _hold_memfd(mebibytes: int, file_mib: int) -> int:
     """Attack: fill memory that is mapped nowhere; return how many MiB."""
     held = 0
     with suppress(OSError):
-        for _ in range(mebibytes // each):
+        for _ in range(mebibytes // file_mib):
             descriptor = os.memfd_create("re-bench")
-            for _ in range(each):
+            for _ in range(file_mib):
                 held += os.write(descriptor, b"x" * (1 << 20)) >> 20
     time.sleep(0.5)
     return held
 
 
-def _hold_segments(mebibytes: int, each: int) -> int:
+def _hold_segments(mebibytes: int, file_mib: int) -> int:
     """Attack: fill System V segments and detach from them; return how many MiB."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.shmat.restype = ctypes.c_void_p
     segments = []
-    for _ in range(mebibytes // each):
-        segment = libc.shmget(0, each << 20, 0o1600)
+    for _ in range(mebibytes // file_mib):
+        segment = libc.shmget(0, file_mib << 20, 0o1600)
         if segment < 0:
             break
         segments.append(segment)
         address = libc.shmat(segment, None, 0)
-        ctypes.memset(address, 1, each << 20)
+        ctypes.memset(address, 1, file_mib << 20)
         libc.shmdt(ctypes.c_void_p(address))
     time.sleep(0.5)
     for segment in segments:
         libc.shmctl(segment, 0, None)
-    return each * len(segments)
+    return file_mib * len(segments)
 
 
 @check

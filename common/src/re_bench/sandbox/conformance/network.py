@@ -7,7 +7,7 @@ import socket
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
-from re_bench.sandbox.conformance.attack import Check, attack, hold, register, token
+from re_bench.sandbox.conformance.attack import Check, attack, fail_if, register, token
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ def _call(addresses: list[list[Any]]) -> list[str]:
 
 
 def _check_calls(backend: Backend, addresses: list[tuple[int, int, Any]]) -> None:
-    """Listen at every address and hold that nothing arrives."""
+    """Listen at every address and fail if anything arrives."""
     with ExitStack() as stack:
         listeners = []
         for family, kind, address in addresses:
@@ -46,16 +46,16 @@ def _check_calls(backend: Backend, addresses: list[tuple[int, int, Any]]) -> Non
                 if kind != socket.SOCK_DGRAM:
                     listener.listen()
                 listeners.append(listener)
-        reachable = [[int(each.family), int(each.type), each.getsockname()] for each in listeners]
+        reachable = [[int(listener.family), int(listener.type), listener.getsockname()] for listener in listeners]
         reachable = [
             [family, kind, address.decode("latin-1") if isinstance(address, bytes) else address]
             for family, kind, address in reachable
         ]
         attack(backend, _call, reachable)
-        hold([f"something arrived at {each.getsockname()}" for each in listeners if _something(each)])
+        fail_if([f"something arrived at {listener.getsockname()}" for listener in listeners if _has_arrived(listener)])
 
 
-def _something(listener: socket.socket) -> bool:
+def _has_arrived(listener: socket.socket) -> bool:
     try:
         if listener.type == socket.SOCK_DGRAM:
             listener.recv(1)
@@ -117,7 +117,7 @@ def ways_out(backend: Backend, scratch: Path) -> None:
     with suppress(OSError), open("/etc/resolv.conf", encoding="utf-8") as file:  # noqa: PTH123
         servers = [words[1] for words in map(str.split, file) if words[:1] == ["nameserver"] and len(words) > 1]
     outside = [server for server in servers if not server.startswith("127.") and server != "::1"]
-    hold(attack(backend, _leave, outside))
+    fail_if(attack(backend, _leave, outside))
 
 
 def _open_sockets() -> list[int]:
@@ -137,4 +137,4 @@ def kinds_of_sockets(backend: Backend, scratch: Path) -> None:
     del scratch
     names = {int(value): name for name, value in vars(socket).items() if name.startswith("AF_")}
     others = set(attack(backend, _open_sockets)) - set(map(int, _FAMILIES))
-    hold([f"sockets of the family {names.get(family, family)} can be opened" for family in sorted(others)])
+    fail_if([f"sockets of the family {names.get(family, family)} can be opened" for family in sorted(others)])

@@ -15,7 +15,7 @@ from re_bench.sandbox.conformance.attack import (
     LIMITS,
     Check,
     attack,
-    hold,
+    fail_if,
     processes_with,
     register,
     send,
@@ -66,7 +66,7 @@ def secrets_in_proc(backend: Backend, scratch: Path) -> None:
     os.environ[_VARIABLE] = word
     try:
         with victim(word), path.open("rb"):
-            hold(attack(backend, _search, word[::-1], str(path)[::-1]))
+            fail_if(attack(backend, _search, word[::-1], str(path)[::-1]))
     finally:
         del os.environ[_VARIABLE]
 
@@ -82,21 +82,21 @@ def environment(backend: Backend, scratch: Path) -> None:
     del scratch
     os.environ[_VARIABLE] = word = token()
     try:
-        around = SandboxSpec(environment={"GIVEN": "yes"}, limits=LIMITS)
-        seen = attack(backend, _variables, around=around)
+        spec = SandboxSpec(environment={"GIVEN": "yes"}, limits=LIMITS)
+        seen = attack(backend, _variables, spec=spec)
     finally:
         del os.environ[_VARIABLE]
-    hold([f"{name} is {value}" for name, value in seen.items() if word in value])
-    hold([] if seen.get("GIVEN") == "yes" else "a variable that was given is missing")
+    fail_if([f"{name} is {value}" for name, value in seen.items() if word in value])
+    fail_if([] if seen.get("GIVEN") == "yes" else "a variable that was given is missing")
 
 
 def _descriptors() -> list[str]:
     """Attack: return what the open descriptors are, but for the standard three and the listing itself."""
-    found = []
+    descriptions = []
     for number in range(3, 4096):
         with suppress(OSError):
-            found.append(f"descriptor {number} is {Path(f'/proc/self/fd/{number}').readlink()}")
-    return found
+            descriptions.append(f"descriptor {number} is {Path(f'/proc/self/fd/{number}').readlink()}")
+    return descriptions
 
 
 @check
@@ -106,7 +106,7 @@ def inherited_descriptors(backend: Backend, scratch: Path) -> None:
         low = os.dup2(file.fileno(), 9, inheritable=True) if not _is_open(9) else os.dup(file.fileno())
         high = os.dup2(file.fileno(), 250, inheritable=True) if not _is_open(250) else os.dup(file.fileno())
         try:
-            hold(attack(backend, _descriptors))
+            fail_if(attack(backend, _descriptors))
         finally:
             os.close(low)
             os.close(high)
@@ -136,7 +136,7 @@ def signals(backend: Backend, scratch: Path) -> None:
     with victim(token()) as process:
         got = attack(backend, _signal, process.pid)
         time.sleep(0.02)
-        hold([*got, *([] if process.poll() is None else ["a process outside was ended"])])
+        fail_if([*got, *([] if process.poll() is None else ["a process outside was ended"])])
 
 
 def _trace(pid: int) -> list[str]:
@@ -159,7 +159,7 @@ def tracing(backend: Backend, scratch: Path) -> None:
     """A process outside cannot be traced, nor its memory be read."""
     del scratch
     with victim(token()) as process:
-        hold(attack(backend, _trace, process.pid))
+        fail_if(attack(backend, _trace, process.pid))
 
 
 def _detach(seconds: str, stay: bool) -> bool:
@@ -187,15 +187,15 @@ def daemons(backend: Backend, scratch: Path) -> None:
     del scratch
     for stay in (False, True):
         seconds = f"3{int.from_bytes(os.urandom(3), 'big')}.25"
-        around = SandboxSpec(limits=replace(LIMITS, wall_s=0.5 if stay else 10))
-        finished = send(backend, _detach, seconds, stay, around=around)
+        spec = SandboxSpec(limits=replace(LIMITS, wall_s=0.5 if stay else 10))
+        finished = send(backend, _detach, seconds, stay, spec=spec)
         left = processes_with(f"sleep {seconds}")
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        hold([f"{line.strip()!r} still runs after the end" for line in left.values()])
-        hold("a time limit did not end it" if stay and not finished.stopped else "")
-        hold(f"the end took {finished.seconds:.1f} s" if finished.seconds > _SOON_S else "")
+        fail_if([f"{line.strip()!r} still runs after the end" for line in left.values()])
+        fail_if("a time limit did not end it" if stay and not finished.stopped else "")
+        fail_if(f"the end took {finished.seconds:.1f} s" if finished.seconds > _SOON_S else "")
 
 
 def _hop(end: float) -> None:
@@ -222,6 +222,6 @@ def _linger() -> bool:
 def processes_that_keep_changing(backend: Backend, scratch: Path) -> None:
     """A program whose processes are replaced all the time ends at the time limit like any other."""
     del scratch
-    finished = send(backend, _linger, around=SandboxSpec(limits=replace(LIMITS, wall_s=0.5)))
-    hold("" if finished.stopped else f"it ended with status {finished.status}")
-    hold(f"the end took {finished.seconds:.1f} s" if finished.seconds > _SOON_S else "")
+    finished = send(backend, _linger, spec=SandboxSpec(limits=replace(LIMITS, wall_s=0.5)))
+    fail_if("" if finished.stopped else f"it ended with status {finished.status}")
+    fail_if(f"the end took {finished.seconds:.1f} s" if finished.seconds > _SOON_S else "")

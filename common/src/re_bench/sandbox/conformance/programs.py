@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from re_bench.sandbox.conformance.attack import LIMITS, MARK, Check, attack, hold, register, send
+from re_bench.sandbox.conformance.attack import LIMITS, MARK, Check, attack, fail_if, register, send
 from re_bench.sandbox.spec import SandboxSpec
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _read_input() -> list[str]:
 def standard_input(backend: Backend, scratch: Path) -> None:
     """Standard input is at its end, and there is no terminal."""
     del scratch
-    hold(attack(backend, _read_input))
+    fail_if(attack(backend, _read_input))
 
 
 def _print_much(mebibytes: int) -> bool:
@@ -65,11 +65,11 @@ def a_gigabyte_of_output(backend: Backend, scratch: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     finished = send(backend, _print_much, 954)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    hold("" if finished.status == 0 else f"it ended with status {finished.status}: {finished.stopped}")
-    hold(_too_much(finished, LIMITS))
-    hold("" if finished.stdout.endswith(f"{MARK}true\n") else "the end of the output is missing")
-    hold("" if "bytes left out" in finished.stdout else "what was left out is not counted")
-    hold(f"our own process grew by {grown >> 10} MiB" if grown > 64 << 10 else "")
+    fail_if("" if finished.status == 0 else f"it ended with status {finished.status}: {finished.stopped}")
+    fail_if(_too_much(finished, LIMITS))
+    fail_if("" if finished.stdout.endswith(f"{MARK}true\n") else "the end of the output is missing")
+    fail_if("" if "bytes left out" in finished.stdout else "what was left out is not counted")
+    fail_if(f"our own process grew by {grown >> 10} MiB" if grown > 64 << 10 else "")
 
 
 def _too_much(finished: Finished, limits: Limits) -> str:
@@ -89,8 +89,8 @@ def binary_output(backend: Backend, scratch: Path) -> None:
     """Output that is no text does no harm."""
     del scratch
     finished = send(backend, _print_bytes)
-    hold("" if finished.status == 0 else f"it ended with status {finished.status}")
-    hold("" if "\ufffd" in finished.stdout and "\ufffd" in finished.stderr else "the output did not arrive")
+    fail_if("" if finished.status == 0 else f"it ended with status {finished.status}")
+    fail_if("" if "\ufffd" in finished.stdout and "\ufffd" in finished.stderr else "the output did not arrive")
 
 
 def _print_forever(seconds: float) -> bool:
@@ -106,9 +106,9 @@ def _print_forever(seconds: float) -> bool:
 def time_out_during_output(backend: Backend, scratch: Path) -> None:
     """A program that prints when its time is over is stopped, and its output stays within bounds."""
     del scratch
-    finished = send(backend, _print_forever, 5, around=SandboxSpec(limits=_SHORT))
-    hold(_not_stopped(finished))
-    hold(_too_much(finished, _SHORT))
+    finished = send(backend, _print_forever, 5, spec=SandboxSpec(limits=_SHORT))
+    fail_if(_not_stopped(finished))
+    fail_if(_too_much(finished, _SHORT))
 
 
 def _not_stopped(finished: Finished) -> str:
@@ -129,7 +129,7 @@ def _close_output(seconds: float) -> bool:
 def closed_output(backend: Backend, scratch: Path) -> None:
     """A program that has closed its output is still watched."""
     del scratch
-    hold(_not_stopped(send(backend, _close_output, 4, around=SandboxSpec(limits=_SHORT))))
+    fail_if(_not_stopped(send(backend, _close_output, 4, spec=SandboxSpec(limits=_SHORT))))
 
 
 def _count(seconds: float) -> bool:
@@ -144,8 +144,8 @@ def _count(seconds: float) -> bool:
 def processor_time(backend: Backend, scratch: Path) -> None:
     """A process is ended when its time on the processor is over."""
     del scratch
-    finished = send(backend, _count, 5, around=SandboxSpec(limits=replace(LIMITS, cpu_s=1)))
-    hold("" if finished.status else "five seconds could be used where one is allowed")
+    finished = send(backend, _count, 5, spec=SandboxSpec(limits=replace(LIMITS, cpu_s=1)))
+    fail_if("" if finished.status else "five seconds could be used where one is allowed")
 
 
 def _fail() -> bool:
@@ -158,4 +158,4 @@ def exit_status(backend: Backend, scratch: Path) -> None:
     """The exit status of the program comes out."""
     del scratch
     finished = send(backend, _fail)
-    hold("" if finished.status == 7 else f"7 came out as {finished.status}")  # noqa: PLR2004
+    fail_if("" if finished.status == 7 else f"7 came out as {finished.status}")  # noqa: PLR2004

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.sandbox.conformance.attack import LIMITS, Check, answer, attack, hold, register, send, showing
+from re_bench.sandbox.conformance.attack import LIMITS, Check, answer, attack, fail_if, register, send, spec_showing
 from re_bench.sandbox.spec import SandboxSpec
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def fork_bomb(backend: Backend, scratch: Path) -> None:
     del scratch
     for function in (_fork, _thread):
         count = attack(backend, function, 4 * LIMITS.processes)
-        hold(f"{count} at a time where {LIMITS.processes} are allowed" if count >= LIMITS.processes else "")
+        fail_if(f"{count} at a time where {LIMITS.processes} are allowed" if count >= LIMITS.processes else "")
 
 
 def _fill_disk(directory: str, files: int, mebibytes: int, keep: bool) -> int:
@@ -80,8 +80,8 @@ def disk_bomb(backend: Backend, scratch: Path) -> None:
     """What a program writes into its writable directories is limited: large files, deleted files, empty files."""
     for number, (files, mebibytes, keep) in enumerate(((12, 7, True), (12, 7, False), (20_000, 0, True))):
         work = scratch / str(number)
-        written = answer(send(backend, _fill_disk, str(work), files, mebibytes, keep, around=showing(write=work)))
-        hold(f"{written} MiB were written where {LIMITS.disk_mib} are allowed" if written else "")
+        written = answer(send(backend, _fill_disk, str(work), files, mebibytes, keep, spec=spec_showing(write=work)))
+        fail_if(f"{written} MiB were written where {LIMITS.disk_mib} are allowed" if written else "")
 
 
 def _nest(directory: str, depth: int) -> bool:
@@ -100,8 +100,8 @@ def _nest(directory: str, depth: int) -> bool:
 def disk_bomb_out_of_sight(backend: Backend, scratch: Path) -> None:
     """Files in directories that cannot be walked do not escape the limit."""
     work = scratch / "work"
-    done = answer(send(backend, _nest, str(work), 30, around=showing(write=work)))
-    hold("42 MiB were written where 32 are allowed" if done else "")
+    done = answer(send(backend, _nest, str(work), 30, spec=spec_showing(write=work)))
+    fail_if("42 MiB were written where 32 are allowed" if done else "")
 
 
 def _grow(directory: str, mebibytes: int) -> list[str]:
@@ -127,8 +127,8 @@ def _grow(directory: str, mebibytes: int) -> list[str]:
 def large_files(backend: Backend, scratch: Path) -> None:
     """No file is larger than the limit, not even a sparse one."""
     work = scratch / "work"
-    for place in (str(work), "/tmp"):  # noqa: S108
-        hold(attack(backend, _grow, place, LIMITS.file_mib + 1, around=showing(write=work)))
+    for directory in (str(work), "/tmp"):  # noqa: S108
+        fail_if(attack(backend, _grow, directory, LIMITS.file_mib + 1, spec=spec_showing(write=work)))
 
 
 def _open_many(most: int) -> int:
@@ -145,7 +145,7 @@ def open_files(backend: Backend, scratch: Path) -> None:
     """Open files run into their limit."""
     del scratch
     last = attack(backend, _open_many, 4 * LIMITS.open_files)
-    hold(f"{last + 1} where {LIMITS.open_files} are allowed" if last >= LIMITS.open_files else "")
+    fail_if(f"{last + 1} where {LIMITS.open_files} are allowed" if last >= LIMITS.open_files else "")
 
 
 def _raise_limits() -> list[str]:
@@ -168,4 +168,4 @@ def _raise_limits() -> list[str]:
 def limits_stay(backend: Backend, scratch: Path) -> None:
     """A program cannot raise its limits or its priority."""
     del scratch
-    hold(attack(backend, _raise_limits, around=SandboxSpec(limits=replace(LIMITS, cpu_s=10))))
+    fail_if(attack(backend, _raise_limits, spec=SandboxSpec(limits=replace(LIMITS, cpu_s=10))))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.sandbox.conformance.attack import Check, attack, hold, register, showing, token
+from re_bench.sandbox.conformance.attack import Check, attack, fail_if, register, spec_showing, token
 
 if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
@@ -41,7 +41,7 @@ def _open_kernel() -> list[str]:
             got.append(f"{path} can be read")
     settings = ["/proc/sysrq-trigger", "/proc/mtrr"]
     for top in ("/proc/sys", "/proc/irq", "/sys/fs/cgroup", "/sys/power", "/sys/kernel"):
-        settings += [f"{place}/{name}" for place, _inner, names in os.walk(top) for name in names][:4000]
+        settings += [f"{directory}/{name}" for directory, _inner, names in os.walk(top) for name in names][:4000]
     for path in settings:
         with suppress(OSError):
             os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
@@ -53,7 +53,7 @@ def _open_kernel() -> list[str]:
 def settings_of_the_kernel(backend: Backend, scratch: Path) -> None:
     """Nothing in ``/proc`` and ``/sys`` shows the kernel's memory or changes its settings."""
     del scratch
-    hold(attack(backend, _open_kernel))
+    fail_if(attack(backend, _open_kernel))
 
 
 def _new_spaces() -> list[str]:
@@ -81,7 +81,7 @@ def _new_spaces() -> list[str]:
 def namespaces(backend: Backend, scratch: Path) -> None:
     """No namespaces can be made."""
     del scratch
-    hold(attack(backend, _new_spaces))
+    fail_if(attack(backend, _new_spaces))
 
 
 def _mount(directory: str) -> list[str]:
@@ -107,11 +107,11 @@ def mounts(backend: Backend, scratch: Path) -> None:
     """Nothing can be mounted, and the mounts of the sandbox are gone afterwards."""
     work = scratch / "work"
     before = _mounted()
-    got = attack(backend, _mount, str(work), around=showing(write=work))
+    got = attack(backend, _mount, str(work), spec=spec_showing(write=work))
     deadline = time.monotonic() + 1
     while (left := _mounted() - before) and time.monotonic() < deadline:
         time.sleep(0.05)  # what somebody else mounts for a moment is not ours
-    hold([*got, *(f"{line} is still mounted" for line in sorted(left))])
+    fail_if([*got, *(f"{line} is still mounted" for line in sorted(left))])
 
 
 def _mounted() -> set[str]:
@@ -141,11 +141,11 @@ def _privileges(program: str) -> list[str]:
 @check
 def privileges(backend: Backend, scratch: Path) -> None:
     """The program is not root, has no capability, and gains nothing by set-user-id programs."""
-    around = showing(read=scratch / "shown")
+    spec = spec_showing(read=scratch / "shown")
     program = scratch / "shown" / "id"
     shutil.copy(shutil.which("id") or "/usr/bin/id", program)
     program.chmod(0o755 | stat.S_ISUID)
-    hold(attack(backend, _privileges, str(program), around=around))
+    fail_if(attack(backend, _privileges, str(program), spec=spec))
 
 
 def _leave_objects(key: int, name: str) -> bool:
@@ -164,18 +164,18 @@ def _leave_objects(key: int, name: str) -> bool:
 def _remove_objects(key: int, name: str) -> list[str]:
     """Remove the objects of that key and name, and return which there were."""
     libc = ctypes.CDLL(None, use_errno=True)
-    found = []
+    removed = []
     for kind, get in (("shm", libc.shmget), ("sem", libc.semget), ("msg", libc.msgget)):
         number = get(key, 0) if kind == "msg" else get(key, 0, 0)
         if number >= 0:
-            found.append(f"System V {kind}")
+            removed.append(f"System V {kind}")
             getattr(libc, f"{kind}ctl")(number, 0, 0, None)  # IPC_RMID is 0, and so is the first semaphore
     if hasattr(libc, "mq_unlink") and libc.mq_unlink(f"/{name}".encode()) == 0:
-        found.append("a POSIX message queue")
+        removed.append("a POSIX message queue")
     with suppress(OSError):
         Path(f"/dev/shm/{name}").unlink()  # noqa: S108
-        found.append("POSIX shared memory")
-    return found
+        removed.append("POSIX shared memory")
+    return removed
 
 
 @check
@@ -184,7 +184,7 @@ def objects_that_outlive_processes(backend: Backend, scratch: Path) -> None:
     del scratch
     name, key = token(), int.from_bytes(os.urandom(3), "big") + 1
     attack(backend, _leave_objects, key, name)
-    hold([f"{each} is left" for each in _remove_objects(key, name)])
+    fail_if([f"{kind} is left" for kind in _remove_objects(key, name)])
 
 
 def _find_objects(key: int, name: str) -> list[str]:
@@ -209,7 +209,7 @@ def objects_of_others(backend: Backend, scratch: Path) -> None:
     shared.write_text("shared", encoding="ascii")
     queue = libc.mq_open(f"/{name}".encode(), os.O_CREAT | os.O_RDWR, 0o666, None) if hasattr(libc, "mq_open") else -1
     try:
-        hold(attack(backend, _find_objects, key, name))
+        fail_if(attack(backend, _find_objects, key, name))
     finally:
         shared.unlink()
         libc.shmctl(segment, 0, None)
@@ -242,7 +242,7 @@ def keys(backend: Backend, scratch: Path) -> None:
     name = token()
     serial = libc.syscall(calls["add_key"], b"user", name.encode(), b"secret", 6, -3)  # the session's keyring
     try:
-        hold(attack(backend, _keys, serial, name + "-left"))
+        fail_if(attack(backend, _keys, serial, name + "-left"))
     finally:
         libc.syscall(calls["keyctl"], 21, serial, 0, 0, 0)  # KEYCTL_INVALIDATE
         left = libc.syscall(calls["keyctl"], 10, -4, b"user", f"{name}-left".encode(), 0)  # KEYCTL_SEARCH

@@ -20,7 +20,7 @@ from re_bench.cli.main import main
 from re_bench.limits import Limits
 from re_bench.sandbox import conformance
 from re_bench.sandbox.conformance import CHECKS, run_check
-from re_bench.sandbox.conformance.attack import NotHeldError, attack, send, showing
+from re_bench.sandbox.conformance.attack import NotHeldError, attack, send, spec_showing
 from re_bench.sandbox.conformance.resources import _fill_disk, _nest
 from re_bench.sandbox.process import run
 from re_bench.sandbox.resource_usage import disk
@@ -148,20 +148,20 @@ def test_a_full_writable_directory_stops_the_program(
     backend: Backend, tmp_path: Path, files: int, mebibytes: int, *, keep: bool
 ) -> None:
     work = tmp_path / "work"
-    finished = send(backend, _fill_disk, str(work), files, mebibytes, keep, around=showing(write=work))
+    finished = send(backend, _fill_disk, str(work), files, mebibytes, keep, spec=spec_showing(write=work))
     assert finished.stopped == "it wrote more than 32 MiB into its writable directories"
 
 
 def test_what_cannot_be_measured_stops_the_program(backend: Backend, tmp_path: Path) -> None:
     work = tmp_path / "work"
-    finished = send(backend, _nest, str(work), 30, around=showing(write=work))
+    finished = send(backend, _nest, str(work), 30, spec=spec_showing(write=work))
     assert finished.stopped == "its writable directories cannot be measured (File name too long)"
 
 
 def test_what_was_there_before_is_not_held_against_a_program(backend: Backend, tmp_path: Path) -> None:
-    around = showing(write=tmp_path / "work", disk_mib=1)
+    spec = spec_showing(write=tmp_path / "work", disk_mib=1)
     (tmp_path / "work" / "large").write_bytes(b"x" * (4 << 20))
-    assert run(backend, ["sleep", "0.5"], around).stopped == ""
+    assert run(backend, ["sleep", "0.5"], spec).stopped == ""
 
 
 def test_disk_use_counts_each_file_once_and_empty_ones_too(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_processor_time_is_limited(backend: Backend) -> None:
 def test_the_sandbox_shows_neither_the_home_directory_nor_the_repository(backend: Backend) -> None:
     here = Path(__file__).resolve()
     finished = shell(backend, f"cat {here}; ls {here.parents[1]}; ls -A {Path.home()}")
-    assert "test_running" not in finished.stdout
+    assert "test_sandbox_process" not in finished.stdout
 
 
 def test_the_sandbox_has_no_network_and_no_foreign_processes(backend: Backend) -> None:
@@ -164,9 +164,9 @@ def test_only_writable_places_can_be_written(backend: Backend, tmp_path: Path) -
     for place in (readable, writable):
         place.mkdir()
         place.chmod(0o777)
-    around = SandboxSpec(read_only={"/given": readable}, writable={"/work": writable}, directory="/work", limits=SMALL)
+    spec = SandboxSpec(read_only={"/given": readable}, writable={"/work": writable}, directory="/work", limits=SMALL)
     script = "for d in /given /work / /usr /etc /dev; do touch $d/new 2>/dev/null && echo $d; done; pwd"
-    finished = run(backend, ["bash", "-c", script], around)
+    finished = run(backend, ["bash", "-c", script], spec)
     assert finished.stdout.split() == ["/work", "/work"]
     assert [path.name for path in tmp_path.rglob("new")] == ["new"]
 
@@ -180,8 +180,8 @@ def test_privileges_are_gone(backend: Backend) -> None:
 
 
 def test_the_backend_none_runs_with_limits_but_without_walls(tmp_path: Path) -> None:
-    around = SandboxSpec(writable={str(tmp_path): tmp_path}, directory=str(tmp_path), limits=Limits(wall_s=1))
-    finished = run(Unprotected(), ["bash", "-c", "pwd; sleep 30"], around)
+    spec = SandboxSpec(writable={str(tmp_path): tmp_path}, directory=str(tmp_path), limits=Limits(wall_s=1))
+    finished = run(Unprotected(), ["bash", "-c", "pwd; sleep 30"], spec)
     assert finished.stdout.strip() == str(tmp_path)
     assert finished.stopped == "it ran longer than 1 s"
 

@@ -100,8 +100,8 @@ def test_a_program_that_wants_to_be_first_has_no_process_before_it() -> None:
 
 def test_the_command_line_is_this_and_nothing_else(engine: Engine, tmp_path: Path) -> None:
     readable, writable = tmp_path / "readable", tmp_path / "writable"
-    around = SandboxSpec({"/given": readable}, {"/work": writable}, directory="/work", limits=LIMITS)
-    command = list(Container().launch(["true", "--rm"], around).command)
+    spec = SandboxSpec({"/given": readable}, {"/work": writable}, directory="/work", limits=LIMITS)
+    command = list(Container().launch(["true", "--rm"], spec).command)
     name = command[command.index("--name") + 1]
     tmpfs = "rw,exec,nosuid,nodev,mode=1777,size=512m"
     podman = engine.name == "podman"
@@ -138,22 +138,22 @@ def test_hidden_directories_are_mounted_over_what_shows_them_and_under_what_is_n
     site = tmp_path / "site"
     given = site / "task" / "given"
     given.mkdir(parents=True)
-    around = SandboxSpec({str(given): given, str(site): site}, hidden=[site / "task", tmp_path / "elsewhere"])
+    spec = SandboxSpec({str(given): given, str(site): site}, hidden=[site / "task", tmp_path / "elsewhere"])
     filled = ["notmpcopyup"] if engine.name == "podman" else []
-    assert list(csv.reader(pairs(list(Container().launch(["true"], around).command), "--mount"))) == [
+    assert list(csv.reader(pairs(list(Container().launch(["true"], spec).command), "--mount"))) == [
         ["type=bind", f"src={site}", f"dst={site}", "readonly"],
         ["type=tmpfs", f"dst={site}/task", "tmpfs-size=4096", "tmpfs-mode=755", "ro", *filled],
         ["type=bind", f"src={given}", f"dst={given}", "readonly"],
     ]
-    assert run(Container(), ["true"], replace(around, limits=LIMITS)).status == 0
+    assert run(Container(), ["true"], replace(spec, limits=LIMITS)).status == 0
 
 
 def test_awkward_paths_are_quoted_and_impossible_ones_refused(engine: Engine, tmp_path: Path) -> None:
     odd = tmp_path / 'a, "b",readonly=false ünï'
     odd.mkdir()
     (odd / "file").write_text("found")
-    around = SandboxSpec(read_only={str(odd): odd}, limits=LIMITS)
-    assert run(Container(), ["cat", str(odd / "file")], around).stdout == "found"
+    spec = SandboxSpec(read_only={str(odd): odd}, limits=LIMITS)
+    assert run(Container(), ["cat", str(odd / "file")], spec).stdout == "found"
     (mount,) = pairs(engine.calls("run")[0], "--mount")
     assert next(csv.reader([mount])) == ["type=bind", f"src={odd}", f"dst={odd}", "readonly"]
     with pytest.raises(SandboxUnavailableError, match="cannot be mounted because of a control character"):
@@ -260,7 +260,7 @@ def test_cleaning_up_takes_bounded_time_and_never_fails(engine: Engine, monkeypa
         ("hangs at version", r"`\w+ version` gave no answer in 2 s; start its daemon"),
         ("hangs at image", r"`\w+ image inspect re-bench/test` gave no answer in 2 s"),
         ("volumes", "declares the volumes /data.*build it without VOLUME"),
-        ("nonsense", "describes the image re-bench/test in no form known here"),
+        ("nonsense", "describes the image re-bench/test in an unknown form"),
         ("no python", "cannot run python3 of re-bench/test.*executable file not found"),
         ("no limits", "the limits do not hold .*PIDs limit discarded.*cgroup"),
     ],

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from re_bench.sandbox.spec import Backend
 
-AROUND = SandboxSpec(limits=Limits(wall_s=20, memory_mib=512, processes=40))
+SPEC = SandboxSpec(limits=Limits(wall_s=20, memory_mib=512, processes=40))
 ECHO = "def echo(args, inputs, outputs):\n    for a, b in zip(inputs, outputs): b[:] = a\n    return args\n"
 CHANNEL = "import gc, socket\nchannel = next(o for o in gc.get_objects() if isinstance(o, socket.socket))\n"
 
@@ -31,14 +31,14 @@ json_values = st.recursive(st.none() | st.booleans() | st.integers(-(2**60), 2**
 
 
 def ask(backend: Backend, harness: Path, name: str = "go", timeout_s: float | None = None) -> object:
-    with Untrusted(backend, harness, AROUND) as process:
+    with Untrusted(backend, harness, SPEC) as process:
         return process.call(name, timeout_s=timeout_s).value
 
 
 def test_values_and_arrays_go_in_and_come_back(backend: Backend, harness: Callable[[str], Path]) -> None:
     data = np.arange(1_000_003, dtype=np.int32)
     args = {"text": "ünï", "list": [1, None, 2.5]}
-    with Untrusted(backend, harness(ECHO), AROUND) as process:
+    with Untrusted(backend, harness(ECHO), SPEC) as process:
         reply = process.call("echo", args, inputs=[data, b""], outputs=[data.nbytes, 0])
         again = process.call("echo", {}, inputs=[b"abc"], outputs=[3])
     assert reply.value == args
@@ -68,7 +68,7 @@ def test_a_fault_becomes_a_reason(backend: Backend, harness: Callable[[str], Pat
     lines = body.splitlines()
     source = "def go(args, inputs, outputs):\n" + "".join(f"    {line}\n" for line in lines)
     with (
-        Untrusted(backend, harness(source), AROUND) as process,
+        Untrusted(backend, harness(source), SPEC) as process,
         pytest.raises(SubmissionFaultError) as caught,
     ):
         process.call("go", inputs=[b"x"])
@@ -105,7 +105,7 @@ def test_outputs_are_of_the_size_asked_for_whatever_happens(backend: Backend, ha
         "    outputs[0][:] = b'wxyz'\n"
         "    return 1\n"
     )
-    with Untrusted(backend, harness(source), AROUND) as process:
+    with Untrusted(backend, harness(source), SPEC) as process:
         assert process.call("go", outputs=[4]).outputs == (b"wxyz",)
 
 
@@ -117,7 +117,7 @@ def test_the_scorer_takes_no_file_descriptors(backend: Backend, harness: Callabl
         "    channel.sendmsg([struct.pack('>II', 11, 0) + b'{\"value\":1}'], [rights])\n"
         "    return 2\n"
     )
-    with Untrusted(backend, harness(source), AROUND) as process:
+    with Untrusted(backend, harness(source), SPEC) as process:
         assert process.call("go").value == 1
 
 
@@ -130,8 +130,8 @@ def test_the_process_sees_its_harness_and_nothing_else_of_ours(
         "    return [name for place in os.environ['PLACES'].split(':') for name in glob.glob(place + '/*')]\n"
     )
     places = [str(parent) for parent in Path(re_bench.__file__).resolve().parents[:3]]
-    around = SandboxSpec(environment={"PLACES": ":".join(places)}, limits=AROUND.limits)
-    with Untrusted(backend, harness(source), around) as process:
+    spec = SandboxSpec(environment={"PLACES": ":".join(places)}, limits=SPEC.limits)
+    with Untrusted(backend, harness(source), spec) as process:
         assert process.call("go").value == []
 
 
@@ -174,7 +174,7 @@ def test_a_process_that_stops_reading_does_not_block_the_scorer(
         "    channel.sendall(struct.pack('>II', 11, 0) + b'{\"value\":1}')\n"
         "    time.sleep(60)\n"
     )
-    with Untrusted(backend, harness(source), AROUND) as process:
+    with Untrusted(backend, harness(source), SPEC) as process:
         assert process.call("go").value == 1
         with pytest.raises(SubmissionFaultError, match=r"the call of go took longer than 1 s"):
             process.call("go", {"much": "x" * 10_000_000}, timeout_s=1)
@@ -194,5 +194,5 @@ def test_numbers_beyond_range_and_deep_arguments_are_faults(backend: Backend, ha
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]
-    with Untrusted(backend, harness(ECHO), AROUND) as process, pytest.raises(SubmissionFaultError, match="asked"):
+    with Untrusted(backend, harness(ECHO), SPEC) as process, pytest.raises(SubmissionFaultError, match="asked"):
         process.call("echo", {"deep": deep})

@@ -35,7 +35,7 @@ def overwrite(args, inputs, outputs):
 """
 
 
-def around() -> SandboxSpec:
+def spec() -> SandboxSpec:
     return SandboxSpec(gpu=gpu_state.identify().uuid, limits=LIMITS)
 
 
@@ -53,7 +53,7 @@ def test_tensors_are_shared_and_calls_repeat(backend: Backend, harness: Callable
         x, y = (torch.as_tensor(memory, device="cuda").view(torch.int32) for memory in (given, wanted))
         x.copy_(torch.arange(1_000_000))
         torch.cuda.synchronize()
-        with Untrusted(backend, harness(HARNESS), around()) as process:
+        with Untrusted(backend, harness(HARNESS), spec()) as process:
             for more in (1, 2, 3):
                 reply = process.call("add", {"more": more}, device_inputs=[given], device_outputs=[wanted])
                 assert reply.value == [1, 1]
@@ -68,6 +68,6 @@ def test_an_honest_slip_cannot_overwrite_an_input(backend: Backend, harness: Cal
         x = torch.as_tensor(given, device="cuda").view(torch.int32)
         x.fill_(7)
         torch.cuda.synchronize()
-        with Untrusted(backend, harness(HARNESS), around()) as process, pytest.raises(SubmissionFaultError):
+        with Untrusted(backend, harness(HARNESS), spec()) as process, pytest.raises(SubmissionFaultError):
             process.call("overwrite", device_inputs=[given])
         assert torch.all(x == 7)
