@@ -1,4 +1,4 @@
-"""What can go wrong between the agent and a model."""
+"""The errors of calls to a model."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ __all__ = ["BudgetSpent", "ContextFull", "ModelError"]
 
 
 class ModelError(Exception):
-    """A model could not be asked, or not be understood; retrying is over. The text says why."""
+    """A call failed for good: the model could not be asked, or its answer not be read. The message says why."""
 
 
 class ContextFull(ModelError):  # noqa: N818 - named for the state that it reports
-    """The prompt is longer than the model reads."""
+    """The prompt is longer than the model's context."""
 
 
-class BudgetSpent(Exception):  # noqa: N818 - it is an end that was asked for, not a mistake
+class BudgetSpent(Exception):  # noqa: N818 - a limit that the user set, not a failure
     """A cap does not allow another call; raised before the call. ``cap`` is ``cost``, ``tokens`` or ``time``."""
 
     def __init__(self, text: str, *, cap: str) -> None:
