@@ -26,7 +26,7 @@ from mlab_agent.models import (
     known_prices,
     user,
 )
-from mlab_agent.models.backoff import wait_before
+from mlab_agent.models.client import wait_before
 from mlab_agent.models.dialect import Dialect
 
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import traceback
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mlab_agent import prompt
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
     from mlab_agent.budget import Budget
     from mlab_agent.journal import Journal
     from mlab_agent.models import Model, Reply
-    from mlab_agent.state import PendingAction, RunState
+    from mlab_agent.state import Outcome, PendingAction, RunState
     from mlab_agent.trace import Trace
     from mlab_agent.workspaces.base import Workspace
 
-__all__ = ["Agent", "Outcome", "RunStopped"]
+__all__ = ["Agent", "RunStopped"]
 
 _READ_ONLY_ACTIONS = frozenset(
     {"List Files", "Read File", "Inspect Script Lines", "Understand File", "Score", "Final Answer"}
@@ -38,17 +37,6 @@ _GIVEN_UP = (
 
 class RunStopped(BaseException):
     """The run is to end now, because of a signal or of its time limit; the message says which."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a run ended."""
-
-    reason: str
-    """``final answer``, a limit (``steps``, ``time``, ``cost``, ``tokens``), ``malformed``, ``model``, ``home`` (the
-    workspace was lost), ``stopped`` or ``failure``."""
-    answer: str
-    detail: str = ""
 
 
 class Agent:
@@ -130,7 +118,7 @@ class Agent:
             self._end("stopped", detail="interrupted")
         except Exception:  # noqa: BLE001 - an answer is handed in after any error
             self._end("failure", detail=traceback.format_exc())
-        return self.outcome()
+        return self.state.outcome()
 
     def prepare(self) -> None:
         """Make the workspace what the state says, and finish what a killed process had begun."""
@@ -145,17 +133,6 @@ class Agent:
         if state.pending is not None:
             self._journal.rewind(state.pending.journal)
             self._repeat(state.pending)
-
-    def outcome(self) -> Outcome:
-        """Return how the run ended.
-
-        Raises:
-            ValueError: if it has not ended yet.
-        """
-        end = self.state.end
-        if end is None:
-            raise ValueError("the run has not ended")
-        return Outcome(end["reason"], end["answer"], end["detail"])
 
     def get_response(self, tail: str = "", only: str | None = None) -> Response:
         """Ask for one completion with the history until now, and parse it.
@@ -207,7 +184,7 @@ class Agent:
                 return response.reply.text
             self.execute(response)
             self._check_malformed()
-        return self.outcome().answer
+        return self.state.outcome().answer
 
     def _read(self, reply: Reply) -> Response:
         return read_response(reply, self._actions, native=self._conversation.native)

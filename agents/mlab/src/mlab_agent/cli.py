@@ -13,6 +13,8 @@ from pydantic import ValidationError
 
 from mlab_agent.api_key import KEY_VARIABLE, read_key
 from mlab_agent.budget import duration
+from mlab_agent.demo import create_task, reply_to
+from mlab_agent.fake_server import FakeServer
 from mlab_agent.run import Run, SettingsError, new_run_directory, settings_of
 from mlab_agent.settings import ModelOptions, RunSettings
 from mlab_agent.trace import TRACE_FILE, TraceError, read_trace
@@ -22,7 +24,7 @@ from mlab_agent.workspaces.run_script import hide_this_process
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mlab_agent.agent import Outcome
+    from mlab_agent.state import Outcome
 
 __all__ = ["main"]
 
@@ -95,9 +97,6 @@ def _show(arguments: Sequence[str]) -> int:
 
 
 def _demo(arguments: Sequence[str]) -> int:
-    from mlab_agent.demo import create_task, reply_to  # noqa: PLC0415 - only here
-    from mlab_agent.fake_server import FakeServer  # noqa: PLC0415 - only here
-
     text = "Work on a small task: with a stand-in for a model, or with --model NAME and its key."
     parser = argparse.ArgumentParser("mlab-agent demo", description=text)
     parser.add_argument("--into", default="mlab-demo", metavar="DIR", help="a new directory (default: %(default)s)")

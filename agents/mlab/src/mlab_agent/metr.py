@@ -46,7 +46,7 @@ class MetrAgent:
 def main(arguments: list[str]) -> int:
     """Run the agent in a container with arguments of ``mlab-agent``, or resume a run that was killed, unchanged."""
     home = Path(os.environ.get("MLAB_AGENT_HOME", _HOME))
-    run = Path(os.environ.get("MLAB_AGENT_RUN_DIRECTORY", "/var/tmp/mlab-agent"))  # noqa: S108 - chosen by the user
+    run_directory = Path(os.environ.get("MLAB_AGENT_RUN_DIRECTORY", "/var/tmp/mlab-agent"))  # noqa: S108 - chosen by the user
     submission = home / "submission.txt"
     if not submission.exists():  # whatever happens from here on, there is one
         submission.write_text(_NO_ANSWER, encoding="utf-8")
@@ -54,15 +54,15 @@ def main(arguments: list[str]) -> int:
     from mlab_agent.trace import TRACE_FILE, has_begun  # noqa: PLC0415 - as above
 
     _remove_from_python_path()
-    if has_begun(run / TRACE_FILE):
-        status = command(["resume", str(run)])
+    if has_begun(run_directory / TRACE_FILE):
+        status = command(["resume", str(run_directory)])
     else:
         paths = ["--workdir", str(home), "--task-file", str(home / "instructions.txt"), "--submission", str(submission)]
-        options = ["--run", str(run), "--left-out", "scaffolding"]
+        options = ["--run", str(run_directory), "--left-out", "scaffolding"]
         status = command([*paths, *options, *arguments])
     outputs = home / ".mlab-agent"
-    if outputs.is_dir() and (run / TRACE_FILE).exists():
-        shutil.copyfile(run / TRACE_FILE, outputs / TRACE_FILE)  # where METR's `export` finds it
+    if outputs.is_dir() and (run_directory / TRACE_FILE).exists():
+        shutil.copyfile(run_directory / TRACE_FILE, outputs / TRACE_FILE)  # where METR's `export` finds it
     return status
 
 

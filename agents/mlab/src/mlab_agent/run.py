@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from mlab_agent.actions import Limits
-from mlab_agent.agent import Agent, Outcome, RunStopped
+from mlab_agent.agent import Agent, RunStopped
 from mlab_agent.budget import Budget, Clock
 from mlab_agent.journal import Journal
 from mlab_agent.memory import MemoryLimits
 from mlab_agent.models import Caps, Model, ModelSettings, Prices, known_context, known_prices
 from mlab_agent.settings import ModelOptions, RunSettings
-from mlab_agent.state import RunState
+from mlab_agent.state import Outcome, RunState
 from mlab_agent.trace import TRACE_FILE, Trace, TraceError, has_begun, read_trace
 from mlab_agent.workspaces.files import WorkspaceError
+from mlab_agent.workspaces.local import LocalWorkspace
+from mlab_agent.workspaces.ors import OrsWorkspace
 from mlab_agent.workspaces.run_script import kill_processes_of_run, mark_processes_of_run
 
 if TYPE_CHECKING:
@@ -148,8 +150,6 @@ class Run:
         """Return the workspace, and whether it is another one than that of the trace."""
         settings = self.settings
         if settings.ors is not None:
-            from mlab_agent.workspaces.ors import OrsWorkspace  # noqa: PLC0415 - needs the extra `ors`
-
             assert settings.task is not None
             ors = OrsWorkspace(
                 settings.ors,
@@ -163,8 +163,6 @@ class Run:
                 snapshot_excludes=settings.left_out,
             )
             return ors, not ors.joined
-        from mlab_agent.workspaces.local import LocalWorkspace  # noqa: PLC0415 - only one of the two is needed
-
         assert settings.workdir is not None
         workdir = Path(settings.workdir).resolve()
         inside = directory.resolve().is_relative_to(workdir)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mlab_agent.memory import MemoryLimits
 
-__all__ = ["STEP", "PendingAction", "RunState"]
+__all__ = ["STEP", "Outcome", "PendingAction", "RunState"]
 
 STEP = "step"
 """The purpose of calls whose replies are steps; all other calls serve actions and the memory."""
@@ -45,6 +45,17 @@ class PendingAction:
         event = {**vars(self), "notes": list(self.notes)}
         del event["attempt"]
         return event
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    reason: str
+    """``final answer``, a limit (``steps``, ``time``, ``cost``, ``tokens``), ``malformed``, ``model``, ``home`` (the
+    workspace was lost), ``stopped`` or ``failure``."""
+    answer: str
+    detail: str = ""
 
 
 @dataclass
@@ -93,6 +104,22 @@ class RunState:
         if change is not None:
             change(event)
 
+    def count_interrupted_call(self) -> None:
+        """Count a call whose reply is not in the trace: it may have been paid for."""
+        if self._call is not None:
+            self.spending.add(self._call["prompt_tokens"], 0, self._call["dollars"])
+            self._call = None
+
+    def outcome(self) -> Outcome:
+        """Return how the run ended.
+
+        Raises:
+            ValueError: if it has not ended yet.
+        """
+        if self.end is None:
+            raise ValueError("the run has not ended")
+        return Outcome(self.end["reason"], self.end["answer"], self.end["detail"])
+
     def _on_start(self, event: Event) -> None:
         self.task = event["task"]
 
@@ -100,12 +127,6 @@ class RunState:
         self.end = None
         self.rejected_in_row = 0
         self.count_interrupted_call()
-
-    def count_interrupted_call(self) -> None:
-        """Count a call whose reply is not in the trace: it may have been paid for."""
-        if self._call is not None:
-            self.spending.add(self._call["prompt_tokens"], 0, self._call["dollars"])
-            self._call = None
 
     def _on_message(self, event: Event) -> None:
         self.task += f"\n\nA later message, after step {self.steps}:\n{event['text']}"

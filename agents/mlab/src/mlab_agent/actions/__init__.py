@@ -5,19 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlab_agent.actions.action import Action, Argument, Context, InputError, Limits, TruncatedReply
-from mlab_agent.actions.basic import (
-    APPEND_FILE,
-    COPY_FILE,
-    EXECUTE_SCRIPT,
-    FINAL_ANSWER,
-    INSPECT_LINES,
-    LIST_FILES,
-    READ_FILE,
-    SCORE,
-    UNDO_EDIT,
-    WRITE_FILE,
-)
-from mlab_agent.actions.model_based import EDIT_SCRIPT, EDIT_SEGMENT, UNDERSTAND_FILE
+from mlab_agent.actions.basic import BASIC_ACTIONS, FINAL_ANSWER, SCORE
+from mlab_agent.actions.model_based import MODEL_BASED_ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,22 +28,7 @@ __all__ = [
 ]
 
 ACTIONS: Mapping[str, Action] = {
-    action.name: action
-    for action in (
-        LIST_FILES,
-        READ_FILE,
-        WRITE_FILE,
-        APPEND_FILE,
-        COPY_FILE,
-        INSPECT_LINES,
-        UNDO_EDIT,
-        EXECUTE_SCRIPT,
-        UNDERSTAND_FILE,
-        EDIT_SCRIPT,
-        EDIT_SEGMENT,
-        SCORE,
-        FINAL_ANSWER,
-    )
+    action.name: action for action in (*BASIC_ACTIONS, *MODEL_BASED_ACTIONS, SCORE, FINAL_ANSWER)
 }
 
 

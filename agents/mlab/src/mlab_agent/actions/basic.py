@@ -12,24 +12,7 @@ from mlab_agent.workspaces.files import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "APPEND_FILE",
-    "COPY_FILE",
-    "END_LINE",
-    "EXECUTE_SCRIPT",
-    "FILENAME",
-    "FINAL_ANSWER",
-    "INSPECT_LINES",
-    "LIST_FILES",
-    "READ_FILE",
-    "SCORE",
-    "START_LINE",
-    "UNDO_EDIT",
-    "WRITE_FILE",
-    "diff",
-]
-
-_Input = dict[str, Any]
+__all__ = ["BASIC_ACTIONS", "END_LINE", "FILENAME", "FINAL_ANSWER", "SCORE", "START_LINE", "diff"]
 
 FILENAME = Argument(
     "filename",
@@ -181,73 +164,80 @@ def _encoded(text: str) -> bytes:
         ) from None
 
 
-LIST_FILES = Action(
-    "List Files",
-    "Shows what is in a directory.",
-    (
-        Argument(
-            "directory", 'a path in the workspace, such as "."', required=False, aliases=("dir_path", "dir", "path")
+BASIC_ACTIONS = (
+    Action(
+        "List Files",
+        "Shows what is in a directory.",
+        (
+            Argument(
+                "directory", 'a path in the workspace, such as "."', required=False, aliases=("dir_path", "dir", "path")
+            ),
         ),
+        "the names, directories with a slash at the end",
+        _list_files,
     ),
-    "the names, directories with a slash at the end",
-    _list_files,
-)
-READ_FILE = Action(
-    "Read File",
-    "Shows a whole text file. For long ones use Understand File or Inspect Script Lines.",
-    (FILENAME,),
-    "the text; the middle of a long one is left out",
-    _read_file,
-)
-WRITE_FILE = Action(
-    "Write File",
-    "Writes a whole file; what was in it before is replaced.",
-    (FILENAME, _CONTENT),
-    "whether it was written",
-    _write_file,
-)
-APPEND_FILE = Action(
-    "Append File",
-    "Writes a text at the end of a file, exactly as it is given; a missing file is made.",
-    (FILENAME, _CONTENT),
-    "whether it was written",
-    _append_file,
-)
-COPY_FILE = Action(
-    "Copy File",
-    "Copies a file to another name; a file of that name is replaced.",
-    (
-        Argument("source", "the path of the file", aliases=("source_filename",)),
-        Argument("destination", "the path of the copy", aliases=("destination_filename", "target")),
+    Action(
+        "Read File",
+        "Shows a whole text file. For long ones use Understand File or Inspect Script Lines.",
+        (FILENAME,),
+        "the text; the middle of a long one is left out",
+        _read_file,
     ),
-    "whether it was copied",
-    _copy_file,
-)
-INSPECT_LINES = Action(
-    "Inspect Script Lines",
-    "Shows some lines of a file as they are, at most 101 at a time.",
-    (FILENAME, START_LINE, END_LINE),
-    "the lines, and how many there are in all",
-    _inspect_lines,
-)
-UNDO_EDIT = Action(
-    "Undo Edit Script",
-    "Undoes the last write of a file, by whichever action it was made; again, the one before.",
-    (FILENAME,),
-    "the content after the undo",
-    _undo_edit,
-)
-EXECUTE_SCRIPT = Action(
-    "Execute Script",
-    "Runs a Python or shell script that exists, in the workspace. All it has started is ended with it.",
-    (
-        FILENAME,
-        Argument("arguments", "a list of strings for its command line", "strings", required=False, aliases=("args",)),
-        Argument("time_limit_s", "seconds after which it is stopped", "number", required=False, aliases=("timeout",)),
+    Action(
+        "Write File",
+        "Writes a whole file; what was in it before is replaced.",
+        (FILENAME, _CONTENT),
+        "whether it was written",
+        _write_file,
     ),
-    "exit status, stdout and stderr; of long ones the middle is left out and a file has all",
-    _execute_script,
+    Action(
+        "Append File",
+        "Writes a text at the end of a file, exactly as it is given; a missing file is made.",
+        (FILENAME, _CONTENT),
+        "whether it was written",
+        _append_file,
+    ),
+    Action(
+        "Copy File",
+        "Copies a file to another name; a file of that name is replaced.",
+        (
+            Argument("source", "the path of the file", aliases=("source_filename",)),
+            Argument("destination", "the path of the copy", aliases=("destination_filename", "target")),
+        ),
+        "whether it was copied",
+        _copy_file,
+    ),
+    Action(
+        "Inspect Script Lines",
+        "Shows some lines of a file as they are, at most 101 at a time.",
+        (FILENAME, START_LINE, END_LINE),
+        "the lines, and how many there are in all",
+        _inspect_lines,
+    ),
+    Action(
+        "Undo Edit Script",
+        "Undoes the last write of a file, by whichever action it was made; again, the one before.",
+        (FILENAME,),
+        "the content after the undo",
+        _undo_edit,
+    ),
+    Action(
+        "Execute Script",
+        "Runs a Python or shell script that exists, in the workspace. All it has started is ended with it.",
+        (
+            FILENAME,
+            Argument(
+                "arguments", "a list of strings for its command line", "strings", required=False, aliases=("args",)
+            ),
+            Argument(
+                "time_limit_s", "seconds after which it is stopped", "number", required=False, aliases=("timeout",)
+            ),
+        ),
+        "exit status, stdout and stderr; of long ones the middle is left out and a file has all",
+        _execute_script,
+    ),
 )
+"""All of them but SCORE and FINAL_ANSWER, in the order in which the model is told of them."""
 SCORE = Action(
     "Score",
     "Has the workspace scored as it is now. It can be asked for again.",

@@ -15,7 +15,7 @@ from mlab_agent.workspaces.files import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["EDIT_SCRIPT", "EDIT_SEGMENT", "UNDERSTAND_FILE"]
+__all__ = ["MODEL_BASED_ACTIONS"]
 
 _DESCRIBE = (
     "Describe what the passages say about this, in detail where it matters: names, values, shapes, and the numbers of "
@@ -188,31 +188,34 @@ _INSTRUCTION = Argument(
 )
 _SAVE = Argument("save_filename", "the path to save to, which may be the same", aliases=("save_name", "save_file_name"))
 
-UNDERSTAND_FILE = Action(
-    "Understand File",
-    "Reads a file for you, also a long one, and answers a question about it.",
-    (
-        FILENAME,
-        Argument(
-            "query",
-            "what to look for, in detail, such as: the model architecture",
-            aliases=("things_to_look_for", "question"),
+MODEL_BASED_ACTIONS = (
+    Action(
+        "Understand File",
+        "Reads a file for you, also a long one, and answers a question about it.",
+        (
+            FILENAME,
+            Argument(
+                "query",
+                "what to look for, in detail, such as: the model architecture",
+                aliases=("things_to_look_for", "question"),
+            ),
         ),
+        "a description with line numbers, and what could not be found",
+        _understand_file,
     ),
-    "a description with line numbers, and what could not be found",
-    _understand_file,
+    Action(
+        "Edit Script",
+        "Edits a whole script as told in words; a missing one is made.",
+        (FILENAME, _INSTRUCTION, _SAVE),
+        "a unified diff of what was changed; check it",
+        _edit_script,
+    ),
+    Action(
+        "Edit Script Segment",
+        "Edits some lines of a script as told in words.",
+        (FILENAME, START_LINE, END_LINE, _INSTRUCTION, _SAVE),
+        "a unified diff of what was changed; check it",
+        _edit_segment,
+    ),
 )
-EDIT_SCRIPT = Action(
-    "Edit Script",
-    "Edits a whole script as told in words; a missing one is made.",
-    (FILENAME, _INSTRUCTION, _SAVE),
-    "a unified diff of what was changed; check it",
-    _edit_script,
-)
-EDIT_SEGMENT = Action(
-    "Edit Script Segment",
-    "Edits some lines of a script as told in words.",
-    (FILENAME, START_LINE, END_LINE, _INSTRUCTION, _SAVE),
-    "a unified diff of what was changed; check it",
-    _edit_segment,
-)
+"""In the order in which the model is told of them."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mlab_agent.models.client import Model, ModelSettings
-from mlab_agent.models.costs import Caps, Prices, Spending, known_context, known_prices
-from mlab_agent.models.errors import BudgetSpent, ContextFull, ModelError
+from mlab_agent.models.client import ContextFull, Model, ModelError, ModelSettings
+from mlab_agent.models.costs import BudgetSpent, Caps, Prices, Spending, known_context, known_prices
 from mlab_agent.models.messages import Message, Reply, ToolCall, assistant, message_bytes, system, tool_result, user
 
 __all__ = [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import email.utils
 import json
+import random
 import re
 import time
 from dataclasses import dataclass
@@ -10,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
-from mlab_agent.models.backoff import wait_before
+from mlab_agent.models.costs import BudgetSpent
 from mlab_agent.models.dialect import Dialect
-from mlab_agent.models.errors import BudgetSpent, ContextFull, ModelError
 from mlab_agent.models.messages import Message, Reply, ToolCall, message_bytes
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from mlab_agent.models.costs import Prices, Spending
 
-__all__ = ["Model", "ModelSettings"]
+__all__ = ["ContextFull", "Model", "ModelError", "ModelSettings", "wait_before"]
 
 _TOO_LONG = re.compile(
     r"context.?length|context.?window|maximum context|prompt is too long|too many tokens|context_length_exceeded",
@@ -32,6 +33,14 @@ _BAD_REQUEST_STATUSES = frozenset({400, 422})
 _TOO_LARGE = 413
 _INITIAL_BYTES_A_TOKEN = 2.5  # until the first reply has shown how the model counts
 _ESTIMATE_MARGIN = 1.1
+
+
+class ModelError(Exception):
+    """A call failed for good: the model could not be asked, or its answer not be read. The message says why."""
+
+
+class ContextFull(ModelError):  # noqa: N818 - named for the state that it reports
+    """The prompt is longer than the model's context."""
 
 
 @dataclass(frozen=True)
@@ -219,3 +228,32 @@ def _arguments(arguments: Any) -> str:
 def _one_line(value: object) -> str:
     text = " ".join(str(value).split()) or type(value).__name__
     return text if len(text) <= 500 else text[:500] + "…"  # noqa: PLR2004
+
+
+def wait_before(attempt: int, headers: Mapping[str, str], *, first_s: float = 1.0, longest_s: float = 60.0) -> float:
+    """Return the seconds to wait before attempt number ``attempt`` (2 is the first repeat).
+
+    What the server requests (``Retry-After-Ms``, ``Retry-After`` in seconds or as a date) has priority; else the wait
+    doubles each time, less a random part so that many agents do not repeat at once.
+    """
+    requested = _requested_wait(headers)
+    if requested is not None:
+        return requested
+    return float(min(longest_s, first_s * 2.0 ** (attempt - 2)) * random.uniform(0.5, 1.0))
+
+
+def _requested_wait(headers: Mapping[str, str]) -> float | None:
+    for name, scale in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if not value:
+            continue
+        try:
+            seconds = float(value) * scale
+        except ValueError:
+            date = email.utils.parsedate_tz(value)
+            if date is None:
+                continue
+            seconds = email.utils.mktime_tz(date) - time.time()
+        if 0 <= seconds < float("inf"):
+            return seconds
+    return None

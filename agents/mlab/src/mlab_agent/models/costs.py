@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mlab_agent.models.errors import BudgetSpent
-
-__all__ = ["Caps", "Prices", "Spending", "known_context", "known_prices"]
+__all__ = ["BudgetSpent", "Caps", "Prices", "Spending", "known_context", "known_prices"]
 
 _MIN_OUTPUT_TOKENS = 200  # a reply that may be no longer is not worth its prompt
+
+
+class BudgetSpent(Exception):  # noqa: N818 - a limit that the user set, not a failure
+    """A cap does not allow another call; raised before the call. ``cap`` is ``cost``, ``tokens`` or ``time``."""
+
+    def __init__(self, text: str, *, cap: str) -> None:
+        super().__init__(text)
+        self.cap = cap
 
 
 @dataclass(frozen=True)

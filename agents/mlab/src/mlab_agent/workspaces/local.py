@@ -24,9 +24,8 @@ from mlab_agent.workspaces.files import (
     matches_itself,
     parents_and_self,
 )
-from mlab_agent.workspaces.run_script import child_environment, run_command
+from mlab_agent.workspaces.run_script import ScriptOutputs, child_environment, run_command
 from mlab_agent.workspaces.safe_fs import SafeDirectory
-from mlab_agent.workspaces.script_output import ScriptOutputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

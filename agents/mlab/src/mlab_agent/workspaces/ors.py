@@ -14,7 +14,7 @@ from mlab_agent.workspaces.base import ScriptResult, Workspace
 from mlab_agent.workspaces.files import MIB, WorkspaceError
 from mlab_agent.workspaces.ors_files import RECEIVED_BYTES, TIMEOUT_S, OrsFiles
 from mlab_agent.workspaces.ors_session import OrsSession, ToolResult
-from mlab_agent.workspaces.script_output import KEPT_OUTPUTS, OUTPUT_DIRECTORY
+from mlab_agent.workspaces.run_script import KEPT_OUTPUTS, OUTPUT_DIRECTORY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
