@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Model:
-    """Stands in for the model of compound actions: each reply is a text, or made from the prompt."""
+    """A fake of the model of helper calls: each reply is a text, or made from the prompt."""
 
     replies: list[str | Callable[[str], str]] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    prompts: list[str] = field(default_factory=list)
 
     def ask(self, prompt: str, purpose: str) -> str:
         assert purpose
-        self.asked.append(prompt)
+        self.prompts.append(prompt)
         reply = self.replies.pop(0)
         if callable(reply):
             return reply(prompt)
@@ -41,7 +41,7 @@ class Model:
 
 
 @dataclass
-class Acting:
+class ActionRunner:
     """Runs actions by their names."""
 
     context: Context
@@ -52,11 +52,11 @@ class Acting:
         return action.run(self.context, action.check(given))
 
 
-def acting(
+def action_runner(
     workspace: Workspace, state: Path, *replies: str | Callable[[str], str], limits: Limits | None = None
-) -> Acting:
+) -> ActionRunner:
     model = Model(list(replies))
-    return Acting(Context(workspace, Journal(state / "journal"), model.ask, limits or Limits()), model)
+    return ActionRunner(Context(workspace, Journal(state / "journal"), model.ask, limits or Limits()), model)
 
 
 def marker(prompt: str) -> str:
@@ -99,8 +99,8 @@ def workspace(directory: Path) -> Iterator[LocalWorkspace]:
 
 
 @pytest.fixture
-def act(workspace: LocalWorkspace, tmp_path: Path) -> Acting:
-    return acting(workspace, tmp_path / "state")
+def act(workspace: LocalWorkspace, tmp_path: Path) -> ActionRunner:
+    return action_runner(workspace, tmp_path / "state")
 
 
 def test_the_actions_of_the_seed_are_there(workspace: LocalWorkspace) -> None:
@@ -122,7 +122,7 @@ def test_the_actions_of_the_seed_are_there(workspace: LocalWorkspace) -> None:
     assert ACTIONS["Edit Script Segment"].tool_name == "edit_script_segment"
 
 
-def test_files(act: Acting, directory: Path) -> None:
+def test_files(act: ActionRunner, directory: Path) -> None:
     (directory / "data.csv").write_text("1,2")
     (directory / "sub").mkdir()
     assert act("List Files") == "data.csv  3 bytes  (read-only)\nsub/\ntrain.py  89 bytes"
@@ -142,13 +142,13 @@ def test_files(act: Acting, directory: Path) -> None:
         act("Copy File", source="none", destination="c.txt")
 
 
-def test_appending_does_not_damage_what_is_not_utf_8(act: Acting, directory: Path) -> None:
+def test_appending_does_not_damage_what_is_not_utf_8(act: ActionRunner, directory: Path) -> None:
     (directory / "latin").write_bytes(b"caf\xe9\r\n")
     act("Append File", filename="latin", content="\u00e9\n")
     assert (directory / "latin").read_bytes() == b"caf\xe9\r\n\xc3\xa9\n"
 
 
-def test_a_long_file_is_shown_in_part_and_says_so(act: Acting, directory: Path) -> None:
+def test_a_long_file_is_shown_in_part_and_says_so(act: ActionRunner, directory: Path) -> None:
     (directory / "long").write_text("".join(f"line {number}\n" for number in range(9000)))
     shown = act("Read File", filename="long")
     assert "left out; 9000 lines in all; use Inspect Script Lines or Understand File" in shown
@@ -166,21 +166,21 @@ def test_a_long_file_is_shown_in_part_and_says_so(act: Acting, directory: Path) 
         (9, 9, "train.py has 8 lines, and line 9 is after its end."),
     ],
 )
-def test_inspecting_lines(act: Acting, start: int, end: int, expected: str) -> None:
+def test_inspecting_lines(act: ActionRunner, start: int, end: int, expected: str) -> None:
     assert act("Inspect Script Lines", filename="train.py", start_line_number=start, end_line_number=end) == expected
 
 
-def test_at_most_101_lines_are_inspected(act: Acting) -> None:
+def test_at_most_101_lines_are_inspected(act: ActionRunner) -> None:
     act("Inspect Script Lines", filename="train.py", start_line_number=1, end_line_number=101)
     with pytest.raises(WorkspaceError, match="lines 1 to 102 are 102; at most 101"):
         act("Inspect Script Lines", filename="train.py", start_line_number=1, end_line_number=102)
 
 
-def test_executing(act: Acting, directory: Path) -> None:
+def test_executing(act: ActionRunner, directory: Path) -> None:
     (directory / "run.py").write_text("import sys\nprint(sys.argv[1:])\nprint('bad', file=sys.stderr)\nsys.exit(2)\n")
-    said = act("Execute Script", filename="run.py", arguments=["--n", "1 2"])
-    assert said.startswith("Exit status 2, after ")
-    assert said.endswith("stdout:\n['--n', '1 2']\nstderr:\nbad")
+    observation = act("Execute Script", filename="run.py", arguments=["--n", "1 2"])
+    assert observation.startswith("Exit status 2, after ")
+    assert observation.endswith("stdout:\n['--n', '1 2']\nstderr:\nbad")
     (directory / "sleep.sh").write_text("sleep 60\n")
     assert "RunStopped at its time limit" in act("Execute Script", filename="sleep.sh", time_limit_s=0.3)
     with pytest.raises(WorkspaceError, match=r"none.py does not exist"):
@@ -195,20 +195,20 @@ def test_executing(act: Acting, directory: Path) -> None:
 def test_executing_says_where_all_of_a_long_output_is(directory: Path, tmp_path: Path) -> None:
     workspace = LocalWorkspace(directory, output_limit=500, use_bubblewrap=False)
     (directory / "run.py").write_text("for i in range(1000): print(i)\n")
-    said = acting(workspace, tmp_path)("Execute Script", filename="run.py")
-    assert "All of the output is in .mlab-agent/outputs/1.txt." in said
-    assert "bytes left out" in said
+    observation = action_runner(workspace, tmp_path)("Execute Script", filename="run.py")
+    assert "All of the output is in .mlab-agent/outputs/1.txt." in observation
+    assert "bytes left out" in observation
     workspace.close()
 
 
-def test_the_answer_and_the_score(act: Acting, directory: Path) -> None:
+def test_the_answer_and_the_score(act: ActionRunner, directory: Path) -> None:
     with pytest.raises(WorkspaceError, match="scores cannot be asked for here"):
         act("Score")
     assert act("Final Answer", final_answer="it is 4: four") == "The answer was handed in."
     assert (directory / "submission.txt").read_text() == "it is 4: four"
 
 
-def test_undo_walks_back_over_every_kind_of_write(act: Acting, directory: Path) -> None:
+def test_undo_walks_back_over_every_kind_of_write(act: ActionRunner, directory: Path) -> None:
     act.model.replies = [whole(SCRIPT.replace("10", "20").rstrip()), replacing(("epochs = 10", "epochs = 30"))]
     act("Write File", filename="a.py", content="1")
     act("Append File", filename="./a.py", content="2")
@@ -218,23 +218,23 @@ def test_undo_walks_back_over_every_kind_of_write(act: Acting, directory: Path) 
     states = []
     for _undo in range(5):
         states.append((directory / "a.py").read_text())
-        said = act("Undo Edit Script", filename="a.py")
+        observation = act("Undo Edit Script", filename="a.py")
     assert states == [SCRIPT.replace("10", "30"), SCRIPT.replace("10", "20"), SCRIPT, "12", "1"]
-    assert said == "Undone: a.py did not exist before the last write and was removed."
+    assert observation == "Undone: a.py did not exist before the last write and was removed."
     assert not (directory / "a.py").exists()
     with pytest.raises(WorkspaceError, match=r"a.py: there is no write to undo"):
         act("Undo Edit Script", filename="a.py")
     assert (directory / "train.py").read_text() == SCRIPT
 
 
-def test_undo_of_a_is_not_undo_of_a_b(act: Acting, directory: Path) -> None:
+def test_undo_of_a_is_not_undo_of_a_b(act: ActionRunner, directory: Path) -> None:
     act("Write File", filename="a_b", content="1")
     with pytest.raises(WorkspaceError, match="no write to undo"):
         act("Undo Edit Script", filename="a")
     assert (directory / "a_b").exists()
 
 
-def test_read_only_files_stay_so_by_every_action(act: Acting, directory: Path) -> None:
+def test_read_only_files_stay_so_by_every_action(act: ActionRunner, directory: Path) -> None:
     act("Write File", filename="other", content="1")
     (directory / "data.csv").write_text("truth")
     (directory / "alias").symlink_to("data.csv")
@@ -273,7 +273,7 @@ def test_undo_law(tmp_path_factory: pytest.TempPathFactory, writes: list[tuple[s
     base = tmp_path_factory.mktemp("undo")
     (base / "ws").mkdir()
     workspace = LocalWorkspace(base / "ws", use_bubblewrap=False, state=base / "state")
-    act = acting(workspace, base)
+    act = action_runner(workspace, base)
     stacks: dict[str, list[str | None]] = {name: [None] for name in ("a", "b", "d/a")}
     for name, how, text in writes:
         act.context.journal = Journal(base / "journal")  # as after a kill
@@ -294,9 +294,9 @@ def test_undo_law(tmp_path_factory: pytest.TempPathFactory, writes: list[tuple[s
         elif (other := stacks["b" if name != "b" else "a"][-1]) is not None:
             act("Copy File", source="b" if name != "b" else "a", destination=name)
             stack.append(other)
-        for path, each in stacks.items():
+        for path, stack in stacks.items():
             file = base / "ws" / path
-            assert (file.read_bytes().decode() if file.exists() else None) == each[-1]
+            assert (file.read_bytes().decode() if file.exists() else None) == stack[-1]
     workspace.close()
 
 
@@ -336,28 +336,28 @@ def test_a_rewound_journal_gives_back_what_was_undone_since(tmp_path: Path) -> N
     assert last.before == b"1"
 
 
-def test_editing_a_script_gives_a_diff(act: Acting, directory: Path) -> None:
+def test_editing_a_script_gives_a_diff(act: ActionRunner, directory: Path) -> None:
     act.model.replies = [whole(SCRIPT.replace("10", "20").rstrip("\n"))]
-    said = act("Edit Script", filename="train.py", edit_instruction="change epoch to 20", save_filename="b.py")
-    assert said == (
+    observation = act("Edit Script", filename="train.py", edit_instruction="change epoch to 20", save_filename="b.py")
+    assert observation == (
         "Saved b.py. The difference to train.py:\n--- train.py\n+++ b.py\n@@ -1,6 +1,6 @@\n import os\n \n"
         "-epochs = 10\n+epochs = 20\n \n \n def run():\n"
     )
     assert (directory / "b.py").read_text() == SCRIPT.replace("10", "20")
-    assert "change epoch to 20" in act.model.asked[0]
+    assert "change epoch to 20" in act.model.prompts[0]
 
 
-def test_editing_by_replacements(act: Acting, directory: Path) -> None:
+def test_editing_by_replacements(act: ActionRunner, directory: Path) -> None:
     act.model.replies = [
         replacing(("epochs = 10", "epochs = 20"), ("        print(epoch)", ""), ("import os", "import sys"))
     ]
-    said = act("Edit Script", filename="train.py", edit_instruction="x", save_filename="train.py")
+    observation = act("Edit Script", filename="train.py", edit_instruction="x", save_filename="train.py")
     new = SCRIPT.replace("10", "20").replace("        print(epoch)\n", "").replace("import os", "import sys")
     assert (directory / "train.py").read_text() == new
-    assert "Note that train.py does not compile: expected an indented block" in said
+    assert "Note that train.py does not compile: expected an indented block" in observation
 
 
-def test_editing_makes_a_missing_script(act: Acting, directory: Path) -> None:
+def test_editing_makes_a_missing_script(act: ActionRunner, directory: Path) -> None:
     act.model.replies = [whole("print(1)")]
     act("Edit Script", filename="new.py", edit_instruction="print 1", save_filename="sub/new.py")
     assert (directory / "sub" / "new.py").read_text() == "print(1)\n"
@@ -378,14 +378,16 @@ INNER = 'doc = """\n```\ncode\n```\n"""\n'
         (whole("x = 1\r\n"), "x = 1\n"),
     ],
 )
-def test_replies_that_are_whole(act: Acting, directory: Path, reply: str | Callable[[str], str], new: str) -> None:
+def test_replies_that_are_whole(
+    act: ActionRunner, directory: Path, reply: str | Callable[[str], str], new: str
+) -> None:
     act.model.replies = [reply]
     act("Edit Script", filename="train.py", edit_instruction="x", save_filename="train.py")
     assert (directory / "train.py").read_text().rstrip("\n") == new.rstrip("\n")
 
 
 @pytest.mark.parametrize(
-    ("reply", "why"),
+    ("reply", "reason"),
     [
         ("```python\nimport os\n", "has no end, so that it was cut off"),
         (f"```python\n{INNER}```\n", "neither the marker lines nor exactly one code block"),
@@ -405,25 +407,25 @@ def test_replies_that_are_whole(act: Acting, directory: Path, reply: str | Calla
     ],
 )
 def test_nothing_is_written_unless_the_reply_is_whole(
-    act: Acting, directory: Path, reply: str | Callable[[str], str], why: str
+    act: ActionRunner, directory: Path, reply: str | Callable[[str], str], reason: str
 ) -> None:
     act.model.replies = [reply, reply]
     with pytest.raises(WorkspaceError, match="nothing was written") as caught:
         act("Edit Script", filename="train.py", edit_instruction="x", save_filename="train.py")
-    assert why in str(caught.value)
+    assert reason in str(caught.value)
     assert (directory / "train.py").read_text() == SCRIPT
-    assert why in act.model.asked[1]
+    assert reason in act.model.prompts[1]
     with pytest.raises(WorkspaceError, match="no write to undo"):
         act("Undo Edit Script", filename="train.py")
 
 
-def test_a_second_reply_may_be_right(act: Acting, directory: Path) -> None:
+def test_a_second_reply_may_be_right(act: ActionRunner, directory: Path) -> None:
     act.model.replies = ["CUT", replacing(("import os", "import sys"))]
     act("Edit Script", filename="train.py", edit_instruction="x", save_filename="train.py")
     assert (directory / "train.py").read_text().startswith("import sys\n")
 
 
-def test_lines_that_are_there_twice_are_not_replaced(act: Acting, directory: Path) -> None:
+def test_lines_that_are_there_twice_are_not_replaced(act: ActionRunner, directory: Path) -> None:
     (directory / "t.py").write_text("a\nb\na\n")
     act.model.replies = [replacing(("a", "c"))] * 2
     with pytest.raises(WorkspaceError, match="are in the text 2 times"):
@@ -433,7 +435,7 @@ def test_lines_that_are_there_twice_are_not_replaced(act: Acting, directory: Pat
     assert (directory / "t.py").read_text() == "c\na\n"
 
 
-def test_windows_line_ends_stay(act: Acting, directory: Path) -> None:
+def test_windows_line_ends_stay(act: ActionRunner, directory: Path) -> None:
     (directory / "t.py").write_bytes(b"a = 1\r\nb = 2\r\n")
     act.model.replies = [replacing(("a = 1", "a = 3")), whole("a = 4\nb = 2")]
     for value in (3, 4):
@@ -451,20 +453,20 @@ def test_windows_line_ends_stay(act: Acting, directory: Path) -> None:
     ],
 )  # fmt: skip
 def test_editing_a_segment(
-    act: Acting, directory: Path, *, start: int, end: int, segment: str, reply: str, new: str
+    act: ActionRunner, directory: Path, *, start: int, end: int, segment: str, reply: str, new: str
 ) -> None:
     act.model.replies = [whole(reply)]
-    said = act(
+    observation = act(
         "Edit Script Segment", filename="train.py", start_line_number=start, end_line_number=end, edit_instruction="x",
         save_filename="train.py",
     )  # fmt: skip
-    assert f"TEXT\n{segment}{marker(act.model.asked[0])} END" in act.model.asked[0]
+    assert f"TEXT\n{segment}{marker(act.model.prompts[0])} END" in act.model.prompts[0]
     assert (directory / "train.py").read_text() == new
-    assert "--- train.py\n+++ train.py\n@@ -1" in said or "@@ -" in said
+    assert "--- train.py\n+++ train.py\n@@ -1" in observation or "@@ -" in observation
 
 
 @pytest.mark.parametrize(("start", "end"), [(5, 4), (9, 9), (20, 30)])
-def test_a_segment_that_is_none(act: Acting, start: int, end: int) -> None:
+def test_a_segment_that_is_none(act: ActionRunner, start: int, end: int) -> None:
     with pytest.raises(WorkspaceError, match="are no segment of"):
         act(
             "Edit Script Segment", filename="train.py", start_line_number=start, end_line_number=end,
@@ -472,7 +474,7 @@ def test_a_segment_that_is_none(act: Acting, start: int, end: int) -> None:
         )  # fmt: skip
 
 
-def test_files_that_editing_would_damage_are_refused(act: Acting, directory: Path) -> None:
+def test_files_that_editing_would_damage_are_refused(act: ActionRunner, directory: Path) -> None:
     (directory / "latin.py").write_bytes(b"# caf\xe9\n")
     with pytest.raises(WorkspaceError, match="is not UTF-8 text"):
         act("Edit Script", filename="latin.py", edit_instruction="x", save_filename="latin.py")
@@ -481,13 +483,13 @@ def test_files_that_editing_would_damage_are_refused(act: Acting, directory: Pat
         act("Edit Script", filename="long.py", edit_instruction="x", save_filename="long.py")
 
 
-def test_understanding_a_short_file_shows_it_all(act: Acting) -> None:
+def test_understanding_a_short_file_shows_it_all(act: ActionRunner) -> None:
     act.model.replies = ["It has 10 epochs (line 3)."]
-    said = act("Understand File", filename="train.py", query="the number of epochs")
-    assert said == "It has 10 epochs (line 3).\n[train.py has 8 lines; all of it was read]"
-    assert SCRIPT.rstrip() in act.model.asked[0]
-    assert "the number of epochs" in act.model.asked[0]
-    assert "MORE" not in act.model.asked[0]
+    observation = act("Understand File", filename="train.py", query="the number of epochs")
+    assert observation == "It has 10 epochs (line 3).\n[train.py has 8 lines; all of it was read]"
+    assert SCRIPT.rstrip() in act.model.prompts[0]
+    assert "the number of epochs" in act.model.prompts[0]
+    assert "MORE" not in act.model.prompts[0]
 
 
 def long_text() -> str:
@@ -496,34 +498,34 @@ def long_text() -> str:
     return "\n".join(lines)
 
 
-def test_understanding_a_long_file_retrieves_what_matters(act: Acting, directory: Path) -> None:
+def test_understanding_a_long_file_retrieves_what_matters(act: ActionRunner, directory: Path) -> None:
     (directory / "long.py").write_text(long_text())
     act.model.replies = ["It is 0.0173."]
-    said = act("Understand File", filename="long.py", query="What learning rate does the optimizer have?")
-    assert "learningRate = 0.0173" in act.model.asked[0]
-    assert len(act.model.asked[0]) < 40_000
-    assert "[long.py has 6001 lines; read: lines " in said
+    observation = act("Understand File", filename="long.py", query="What learning rate does the optimizer have?")
+    assert "learningRate = 0.0173" in act.model.prompts[0]
+    assert len(act.model.prompts[0]) < 40_000
+    assert "[long.py has 6001 lines; read: lines " in observation
 
 
-def test_the_model_may_ask_for_other_passages(act: Acting, directory: Path) -> None:
+def test_the_model_may_ask_for_other_passages(act: ActionRunner, directory: Path) -> None:
     (directory / "long.py").write_text(long_text())
     act.model.replies = ["helper_7 is there.\nMORE: 5001-5010", "MORE: build_optimizer", "All is said."]
-    said = act("Understand File", filename="long.py", query="helper_7")
-    assert "helper_2502" in act.model.asked[1]
-    assert "helper_7 is there." in act.model.asked[1]
-    assert "learningRate" in act.model.asked[2]
-    assert "MORE" not in act.model.asked[2]
-    assert said.startswith("All is said.\n[")
+    observation = act("Understand File", filename="long.py", query="helper_7")
+    assert "helper_2502" in act.model.prompts[1]
+    assert "helper_7 is there." in act.model.prompts[1]
+    assert "learningRate" in act.model.prompts[2]
+    assert "MORE" not in act.model.prompts[2]
+    assert observation.startswith("All is said.\n[")
 
 
-def test_one_very_long_line_is_read_in_pieces(act: Acting, directory: Path) -> None:
+def test_one_very_long_line_is_read_in_pieces(act: ActionRunner, directory: Path) -> None:
     (directory / "one.json").write_text("[" + "0, " * 50_000 + '{"needle": 42}' + ", 1" * 50_000 + "]")
     act.model.replies = ["42"]
     act("Understand File", filename="one.json", query="needle")
-    assert '"needle": 42' in act.model.asked[0]
+    assert '"needle": 42' in act.model.prompts[0]
 
 
-def test_a_cut_answer_says_so(act: Acting) -> None:
+def test_a_cut_answer_says_so(act: ActionRunner) -> None:
     act.model.replies = ["CUT here"]
     assert act("Understand File", filename="train.py", query="x").startswith("CUT here\n[this answer was cut off]")
 
@@ -532,7 +534,7 @@ def test_limits_hold_for_every_observation(workspace: LocalWorkspace, directory:
     (directory / "long").write_text("word " * 10_000)
     for number in range(600):
         (directory / f"file-{number:03}").touch()
-    act = acting(workspace, tmp_path, "answer " * 5000, limits=Limits(observation_chars=1000, list_entries=500))
+    act = action_runner(workspace, tmp_path, "answer " * 5000, limits=Limits(observation_chars=1000, list_entries=500))
     assert len(act("List Files")) < 1200
     assert len(act("Read File", filename="long")) < 1200
     assert len(act("Understand File", filename="long", query="word")) < 1200

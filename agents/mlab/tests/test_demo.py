@@ -68,7 +68,7 @@ def test_show(agents: Agents, say: Callable[..., str], capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["show", "missing"], "cannot be read"),
         (["resume", "missing"], "cannot be read"),
@@ -79,11 +79,15 @@ def test_show(agents: Agents, say: Callable[..., str], capsys: pytest.CaptureFix
     ],
 )
 def test_wrong_uses_say_what_to_do(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

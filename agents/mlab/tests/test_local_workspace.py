@@ -50,7 +50,7 @@ def test_files_are_listed_read_written_copied_and_removed(workspace: LocalWorksp
     workspace.write("a/b.py", "x = 1\n")
     workspace.copy("a/b.py", "c.py")
     (directory / "l").symlink_to("c.py")
-    assert [(each.name, each.kind) for each in workspace.list_directory(".")] == [
+    assert [(entry.name, entry.kind) for entry in workspace.list_directory(".")] == [
         ("a", "directory"),
         ("c.py", "file"),
         ("l", "link"),
@@ -118,7 +118,7 @@ def test_nothing_out_of_the_workspace_can_be_named(workspace: LocalWorkspace, di
     for attempt in (
         workspace.read,
         workspace.list_directory,
-        lambda each: workspace.write(each, "new"),
+        lambda path: workspace.write(path, "new"),
         workspace.remove,
         workspace.exists,
     ):
@@ -289,15 +289,15 @@ def test_no_secret_is_in_a_scripts_environment(
     monkeypatch.setenv("PLAIN", "kept")
     workspace = LocalWorkspace(directory, use_bubblewrap=use_bubblewrap, secrets=["sk-real-2"])
     workspace.write("e.py", "import os\nprint(os.environ)\n")
-    said = workspace.execute("e.py", [], 30).stdout
-    assert "sk-test-1" not in said
-    assert "sk-real-2" not in said
-    assert "kept" in said
+    output = workspace.execute("e.py", [], 30).stdout
+    assert "sk-test-1" not in output
+    assert "sk-real-2" not in output
+    assert "kept" in output
     workspace.close()
 
 
 def test_which_variables_are_passed() -> None:
-    given_ = {
+    variables = {
         "HF_TOKEN": "t",
         "AWS_SECRET_ACCESS_KEY": "s",
         "PATH": "p",
@@ -305,8 +305,8 @@ def test_which_variables_are_passed() -> None:
         "KEYBOARD": "k",
         "A": "has v in",
     }
-    assert set(child_environment(given_)) == {"PATH", "MONKEY", "KEYBOARD", "A"}
-    assert set(child_environment(given_, ["v"], ["HF_TOKEN"])) == {"PATH", "MONKEY", "KEYBOARD", "HF_TOKEN"}
+    assert set(child_environment(variables)) == {"PATH", "MONKEY", "KEYBOARD", "A"}
+    assert set(child_environment(variables, ["v"])) == {"PATH", "MONKEY", "KEYBOARD"}
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not Path("/usr/bin/setpriv").exists(), reason="needs root and setpriv")
@@ -414,16 +414,16 @@ def test_the_answer_goes_out_whatever_a_script_has_put_there(directory: Path) ->
 
 
 def tree(directory: Path) -> dict[str, tuple[str, object, int]]:
-    found: dict[str, tuple[str, object, int]] = {}
+    entries: dict[str, tuple[str, object, int]] = {}
     for path in directory.rglob("*"):
         name = str(path.relative_to(directory))
         if path.is_symlink():
-            found[name] = ("link", str(path.readlink()), 0)
+            entries[name] = ("link", str(path.readlink()), 0)
         elif path.is_dir():
-            found[name] = ("directory", None, 0)
+            entries[name] = ("directory", None, 0)
         else:
-            found[name] = ("file", path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
-    return found
+            entries[name] = ("file", path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
+    return entries
 
 
 STEPS = st.lists(

@@ -35,9 +35,9 @@ def test_old_steps_are_folded_several_at_a_time() -> None:
         memory.add(step(number))
         assert memory.steps_to_summarise() == []
     memory.add(step(8))
-    assert [each.number for each in memory.steps_to_summarise()] == [1, 2, 3, 4]
+    assert [entry.number for entry in memory.steps_to_summarise()] == [1, 2, 3, 4]
     memory.replace_oldest([LogEntry(number, number, f"entry {number}") for number in range(1, 5)])
-    assert [each.number for each in memory.recent] == [5, 6, 7, 8]
+    assert [entry.number for entry in memory.recent] == [5, 6, 7, 8]
     assert len(memory.messages()) == 8
 
 
@@ -83,7 +83,7 @@ def test_summaries_are_read_with_gaps_filled() -> None:
     assert "file4.py" in texts[1]
     assert texts[2] == "read c."
     assert [entry.text for entry in parse_summaries("", steps, 200)] == [
-        summary_without_model(each, 200) for each in steps
+        summary_without_model(item, 200) for item in steps
     ]
     assert "Step 3" in summary_prompt(steps, 200)
 

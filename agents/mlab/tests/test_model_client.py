@@ -159,15 +159,17 @@ def test_the_caps_are_asked_before_the_call(server: Server) -> None:
 
 
 @given(st.floats(0, 10), st.integers(0, 100_000), st.integers(1, 10_000), st.floats(0.01, 100), st.floats(0.01, 100))
-def test_what_is_afforded_can_be_paid(left: float, prompt: int, wanted: int, reads: float, writes: float) -> None:
+def test_what_is_afforded_can_be_paid(
+    left: float, prompt: int, output_tokens: int, reads: float, writes: float
+) -> None:
     prices = Prices(reads, writes)
     spending = Spending(Caps(dollars=left + 1.0), dollars=1.0)
     try:
-        output = spending.affordable_output(prompt, wanted, prices)
+        output = spending.affordable_output(prompt, output_tokens, prices)
     except BudgetSpent:
-        assert prices.dollars(prompt, min(200, wanted)) > left * 0.999999
+        assert prices.dollars(prompt, min(200, output_tokens)) > left * 0.999999
     else:
-        assert 0 < output <= wanted
+        assert 0 < output <= output_tokens
         assert prices.dollars(prompt, output) <= left + 1e-9
 
 
@@ -212,7 +214,7 @@ def test_a_slow_reply_is_given_up(server: Server) -> None:
 def test_waits_grow_and_are_bounded() -> None:
     waits = [wait_before(attempt, {}) for attempt in range(2, 30)]
     assert 0.5 <= waits[0] <= 1.0
-    assert all(each <= 60.0 for each in waits)
+    assert all(wait <= 60.0 for wait in waits)
     assert waits[-1] >= 30.0
 
 

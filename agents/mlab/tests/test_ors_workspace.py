@@ -66,7 +66,7 @@ def test_bytes_of_any_kind_and_length(shared: OrsWorkspace) -> None:
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "/home/agent_evil", "out/passwd", "", "a\0b", "/"])
 def test_nothing_out_of_the_workspace_can_be_named(shared: OrsWorkspace, path: str) -> None:
     shared.files.link("out", "/etc")
-    for attempt in (shared.read, shared.list_directory, lambda each: shared.write(each, "x"), shared.remove):
+    for attempt in (shared.read, shared.list_directory, lambda path: shared.write(path, "x"), shared.remove):
         with pytest.raises(WorkspaceError, match=r"leads out of|is empty|NUL"):
             attempt(path)
     shared.files.delete("out")

@@ -16,8 +16,10 @@ from mlab_agent.reply_parsing import FIELDS, MalformedReply, Parsed, parse, pars
 TEXTS = "Reflection: r\nResearch Plan and Status: p\n**new**\nFact Check: f\nThought: t\n"
 
 
-def one(action: str, given_: object) -> str:
-    return f"{TEXTS}Action: {action}\nAction Input: {given_ if isinstance(given_, str) else json.dumps(given_)}\n"
+def one(action: str, arguments: object) -> str:
+    return (
+        f"{TEXTS}Action: {action}\nAction Input: {arguments if isinstance(arguments, str) else json.dumps(arguments)}\n"
+    )
 
 
 def refused(reply: str) -> str:
@@ -27,19 +29,19 @@ def refused(reply: str) -> str:
 
 
 def test_a_reply_as_it_should_be() -> None:
-    found = parse(one("Write File", {"filename": "a.py", "content": "x = 1\n"}))
+    parsed = parse(one("Write File", {"filename": "a.py", "content": "x = 1\n"}))
     fields = {"Reflection": "r", "Research Plan and Status": "p\n**new**", "Fact Check": "f", "Thought": "t"}
-    assert found == Parsed(fields, "Write File", {"filename": "a.py", "content": "x = 1\n"})
-    assert plain(found.fields["Research Plan and Status"]) == "p\nnew"
+    assert parsed == Parsed(fields, "Write File", {"filename": "a.py", "content": "x = 1\n"})
+    assert plain(parsed.fields["Research Plan and Status"]) == "p\nnew"
     assert FIELDS[-2:] == ("Action", "Action Input")
 
 
-@pytest.mark.parametrize("action", ACTIONS.values(), ids=lambda each: each.name)
+@pytest.mark.parametrize("action", ACTIONS.values(), ids=lambda action: action.name)
 def test_every_action_by_its_arguments_and_by_those_of_mlagentbench(action) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001
     values = {"string": "text", "integer": 3, "number": 2.5, "strings": ["a"]}
-    whole = {each.name: values[each.kind] for each in action.arguments}
+    whole = {argument.name: values[argument.kind] for argument in action.arguments}
     assert parse(one(action.name, whole)).input == whole
-    also = {(each.aliases or (each.name,))[0]: values[each.kind] for each in action.arguments}
+    also = {(argument.aliases or (argument.name,))[0]: values[argument.kind] for argument in action.arguments}
     assert parse(one(f"{action.name} (AI)", also)).input == whole
     assert parse(one(action.name, dict(reversed(whole.items())))).input == whole
     assert set(action.schema["required"]) <= set(whole)
@@ -51,19 +53,19 @@ ROUNDS = (
 
 
 def test_the_first_action_wins_and_a_made_up_observation_is_dropped() -> None:
-    found = parse(ROUNDS)
-    assert (found.action, found.input) == ("List Files", {"directory": "."})
-    assert found.fields["Reflection"] == "r"
-    assert found.notes == ("An Observation that you wrote yourself, and all after it, was dropped.",)
+    parsed = parse(ROUNDS)
+    assert (parsed.action, parsed.input) == ("List Files", {"directory": "."})
+    assert parsed.fields["Reflection"] == "r"
+    assert parsed.notes == ("An Observation that you wrote yourself, and all after it, was dropped.",)
 
 
 def test_the_first_action_wins_without_an_observation_between() -> None:
-    found = parse(one("List Files", {}) + one("Final Answer", {"final_answer": "x"}))
-    assert found.action == "List Files"
-    assert "Only the first action was taken" in found.notes[0]
+    parsed = parse(one("List Files", {}) + one("Final Answer", {"final_answer": "x"}))
+    assert parsed.action == "List Files"
+    assert "Only the first action was taken" in parsed.notes[0]
 
 
-def test_an_action_without_input_is_not_given_the_input_of_the_next() -> None:
+def test_an_action_without_input_is_not_argumentsthe_input_of_the_next() -> None:
     reply = f"{TEXTS}Action: Read File\nObservation: x\nAction: Write File\nAction Input: {{}}"
     assert 'After "Action: Read File" there is no "Action Input:"' in refused(reply)
     reply = f'{TEXTS}Action: Read File\nAction: Write File\nAction Input: {{"filename": "a"}}'
@@ -72,8 +74,8 @@ def test_an_action_without_input_is_not_given_the_input_of_the_next() -> None:
 
 def test_field_names_in_the_content_split_nothing() -> None:
     content = "Action Input: {}\nObservation: no\nAction: List Files\nThought: x\n```\n"
-    found = parse(one("Write File", {"filename": "a", "content": content}))
-    assert found.input["content"] == content
+    parsed = parse(one("Write File", {"filename": "a", "content": content}))
+    assert parsed.input["content"] == content
     raw = one("Write File", '{"filename": "a", "content": "' + content.replace('"', '\\"') + '"}')
     assert parse(raw).input["content"] == content  # also where line breaks are not escaped
 
@@ -106,14 +108,14 @@ def test_field_names_in_a_thought_split_nothing() -> None:
     ],
 )
 def test_what_is_repaired(input_: str, expected: str, note: str) -> None:
-    found = parse(one("Read File", input_))
-    assert found.input == {"filename": expected}
-    assert note in " ".join(found.notes)
-    assert bool(note) == bool(found.notes)
+    parsed = parse(one("Read File", input_))
+    assert parsed.input == {"filename": expected}
+    assert note in " ".join(parsed.notes)
+    assert bool(note) == bool(parsed.notes)
 
 
 @pytest.mark.parametrize(
-    ("input_", "said"),
+    ("input_", "message"),
     [
         (
             '{"filename": "a"b.py"}',
@@ -137,14 +139,14 @@ def test_what_is_repaired(input_: str, expected: str, note: str) -> None:
         ('{"filename": ' + "[" * 100, "nested too deeply"),
     ],
 )
-def test_what_is_answered_with_what_was_wrong_and_the_usage(input_: str, said: str) -> None:
+def test_what_is_answered_with_what_was_wrong_and_the_usage(input_: str, message: str) -> None:
     text = refused(one("Read File", input_))
-    assert said in text
+    assert message in text
     assert 'Usage:\nAction: Read File\nAction Input: {\n    "filename": [' in text
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "message"),
     [
         ("", "The reply was empty."),
         (" \n", "The reply was empty."),
@@ -157,8 +159,8 @@ def test_what_is_answered_with_what_was_wrong_and_the_usage(input_: str, said: s
         (f"{TEXTS}Action: Read File", 'After "Action: Read File" there is no "Action Input:"'),
     ],
 )
-def test_replies_without_an_action(reply: str, said: str) -> None:
-    assert said in refused(reply)
+def test_replies_without_an_action(reply: str, message: str) -> None:
+    assert message in refused(reply)
     assert "Usage:" in refused(reply) or "these fields, in this order:\nReflection: ..." in refused(reply)
 
 
@@ -184,9 +186,9 @@ def test_a_malformed_reply_still_tells_its_fields() -> None:
     ],
 )
 def test_other_ways_to_write_an_action(reply: str) -> None:
-    found = parse(reply)
-    assert (found.action, found.input) == ("Read File", {"filename": "a.py"})
-    assert found.notes == (
+    parsed = parse(reply)
+    assert (parsed.action, parsed.input) == ("Read File", {"filename": "a.py"})
+    assert parsed.notes == (
         "The reply had no Reflection and no Research Plan and Status and no Fact Check and no Thought.",
     )
 
@@ -198,8 +200,8 @@ def test_fields_in_another_order_are_kept() -> None:
 
 def test_arguments_of_native_tool_calls() -> None:
     action = ACTIONS["Execute Script"]
-    given_, notes = parse_input(action, '{"filename": "a.py", "arguments": "--n 1 \'x y\'", "time_limit_s": "30"}')
-    assert given_ == {"filename": "a.py", "arguments": ["--n", "1", "x y"], "time_limit_s": 30.0}
+    arguments, notes = parse_input(action, '{"filename": "a.py", "arguments": "--n 1 \'x y\'", "time_limit_s": "30"}')
+    assert arguments == {"filename": "a.py", "arguments": ["--n", "1", "x y"], "time_limit_s": 30.0}
     assert notes == ()
     with pytest.raises(MalformedReply, match='"time_limit_s" must be a number above 0, not -1'):
         parse_input(action, '{"filename": "a.py", "time_limit_s": -1}')
@@ -258,11 +260,11 @@ PIECES = [
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
 def test_any_reply_is_read_or_refused(reply: str) -> None:
     try:
-        found = parse(reply)
+        parsed = parse(reply)
     except MalformedReply:
         pass
     else:
-        assert found.action in ACTIONS
+        assert parsed.action in ACTIONS
         first = re.search(r"^[ ]*Observation: ", reply, re.MULTILINE)
         action = reply.find("Action: ")
         assert first is None or action >= 0

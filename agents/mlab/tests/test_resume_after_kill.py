@@ -161,7 +161,7 @@ def _lines(agents: Agents) -> int:
 
 
 def _processes(word: bytes) -> list[int]:
-    found = []
+    pids = []
     for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - many
         try:
             with open(f"/proc/{name}/cmdline", "rb") as file:  # noqa: PTH123
@@ -169,5 +169,5 @@ def _processes(word: bytes) -> list[int]:
         except OSError:
             continue
         if word in command and b"pytest" not in command:
-            found.append(int(name))
-    return found
+            pids.append(int(name))
+    return pids

@@ -14,23 +14,23 @@ TEXTS = st.text(alphabet="ab \n\r\t_X1\u2028", max_size=4000) | st.text(alphabet
 @given(TEXTS)
 def test_passages_are_all_of_a_text_with_the_right_lines(text: str) -> None:
     passages = split_passages(text)
-    assert "".join(each.text for each in passages) == text
+    assert "".join(passage.text for passage in passages) == text
     lines = text.splitlines(keepends=True)
-    for each in passages:
-        if each.piece == 0:
-            assert "".join(lines[each.first - 1 : each.last]) == each.text
+    for passage in passages:
+        if passage.piece == 0:
+            assert "".join(lines[passage.first - 1 : passage.last]) == passage.text
         else:
-            assert each.text in lines[each.first - 1]
+            assert passage.text in lines[passage.first - 1]
 
 
 @given(TEXTS, st.text(max_size=20), st.integers(1, 5000))
 def test_what_is_retrieved_fits_and_is_in_order(text: str, query: str, chars: int) -> None:
     passages = split_passages(text)
-    found = retrieve(passages, query, chars)
-    assert found == sorted(set(found))
-    assert len(found) <= 1 or sum(len(passages[each].text) for each in found) <= chars
-    assert bool(found) == bool(passages)
-    assert not set(retrieve(passages, query, chars, frozenset(found))) & set(found)
+    indices = retrieve(passages, query, chars)
+    assert indices == sorted(set(indices))
+    assert len(indices) <= 1 or sum(len(passages[each].text) for each in indices) <= chars
+    assert bool(indices) == bool(passages)
+    assert not set(retrieve(passages, query, chars, frozenset(indices))) & set(indices)
 
 
 def test_names_are_split_and_endings_do_not_matter() -> None:
@@ -41,10 +41,10 @@ def test_names_are_split_and_endings_do_not_matter() -> None:
 
 def test_without_any_hit_the_passages_are_spread() -> None:
     passages = split_passages("x\n" * 3000)
-    found = retrieve(passages, "nothing", 300)
-    assert found[0] == 0
-    assert found[-1] == len(passages) - 1
-    assert len(found) == 5
+    indices = retrieve(passages, "nothing", 300)
+    assert indices[0] == 0
+    assert indices[-1] == len(passages) - 1
+    assert len(indices) == 5
 
 
 def test_an_outline_is_thinned_out() -> None:

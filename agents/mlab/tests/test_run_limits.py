@@ -70,14 +70,17 @@ def test_what_can_be_mended_is(agents: Agents, say: Callable[..., str]) -> None:
 
 
 def test_what_cannot_be_is_said_and_shown_back(agents: Agents, say: Callable[..., str]) -> None:
-    agents.model.replies = [*(reply for reply, _why in REFUSED.values()), say("Final Answer", {"final_answer": "ok"})]
+    agents.model.replies = [
+        *(reply for reply, _reason in REFUSED.values()),
+        say("Final Answer", {"final_answer": "ok"}),
+    ]
     assert agents.finish().returncode == 0
-    told = [event["text"] for event in agents.events("malformed")]
-    assert len(told) == len(REFUSED)
-    for (name, (_reply, why)), text in zip(REFUSED.items(), told, strict=True):
-        assert why in text, name
+    complaints = [event["text"] for event in agents.events("malformed")]
+    assert len(complaints) == len(REFUSED)
+    for (name, (_reply, reason)), text in zip(REFUSED.items(), complaints, strict=True):
+        assert reason in text, name
     last = [message["content"] for message in agents.server.requests[-1]["messages"]]
-    for reply, _why in REFUSED.values():
+    for reply, _reason in REFUSED.values():
         assert (reply.strip() or "(an empty reply)") in last
     assert not (agents.workspace / "a").exists()
     assert len(agents.observations()) == 1  # none of them was a step
@@ -228,7 +231,7 @@ def test_a_broken_workspace_is_an_observation(agents: Agents, say: Callable[...,
         ("Write File", {"filename": "train.py", "content": "x"}),
         ("Edit Script", {"filename": "missing.py", "edit_instruction": "x", "save_filename": "../y"}),
     ]
-    agents.model.replies = [*(say(*each) for each in actions), say("Final Answer", {"final_answer": "x"})]
+    agents.model.replies = [*(say(*action) for action in actions), say("Final Answer", {"final_answer": "x"})]
     assert agents.finish("--read-only", "train.py").returncode == 0
     for seen in agents.observations()[: len(actions)]:
         assert seen.startswith("Error: "), seen

@@ -218,4 +218,4 @@ MODEL_BASED_ACTIONS = (
         _edit_segment,
     ),
 )
-"""In the order in which the model is told of them."""
+"""All of them, in the order in which the model is told of them."""

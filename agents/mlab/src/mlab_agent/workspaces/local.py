@@ -151,8 +151,6 @@ class LocalWorkspace(Workspace):
         read_only: Sequence[str] = (),
         submission: Path | None = None,
         secrets: Sequence[str] = (),
-        passed: Sequence[str] = (),
-        python: str | None = None,
         output_limit: int = 20_000,
         use_bubblewrap: bool | None = None,
         snapshot_excludes: Sequence[str] = (),
@@ -166,8 +164,6 @@ class LocalWorkspace(Workspace):
             read_only: names or patterns of files and directories that must stay as they are.
             submission: where the final answer goes; ``submission.txt`` in the workspace by default.
             secrets: values that no script's environment may hold, such as the key of the model.
-            passed: names of variables that scripts get although they look like secrets'.
-            python: the program that runs Python files; by default the first of python and python3, else ours.
             output_limit: bytes of stdout, and of stderr, that are returned.
             use_bubblewrap: whether to run scripts in bubblewrap; None if it works.
             snapshot_excludes: names or patterns of what snapshots leave out.
@@ -179,14 +175,14 @@ class LocalWorkspace(Workspace):
         if not directory.is_dir():
             raise WorkspaceError(f"{directory} is no directory")
         self._submission = submission
-        self._secrets, self._passed = tuple(secrets), tuple(passed)
+        self._secrets = tuple(secrets)
         self._output_limit = output_limit
         self._use_bubblewrap = bubblewrap.is_available() if use_bubblewrap is None else use_bubblewrap
         self._temporary = None if state else tempfile.TemporaryDirectory(prefix="mlab-agent-")
         files = LocalFiles(os.path.realpath(directory))
         super().__init__(
             files,
-            python=python or shutil.which("python") or shutil.which("python3") or sys.executable,
+            python=shutil.which("python") or shutil.which("python3") or sys.executable,
             read_only=read_only,
             copies=(state or Path(self._temporary.name if self._temporary else "")) / "read-only",
             copy_limit=0 if self._use_bubblewrap else 64 * MIB,  # a mount protects them, whatever their size
@@ -201,7 +197,7 @@ class LocalWorkspace(Workspace):
     def _run_command(self, name: str, command: Sequence[str], timeout_s: float) -> ScriptResult:
         if self._use_bubblewrap:
             command = bubblewrap.wrapped(command, [f"{self.root}/{name}" for name in self._mounted()])
-        environment = child_environment(os.environ, self._secrets, self._passed)
+        environment = child_environment(os.environ, self._secrets)
         try:
             with _workspace_errors(name), self._outputs.open() as streams:
                 result = run_command(command, self.root, environment, streams, timeout_s=timeout_s, output_limit=_GIB)

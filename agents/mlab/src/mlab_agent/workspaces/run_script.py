@@ -58,21 +58,18 @@ class CommandResult:
     """Whether it was stopped because of the length of its output."""
 
 
-def child_environment(
-    environment: Mapping[str, str], secrets: Iterable[str] = (), passed: Iterable[str] = ()
-) -> dict[str, str]:
+def child_environment(environment: Mapping[str, str], secrets: Iterable[str] = ()) -> dict[str, str]:
     """Return the variables that a script gets.
 
     Args:
         environment: ours.
         secrets: values that no variable may hold, whatever its name is.
-        passed: names that stay although they look like those of secrets.
     """
-    values, kept = [secret for secret in secrets if secret], set(passed)
+    values = [secret for secret in secrets if secret]
     return {
         name: value
         for name, value in environment.items()
-        if (name in kept or not _SECRET.search(name)) and not any(secret in value for secret in values)
+        if not _SECRET.search(name) and not any(secret in value for secret in values)
     }
 
 
