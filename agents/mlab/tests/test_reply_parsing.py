@@ -229,6 +229,12 @@ def test_valid_json_is_read_as_json_has_it(value: dict[str, object], ascii_: boo
     assert read_object(text + " and more") == (value, len(text), [])
 
 
+@pytest.mark.timeout(10)
+def test_a_long_string_that_was_cut_off_is_refused_at_once() -> None:
+    with pytest.raises(JsonError, match="has no end; was the reply cut off"):
+        read_object('{"content": "' + 'print(\\"x\\")\n' * 20_000)
+
+
 @given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:

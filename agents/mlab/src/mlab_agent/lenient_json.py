@@ -17,6 +17,7 @@ _TOKEN = re.compile(
     r"(?P<quote>(?>\"\"\"|'''|[\"']))(?P<body>(?:[^\\]|\\[\s\S])*?)(?P=quote)"
     r"|\u201c(?P<curly>(?:[^\\\u201d]|\\[\s\S])*)\u201d"
     r"|(?P<comma>,)(?=\s*[}\]])|(?P<literal>\b(?:True|False|None)\b)|[\[\]{}]"
+    r"|(?P<unterminated>[\"'\u201c])"
 )
 _SPECIAL = re.compile(r"\\(?P<escaped>u[0-9a-fA-F]{4}|[\s\S])|[\"\n]")
 _LITERALS = {"True": "true", "False": "false", "None": "null"}
@@ -41,6 +42,8 @@ def read_object(text: str, start: int = 0) -> tuple[dict[str, Any], int, list[st
     parts: list[str] = []
     depth, end = 0, start
     for token in _TOKEN.finditer(text, start):
+        if token["unterminated"]:  # nothing after it can be read
+            break
         parts += (text[end : token.start()], _as_json(token, notes))
         end = token.end()
         depth += (token[0] in "[{") - (token[0] in "]}")
@@ -99,10 +102,12 @@ def _special_as_json(special: re.Match[str], notes: list[str]) -> str:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _value in pairs]
-    if repeated := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f'"{repeated[0]}" is given twice')
-    return dict(pairs)
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in values:
+            raise ValueError(f'"{name}" is given twice')
+        values[name] = value
+    return values
 
 
 def _refuse(constant: str) -> NoReturn:
