@@ -1,8 +1,23 @@
-"""Settings of all tests."""
+"""Settings of all tests, and a server of the tasks for those that need one."""
 
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
 import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 # How long an example takes, a busy machine decides.
 settings.register_profile("re-bench", parent=settings.default, deadline=None)
@@ -11,3 +26,40 @@ settings.load_profile("re-bench")
 # What a shell starts in the background ignores interrupts, and so would every program that the tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def ors_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where the server keeps what it knows of its sessions."""
+    return tmp_path_factory.mktemp("server")
+
+
+@pytest.fixture(scope="session")
+def ors_url(ors_state: Path) -> Iterator[str]:
+    """Return the address of re-bench's server; tests of packages that need it only sometimes are skipped without it."""
+    for module in ("openreward", "re_bench_environment"):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not installed")
+    if shutil.which("bwrap") is None:
+        pytest.skip("the server has no sandbox without bubblewrap")
+    command = [sys.executable, "-m", "re_bench.cli", "serve"]
+    command += ["--port", "0", "--profile", "cpu", "--state", str(ors_state)]
+    environment = {name: value for name, value in os.environ.items() if "KEY" not in name}
+    with (ors_state / "log").open("wb") as stderr:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, env=environment)
+    try:
+        yield _address(process, ors_state / "log")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+
+def _address(process: subprocess.Popen[bytes], log: Path) -> str:
+    """Return the address that the server logs once it serves."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        for line in log.read_text().splitlines():
+            if line.startswith("{") and (event := json.loads(line))["event"] == "serving":
+                return str(event["address"])
+        time.sleep(0.1)
+    pytest.fail(f"the server did not start: {log.read_text()}")

@@ -9,10 +9,10 @@ import pytest
 
 from mlab_agent.memory import MemoryLimits
 from mlab_agent.models import Caps, Reply
-from mlab_agent.session import Session
+from mlab_agent.run import Run
 from mlab_agent.settings import ModelOptions, RunSettings
 from mlab_agent.state import RunState
-from mlab_agent.tracing import Trace, read_trace
+from mlab_agent.trace import Trace, read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,18 +38,18 @@ def reply(action: str, given: dict[str, Any]) -> str:
 def instant(agent: Agent, text: Callable[[], str]) -> None:
     """Have the models answer at once, through the same events as else."""
 
-    def complete(_messages: Any, *, purpose: str, about: dict[str, Any] | None = None, **_more: Any) -> Reply:
-        agent.emit("call", purpose=purpose, model="m", prompt_tokens=5000, dollars=0.0, **(about or {}))
+    def complete(_messages: Any, *, purpose: str, details: dict[str, Any] | None = None, **_more: Any) -> Reply:
+        agent.emit("call", purpose=purpose, model="m", prompt_tokens=5000, dollars=0.0, **(details or {}))
         said = text() if purpose == "step" else "\n".join(f"Step {number}: tried a rate" for number in range(600))
-        made = Reply(said, None, cut=False, prompt_tokens=5000, completion_tokens=400, dollars=0.0)
+        made = Reply(said, None, truncated=False, prompt_tokens=5000, completion_tokens=400, dollars=0.0)
         agent.emit("reply", purpose=purpose, **made.record(), seconds=0.0)
         return made
 
-    agent._model.complete = complete  # type: ignore[assignment, method-assign]  # noqa: SLF001 - the model is not what is timed
+    agent._conversation._model.complete = complete  # type: ignore[assignment, method-assign]  # noqa: SLF001 - the model is not what is timed
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Iterator[Session]:
+def run(tmp_path: Path) -> Iterator[Run]:
     """Return a run with a history, in a workspace with files."""
     workspace = tmp_path / "workspace"
     for number in range(FILES):
@@ -59,7 +59,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
     options = ModelOptions(name="m")
     at = "http://127.0.0.1:9/v1"  # is never asked
     settings = RunSettings(workdir=str(workspace), base_url=at, model=options, tools="text", max_steps=None)
-    with Session(settings, tmp_path / "run", task="Lower the loss. " * 200) as made:
+    with Run(settings, tmp_path / "run", task="Lower the loss. " * 200) as made:
         written = {"filename": "notes.txt", "content": "a note on this step\n" * 20}
         instant(made.agent, lambda: reply("Append File", written))
         made.agent.prepare()
@@ -68,30 +68,30 @@ def session(tmp_path: Path) -> Iterator[Session]:
         yield made
 
 
-def step(session: Session) -> None:
-    session.agent.execute(session.agent.get_response())
+def step(run: Run) -> None:
+    run.agent.execute(run.agent.get_response())
 
 
 @pytest.mark.benchmark(group=GROUP)
-def test_a_step_that_writes(benchmark: BenchmarkFixture, session: Session) -> None:
-    benchmark.pedantic(step, (session,), rounds=100)  # type: ignore[no-untyped-call]
-    assert session.state.steps >= HISTORY + 100
+def test_a_step_that_writes(benchmark: BenchmarkFixture, run: Run) -> None:
+    benchmark.pedantic(step, (run,), rounds=100)  # type: ignore[no-untyped-call]
+    assert run.state.steps >= HISTORY + 100
     if benchmark.stats is not None:
         assert benchmark.stats["median"] < GOAL_S
 
 
 @pytest.mark.benchmark(group=GROUP)
-def test_a_step_that_reads(benchmark: BenchmarkFixture, session: Session) -> None:
-    instant(session.agent, lambda: reply("Read File", {"filename": "part1/file1.py"}))
-    benchmark.pedantic(step, (session,), rounds=100)  # type: ignore[no-untyped-call]
+def test_a_step_that_reads(benchmark: BenchmarkFixture, run: Run) -> None:
+    instant(run.agent, lambda: reply("Read File", {"filename": "part1/file1.py"}))
+    benchmark.pedantic(step, (run,), rounds=100)  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.benchmark(group=GROUP)
-def test_a_step_that_runs_nothing_to_speak_of(benchmark: BenchmarkFixture, session: Session) -> None:
+def test_a_step_that_runs_nothing_to_speak_of(benchmark: BenchmarkFixture, run: Run) -> None:
     """With a shell script that does nothing: what starting it costs is in here."""
-    instant(session.agent, lambda: reply("Execute Script", {"filename": "nothing.sh"}))
-    session.agent.home.write("nothing.sh", "exit 0\n")
-    benchmark.pedantic(step, (session,), rounds=20)  # type: ignore[no-untyped-call]
+    instant(run.agent, lambda: reply("Execute Script", {"filename": "nothing.sh"}))
+    run.agent.workspace.write("nothing.sh", "exit 0\n")
+    benchmark.pedantic(step, (run,), rounds=20)  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.benchmark(group="the trace of the MLAB agent")
@@ -101,7 +101,7 @@ def test_an_event(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
 
 
 @pytest.mark.benchmark(group="the trace of the MLAB agent")
-def test_resuming(benchmark: BenchmarkFixture, session: Session) -> None:
+def test_resuming(benchmark: BenchmarkFixture, run: Run) -> None:
     """From reading the trace of a history to the state after it."""
-    state = benchmark(lambda: RunState.resumed(MemoryLimits(), Caps(), read_trace(session.trace.path)))
-    assert state.steps == session.state.steps
+    state = benchmark(lambda: RunState.resumed(MemoryLimits(), Caps(), read_trace(run.trace.path)))
+    assert state.steps == run.state.steps

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the agent in a container of METR's workbench: the task is in /home/agent/instructions.txt, the answer goes to
-# /home/agent/submission.txt, where there is one from the start, whatever happens. Started again, it goes on with a run
-# that was killed. Arguments are those of `mlab-agent`; `main.sh --model NAME --max-time 2h`, for example.
+# /home/agent/submission.txt, which exists from the start, whatever happens. Started again, it resumes a run that was
+# killed. Arguments are those of `mlab-agent`; `main.sh --model NAME --max-time 2h`, for example.
 set -u
 
 # The key of the model's server. What the environment has goes first, and is the better place: this file lies in the
@@ -18,8 +18,8 @@ submission="$home/submission.txt"
 works() { PYTHONPATH="$here/src" "$1" -c 'import sys, openai, pydantic; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; }
 
 python=""
-for each in "${MLAB_AGENT_PYTHON:-}" python3 python "$environment/bin/python"; do
-    if [ -n "$each" ] && works "$each"; then python="$each"; break; fi
+for candidate in "${MLAB_AGENT_PYTHON:-}" python3 python "$environment/bin/python"; do
+    if [ -n "$candidate" ] && works "$candidate"; then python="$candidate"; break; fi
 done
 if [ -z "$python" ]; then # needs the package index, so a task without network should bring the two packages
     python="$environment/bin/python"

@@ -1,11 +1,9 @@
-"""A workspace, a scripted server that plays the model, the agent as a real process, and a real ORS server."""
+"""A workspace, a scripted server that plays the model, and the agent as a real process."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mlab_agent.standin import Refusal, Said, StandIn
-from mlab_agent.tracing import has_begun, read_trace
+from mlab_agent.fake_server import Completion, ErrorResponse, FakeServer
+from mlab_agent.trace import has_begun, read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,20 +37,20 @@ def step(action: str, given: dict[str, Any] | str, plan: str = "1. Look. 2. Impr
 class Scripted:
     """A model that says replies in turn as steps, the last one again and again; other prompts go to ``serve``."""
 
-    replies: Sequence[str | Said | Refusal | Callable[[dict[str, Any]], Any]]
+    replies: Sequence[str | Completion | ErrorResponse | Callable[[dict[str, Any]], Any]]
     serve: Callable[[str], Any] = lambda _prompt: "It is as expected."
-    said: int = 0
+    replies_given: int = 0
     served: list[str] = field(default_factory=list)
 
-    def __call__(self, request: dict[str, Any]) -> Said | Refusal | str:
+    def __call__(self, request: dict[str, Any]) -> Completion | ErrorResponse | str:
         messages = request["messages"]
         if len(messages) == 1:
             self.served.append(messages[0]["content"])
-            answer: Said | Refusal | str = self.serve(messages[0]["content"])
+            answer: Completion | ErrorResponse | str = self.serve(messages[0]["content"])
             return answer
-        reply = self.replies[min(self.said, len(self.replies) - 1)]
-        self.said += 1
-        made: Said | Refusal | str = reply(request) if callable(reply) else reply
+        reply = self.replies[min(self.replies_given, len(self.replies) - 1)]
+        self.replies_given += 1
+        made: Completion | ErrorResponse | str = reply(request) if callable(reply) else reply
         return made
 
 
@@ -61,7 +59,7 @@ class Agents:
     """Starts the agent on a workspace."""
 
     top: Path
-    server: StandIn
+    server: FakeServer
     model: Scripted
 
     @property
@@ -133,51 +131,5 @@ def agents(tmp_path: Path) -> Iterator[Agents]:
     (tmp_path / "workspace" / "train.py").write_text(TRAIN)
     (tmp_path / "task.txt").write_text("Lower the loss that train.py prints.\n")
     model = Scripted([])
-    with StandIn(model) as server:
+    with FakeServer(model) as server:
         yield Agents(tmp_path, server, model)
-
-
-@pytest.fixture(scope="session")
-def ors_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return where the server keeps what it knows of its sessions."""
-    return tmp_path_factory.mktemp("server")
-
-
-@pytest.fixture(scope="session")
-def ors_url(ors_state: Path) -> Iterator[str]:
-    """Return the address of re-bench's server, which this distribution can do without."""
-    for module in ("openreward", "re_bench_environment"):
-        if importlib.util.find_spec(module) is None:
-            pytest.skip(f"{module} is not installed")
-    if shutil.which("bwrap") is None:
-        pytest.skip("the server has no sandbox without bubblewrap")
-    command = [
-        sys.executable,
-        "-m",
-        "re_bench.cli",
-        "serve",
-        "--port",
-        "0",
-        "--profile",
-        "cpu",
-        "--state",
-        str(ors_state),
-    ]
-    kept = {name: value for name, value in os.environ.items() if "KEY" not in name}
-    with (ors_state / "log").open("wb") as stderr:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, env=kept)
-    try:
-        yield _address(process, ors_state / "log")
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)
-
-
-def _address(process: subprocess.Popen[bytes], log: Path) -> str:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        for line in log.read_text().splitlines():
-            if line.startswith("{") and (said := json.loads(line))["event"] == "serving":
-                return str(said["address"])
-        time.sleep(0.1)
-    pytest.fail(f"the server did not start: {log.read_text()}")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from mlab_agent.keys import move_key
+from mlab_agent.api_key import restart_without_key
 
 __all__ = ["start"]
 
 
 def start() -> None:
-    """Run the command, with the key of the model out of its environment."""
-    move_key("mlab_agent", sys.argv[1:])
-    from mlab_agent.cli import main  # noqa: PLC0415 - the rest is not needed before
+    """Run the command, with the key removed from its environment."""
+    restart_without_key("mlab_agent", sys.argv[1:])
+    from mlab_agent.cli import main  # noqa: PLC0415 - not needed before the restart
 
     sys.exit(main(sys.argv[1:]))
 

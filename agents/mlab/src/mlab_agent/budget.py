@@ -1,4 +1,4 @@
-"""How much of a run is left: steps, time, money, tokens."""
+"""The limits of a run, and how much of them is left: steps, time, money, tokens."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ if TYPE_CHECKING:
 
 __all__ = ["Budget", "Clock", "duration"]
 
-_RESERVE_SHARE, _LONGEST_RESERVE_S = 0.05, 120.0
-_LITTLE = 0.1
+_RESERVE_SHARE, _MAX_RESERVE_S = 0.05, 120.0
+_WARNING_SHARE = 0.1
 _MINUTE, _HOUR = 60, 3600
 
 
 class Clock:
-    """The seconds that a run has worked, those before it was resumed included."""
+    """The seconds that a run has worked, including those before it was resumed."""
 
     def __init__(self, before: float = 0.0) -> None:
         self._start = time.monotonic() - before
 
     def __call__(self) -> float:
-        """Return them."""
+        """Return the seconds."""
         return time.monotonic() - self._start
 
 
 @dataclass
 class Budget:
-    """The limits of a run, and what is left of them. The last part of the time is kept for the final answer."""
+    """The limits of a run, and what is left of them. The last part of the time is reserved for the final answer."""
 
     max_steps: int | None
     max_seconds: float | None
@@ -37,28 +37,28 @@ class Budget:
     clock: Clock
 
     def seconds_left(self) -> float | None:
-        """Return the time left in all; None without a limit."""
+        """Return the seconds left in all; None without a limit."""
         return None if self.max_seconds is None else self.max_seconds - self.clock()
 
     def working_seconds_left(self) -> float | None:
-        """Return the time left for work: what is kept for the final answer is not in it."""
+        """Return the seconds left for work, without the reserve for the final answer; None without a limit."""
         if self.max_seconds is None:
             return None
         return self._working_seconds(self.max_seconds) - self.clock()
 
     @staticmethod
     def _working_seconds(seconds: float) -> float:
-        return seconds - min(_LONGEST_RESERVE_S, _RESERVE_SHARE * seconds)
+        return seconds - min(_MAX_RESERVE_S, _RESERVE_SHARE * seconds)
 
     def reached(self, steps: int) -> str | None:
-        """Return which limit ends the work after so many steps, ``steps`` or ``time``; None for none."""
+        """Return the limit that is reached after so many steps, ``steps`` or ``time``; None if none is."""
         if self.max_steps is not None and steps >= self.max_steps:
             return "steps"
         left = self.working_seconds_left()
         return "time" if left is not None and left <= 0 else None
 
     def line(self, steps: int) -> str:
-        """Return what the model is told of the budget after so many steps."""
+        """Return the line about the budget that the model sees after so many steps."""
         caps, spending = self.spending.caps, self.spending
         parts, shares = [], []
         if self.max_steps is not None:
@@ -80,7 +80,7 @@ class Budget:
         line = f"[Budget left: {', '.join(parts)}]"
         if self.reached(steps):
             return f"{line}\n[The budget is used up. Only Final Answer is carried out now.]"
-        if min(shares) < _LITTLE:
+        if min(shares) < _WARNING_SHARE:
             return f"{line}\n[Little is left. Put the best result so far in place, then give the Final Answer.]"
         return line
 

@@ -1,4 +1,4 @@
-"""The commands: run (which needs no word), ``resume``, ``show``, ``demo``."""
+"""The command line: run (the default), ``resume``, ``show``, ``demo``."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from mlab_agent.api_key import KEY_VARIABLE, read_key
 from mlab_agent.budget import duration
-from mlab_agent.homes.running import hide_this_process
-from mlab_agent.keys import KEY_VARIABLE, take_key
-from mlab_agent.session import TRACE, Session, SettingsError, new_run_directory, settings_of
+from mlab_agent.demo import create_task, reply_to
+from mlab_agent.fake_server import FakeServer
+from mlab_agent.run import Run, SettingsError, new_run_directory, settings_of
 from mlab_agent.settings import ModelOptions, RunSettings
-from mlab_agent.show import one_line, pages
-from mlab_agent.tracing import TraceError, read_trace
+from mlab_agent.trace import TRACE_FILE, TraceError, read_trace
+from mlab_agent.trace_view import one_line, pages
+from mlab_agent.workspaces.run_script import hide_this_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mlab_agent.agent import Outcome
+    from mlab_agent.state import Outcome
 
 __all__ = ["main"]
 
-_OPENAI = "https://api.openai.com/v1"
+_OPENAI_URL = "https://api.openai.com/v1"
 _LIMITS = frozenset({"steps", "time", "cost", "tokens"})
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|m|s)(?:ours?|ays?|in(?:utes?)?|ec(?:onds?)?)?\s*")
-_CHANGEABLE = ("base_url", "max_steps", "max_seconds", "max_dollars", "max_tokens", "script_seconds")
+_UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|m|s)(?:ours?|ays?|in(?:utes?)?|ec(?:onds?)?)?\s*")
+_CHANGEABLE_SETTINGS = ("base_url", "max_steps", "max_seconds", "max_dollars", "max_tokens", "script_seconds")
 
 _USAGE = """\
 mlab-agent --workdir DIR --task-file FILE --model NAME [options]
@@ -49,23 +51,23 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return command(arguments[1:]) if command else _run(arguments)
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'run'}: {each['msg']}" for each in error.errors())
-        return _refuse(problems)
+        problems = "; ".join(f"{'.'.join(map(str, item['loc'])) or 'run'}: {item['msg']}" for item in error.errors())
+        return _usage_error(problems)
     except (SettingsError, TraceError) as error:
-        return _refuse(str(error))
+        return _usage_error(str(error))
 
 
 def _run(arguments: Sequence[str]) -> int:
     parser = _parser()
-    given = parser.parse_args(arguments)
-    if (given.workdir is None) == (given.ors is None):
+    options = parser.parse_args(arguments)
+    if (options.workdir is None) == (options.ors is None):
         parser.error("give either --workdir with --task-file, or --ors with --task")
-    if not given.model:
+    if not options.model:
         parser.error("give --model NAME")
-    key = take_key(given.key_variable)
-    name = given.task if given.ors else Path(given.workdir).resolve().name
-    run = Path(given.run) if given.run else new_run_directory(re.sub(r"\W+", "-", name or "run"))
-    return _go(_settings(given), run, key, task=_task(given.task_file))
+    key = read_key(options.key_variable)
+    name = options.task if options.ors else Path(options.workdir).resolve().name
+    directory = Path(options.run) if options.run else new_run_directory(re.sub(r"\W+", "-", name or "run"))
+    return _start(_settings(options), directory, key, task=_task(options.task_file))
 
 
 def _resume(arguments: Sequence[str]) -> int:
@@ -73,20 +75,20 @@ def _resume(arguments: Sequence[str]) -> int:
     parser.add_argument("run", metavar="RUN", help="the run's directory")
     _add_limits(parser)
     _add_access(parser, None)
-    given = parser.parse_args(arguments)
-    key = take_key(given.key_variable)
-    settings = _changed(settings_of(Path(given.run)), given)
-    return _go(settings, Path(given.run), key, resume=True)
+    options = parser.parse_args(arguments)
+    key = read_key(options.key_variable)
+    settings = _changed(settings_of(Path(options.run)), options)
+    return _start(settings, Path(options.run), key, resume=True)
 
 
 def _show(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("mlab-agent show", description="Show a trace as text.")
     parser.add_argument("trace", metavar="TRACE", help="the file, or the run's directory")
-    parser.add_argument("--whole", action="store_true", help="cut nothing")
-    given = parser.parse_args(arguments)
-    path = Path(given.trace)
+    parser.add_argument("--whole", action="store_true", help="truncate nothing")
+    options = parser.parse_args(arguments)
+    path = Path(options.trace)
     try:
-        for page in pages(read_trace(path / TRACE if path.is_dir() else path), whole=given.whole):
+        for page in pages(read_trace(path / TRACE_FILE if path.is_dir() else path), whole=options.whole):
             print(page)
         sys.stdout.flush()
     except BrokenPipeError:  # as with `| head`
@@ -95,32 +97,29 @@ def _show(arguments: Sequence[str]) -> int:
 
 
 def _demo(arguments: Sequence[str]) -> int:
-    from mlab_agent.demo import lay_out, play  # noqa: PLC0415 - only here
-    from mlab_agent.standin import StandIn  # noqa: PLC0415 - only here
-
     text = "Work on a small task: with a stand-in for a model, or with --model NAME and its key."
     parser = argparse.ArgumentParser("mlab-agent demo", description=text)
     parser.add_argument("--into", default="mlab-demo", metavar="DIR", help="a new directory (default: %(default)s)")
     parser.add_argument("--model", metavar="NAME", help="a real model instead of the stand-in")
-    _add_access(parser, os.environ.get("OPENAI_BASE_URL") or _OPENAI)
-    given = parser.parse_args(arguments)
-    into = _fresh(Path(given.into))
-    lay_out(into / "workspace")
+    _add_access(parser, os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL)
+    options = parser.parse_args(arguments)
+    into = _unused(Path(options.into))
+    create_task(into / "workspace")
     task = (into / "workspace" / "instructions.txt").read_text(encoding="utf-8")
-    model = ModelOptions(name=given.model or "stand-in")
+    model = ModelOptions(name=options.model or "stand-in")
     settings = RunSettings(workdir=str(into / "workspace"), model=model, max_steps=30, max_seconds=900.0)
-    if given.model:
-        at = settings.model_copy(update={"base_url": given.base_url})
-        return _go(at, into / "run", take_key(given.key_variable), task=task)
-    with StandIn(play) as server:
+    if options.model:
+        settings = settings.model_copy(update={"base_url": options.base_url})
+        return _start(settings, into / "run", read_key(options.key_variable), task=task)
+    with FakeServer(reply_to) as server:
         print("No --model: a stand-in on this machine plays one.", file=sys.stderr)
-        at = settings.model_copy(update={"base_url": server.url, "tools": "text"})
-        return _go(at, into / "run", "", task=task)
+        settings = settings.model_copy(update={"base_url": server.url, "tools": "text"})
+        return _start(settings, into / "run", "", task=task)
 
 
-def _go(settings: RunSettings, run: Path, key: str, *, task: str | None = None, resume: bool = False) -> int:
-    if not key and settings.base_url.rstrip("/") == _OPENAI:
-        return _refuse(f"{_OPENAI} needs a key: set {KEY_VARIABLE}, or give --base-url for another server")
+def _start(settings: RunSettings, directory: Path, key: str, *, task: str | None = None, resume: bool = False) -> int:
+    if not key and settings.base_url.rstrip("/") == _OPENAI_URL:
+        return _usage_error(f"{_OPENAI_URL} needs a key: set {KEY_VARIABLE}, or give --base-url for another server")
     hide_this_process()
     step = 0
 
@@ -130,18 +129,18 @@ def _go(settings: RunSettings, run: Path, key: str, *, task: str | None = None, 
         if line := one_line(event, step):
             print(line, file=sys.stderr, flush=True)
 
-    with Session(settings, run, key=key, task=task, resume=resume, watch=watch) as session:
-        step = session.state.steps
-        print(f"The run is in {run}", file=sys.stderr, flush=True)
-        outcome = session.run()
-        spending = session.state.spending
-        spent = f"{session.state.steps} steps, {spending.calls} calls, {spending.tokens} tokens"
+    with Run(settings, directory, key=key, task=task, resume=resume, watch=watch) as run:
+        step = run.state.steps
+        print(f"The run is in {directory}", file=sys.stderr, flush=True)
+        outcome = run.run()
+        spending = run.state.spending
+        spent = f"{run.state.steps} steps, {spending.calls} calls, {spending.tokens} tokens"
         dollars = f", ${spending.dollars:.4f}" if spending.dollars else ""
-        print(f"{spent}{dollars}, {duration(session.trace.elapsed())}; see: mlab-agent show {run}", file=sys.stderr)
-    return _tell(outcome)
+        print(f"{spent}{dollars}, {duration(run.trace.elapsed())}; see: mlab-agent show {directory}", file=sys.stderr)
+    return _report(outcome)
 
 
-def _tell(outcome: Outcome) -> int:
+def _report(outcome: Outcome) -> int:
     if outcome.reason == "final answer":
         print(outcome.answer)
         return 0
@@ -150,7 +149,7 @@ def _tell(outcome: Outcome) -> int:
     return 3 if outcome.reason in _LIMITS else 1
 
 
-def _refuse(text: str) -> int:
+def _usage_error(text: str) -> int:
     print(f"mlab-agent: {text}", file=sys.stderr)
     return 2
 
@@ -164,66 +163,72 @@ def _task(file: str | None) -> str | None:
         raise SettingsError(f"the task file {file} cannot be read: {error.strerror}") from None
 
 
-def _fresh(wanted: Path) -> Path:
+def _unused(directory: Path) -> Path:
     for count in range(1, 1000):
-        each = wanted if count == 1 else wanted.with_name(f"{wanted.name}-{count}")
-        if not each.exists():
-            return each
+        candidate = directory if count == 1 else directory.with_name(f"{directory.name}-{count}")
+        if not candidate.exists():
+            return candidate
     raise AssertionError
 
 
-def _settings(given: argparse.Namespace) -> RunSettings:
+def _settings(options: argparse.Namespace) -> RunSettings:
     model = ModelOptions(
-        name=given.model,
-        price=given.price,
-        context_tokens=given.context_tokens,
-        max_output_tokens=given.max_output_tokens,
-        temperature=given.temperature,
+        name=options.model,
+        price=options.price,
+        context_tokens=options.context_tokens,
+        max_output_tokens=options.max_output_tokens,
+        temperature=options.temperature,
     )
-    other = {"name": given.fast_model, "price": given.fast_price, "context_tokens": given.fast_context_tokens}
-    fast = model.model_copy(update=other) if given.fast_model else None
+    differences = {
+        "name": options.fast_model,
+        "price": options.fast_price,
+        "context_tokens": options.fast_context_tokens,
+    }
+    fast = model.model_copy(update=differences) if options.fast_model else None
     settings = RunSettings(
-        workdir=given.workdir and str(Path(given.workdir).resolve()),
-        submission=given.submission and str(Path(given.submission).resolve()),
-        read_only=tuple(given.read_only),
-        left_out=tuple(given.left_out),
-        ors=given.ors,
-        task=given.task,
-        environment=given.environment,
-        split=given.split,
-        token_variable=given.token_variable,
-        secrets=dict(each.partition("=")[::2] for each in given.secret),
+        workdir=options.workdir and str(Path(options.workdir).resolve()),
+        submission=options.submission and str(Path(options.submission).resolve()),
+        read_only=tuple(options.read_only),
+        left_out=tuple(options.left_out),
+        ors=options.ors,
+        task=options.task,
+        environment=options.environment,
+        split=options.split,
+        token_variable=options.token_variable,
+        secrets=dict(option.partition("=")[::2] for option in options.secret),
         model=model,
         fast_model=fast,
-        tools=given.tools,
-        recent_steps=given.recent_steps,
+        tools=options.tools,
+        recent_steps=options.recent_steps,
     )
-    return _changed(settings, given)
+    return _changed(settings, options)
 
 
-def _changed(settings: RunSettings, given: argparse.Namespace) -> RunSettings:
-    """Return settings with the limits and the server that the command line has."""
-    changed = {name: getattr(given, name) for name in _CHANGEABLE if getattr(given, name) is not None}
+def _changed(settings: RunSettings, options: argparse.Namespace) -> RunSettings:
+    """Return settings with the limits and the server of the command line."""
+    changed = {name: getattr(options, name) for name in _CHANGEABLE_SETTINGS if getattr(options, name) is not None}
     return RunSettings.model_validate({**settings.model_dump(), **changed})
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("mlab-agent", usage=_USAGE, epilog=_STATUS)
-    home = parser.add_argument_group("where the files are")
-    home.add_argument("--workdir", metavar="DIR", help="a directory of this machine")
-    home.add_argument("--task-file", metavar="FILE", help="the task's text; an ORS server has its own")
-    home.add_argument("--submission", metavar="FILE", help="where the answer goes (default: DIR/submission.txt)")
-    home.add_argument("--read-only", action="append", default=[], metavar="PATTERN", help="files never written; repeat")
-    home.add_argument(
+    files = parser.add_argument_group("where the files are")
+    files.add_argument("--workdir", metavar="DIR", help="a directory of this machine")
+    files.add_argument("--task-file", metavar="FILE", help="the task's text; an ORS server has its own")
+    files.add_argument("--submission", metavar="FILE", help="where the answer goes (default: DIR/submission.txt)")
+    files.add_argument(
+        "--read-only", action="append", default=[], metavar="PATTERN", help="files never written; repeat"
+    )
+    files.add_argument(
         "--left-out", action="append", default=[], metavar="PATTERN", help="what no snapshot keeps; repeat"
     )
-    home.add_argument("--ors", metavar="URL", help="an Open Reward Standard server")
-    home.add_argument("--task", metavar="ID", help="a task of the server")
-    home.add_argument("--environment", default="rebench", metavar="NAME", help="of the server (default: %(default)s)")
-    home.add_argument("--split", default="test", metavar="NAME", help="which the task is in (default: %(default)s)")
-    home.add_argument("--token-variable", metavar="NAME", help="has the server's token")
-    home.add_argument("--secret", action="append", default=[], metavar="NAME=VARIABLE", help="of the session; repeat")
-    home.add_argument("--run", metavar="DIR", help="the run's own directory (default: a new one in mlab-runs)")
+    files.add_argument("--ors", metavar="URL", help="an Open Reward Standard server")
+    files.add_argument("--task", metavar="ID", help="a task of the server")
+    files.add_argument("--environment", default="rebench", metavar="NAME", help="of the server (default: %(default)s)")
+    files.add_argument("--split", default="test", metavar="NAME", help="which the task is in (default: %(default)s)")
+    files.add_argument("--token-variable", metavar="NAME", help="has the server's token")
+    files.add_argument("--secret", action="append", default=[], metavar="NAME=VARIABLE", help="of the session; repeat")
+    files.add_argument("--run", metavar="DIR", help="the run's own directory (default: a new one in mlab-runs)")
     model = parser.add_argument_group("models")
     model.add_argument("--model", metavar="NAME", help="the model of the steps")
     model.add_argument("--price", type=_price, metavar="IN,OUT", help="its dollars a million tokens")
@@ -235,7 +240,7 @@ def _parser() -> argparse.ArgumentParser:
     model.add_argument("--temperature", type=float, metavar="T", help="default: the server's")
     model.add_argument("--tools", choices=("auto", "native", "text"), default="auto", help="how actions are written")
     model.add_argument("--recent-steps", type=int, default=8, metavar="N", help="steps kept word for word (default: 8)")
-    _add_access(parser, os.environ.get("OPENAI_BASE_URL") or _OPENAI)
+    _add_access(parser, os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL)
     _add_limits(parser)
     return parser
 
@@ -262,9 +267,9 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
 def _seconds(text: str) -> float:
     if re.fullmatch(r"\d+(?:\.\d+)?", text):
         return float(text)
-    if not re.fullmatch(f"(?:{_TIME.pattern})+", text):
+    if not re.fullmatch(f"(?:{_DURATION.pattern})+", text):
         raise argparse.ArgumentTypeError(f"{text!r} is no time: write 5h, 90m, 30s or 1h30m")
-    return sum(float(number) * _UNITS[unit] for number, unit in _TIME.findall(text))
+    return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _DURATION.findall(text))
 
 
 def _price(text: str) -> tuple[float, float]:

@@ -1,6 +1,6 @@
-"""The agent in METR's form: the functions ``reply``, ``get_response`` and ``execute``, and a start in a container.
+"""The agent with METR's interface: the functions ``reply``, ``get_response``, ``execute``, and a main for containers.
 
-In a container of METR's workbench the task is in ``/home/agent/instructions.txt``, and what counts is
+In a container of METR's workbench the task is in ``/home/agent/instructions.txt``, and the answer belongs in
 ``/home/agent/submission.txt``; ``main.sh`` runs this module there.
 """
 
@@ -12,10 +12,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlab_agent.keys import move_key
+from mlab_agent.api_key import restart_without_key
 
 if TYPE_CHECKING:
-    from mlab_agent.agent import Agent, Response
+    from mlab_agent.agent import Agent
+    from mlab_agent.response import Response
 
 __all__ = ["MetrAgent", "main"]
 
@@ -24,7 +25,7 @@ _NO_ANSWER = "The agent ended before it gave an answer."
 
 
 class MetrAgent:
-    """The three functions that METR's agents have, around an :class:`~mlab_agent.agent.Agent`."""
+    """The three functions of METR's agents, for an :class:`~mlab_agent.agent.Agent`."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
@@ -43,36 +44,36 @@ class MetrAgent:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the agent in a container with arguments of the command, or go on with a run that was killed as it is."""
+    """Run the agent in a container with arguments of ``mlab-agent``, or resume a run that was killed, unchanged."""
     home = Path(os.environ.get("MLAB_AGENT_HOME", _HOME))
-    run = Path(os.environ.get("MLAB_AGENT_RUN_DIRECTORY", "/var/tmp/mlab-agent"))  # noqa: S108 - chosen by the user
+    run_directory = Path(os.environ.get("MLAB_AGENT_RUN_DIRECTORY", "/var/tmp/mlab-agent"))  # noqa: S108 - chosen by the user
     submission = home / "submission.txt"
     if not submission.exists():  # whatever happens from here on, there is one
         submission.write_text(_NO_ANSWER, encoding="utf-8")
     from mlab_agent.cli import main as command  # noqa: PLC0415 - the submission comes first
-    from mlab_agent.tracing import has_begun  # noqa: PLC0415 - as above
+    from mlab_agent.trace import TRACE_FILE, has_begun  # noqa: PLC0415 - as above
 
-    _leave_path()
-    if has_begun(run / "trace.jsonl"):
-        status = command(["resume", str(run)])
+    _remove_from_python_path()
+    if has_begun(run_directory / TRACE_FILE):
+        status = command(["resume", str(run_directory)])
     else:
-        here = ["--workdir", str(home), "--task-file", str(home / "instructions.txt"), "--submission", str(submission)]
-        ours = ["--run", str(run), "--left-out", "scaffolding"]
-        status = command([*here, *ours, *arguments])
-    kept = home / ".mlab-agent"
-    if kept.is_dir() and (run / "trace.jsonl").exists():
-        shutil.copyfile(run / "trace.jsonl", kept / "trace.jsonl")  # where METR's `export` finds it
+        paths = ["--workdir", str(home), "--task-file", str(home / "instructions.txt"), "--submission", str(submission)]
+        options = ["--run", str(run_directory), "--left-out", "scaffolding"]
+        status = command([*paths, *options, *arguments])
+    outputs = home / ".mlab-agent"
+    if outputs.is_dir() and (run_directory / TRACE_FILE).exists():
+        shutil.copyfile(run_directory / TRACE_FILE, outputs / TRACE_FILE)  # where METR's `export` finds it
     return status
 
 
-def _leave_path() -> None:
-    """Take the agent's own code off the path that scripts get."""
-    ours = str(Path(__file__).resolve().parents[1])
-    others = [each for each in os.environ.pop("PYTHONPATH", "").split(os.pathsep) if each and each != ours]
+def _remove_from_python_path() -> None:
+    """Remove the agent's own code from the path that scripts get."""
+    own = str(Path(__file__).resolve().parents[1])
+    others = [entry for entry in os.environ.pop("PYTHONPATH", "").split(os.pathsep) if entry and entry != own]
     if others:
         os.environ["PYTHONPATH"] = os.pathsep.join(others)
 
 
 if __name__ == "__main__":
-    move_key("mlab_agent.metr", sys.argv[1:])
+    restart_without_key("mlab_agent.metr", sys.argv[1:])
     sys.exit(main(sys.argv[1:]))

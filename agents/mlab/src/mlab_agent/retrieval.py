@@ -1,7 +1,7 @@
-"""Finding the passages of a long text that matter for a question.
+"""Find the passages of a long text that are relevant to a query.
 
 A text is split into passages of a few dozen lines. They are ranked by BM25 over words, where names such as
-``learning_rate`` and ``maxIters`` also count as the words in them; the best ones that fit are returned in their order.
+``learning_rate`` and ``maxIters`` also count as the words in them; the best ones that fit are returned in order.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Index", "Passage", "outline", "passages_of", "retrieve", "words_of"]
+__all__ = ["Index", "Passage", "outline", "retrieve", "split_passages", "words_of"]
 
 _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])")
 _DEFINITION = re.compile(r"^[ \t]*(?:(?:async )?def |class |#{1,6} |fn |func |function |export )\S.*$", re.MULTILINE)
-_ENDINGS = ("ations", "ation", "ings", "ing", "ers", "er", "ies", "es", "ed", "s", "e")
-_COMMON = frozenset(
+_SUFFIXES = ("ations", "ation", "ings", "ing", "ers", "er", "ies", "es", "ed", "s", "e")
+_STOP_WORDS = frozenset(
     _WORD.findall(
         "a an and are as at be by do for from how i in is it its of on or that the this to what where which with"
     )
 )
-_LINES, _CHARS = 30, 1500
-_K, _B = 1.2, 0.75
-_LEAST_STEM = 3
+_PASSAGE_LINES, _PASSAGE_CHARS = 30, 1500
+_BM25_K, _BM25_B = 1.2, 0.75
+_MIN_STEM_CHARS = 3
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,15 @@ class Passage:
     """Which piece of the line it is, from 1; 0 for whole lines."""
 
     @property
-    def place(self) -> str:
-        """Where it is, in words."""
+    def location(self) -> str:
+        """Its lines, in words."""
         if self.piece:
             return f"line {self.first}, piece {self.piece}"
         return f"lines {self.first}-{self.last}" if self.last > self.first else f"line {self.first}"
 
 
 class Index:
-    """Texts that are ranked by how much they bear on a query.
+    """Texts that are ranked by their relevance to a query.
 
     It is Okapi BM25 (Robertson et al., "Okapi at TREC-3", 1994) with its usual parameters.
     """
@@ -75,62 +75,63 @@ class Index:
         scores = [0.0] * total
         mean = (sum(lengths) / total if total else 0) or 1.0
         for word in set(words_of(query)):
-            having = self._postings.get(word, ())
-            weight = math.log(1 + (total - len(having) + 0.5) / (len(having) + 0.5))
-            for index, count in having:
-                scores[index] += weight * count * (_K + 1) / (count + _K * (1 - _B + _B * lengths[index] / mean))
+            matching = self._postings.get(word, ())
+            weight = math.log(1 + (total - len(matching) + 0.5) / (len(matching) + 0.5))
+            for index, count in matching:
+                scores[index] += (
+                    weight * count * (_BM25_K + 1) / (count + _BM25_K * (1 - _BM25_B + _BM25_B * lengths[index] / mean))
+                )
         return scores
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text as they are compared: lower case, names split, endings cut off."""
-    found = []
+    """Return the words of a text as they are compared: lower case, names split, suffixes removed."""
+    words = []
     for word in _WORD.findall(text):
         parts = _HUMP.split(word)
-        found += [_stem(part.lower()) for part in parts]
+        words += [_stem(part.lower()) for part in parts]
         if len(parts) > 1:
-            found.append(word.lower())
-    return [word for word in found if word not in _COMMON]
+            words.append(word.lower())
+    return [word for word in words if word not in _STOP_WORDS]
 
 
-def passages_of(text: str) -> list[Passage]:
+def split_passages(text: str) -> list[Passage]:
     """Split a text; the passages together are all of it, in order."""
     passages: list[Passage] = []
-    held: list[str] = []
+    pending: list[str] = []
     size = 0
     for number, line in enumerate(text.splitlines(keepends=True), 1):
-        if held and (len(held) >= _LINES or size + len(line) > _CHARS):
-            passages.append(Passage(number - len(held), number - 1, "".join(held)))
-            held, size = [], 0
-        if len(line) > _CHARS:
-            pieces = [line[at : at + _CHARS] for at in range(0, len(line), _CHARS)]
+        if pending and (len(pending) >= _PASSAGE_LINES or size + len(line) > _PASSAGE_CHARS):
+            passages.append(Passage(number - len(pending), number - 1, "".join(pending)))
+            pending, size = [], 0
+        if len(line) > _PASSAGE_CHARS:
+            pieces = [line[offset : offset + _PASSAGE_CHARS] for offset in range(0, len(line), _PASSAGE_CHARS)]
             passages += [Passage(number, number, piece, count) for count, piece in enumerate(pieces, 1)]
         else:
-            held.append(line)
+            pending.append(line)
             size += len(line)
-    if held:
+    if pending:
         last = passages[-1].last if passages else 0
-        passages.append(Passage(last + 1, last + len(held), "".join(held)))
+        passages.append(Passage(last + 1, last + len(pending), "".join(pending)))
     return passages
 
 
-def retrieve(passages: list[Passage], query: str, chars: int, without: frozenset[int] = frozenset()) -> list[int]:
-    """Return the indices of the passages that matter most, in the order of the text.
+def retrieve(passages: list[Passage], query: str, chars: int, excluded: frozenset[int] = frozenset()) -> list[int]:
+    """Return the indices of the most relevant passages, in the order of the text.
 
     Args:
         passages: of a text.
-        query: what is looked for.
+        query: words to search for.
         chars: how many characters they may have together; the best one is returned in any case.
-        without: indices that are not wanted any more.
+        excluded: indices that are not returned.
     """
-    index_of_words = Index(passage.text for passage in passages)
-    scores = index_of_words.scores(query)
-    if passages:  # the beginning says what a file is; else spread evenly when no word is found
+    scores = Index(passage.text for passage in passages).scores(query)
+    if passages:  # the beginning says what a file is; without any match, passages are spread evenly
         scores[0] += 0.3 * max(scores, default=0.0)
-    spread = {index: place for place, index in enumerate(_spread(len(passages)))}
+    rank = {index: rank for rank, index in enumerate(_spread(len(passages)))}
     chosen: list[int] = []
-    for index in sorted(range(len(passages)), key=lambda each: (-scores[each], spread[each])):
-        if index in without:
+    for index in sorted(range(len(passages)), key=lambda index: (-scores[index], rank[index])):
+        if index in excluded:
             continue
         if chosen and len(passages[index].text) > chars:
             continue
@@ -141,28 +142,28 @@ def retrieve(passages: list[Passage], query: str, chars: int, without: frozenset
     return sorted(chosen)
 
 
-def outline(text: str, most: int = 60) -> str:
-    """Return the lines that define something, with their numbers, evenly thinned out to ``most``."""
-    found = [(text.count("\n", 0, match.start()) + 1, match[0][:100]) for match in _DEFINITION.finditer(text)]
-    step = max(1, -(-len(found) // most))
-    return "\n".join(f"{number}: {line}" for number, line in found[::step])
+def outline(text: str, limit: int = 60) -> str:
+    """Return the lines that define something, with their numbers, evenly thinned out to ``limit``."""
+    definitions = [(text.count("\n", 0, match.start()) + 1, match[0][:100]) for match in _DEFINITION.finditer(text)]
+    step = max(1, -(-len(definitions) // limit))
+    return "\n".join(f"{number}: {line}" for number, line in definitions[::step])
 
 
 def _spread(number: int) -> list[int]:
     """Return 0 to ``number`` - 1 so that any beginning of the list is spread evenly."""
     order = [0, number - 1] if number > 1 else list(range(number))
     step = 1 << max(0, number - 1).bit_length()
-    seen = set(order)
+    included = set(order)
     while step:
-        fresh = [index for index in range(step, number, 2 * step) if index not in seen]
-        order += fresh
-        seen.update(fresh)
+        new = [index for index in range(step, number, 2 * step) if index not in included]
+        order += new
+        included.update(new)
         step //= 2
-    return order + [index for index in range(number) if index not in seen]
+    return order + [index for index in range(number) if index not in included]
 
 
 def _stem(word: str) -> str:
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _LEAST_STEM:
-            return word[: -len(ending)]
+    for suffix in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= _MIN_STEM_CHARS:
+            return word[: -len(suffix)]
     return word

@@ -1,4 +1,4 @@
-"""What a run is made of. It stands in the trace's first event, without any key, so that a run can be resumed."""
+"""The settings of a run. The trace's first event has them, without any key, so that the run can be resumed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["ModelOptions", "RunSettings"]
 
 
 class ModelOptions(BaseModel):
-    """How a model is asked; None is for what is known of the model, or for the server to decide."""
+    """How a model is called; None means the known value of the model, or the server's default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -23,17 +23,17 @@ class ModelOptions(BaseModel):
 
 
 class RunSettings(BaseModel):
-    """One run."""
+    """The settings of one run."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     workdir: str | None = None
     submission: str | None = None
-    """The file in which the answer is handed in; None for the home's own."""
+    """The file in which the answer is handed in; None for the workspace's default."""
     read_only: tuple[str, ...] = ()
     """Patterns of files that the agent must not write."""
     left_out: tuple[str, ...] = ()
-    """Patterns of what is not the agent's business in the workspace: it is neither shown nor kept in snapshots."""
+    """Patterns of files in the workspace that snapshots leave out."""
     ors: str | None = None
     task: str | None = None
     environment: str = "rebench"
@@ -63,7 +63,7 @@ class RunSettings(BaseModel):
     log_chars: int = Field(default=60_000, ge=2_000)
 
     @model_validator(mode="after")
-    def _one_home(self) -> Self:
+    def _one_workspace(self) -> Self:
         if (self.workdir is None) == (self.ors is None):
             raise ValueError("a run needs either a working directory or the address of an ORS server")
         if self.ors is not None and self.task is None:

@@ -1,31 +1,17 @@
-"""What the agent can do: one registry of actions, each with its name, its arguments and what it does.
-
-``actions_for(home)`` are those that a home allows; ``find(name, actions)`` reads a name as models write it.
-"""
+"""The actions of the agent: a registry of all of them, by name."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mlab_agent.actions.action import Action, Argument, Context, CutReply, InputError, Limits
-from mlab_agent.actions.compound import EDIT_SCRIPT, EDIT_SEGMENT, UNDERSTAND_FILE
-from mlab_agent.actions.simple import (
-    APPEND_FILE,
-    COPY_FILE,
-    EXECUTE_SCRIPT,
-    FINAL_ANSWER,
-    INSPECT_LINES,
-    LIST_FILES,
-    READ_FILE,
-    SCORE,
-    UNDO_EDIT,
-    WRITE_FILE,
-)
+from mlab_agent.actions.action import Action, Argument, Context, InputError, Limits, TruncatedReply
+from mlab_agent.actions.basic import BASIC_ACTIONS, FINAL_ANSWER, SCORE
+from mlab_agent.actions.model_based import MODEL_BASED_ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mlab_agent.homes import Home
+    from mlab_agent.workspaces.base import Workspace
 
 __all__ = [
     "ACTIONS",
@@ -34,44 +20,29 @@ __all__ = [
     "Action",
     "Argument",
     "Context",
-    "CutReply",
     "InputError",
     "Limits",
+    "TruncatedReply",
     "actions_for",
     "find",
 ]
 
 ACTIONS: Mapping[str, Action] = {
-    action.name: action
-    for action in (
-        LIST_FILES,
-        READ_FILE,
-        WRITE_FILE,
-        APPEND_FILE,
-        COPY_FILE,
-        INSPECT_LINES,
-        UNDO_EDIT,
-        EXECUTE_SCRIPT,
-        UNDERSTAND_FILE,
-        EDIT_SCRIPT,
-        EDIT_SEGMENT,
-        SCORE,
-        FINAL_ANSWER,
-    )
+    action.name: action for action in (*BASIC_ACTIONS, *MODEL_BASED_ACTIONS, SCORE, FINAL_ANSWER)
 }
 
 
-def actions_for(home: Home) -> Mapping[str, Action]:
-    """Return the actions of a home, by name: ``Score`` only where there are scores."""
-    return {name: action for name, action in ACTIONS.items() if action is not SCORE or home.gives_scores}
+def actions_for(workspace: Workspace) -> Mapping[str, Action]:
+    """Return the actions that a workspace allows, by name: ``Score`` only where there are scores."""
+    return {name: action for name, action in ACTIONS.items() if action is not SCORE or workspace.gives_scores}
 
 
 def find(name: str, actions: Mapping[str, Action] = ACTIONS) -> Action | None:
-    """Return the action that a name means: case, asterisks, quotes, underscores and ``(AI)`` make no difference."""
-    wanted = _plain(name)
-    return next((action for action in actions.values() if _plain(action.name) == wanted), None)
+    """Return the action of a name as models write it: case, asterisks, quotes, underscores and ``(AI)`` are ignored."""
+    normalised = _normalise(name)
+    return next((action for action in actions.values() if _normalise(action.name) == normalised), None)
 
 
-def _plain(name: str) -> str:
+def _normalise(name: str) -> str:
     words = name.lower().replace("(ai)", " ").replace("_", " ").replace("-", " ")
     return " ".join(words.strip(" \t*`'\"[]<>.:;,").split())

@@ -1,30 +1,29 @@
-"""What an action is, and what it works with."""
+"""The definition of an action: name, arguments, function; and the context that the function works with."""
 
 from __future__ import annotations
 
 import json
 import shlex
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mlab_agent.homes import Home
     from mlab_agent.journal import Journal
+    from mlab_agent.workspaces.base import Workspace
 
-__all__ = ["Action", "Argument", "Context", "CutReply", "InputError", "Limits"]
+__all__ = ["Action", "Argument", "Context", "InputError", "Limits", "TruncatedReply"]
 
 Kind = Literal["string", "integer", "number", "strings"]
 
 
 class InputError(Exception):
-    """The arguments of an action are wrong; the text says exactly how."""
+    """The arguments of an action are wrong; the message says exactly how."""
 
 
-class CutReply(Exception):  # noqa: N818 - it is a reply, not a mistake
-    """The model's reply ended at its token limit. ``ask`` raises it, so that no part is taken for the whole."""
+class TruncatedReply(Exception):  # noqa: N818 - it is a reply, not an error of ours
+    """The model's reply ended at its token limit; the message is the reply. So no part is taken for a whole."""
 
 
 @dataclass(frozen=True)
@@ -35,20 +34,20 @@ class Argument:
     description: str
     kind: Kind = "string"
     required: bool = True
-    also: tuple[str, ...] = ()
-    """Other names that models give it, those of MLAgentBench among them."""
+    aliases: tuple[str, ...] = ()
+    """Other names that models give it, including those of MLAgentBench."""
 
-    def value(self, given: Any) -> Any:
-        """Return what was given as the argument's type.
+    def convert(self, value: Any) -> Any:
+        """Return a value as the argument's type.
 
         Raises:
-            InputError: if it is no such thing.
+            InputError: if it cannot be converted.
         """
         try:
-            return _CONVERTERS[self.kind](given)
+            return _CONVERTERS[self.kind](value)
         except (ValueError, TypeError, OverflowError):
-            shown = json.dumps(given, ensure_ascii=False, default=str)
-            raise InputError(f'"{self.name}" must be {_KINDS[self.kind]}, not {shown[:80]}') from None
+            written = json.dumps(value, ensure_ascii=False, default=str)
+            raise InputError(f'"{self.name}" must be {_KINDS[self.kind]}, not {written[:80]}') from None
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -60,11 +59,11 @@ class Argument:
 
 @dataclass(frozen=True)
 class Limits:
-    """What bounds actions. Characters are those of what the model is shown."""
+    """Limits of actions. Characters are those that the model is shown."""
 
     observation_chars: int = 20_000
     execute_s: float = 3600.0
-    """The time limit of a script that asks for none, and the most that it can ask for."""
+    """The default and the maximum of a script's time limit, in seconds."""
     inspect_lines: int = 101
     list_entries: int = 500
     understand_chars: int = 24_000
@@ -80,34 +79,33 @@ class Limits:
 class Context:
     """What an action works with."""
 
-    home: Home
+    workspace: Workspace
     journal: Journal
     ask: Callable[[str, str], str]
-    """``ask(prompt, purpose)``: the model's reply, for compound actions. Raises CutReply where it was cut."""
+    """``ask(prompt, purpose)`` returns a model's reply, for actions that need one; raises TruncatedReply."""
     limits: Limits = field(default_factory=Limits)
-    now: Callable[[], float] = time.time
     seconds_left: Callable[[], float | None] = lambda: None
-    """How much time the run has left; no script gets more."""
+    """The time that the run has left; no script gets more."""
 
     def save(self, path: str, data: bytes) -> None:
-        """Write a file, after its content was kept for undo.
+        """Write a file, after its content was recorded for undo.
 
         Raises:
-            HomeError: if it may not be written, or its content cannot be kept.
+            WorkspaceError: if it may not be written, or its content cannot be recorded.
         """
-        self.keep(path)
-        self.home.write_bytes(path, data)
+        self.record(path)
+        self.workspace.write_bytes(path, data)
 
-    def keep(self, path: str) -> None:
-        """Keep the content of a file that is about to be written."""
-        self.home.check_writable(path)
-        name = self.home.name(path)
-        self.journal.keep(name, self.home.read_bytes(name) if self.home.exists(name) else None)
+    def record(self, path: str) -> None:
+        """Record the content of a file that is about to be written, for undo."""
+        self.workspace.check_writable(path)
+        name = self.workspace.name(path)
+        self.journal.record(name, self.workspace.read_bytes(name) if self.workspace.exists(name) else None)
 
 
 @dataclass(frozen=True)
 class Action:
-    """One action. ``run(context, arguments)`` returns the observation; it raises HomeError with one for the model."""
+    """One action. ``run(context, arguments)`` returns the observation; a WorkspaceError's message is one, too."""
 
     name: str
     description: str
@@ -119,8 +117,8 @@ class Action:
     def usage(self) -> str:
         """The action as the model is to write it."""
         lines = [
-            f'    "{each.name}": [{each.description}{"" if each.required else "; may be left out"}]'
-            for each in self.arguments
+            f'    "{argument.name}": [{argument.description}{"" if argument.required else "; may be left out"}]'
+            for argument in self.arguments
         ]
         body = "{\n" + ",\n".join(lines) + "\n}" if lines else "{}"
         return f"Action: {self.name}\nAction Input: {body}"
@@ -130,8 +128,8 @@ class Action:
         """The JSON schema of the arguments, for native tool calls."""
         return {
             "type": "object",
-            "properties": {each.name: each.schema for each in self.arguments},
-            "required": [each.name for each in self.arguments if each.required],
+            "properties": {argument.name: argument.schema for argument in self.arguments},
+            "required": [argument.name for argument in self.arguments if argument.required],
             "additionalProperties": False,
         }
 
@@ -140,58 +138,58 @@ class Action:
         """The name for native tool calls, such as ``edit_script``."""
         return self.name.lower().replace(" ", "_")
 
-    def check(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments by their names and of their types.
+    def check(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments by their names, each converted to its type.
 
         Raises:
             InputError: if one is missing, unknown, given twice, or of a wrong type.
         """
-        names = {_key(name): each for each in self.arguments for name in (each.name, *each.also)}
-        found: dict[str, Any] = {}
-        for key, value in given.items():
-            argument = names.get(_key(key))
+        by_name = {_key(name): argument for argument in self.arguments for name in (argument.name, *argument.aliases)}
+        checked: dict[str, Any] = {}
+        for key, value in values.items():
+            argument = by_name.get(_key(key))
             if argument is None:
-                known = ", ".join(f'"{each.name}"' for each in self.arguments) or "none"
-                raise InputError(f'{self.name} has no argument "{key}"; its arguments: {known}')
-            if argument.name in found:
+                names = ", ".join(f'"{item.name}"' for item in self.arguments) or "none"
+                raise InputError(f'{self.name} has no argument "{key}"; its arguments: {names}')
+            if argument.name in checked:
                 raise InputError(f'"{argument.name}" is given twice')
             if value is not None or argument.required:
-                found[argument.name] = argument.value(value)
-        if missing := [f'"{each.name}"' for each in self.arguments if each.required and each.name not in found]:
+                checked[argument.name] = argument.convert(value)
+        if missing := [f'"{item.name}"' for item in self.arguments if item.required and item.name not in checked]:
             raise InputError(
                 f"{self.name} needs {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} missing"
             )
-        return found
+        return checked
 
 
 def _key(name: str) -> str:
     return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
-def _string(given: Any) -> str:
-    if isinstance(given, bool) or not isinstance(given, str | int | float):
+def _string(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise TypeError
-    return str(given)
+    return str(value)
 
 
-def _integer(given: Any) -> int:
-    if isinstance(given, bool) or (isinstance(given, float) and not given.is_integer()):
+def _integer(value: Any) -> int:
+    if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
         raise TypeError
-    return int(given)
+    return int(value)
 
 
-def _number(given: Any) -> float:
-    if isinstance(given, bool) or not (number := float(given)) > 0:
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not (number := float(value)) > 0:
         raise TypeError
     return number
 
 
-def _strings(given: Any) -> list[str]:
-    if isinstance(given, str):
-        return shlex.split(given)
-    if not isinstance(given, list):
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return shlex.split(value)
+    if not isinstance(value, list):
         raise TypeError
-    return [_string(each) for each in given]
+    return [_string(item) for item in value]
 
 
 _CONVERTERS: Mapping[Kind, Callable[[Any], Any]] = {

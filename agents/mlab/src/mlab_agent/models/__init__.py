@@ -1,12 +1,10 @@
-"""Access to language models: one client for any OpenAI-compatible server, and what is spent on it."""
+"""Access to language models: a client for any OpenAI-compatible server, and the costs of its calls."""
 
 from __future__ import annotations
 
-from mlab_agent.models.client import Model, ModelSettings
-from mlab_agent.models.errors import BudgetSpent, ContextFull, ModelError
+from mlab_agent.models.client import ContextFull, Model, ModelError, ModelSettings
+from mlab_agent.models.costs import BudgetSpent, Caps, Prices, Spending, known_context, known_prices
 from mlab_agent.models.messages import Message, Reply, ToolCall, assistant, message_bytes, system, tool_result, user
-from mlab_agent.models.prices import Prices, known_context, known_prices
-from mlab_agent.models.spending import Caps, Spending
 
 __all__ = [
     "BudgetSpent",

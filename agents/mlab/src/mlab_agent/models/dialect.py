@@ -1,7 +1,7 @@
-"""What a server does not understand of a request, learnt from its refusals.
+"""Which parameters of a request a server supports, learnt from its errors.
 
-Servers that call themselves OpenAI-compatible differ: newer models want ``max_completion_tokens``, others know
-only ``max_tokens``; some refuse ``stop``, ``temperature`` or tools. A refusal that names such a parameter changes the
+Servers that call themselves OpenAI-compatible differ: newer models need ``max_completion_tokens``, others know only
+``max_tokens``; some refuse ``stop``, ``temperature`` or tools. An error that names such a parameter changes the
 dialect, and the request is made again.
 """
 
@@ -21,19 +21,19 @@ _DROPPABLE = ("stop", "temperature", "parallel_tool_calls", "tool_choice")
 
 @dataclass
 class Dialect:
-    """How to put a request to one model."""
+    """The form of requests to one model."""
 
     context_tokens: int
-    """What the model reads and writes together, as far as is known."""
+    """What the model reads and writes together, as far as known."""
     length: str = "max_completion_tokens"
     most_output: int | None = None
-    """The most tokens that the server lets be asked for."""
+    """The most tokens that the server allows in a reply, if known."""
     dropped: set[str] = field(default_factory=set)
     tools: bool = True
 
-    def request(self, **wanted: Any) -> dict[str, Any]:
-        """Return the arguments of a request, those left out that the server refused before."""
-        request = {name: value for name, value in wanted.items() if value is not None and name not in self.dropped}
+    def request(self, **parameters: Any) -> dict[str, Any]:
+        """Return the parameters of a request, without those that are None or that the server refused before."""
+        request = {name: value for name, value in parameters.items() if value is not None and name not in self.dropped}
         if "max_output" in request:
             request[self.length] = request.pop("max_output")
         if not self.tools or not request.get("tools"):
@@ -42,11 +42,11 @@ class Dialect:
         return request
 
     def learn(self, request: dict[str, Any], parameter: str | None, text: str) -> bool:
-        """Take a refusal (status 400 or 422) into account; tell whether another request makes sense."""
+        """Learn from an error (status 400 or 422); tell whether the request should be made again."""
         named = f"{parameter or ''} {text}"
-        most = _most_output(text)
-        if most and self.length in request and most < request[self.length]:
-            self.most_output = most
+        limit = _output_limit(text)
+        if limit and self.length in request and limit < request[self.length]:
+            self.most_output = limit
             return True
         if self.length in request and self.length in named:
             other = "max_tokens" if self.length == "max_completion_tokens" else "max_completion_tokens"
@@ -65,17 +65,17 @@ class Dialect:
         return False
 
     def learn_context(self, text: str) -> None:
-        """Take into account that a prompt was too long: believe the server's figure, else halve ours."""
-        given = _CONTEXT.search(text)
-        figure = int(given.group(1).replace(",", "")) if given else self.context_tokens
-        self.context_tokens = figure if figure < self.context_tokens else self.context_tokens // 2
+        """Learn from an error about a prompt that was too long: take the server's limit, else halve ours."""
+        match = _CONTEXT.search(text)
+        limit = int(match[1].replace(",", "")) if match else self.context_tokens
+        self.context_tokens = limit if limit < self.context_tokens else self.context_tokens // 2
 
-    def output(self, wanted: int) -> int:
-        """Return how many tokens may be asked for: the reply takes no more than a quarter of the context."""
-        return max(1, min(wanted, self.context_tokens // 4, self.most_output or wanted))
+    def max_output(self, tokens: int) -> int:
+        """Return how many of these tokens a reply may have: at most a quarter of the context."""
+        return max(1, min(tokens, self.context_tokens // 4, self.most_output or tokens))
 
     def record(self) -> dict[str, Any]:
-        """Return the dialect as it stands in the trace."""
+        """Return the dialect as it is written to the trace."""
         return {
             "context_tokens": self.context_tokens,
             "length": self.length,
@@ -85,16 +85,15 @@ class Dialect:
         }
 
     def restore(self, record: dict[str, Any]) -> None:
-        """Take over what a trace has."""
-        self.context_tokens, self.length, self.most_output = (
-            record["context_tokens"],
-            record["length"],
-            record["most_output"],
-        )
-        self.dropped, self.tools = set(record["dropped"]), record["tools"]
+        """Become the dialect of a trace's record."""
+        self.context_tokens = record["context_tokens"]
+        self.length = record["length"]
+        self.most_output = record["most_output"]
+        self.dropped = set(record["dropped"])
+        self.tools = record["tools"]
 
 
-def _most_output(text: str) -> int | None:
-    """Return the limit that a refusal names, as in ``this model supports at most 4096 completion tokens``."""
-    found = _OUTPUT.search(text)
-    return int(found.group(1).replace(",", "")) if found and "tokens" in text else None
+def _output_limit(text: str) -> int | None:
+    """Return the limit that an error names, as in ``this model supports at most 4096 completion tokens``."""
+    limit = _OUTPUT.search(text)
+    return int(limit[1].replace(",", "")) if limit and "tokens" in text else None

@@ -1,4 +1,4 @@
-"""What is said to a model and what it says, in the shape of OpenAI's chat completions."""
+"""Messages to a model and its replies, in the format of OpenAI's chat completions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 __all__ = ["Message", "Reply", "ToolCall", "assistant", "message_bytes", "system", "tool_result", "user"]
 
 Message = dict[str, Any]
-_OVERHEAD = 16  # bytes that a message costs beside its texts: its role and separators
+_OVERHEAD_BYTES = 16  # of a message, beside its texts: role and separators
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A native call: the tool's name, and its arguments as the model wrote them."""
+    """A native tool call: the tool's name, and its arguments as the model wrote them."""
 
     name: str
     arguments: str
@@ -26,19 +26,19 @@ class Reply:
 
     text: str
     call: ToolCall | None
-    cut: bool
+    truncated: bool
     """Whether it ended at its token limit."""
     prompt_tokens: int
     completion_tokens: int
     dollars: float
 
     def record(self) -> dict[str, Any]:
-        """Return the reply as it stands in the trace."""
+        """Return the reply as it is written to the trace."""
         call = self.call and {"name": self.call.name, "arguments": self.call.arguments}
         return {
             "text": self.text,
             "call": call,
-            "cut": self.cut,
+            "cut": self.truncated,
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
             "dollars": self.dollars,
@@ -46,12 +46,12 @@ class Reply:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Reply:
-        """Return the reply that a trace has."""
+        """Return the reply of a trace's record."""
         call = record["call"]
         return cls(
             text=record["text"],
             call=ToolCall(call["name"], call["arguments"]) if call else None,
-            cut=record["cut"],
+            truncated=record["cut"],
             prompt_tokens=record["prompt_tokens"],
             completion_tokens=record["completion_tokens"],
             dollars=record["dollars"],
@@ -59,17 +59,17 @@ class Reply:
 
 
 def system(text: str) -> Message:
-    """Return a message of the system."""
+    """Return a system message."""
     return {"role": "system", "content": text}
 
 
 def user(text: str) -> Message:
-    """Return a message to the model."""
+    """Return a user message."""
     return {"role": "user", "content": text}
 
 
 def assistant(text: str, call: ToolCall | None = None, call_id: str = "") -> Message:
-    """Return a message of the model, with a native call if it made one."""
+    """Return a message of the model, with its native tool call if there is one."""
     if call is None:
         return {"role": "assistant", "content": text}
     function = {"name": call.name, "arguments": call.arguments}
@@ -81,12 +81,12 @@ def assistant(text: str, call: ToolCall | None = None, call_id: str = "") -> Mes
 
 
 def tool_result(text: str, call_id: str) -> Message:
-    """Return what came of a native call."""
+    """Return the result of a native tool call."""
     return {"role": "tool", "tool_call_id": call_id, "content": text}
 
 
 def message_bytes(message: Message) -> int:
-    """Return about how many bytes of UTF-8 a message is."""
+    """Return the approximate size of a message in bytes of UTF-8."""
     calls = message.get("tool_calls")
-    beside = len(json.dumps(calls, ensure_ascii=False).encode()) if calls else 0
-    return len(str(message.get("content") or "").encode("utf-8", "replace")) + beside + _OVERHEAD
+    call_bytes = len(json.dumps(calls, ensure_ascii=False).encode()) if calls else 0
+    return len(str(message.get("content") or "").encode("utf-8", "replace")) + call_bytes + _OVERHEAD_BYTES

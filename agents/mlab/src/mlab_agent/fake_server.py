@@ -1,0 +1,129 @@
+"""A fake model: an OpenAI-compatible server on loopback whose replies a function makes.
+
+For demonstrations and tests. It needs no network and no key, and costs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["Completion", "ErrorResponse", "FakeServer"]
+
+_BYTES_A_TOKEN = 4
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A completion."""
+
+    text: str = ""
+    call: tuple[str, str] | None = None
+    """A native tool call: the tool's name, and its arguments as JSON."""
+    truncated: bool = False
+    delay_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class ErrorResponse:
+    """An error of the server. ``body`` replaces OpenAI's form of an error."""
+
+    status: int
+    message: str = "refused"
+    code: str | None = None
+    param: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+
+class FakeServer:
+    """The server, while the ``with`` block lasts. ``answer(request)`` returns each reply; requests are recorded."""
+
+    def __init__(self, answer: Callable[[dict[str, Any]], Completion | ErrorResponse | str], port: int = 0) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.authorizations: list[str] = []
+        self._answer = answer
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+
+    @property
+    def url(self) -> str:
+        """The base URL for clients."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def respond(self, request: dict[str, Any], authorization: str) -> tuple[int, Mapping[str, str], bytes]:
+        """Return status, headers and body of the response to a request."""
+        with self._lock:
+            self.requests.append(request)
+            self.authorizations.append(authorization)
+            reply = self._answer(request)
+        if isinstance(reply, str):
+            reply = Completion(reply)
+        if isinstance(reply, ErrorResponse):
+            error = {"message": reply.message, "type": "error", "code": reply.code, "param": reply.param}
+            body = json.dumps({"error": error}).encode() if reply.body is None else reply.body
+            return reply.status, reply.headers, body
+        time.sleep(reply.delay_s)
+        return 200, {}, json.dumps(_response_body(request, reply)).encode()
+
+
+def _response_body(request: dict[str, Any], completion: Completion) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": completion.text}
+    if completion.call is not None:
+        function = {"name": completion.call[0], "arguments": completion.call[1]}
+        message["tool_calls"] = [{"id": "call_1", "type": "function", "function": function}]
+    reason = "length" if completion.truncated else "tool_calls" if completion.call else "stop"
+    prompt = len(json.dumps([request.get("messages"), request.get("tools")], ensure_ascii=False).encode())
+    output = len(completion.text.encode()) + len(completion.call[1] if completion.call else "")
+    prompt, output = prompt // _BYTES_A_TOKEN + 1, output // _BYTES_A_TOKEN + 1
+    usage = {"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output}
+    return {
+        "id": "chatcmpl-fake",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": request.get("model", "fake"),
+        "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+        "usage": usage,
+    }
+
+
+def _handler(server: FakeServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            request = json.loads(self.rfile.read(length))
+            status, headers, body = server.respond(request, self.headers.get("Authorization") or "")
+            try:
+                self.send_response(status)
+                for name, value in {"Content-Type": "application/json", **headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+            except (BrokenPipeError, ConnectionResetError):
+                self.close_connection = True  # the client was killed
+
+        def log_message(self, *_arguments: object) -> None:
+            return
+
+    return Handler

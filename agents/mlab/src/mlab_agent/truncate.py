@@ -1,0 +1,42 @@
+"""Shorten long texts: the middle is removed, and a line in its place says how much."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["truncate_middle", "truncated_file"]
+
+
+def truncate_middle(text: str, limit: int, hint: str = "") -> str:
+    """Return a text of about ``limit`` characters at most, whose beginning and end are the original's.
+
+    Args:
+        text: any text.
+        limit: characters that remain, not counting the line that says what is left out.
+        hint: how to get the rest, for that line.
+    """
+    if len(text) <= limit:
+        return text
+    head = limit // 2
+    start, end = text[:head], text[len(text) - (limit - head) :]
+    lines = text.count("\n", head, len(text) - (limit - head))
+    hint = f"; {hint}" if hint else ""
+    return f"{start}\n[... {len(text) - limit} characters ({lines} line ends) left out{hint} ...]\n{end}"
+
+
+def truncated_file(size: int, limit: int, read: Callable[[int, int], bytes]) -> str:
+    """Return the text of a file, of which only the beginning and the end are read if it is long.
+
+    Args:
+        size: bytes of the file.
+        limit: bytes that are read at most.
+        read: called with an offset and a number of bytes; returns these bytes.
+    """
+    if size <= limit:
+        return read(0, size).decode(errors="replace") if size else ""
+    head = limit // 2
+    start, end = (read(*span).decode(errors="replace") for span in ((0, head), (size - (limit - head), limit - head)))
+    return f"{start}\n[... {size - limit} bytes left out ...]\n{end}"

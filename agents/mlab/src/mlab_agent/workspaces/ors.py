@@ -1,0 +1,179 @@
+"""A workspace in a session of an ORS server: files and scripts through its tool ``bash``, scores through ``answer``."""
+
+from __future__ import annotations
+
+import secrets as random
+import shlex
+import time
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from mlab_agent.truncate import truncated_file
+from mlab_agent.workspaces.base import ScriptResult, Workspace
+from mlab_agent.workspaces.files import MIB, WorkspaceError
+from mlab_agent.workspaces.ors_files import RECEIVED_BYTES, TIMEOUT_S, OrsFiles
+from mlab_agent.workspaces.ors_session import OrsSession, ToolResult
+from mlab_agent.workspaces.run_script import KEPT_OUTPUTS, OUTPUT_DIRECTORY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["OrsWorkspace"]
+
+_FINAL_TRIES = 3
+_TIMEOUT_STATUSES = (124, 137)
+_SIGNAL_STATUSES = range(129, 193)
+_NEXT_NUMBER = (
+    f"mkdir -p {OUTPUT_DIRECTORY}"
+    f" && n=$(ls {OUTPUT_DIRECTORY} | sed -n 's/^\\([0-9][0-9]*\\)\\..*/\\1/p' | sort -n | tail -n 1)"
+    f" && n=$((${{n:-0}} + 1)) && ls {OUTPUT_DIRECTORY} | sort -n | head -n -{KEPT_OUTPUTS - 1}"
+    f' | while read -r f; do rm -f "{OUTPUT_DIRECTORY}/$f"; done; echo "$n"'
+)
+"""Prints the number of the next script, and removes old outputs."""
+_KILL_MARKED = (
+    'for e in /proc/[0-9]*/environ; do if grep -qz "^{mark}$" "$e" 2>/dev/null; then p=${{e#/proc/}};'
+    ' kill -9 "${{p%/environ}}" 2>/dev/null; fi; done; true'
+)
+
+
+class OrsWorkspace(Workspace):
+    """A session. It has scores if the server has the tool ``answer``."""
+
+    files: OrsFiles
+
+    def __init__(
+        self,
+        url: str,
+        task: str,
+        *,
+        environment: str = "rebench",
+        split: str = "test",
+        token: str | None = None,
+        secrets: Mapping[str, str] | None = None,
+        state: Path | None = None,
+        read_only: Sequence[str] = (),
+        snapshot_excludes: Sequence[str] = (),
+        snapshot_limit: int = 2 * MIB,
+    ) -> None:
+        """Open a session; with ``state``, join the one of a process that was killed, if the server still has it.
+
+        Args:
+            url: the server's.
+            task: the task's id.
+            environment: its name on the server.
+            split: the split that the task is in.
+            token: the server's, if it wants one.
+            secrets: of the session, such as ``openai_api_key`` for a task with a model.
+            state: a local directory for the session's id and copies of read-only files.
+            read_only: names or patterns of files and directories that must stay as they are.
+            snapshot_excludes: names or patterns of what snapshots leave out.
+            snapshot_limit: bytes of the longest file in a snapshot.
+
+        Raises:
+            WorkspaceError: if there is no session.
+        """
+        record = state / "session.json" if state else None
+        self._session = OrsSession(
+            url, task, environment=environment, split=split, token=token, secrets=secrets or {}, record=record
+        )
+        self.instructions = self._session.prompt
+        self.gives_scores = "answer" in self._session.tools
+        self.final_text = ""
+        """The scorer's message on the final score."""
+        files = OrsFiles(self._session)
+        super().__init__(
+            files,
+            python=files.shell("command -v python || command -v python3 || echo python3").decode().split("\n")[0],
+            read_only=read_only,
+            copies=state / "read-only" if state else None,
+            copy_limit=MIB,
+            copies_limit=64 * MIB,
+            read_limit=8 * MIB,
+            snapshot_limit=snapshot_limit,
+            snapshot_excludes=snapshot_excludes,
+        )
+
+    @property
+    def joined(self) -> bool:
+        """Whether this is the session of an earlier process, with its workspace and attempts."""
+        return self._session.joined
+
+    @override
+    def _run_command(self, name: str, command: Sequence[str], timeout_s: float) -> ScriptResult:
+        files = f"{OUTPUT_DIRECTORY}/{int(self.files.shell(_NEXT_NUMBER).decode())}"
+        mark = f"MLAB_AGENT_EXECUTION={random.token_hex(8)}"
+        start = time.monotonic()
+        result = self.files.bash(
+            f"cd {shlex.quote(self.root)} && {mark} timeout -k 2 {timeout_s:.3f} {shlex.join(command)}"
+            f" > {files}.stdout 2> {files}.stderr < /dev/null; s=$?; mkdir -p {OUTPUT_DIRECTORY};"
+            f' echo "$s" > {files}.status; {_KILL_MARKED.format(mark=mark)}',
+            timeout_s + TIMEOUT_S,
+        )
+        seconds = time.monotonic() - start
+        printed = self.files.shell(f"cat {files}.status 2>/dev/null || true; rm -f {files}.status").decode().strip()
+        status = int(printed) if printed else None
+        timed_out = status is None or (status in _TIMEOUT_STATUSES and seconds >= timeout_s)
+        notes = self._read_only_files.restore()
+        stdout, stderr, output_file = self._collect(files)
+        if status is None:
+            notes.append(f"The server stopped it: {result.text.strip()[-300:]}")
+        elif status in _SIGNAL_STATUSES:
+            status = 128 - status
+        return ScriptResult(
+            stdout, stderr, None if timed_out else status, timed_out, seconds, output_file, tuple(notes)
+        )
+
+    def _collect(self, files: str) -> tuple[str, str, str | None]:
+        """Join both outputs in one file; return stdout, stderr, and the path of that file if one was truncated."""
+        streams = [f"{files}.stdout", f"{files}.stderr"]
+        joined = (
+            f"{{ echo '=== stdout ==='; cat {streams[0]}; printf '\\n=== stderr ===\\n'; cat {streams[1]}; echo; }}"
+        )
+        sizes = self.files.shell(
+            f"touch {' '.join(streams)}; {joined} > {files}.txt; stat -c %s {' '.join(streams)}"
+        ).split()
+        texts = [
+            truncated_file(int(size), RECEIVED_BYTES, lambda at, count, file=file: self._read_part(file, at, count))  # type: ignore[misc]
+            for file, size in zip(streams, sizes, strict=True)
+        ]
+        self.files.shell(f"rm -f {' '.join(streams)}")
+        is_truncated = any(int(size) > RECEIVED_BYTES for size in sizes)
+        return texts[0], texts[1], f"{files}.txt" if is_truncated else None
+
+    def _read_part(self, file: str, offset: int, count: int) -> bytes:
+        return self.files.shell(f"tail -c +{offset + 1} {file} | head -c {count}")
+
+    @override
+    def score(self) -> str | None:
+        return self._answer({}).text if self.gives_scores else None
+
+    @override
+    def finish(self, answer: str) -> None:
+        """End the episode with the final score; the text of the answer is for the trace alone.
+
+        Raises:
+            WorkspaceError: if the server fails to score it.
+        """
+        del answer
+        if self.finished or not self.gives_scores:
+            self.finished = True
+            return
+        for _try in range(_FINAL_TRIES):
+            result = self._answer({"get_final_score": True})
+            if result.finished:
+                self.finished, self.final, self.final_text = True, result.metadata, result.text
+                return
+        raise WorkspaceError(f"the server did not give a final score: {result.text[-500:]}")
+
+    def _answer(self, arguments: Mapping[str, object]) -> ToolResult:
+        result = self._session.call("answer", arguments)
+        if result.reward is not None:
+            self.rewards.append(result.reward)
+        return result
+
+    @override
+    def close(self) -> None:
+        """End the session."""
+        self._session.close()

@@ -1,0 +1,98 @@
+"""Read-only files that a script may have changed: they are compared by their stamps and restored from copies.
+
+Copies of files up to a size are made when the workspace is opened. A change of a longer file can only be reported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from mlab_agent.workspaces.files import WorkspaceError, parents_and_self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from mlab_agent.workspaces.files import Files, FileStamp
+
+__all__ = ["ReadOnlyFiles"]
+
+
+class ReadOnlyFiles:
+    """The read-only files of a workspace as they were in the beginning."""
+
+    def __init__(
+        self, files: Files, names: Iterable[str], copies: Path | None, copy_limit: int, copies_limit: int
+    ) -> None:
+        """Look at the files and copy them.
+
+        Args:
+            files: access to the workspace.
+            names: of its read-only files.
+            copies: a directory outside of the workspace; None for no copies.
+            copy_limit: bytes of the longest file that is copied.
+            copies_limit: bytes of all copies together.
+        """
+        self._files = files
+        self._stamps = files.stamps(names)
+        self._copies: dict[str, Path] = {}
+        self._digests: dict[str, str] = {}
+        for name, stamp in self._stamps.items():
+            if copies is not None and stamp.kind == "file" and stamp.size <= min(copy_limit, copies_limit):
+                self._copy(name, copies)
+                copies_limit -= stamp.size
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the files."""
+        return list(self._stamps)
+
+    def restore(self) -> list[str]:
+        """Undo all changes of the files; return a sentence about each one that was changed."""
+        if not self._stamps:
+            return []
+        now = self._files.stamps(self._stamps)
+        changed = [name for name, stamp in self._stamps.items() if now.get(name) != stamp]
+        notes = [note for name in changed if (note := self._restore_file(name, now.get(name)))]
+        if changed:
+            self._stamps |= self._files.stamps(changed)
+        return notes
+
+    def _copy(self, name: str, directory: Path) -> None:
+        data = self._files.read(name)
+        self._digests[name] = hashlib.sha256(data).hexdigest()
+        directory.mkdir(parents=True, exist_ok=True)
+        copy = self._copies[name] = directory / self._digests[name]
+        if not copy.exists():
+            copy.write_bytes(data)
+
+    def _restore_file(self, name: str, stamp: FileStamp | None) -> str | None:
+        digest = self._digests.get(name)
+        if digest is None:
+            change = "removed" if stamp is None else "changed, or touched"
+            return f"The script {change} the read-only file {name}, of which there is no copy: put it back yourself."
+        try:
+            if stamp is not None and hashlib.sha256(self._files.read(name)).hexdigest() == digest:
+                return None
+        except WorkspaceError:
+            pass
+        try:
+            data = self._copies[name].read_bytes()
+        except OSError:
+            data = b""
+        if hashlib.sha256(data).hexdigest() != digest:
+            return f"The script changed the read-only file {name}, and our copy of it is damaged."
+        try:
+            self._remove_obstacles(name)
+            self._files.write(name, data, self._stamps[name].mode)
+        except WorkspaceError as error:
+            return f"The script changed the read-only file {name}, which could not be put back: {error}"
+        return f"The script changed the read-only file {name}; it was put back."
+
+    def _remove_obstacles(self, name: str) -> None:
+        """Remove links and files where a directory above the file was, and a directory in the file's own place."""
+        for ancestor in parents_and_self(name):
+            stamp = self._files.stamps([ancestor]).get(ancestor)
+            if stamp is not None and (stamp.kind == "directory") == (ancestor == name):
+                self._files.delete(ancestor)

@@ -1,0 +1,540 @@
+"""Every action on a directory, with a model that plays a script."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mlab_agent.actions import ACTIONS, Context, Limits, TruncatedReply, actions_for, find
+from mlab_agent.journal import Journal
+from mlab_agent.workspaces.files import WorkspaceError
+from mlab_agent.workspaces.local import LocalWorkspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from mlab_agent.workspaces.base import Workspace
+
+
+@dataclass
+class Model:
+    """A fake of the model of helper calls: each reply is a text, or made from the prompt."""
+
+    replies: list[str | Callable[[str], str]] = field(default_factory=list)
+    prompts: list[str] = field(default_factory=list)
+
+    def ask(self, prompt: str, purpose: str) -> str:
+        assert purpose
+        self.prompts.append(prompt)
+        reply = self.replies.pop(0)
+        if callable(reply):
+            return reply(prompt)
+        if reply.startswith("CUT"):
+            raise TruncatedReply(reply)
+        return reply
+
+
+@dataclass
+class ActionRunner:
+    """Runs actions by their names."""
+
+    context: Context
+    model: Model
+
+    def __call__(self, name: str, /, **given: object) -> str:
+        action = ACTIONS[name]
+        return action.run(self.context, action.check(given))
+
+
+def action_runner(
+    workspace: Workspace, state: Path, *replies: str | Callable[[str], str], limits: Limits | None = None
+) -> ActionRunner:
+    model = Model(list(replies))
+    return ActionRunner(Context(workspace, Journal(state / "journal"), model.ask, limits or Limits()), model)
+
+
+def marker(prompt: str) -> str:
+    """Return the marker that an editing prompt asks for."""
+    return str(re.findall(r"^(EDIT-\w+) END$", prompt, re.MULTILINE)[-1])
+
+
+def whole(text: str) -> Callable[[str], str]:
+    return lambda prompt: f"Here it is.\n{marker(prompt)} WHOLE\n{text}\n{marker(prompt)} DONE\n"
+
+
+def replacing(*pairs: tuple[str, str]) -> Callable[[str], str]:
+    def reply(prompt: str) -> str:
+        mark = marker(prompt)
+        parts = [
+            f"{mark} OLD\n{old}\n{mark} NEW\n{new}" if new else f"{mark} OLD\n{old}\n{mark} NEW" for old, new in pairs
+        ]
+        return "\n".join([*parts, f"{mark} DONE"])
+
+    return reply
+
+
+LOOP = "    for epoch in range(epochs):\n        print(epoch)\n"
+SCRIPT = f"import os\n\nepochs = 10\n\n\ndef run():\n{LOOP}"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    directory = tmp_path / "ws"
+    directory.mkdir()
+    (directory / "train.py").write_text(SCRIPT)
+    return directory
+
+
+@pytest.fixture
+def workspace(directory: Path) -> Iterator[LocalWorkspace]:
+    workspace = LocalWorkspace(directory, read_only=["data.csv"], use_bubblewrap=False)
+    yield workspace
+    workspace.close()
+
+
+@pytest.fixture
+def act(workspace: LocalWorkspace, tmp_path: Path) -> ActionRunner:
+    return action_runner(workspace, tmp_path / "state")
+
+
+def test_the_actions_of_the_seed_are_there(workspace: LocalWorkspace) -> None:
+    assert list(actions_for(workspace)) == [
+        *(
+            "List Files",
+            "Read File",
+            "Write File",
+            "Append File",
+            "Copy File",
+            "Inspect Script Lines",
+            "Undo Edit Script",
+        ),
+        *("Execute Script", "Understand File", "Edit Script", "Edit Script Segment", "Final Answer"),
+    ]
+    for name in ("edit_script", "Edit Script (AI)", "**edit script**", "`Edit-Script`"):
+        assert find(name) is ACTIONS["Edit Script"]
+    assert find("Edit") is None
+    assert ACTIONS["Edit Script Segment"].tool_name == "edit_script_segment"
+
+
+def test_files(act: ActionRunner, directory: Path) -> None:
+    (directory / "data.csv").write_text("1,2")
+    (directory / "sub").mkdir()
+    assert act("List Files") == "data.csv  3 bytes  (read-only)\nsub/\ntrain.py  89 bytes"
+    assert act("List Files", directory="sub") == "sub is empty."
+    assert act("Read File", filename="train.py") == SCRIPT
+    assert act("Write File", filename="new/a.txt", content="one\ntwo") == "Wrote new/a.txt: 7 bytes, 2 lines."
+    assert (
+        act("Append File", filename="new/a.txt", content="\nthree")
+        == "Appended 6 bytes to new/a.txt, which now has 13."
+    )
+    assert act("Append File", filename="b.txt", content="x") == "Appended 1 bytes to b.txt, which now has 1."
+    assert act("Copy File", source="new/a.txt", destination="c.txt") == "Copied new/a.txt to c.txt."
+    assert (directory / "c.txt").read_text() == "one\ntwo\nthree"
+    with pytest.raises(WorkspaceError, match="are the same file"):
+        act("Copy File", source="c.txt", destination="./c.txt")
+    with pytest.raises(WorkspaceError, match="none does not exist"):
+        act("Copy File", source="none", destination="c.txt")
+
+
+def test_appending_does_not_damage_what_is_not_utf_8(act: ActionRunner, directory: Path) -> None:
+    (directory / "latin").write_bytes(b"caf\xe9\r\n")
+    act("Append File", filename="latin", content="\u00e9\n")
+    assert (directory / "latin").read_bytes() == b"caf\xe9\r\n\xc3\xa9\n"
+
+
+def test_a_long_file_is_shown_in_part_and_says_so(act: ActionRunner, directory: Path) -> None:
+    (directory / "long").write_text("".join(f"line {number}\n" for number in range(9000)))
+    shown = act("Read File", filename="long")
+    assert "left out; 9000 lines in all; use Inspect Script Lines or Understand File" in shown
+    assert shown.endswith("line 8999\n")
+    assert len(shown) < 20_300
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        (1, 1, "train.py has 8 lines. Lines 1 to 1:\nimport os"),
+        (7, 99, "train.py has 8 lines. Lines 7 to 8:\n    for epoch in range(epochs):\n        print(epoch)"),
+        (-5, 1, "train.py has 8 lines. Lines 1 to 1:\nimport os"),
+        (5, 2, "train.py has 8 lines; there are none from 5 to 2, since the range is reversed."),
+        (9, 9, "train.py has 8 lines, and line 9 is after its end."),
+    ],
+)
+def test_inspecting_lines(act: ActionRunner, start: int, end: int, expected: str) -> None:
+    assert act("Inspect Script Lines", filename="train.py", start_line_number=start, end_line_number=end) == expected
+
+
+def test_at_most_101_lines_are_inspected(act: ActionRunner) -> None:
+    act("Inspect Script Lines", filename="train.py", start_line_number=1, end_line_number=101)
+    with pytest.raises(WorkspaceError, match="lines 1 to 102 are 102; at most 101"):
+        act("Inspect Script Lines", filename="train.py", start_line_number=1, end_line_number=102)
+
+
+def test_executing(act: ActionRunner, directory: Path) -> None:
+    (directory / "run.py").write_text("import sys\nprint(sys.argv[1:])\nprint('bad', file=sys.stderr)\nsys.exit(2)\n")
+    observation = act("Execute Script", filename="run.py", arguments=["--n", "1 2"])
+    assert observation.startswith("Exit status 2, after ")
+    assert observation.endswith("stdout:\n['--n', '1 2']\nstderr:\nbad")
+    (directory / "sleep.sh").write_text("sleep 60\n")
+    assert "RunStopped at its time limit" in act("Execute Script", filename="sleep.sh", time_limit_s=0.3)
+    with pytest.raises(WorkspaceError, match=r"none.py does not exist"):
+        act("Execute Script", filename="none.py")
+    act.context.seconds_left = lambda: 0.3
+    assert "RunStopped at its time limit" in act("Execute Script", filename="sleep.sh")
+    act.context.seconds_left = lambda: -1.0
+    with pytest.raises(WorkspaceError, match="no time left"):
+        act("Execute Script", filename="sleep.sh")
+
+
+def test_executing_says_where_all_of_a_long_output_is(directory: Path, tmp_path: Path) -> None:
+    workspace = LocalWorkspace(directory, output_limit=500, use_bubblewrap=False)
+    (directory / "run.py").write_text("for i in range(1000): print(i)\n")
+    observation = action_runner(workspace, tmp_path)("Execute Script", filename="run.py")
+    assert "All of the output is in .mlab-agent/outputs/1.txt." in observation
+    assert "bytes left out" in observation
+    workspace.close()
+
+
+def test_the_answer_and_the_score(act: ActionRunner, directory: Path) -> None:
+    with pytest.raises(WorkspaceError, match="scores cannot be asked for here"):
+        act("Score")
+    assert act("Final Answer", final_answer="it is 4: four") == "The answer was handed in."
+    assert (directory / "submission.txt").read_text() == "it is 4: four"
+
+
+def test_undo_walks_back_over_every_kind_of_write(act: ActionRunner, directory: Path) -> None:
+    act.model.replies = [whole(SCRIPT.replace("10", "20").rstrip()), replacing(("epochs = 10", "epochs = 30"))]
+    act("Write File", filename="a.py", content="1")
+    act("Append File", filename="./a.py", content="2")
+    act("Copy File", source="train.py", destination="a.py")
+    act("Edit Script", filename="train.py", edit_instruction="20 epochs", save_filename="a.py")
+    act("Edit Script", filename="train.py", edit_instruction="30 epochs", save_filename="sub/../a.py")
+    states = []
+    for _undo in range(5):
+        states.append((directory / "a.py").read_text())
+        observation = act("Undo Edit Script", filename="a.py")
+    assert states == [SCRIPT.replace("10", "30"), SCRIPT.replace("10", "20"), SCRIPT, "12", "1"]
+    assert observation == "Undone: a.py did not exist before the last write and was removed."
+    assert not (directory / "a.py").exists()
+    with pytest.raises(WorkspaceError, match=r"a.py: there is no write to undo"):
+        act("Undo Edit Script", filename="a.py")
+    assert (directory / "train.py").read_text() == SCRIPT
+
+
+def test_undo_of_a_is_not_undo_of_a_b(act: ActionRunner, directory: Path) -> None:
+    act("Write File", filename="a_b", content="1")
+    with pytest.raises(WorkspaceError, match="no write to undo"):
+        act("Undo Edit Script", filename="a")
+    assert (directory / "a_b").exists()
+
+
+def test_read_only_files_stay_so_by_every_action(act: ActionRunner, directory: Path) -> None:
+    act("Write File", filename="other", content="1")
+    (directory / "data.csv").write_text("truth")
+    (directory / "alias").symlink_to("data.csv")
+    act.context.journal.record("data.csv", b"forged")
+    for path in ("data.csv", "./data.csv", "alias", "sub/../data.csv"):
+        attempts: list[Callable[[], str]] = [
+            lambda path=path: act("Write File", filename=path, content="no"),  # type: ignore[misc]
+            lambda path=path: act("Append File", filename=path, content="no"),  # type: ignore[misc]
+            lambda path=path: act("Copy File", source="other", destination=path),  # type: ignore[misc]
+            lambda path=path: act("Undo Edit Script", filename=path),  # type: ignore[misc]
+            lambda path=path: act("Edit Script", filename="train.py", edit_instruction="x", save_filename=path),  # type: ignore[misc]
+            lambda path=path: act(  # type: ignore[misc]
+                "Edit Script Segment", filename=path, start_line_number=1, end_line_number=1, edit_instruction="x",
+                save_filename=path,
+            ),
+        ]  # fmt: skip
+        for attempt in attempts:
+            with pytest.raises(WorkspaceError, match="is read-only"):
+                attempt()
+    (directory / "spoil.sh").write_text("echo no > data.csv\n")
+    assert (directory / "data.csv").read_text() == "truth"
+
+
+WRITES = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b", "d/a"]), st.sampled_from(["write", "append", "copy", "undo"]), st.text(max_size=5)
+    ),
+    max_size=15,
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(writes=WRITES)
+def test_undo_law(tmp_path_factory: pytest.TempPathFactory, writes: list[tuple[str, str, str]]) -> None:
+    """For any path, undoing is a stack; other paths do not matter; and a journal read again is the same one."""
+    base = tmp_path_factory.mktemp("undo")
+    (base / "ws").mkdir()
+    workspace = LocalWorkspace(base / "ws", use_bubblewrap=False, state=base / "state")
+    act = action_runner(workspace, base)
+    stacks: dict[str, list[str | None]] = {name: [None] for name in ("a", "b", "d/a")}
+    for name, how, text in writes:
+        act.context.journal = Journal(base / "journal")  # as after a kill
+        stack = stacks[name]
+        if how == "undo":
+            if len(stack) > 1:
+                act("Undo Edit Script", filename=name)
+                stack.pop()
+            else:
+                with pytest.raises(WorkspaceError, match="no write to undo"):
+                    act("Undo Edit Script", filename=name)
+        elif how == "write":
+            act("Write File", filename=name, content=text)
+            stack.append(text)
+        elif how == "append":
+            act("Append File", filename=name, content=text)
+            stack.append((stack[-1] or "") + text)
+        elif (other := stacks["b" if name != "b" else "a"][-1]) is not None:
+            act("Copy File", source="b" if name != "b" else "a", destination=name)
+            stack.append(other)
+        for path, stack in stacks.items():
+            file = base / "ws" / path
+            assert (file.read_bytes().decode() if file.exists() else None) == stack[-1]
+    workspace.close()
+
+
+def test_a_journal_keeps_within_its_bound_and_survives_a_torn_line(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, limit_bytes=250)
+    for number in range(5):
+        journal.record("a", bytes([number]) * 100)
+    position = journal.position()
+    journal.record("b", None)
+    with (tmp_path / "journal.jsonl").open("a") as log:
+        log.write('{"write": 7, "pa')
+    journal = Journal(tmp_path, limit_bytes=250)
+    last = journal.last("b")
+    assert last is not None
+    assert last.before is None
+    journal.rewind(position)
+    assert journal.last("b") is None
+    for number in (4, 3):
+        last = journal.last("a")
+        assert last is not None
+        assert last.before == bytes([number]) * 100
+        journal.mark_undone("a")
+    with pytest.raises(WorkspaceError, match="too old"):
+        journal.last("a")
+    assert len(list((tmp_path / "contents").iterdir())) == 2
+
+
+def test_a_rewound_journal_gives_back_what_was_undone_since(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.record("a", b"1")
+    position = journal.position()
+    journal.mark_undone("a")
+    assert journal.last("a") is None
+    journal.rewind(position)
+    last = journal.last("a")
+    assert last is not None
+    assert last.before == b"1"
+
+
+def test_editing_a_script_gives_a_diff(act: ActionRunner, directory: Path) -> None:
+    act.model.replies = [whole(SCRIPT.replace("10", "20").rstrip("\n"))]
+    observation = act("Edit Script", filename="train.py", edit_instruction="change epoch to 20", save_filename="b.py")
+    assert observation == (
+        "Saved b.py. The difference to train.py:\n--- train.py\n+++ b.py\n@@ -1,6 +1,6 @@\n import os\n \n"
+        "-epochs = 10\n+epochs = 20\n \n \n def run():\n"
+    )
+    assert (directory / "b.py").read_text() == SCRIPT.replace("10", "20")
+    assert "change epoch to 20" in act.model.prompts[0]
+
+
+def test_editing_by_replacements(act: ActionRunner, directory: Path) -> None:
+    act.model.replies = [
+        replacing(("epochs = 10", "epochs = 20"), ("        print(epoch)", ""), ("import os", "import sys"))
+    ]
+    observation = act("Edit Script", filename="train.py", edit_instruction="x", save_filename="train.py")
+    new = SCRIPT.replace("10", "20").replace("        print(epoch)\n", "").replace("import os", "import sys")
+    assert (directory / "train.py").read_text() == new
+    assert "Note that train.py does not compile: expected an indented block" in observation
+
+
+def test_editing_makes_a_missing_script(act: ActionRunner, directory: Path) -> None:
+    act.model.replies = [whole("print(1)")]
+    act("Edit Script", filename="new.py", edit_instruction="print 1", save_filename="sub/new.py")
+    assert (directory / "sub" / "new.py").read_text() == "print(1)\n"
+    assert not (directory / "new.py").exists()
+
+
+FENCED = "```python\nx = 1\n```"
+INNER = 'doc = """\n```\ncode\n```\n"""\n'
+
+
+@pytest.mark.parametrize(
+    ("reply", "new"),
+    [
+        (FENCED, "x = 1\n"),
+        (f"Sure!\n\n{FENCED}\n", "x = 1\n"),
+        (whole(INNER.rstrip("\n")), INNER),
+        (whole(f"```python\n{INNER}```"), INNER),
+        (whole("x = 1\r\n"), "x = 1\n"),
+    ],
+)
+def test_replies_that_are_whole(
+    act: ActionRunner, directory: Path, reply: str | Callable[[str], str], new: str
+) -> None:
+    act.model.replies = [reply]
+    act("Edit Script", filename="train.py", edit_instruction="x", save_filename="train.py")
+    assert (directory / "train.py").read_text().rstrip("\n") == new.rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("```python\nimport os\n", "has no end, so that it was cut off"),
+        (f"```python\n{INNER}```\n", "neither the marker lines nor exactly one code block"),
+        (f"{FENCED}\nand then\n{FENCED}", "neither the marker lines nor exactly one code block"),
+        (f"{FENCED}\nI left the rest as it is.", "neither the marker lines nor exactly one code block"),
+        ("I cannot do that.", "neither the marker lines"),
+        ("", "neither the marker lines"),
+        ("CUT", "limit of tokens"),
+        (lambda prompt: f"{marker(prompt)} WHOLE\nimport os\n", "does not end with"),
+        (lambda prompt: f"{marker(prompt)} OLD\nimport os\n{marker(prompt)} NEW\nx", "does not end with"),
+        (lambda prompt: f"{marker(prompt)} OLD\nimport os\n{marker(prompt)} DONE", "OLD and NEW in turn"),
+        (replacing(("import sys", "x")), "'import sys' are not in the text"),
+        (replacing(("", "x")), "are empty"),
+        (replacing(("epochs", "x")), "are not in the text"),
+        (whole("import os\n# ... rest of the code unchanged ..."), "it leaves something out"),
+        (whole(""), "the new text is empty"),
+    ],
+)
+def test_nothing_is_written_unless_the_reply_is_whole(
+    act: ActionRunner, directory: Path, reply: str | Callable[[str], str], reason: str
+) -> None:
+    act.model.replies = [reply, reply]
+    with pytest.raises(WorkspaceError, match="nothing was written") as caught:
+        act("Edit Script", filename="train.py", edit_instruction="x", save_filename="train.py")
+    assert reason in str(caught.value)
+    assert (directory / "train.py").read_text() == SCRIPT
+    assert reason in act.model.prompts[1]
+    with pytest.raises(WorkspaceError, match="no write to undo"):
+        act("Undo Edit Script", filename="train.py")
+
+
+def test_a_second_reply_may_be_right(act: ActionRunner, directory: Path) -> None:
+    act.model.replies = ["CUT", replacing(("import os", "import sys"))]
+    act("Edit Script", filename="train.py", edit_instruction="x", save_filename="train.py")
+    assert (directory / "train.py").read_text().startswith("import sys\n")
+
+
+def test_lines_that_are_there_twice_are_not_replaced(act: ActionRunner, directory: Path) -> None:
+    (directory / "t.py").write_text("a\nb\na\n")
+    act.model.replies = [replacing(("a", "c"))] * 2
+    with pytest.raises(WorkspaceError, match="are in the text 2 times"):
+        act("Edit Script", filename="t.py", edit_instruction="x", save_filename="t.py")
+    act.model.replies = [replacing(("a\nb", "c"))]
+    act("Edit Script", filename="t.py", edit_instruction="x", save_filename="t.py")
+    assert (directory / "t.py").read_text() == "c\na\n"
+
+
+def test_windows_line_ends_stay(act: ActionRunner, directory: Path) -> None:
+    (directory / "t.py").write_bytes(b"a = 1\r\nb = 2\r\n")
+    act.model.replies = [replacing(("a = 1", "a = 3")), whole("a = 4\nb = 2")]
+    for value in (3, 4):
+        act("Edit Script", filename="t.py", edit_instruction="x", save_filename="t.py")
+        assert (directory / "t.py").read_bytes() == b"a = %d\r\nb = 2\r\n" % value
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "segment", "reply", "new"),
+    [
+        (7, 8, LOOP, "    return 1", SCRIPT.replace(LOOP, "    return 1\n")),
+        (1, 1, "import os\n", "import sys", SCRIPT.replace("os", "sys", 1)),
+        (3, 3, "epochs = 10\n", "epochs = 20\nlr = 1", SCRIPT.replace("epochs = 10", "epochs = 20\nlr = 1")),
+        (0, 999, SCRIPT, "x = 1", "x = 1\n"),
+    ],
+)  # fmt: skip
+def test_editing_a_segment(
+    act: ActionRunner, directory: Path, *, start: int, end: int, segment: str, reply: str, new: str
+) -> None:
+    act.model.replies = [whole(reply)]
+    observation = act(
+        "Edit Script Segment", filename="train.py", start_line_number=start, end_line_number=end, edit_instruction="x",
+        save_filename="train.py",
+    )  # fmt: skip
+    assert f"TEXT\n{segment}{marker(act.model.prompts[0])} END" in act.model.prompts[0]
+    assert (directory / "train.py").read_text() == new
+    assert "--- train.py\n+++ train.py\n@@ -1" in observation or "@@ -" in observation
+
+
+@pytest.mark.parametrize(("start", "end"), [(5, 4), (9, 9), (20, 30)])
+def test_a_segment_that_is_none(act: ActionRunner, start: int, end: int) -> None:
+    with pytest.raises(WorkspaceError, match="are no segment of"):
+        act(
+            "Edit Script Segment", filename="train.py", start_line_number=start, end_line_number=end,
+            edit_instruction="x", save_filename="train.py",
+        )  # fmt: skip
+
+
+def test_files_that_editing_would_damage_are_refused(act: ActionRunner, directory: Path) -> None:
+    (directory / "latin.py").write_bytes(b"# caf\xe9\n")
+    with pytest.raises(WorkspaceError, match="is not UTF-8 text"):
+        act("Edit Script", filename="latin.py", edit_instruction="x", save_filename="latin.py")
+    (directory / "long.py").write_text("x = 1\n" * 50_000)
+    with pytest.raises(WorkspaceError, match="edit a segment of it"):
+        act("Edit Script", filename="long.py", edit_instruction="x", save_filename="long.py")
+
+
+def test_understanding_a_short_file_shows_it_all(act: ActionRunner) -> None:
+    act.model.replies = ["It has 10 epochs (line 3)."]
+    observation = act("Understand File", filename="train.py", query="the number of epochs")
+    assert observation == "It has 10 epochs (line 3).\n[train.py has 8 lines; all of it was read]"
+    assert SCRIPT.rstrip() in act.model.prompts[0]
+    assert "the number of epochs" in act.model.prompts[0]
+    assert "MORE" not in act.model.prompts[0]
+
+
+def long_text() -> str:
+    lines = [f"def helper_{number}():\n    return {number} * unrelated_value" for number in range(3000)]
+    lines[2000] = "def build_optimizer(model):\n    learningRate = 0.0173\n    return AdamW(model, learningRate)"
+    return "\n".join(lines)
+
+
+def test_understanding_a_long_file_retrieves_what_matters(act: ActionRunner, directory: Path) -> None:
+    (directory / "long.py").write_text(long_text())
+    act.model.replies = ["It is 0.0173."]
+    observation = act("Understand File", filename="long.py", query="What learning rate does the optimizer have?")
+    assert "learningRate = 0.0173" in act.model.prompts[0]
+    assert len(act.model.prompts[0]) < 40_000
+    assert "[long.py has 6001 lines; read: lines " in observation
+
+
+def test_the_model_may_ask_for_other_passages(act: ActionRunner, directory: Path) -> None:
+    (directory / "long.py").write_text(long_text())
+    act.model.replies = ["helper_7 is there.\nMORE: 5001-5010", "MORE: build_optimizer", "All is said."]
+    observation = act("Understand File", filename="long.py", query="helper_7")
+    assert "helper_2502" in act.model.prompts[1]
+    assert "helper_7 is there." in act.model.prompts[1]
+    assert "learningRate" in act.model.prompts[2]
+    assert "MORE" not in act.model.prompts[2]
+    assert observation.startswith("All is said.\n[")
+
+
+def test_one_very_long_line_is_read_in_pieces(act: ActionRunner, directory: Path) -> None:
+    (directory / "one.json").write_text("[" + "0, " * 50_000 + '{"needle": 42}' + ", 1" * 50_000 + "]")
+    act.model.replies = ["42"]
+    act("Understand File", filename="one.json", query="needle")
+    assert '"needle": 42' in act.model.prompts[0]
+
+
+def test_a_cut_answer_says_so(act: ActionRunner) -> None:
+    act.model.replies = ["CUT here"]
+    assert act("Understand File", filename="train.py", query="x").startswith("CUT here\n[this answer was cut off]")
+
+
+def test_limits_hold_for_every_observation(workspace: LocalWorkspace, directory: Path, tmp_path: Path) -> None:
+    (directory / "long").write_text("word " * 10_000)
+    for number in range(600):
+        (directory / f"file-{number:03}").touch()
+    act = action_runner(workspace, tmp_path, "answer " * 5000, limits=Limits(observation_chars=1000, list_entries=500))
+    assert len(act("List Files")) < 1200
+    assert len(act("Read File", filename="long")) < 1200
+    assert len(act("Understand File", filename="long", query="word")) < 1200

@@ -1,0 +1,83 @@
+"""The key of the model is nowhere but in the requests: not in the run, the workspace, an environment, or the output."""
+
+from __future__ import annotations
+
+import base64
+import os
+from typing import TYPE_CHECKING, Any
+
+from mlab_agent.fake_server import ErrorResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from agents.mlab.tests.conftest import Agents
+
+LOOK = """\
+import glob, os
+print(dict(os.environ))
+for path in glob.glob("/proc/[0-9]*/environ"):
+    try:
+        print(path, open(path, "rb").read())
+    except OSError as error:
+        print(path, error.strerror)
+open("environment.txt", "w").write(repr(dict(os.environ)))
+"""
+
+
+def files_with(top: Path, word: str) -> list[str]:
+    forms = {word.encode(), base64.b64encode(word.encode())}
+    return [str(path) for path in top.rglob("*") if path.is_file() and any(form in path.read_bytes() for form in forms)]
+
+
+def test_the_key_is_in_no_file(agents: Agents, say: Callable[..., str], key: str) -> None:
+    (agents.workspace / "look.py").write_text(LOOK)
+
+    def telltale(_request: dict[str, Any]) -> ErrorResponse:
+        return ErrorResponse(500, f"Incorrect API key provided: {key}")
+
+    agents.model.replies = [
+        telltale,
+        say("Execute Script", {"filename": "look.py"}),
+        say("Write File", {"filename": "key.txt", "content": "x"}, plan=f"I know {key}"),
+        say("Final Answer", {"final_answer": "x"}),
+    ]
+    done = agents.finish(ALSO_THE_KEY=f"Bearer {key}", HF_TOKEN="hf_something", HARMLESS="kept")  # noqa: S106
+    assert done.returncode == 0, done.stderr
+    assert agents.server.authorizations[0] == f"Bearer {key}"
+    seen = (agents.workspace / "environment.txt").read_text()
+    assert "HARMLESS" in seen
+    assert "hf_something" not in seen
+    assert files_with(agents.top, key) == []
+    assert key not in done.stdout + done.stderr
+    assert "[key]" in agents.trace.read_text()
+
+
+def test_the_key_is_in_no_environment_in_proc(agents: Agents, say: Callable[..., str], key: str) -> None:
+    (agents.workspace / "wait.py").write_text("import time\nopen('begun', 'w').close()\ntime.sleep(3)\n")
+    agents.model.replies = [say("Execute Script", {"filename": "wait.py"}), say("Final Answer", {"final_answer": "x"})]
+    with agents.start() as process:
+        while not (agents.workspace / "begun").exists():
+            assert process.poll() is None, process.communicate()
+        for name in [str(process.pid), *filter(str.isdigit, os.listdir("/proc"))]:  # noqa: PTH208
+            try:
+                with open(f"/proc/{name}/environ", "rb") as file:  # noqa: PTH123
+                    assert key.encode() not in file.read(), name
+            except OSError:
+                continue
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+def test_another_variable_may_have_the_key(agents: Agents, say: Callable[..., str]) -> None:
+    agents.model.replies = [say("Final Answer", {"final_answer": "x"})]
+    assert agents.finish("--key-variable", "MY_KEY", MY_KEY="sk-other-key").returncode == 0
+    assert agents.server.authorizations == ["Bearer sk-other-key"]
+    assert files_with(agents.top, "sk-other-key") == []
+
+
+def test_openai_needs_a_key(agents: Agents) -> None:
+    done = agents.finish("--base-url", "https://api.openai.com/v1", OPENAI_API_KEY="")
+    assert done.returncode == 2
+    assert "OPENAI_API_KEY" in done.stderr

@@ -1,0 +1,201 @@
+"""The memory: what is word for word, what is folded into the research log, what comes back; and the trace."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlab_agent.budget import Budget, Clock, duration
+from mlab_agent.fake_server import Completion, ErrorResponse
+from mlab_agent.helper_calls import parse_summaries, summary_prompt, summary_without_model
+from mlab_agent.memory import PLAN, LogEntry, Memory, MemoryLimits, ResearchLog, Step
+from mlab_agent.models import Caps, Spending
+from mlab_agent.state import RunState
+from mlab_agent.trace import Trace, TraceError, has_begun, read_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from agents.mlab.tests.conftest import Agents
+
+
+def step(number: int, observation: str = "seen", plan: str | None = None) -> Step:
+    fields = {"Thought": f"thought {number}", **({PLAN: plan} if plan else {})}
+    return Step(number, fields, "Read File", {"filename": f"file{number}.py"}, observation)
+
+
+def test_old_steps_are_folded_several_at_a_time() -> None:
+    memory = Memory(MemoryLimits(recent_steps=4))
+    for number in range(1, 8):
+        memory.add(step(number))
+        assert memory.steps_to_summarise() == []
+    memory.add(step(8))
+    assert [entry.number for entry in memory.steps_to_summarise()] == [1, 2, 3, 4]
+    memory.replace_oldest([LogEntry(number, number, f"entry {number}") for number in range(1, 5)])
+    assert [entry.number for entry in memory.recent] == [5, 6, 7, 8]
+    assert len(memory.messages()) == 8
+
+
+def test_the_plan_is_remembered_when_it_is_out_of_sight() -> None:
+    memory = Memory()
+    memory.add(step(1, plan="find the best rate"))
+    assert memory.reminder() == ""
+    memory.add(step(2))
+    memory.replace_oldest([LogEntry(1, 1, "looked")])
+    assert "find the best rate" in memory.reminder()
+
+
+def test_entries_that_bear_on_the_present_come_back() -> None:
+    memory = Memory(MemoryLimits(retrieved_chars=200))
+    for number in range(1, 41):
+        about = "dropout hurts: val_loss 3.1" if number == 7 else f"looked at file {number} of the data"
+        memory.log.add(LogEntry(number, number, about))
+    memory.add(Step(41, {"Thought": "Does dropout help?"}, "Execute Script", {"filename": "a.py"}, "valLoss 2.9"))
+    reminder = memory.reminder()
+    assert "Step 7: dropout hurts" in reminder
+    assert "40 entries" in reminder
+    assert len(reminder) < 500
+
+
+@given(st.lists(st.text(max_size=3000), max_size=60), st.integers(2_000, 8_000))
+def test_the_log_is_bounded(texts: list[str], limit: int) -> None:
+    log = ResearchLog(limit)
+    for number, text in enumerate(texts, 1):
+        log.add(LogEntry(number, number, text))
+        while log.is_full and len(log.entries) > 1:
+            log.condense(len(log.oldest_half()), "x" * limit)
+        assert log.size <= limit + 200
+    covered = [number for entry in log.entries for number in range(entry.first, entry.last + 1)]
+    assert covered == list(range(1, len(texts) + 1))
+
+
+def test_summaries_are_read_with_gaps_filled() -> None:
+    steps = [step(number) for number in (3, 4, 5)]
+    reply = "Here they are.\n**Step 3:** read a.\nand b.\n\n- Step 5 - read c.\nStep 9: not there"
+    texts = [entry.text for entry in parse_summaries(reply, steps, 200)]
+    assert texts[0] == "read a.\nand b."
+    assert texts[1] == summary_without_model(steps[1], 200)
+    assert "file4.py" in texts[1]
+    assert texts[2] == "read c."
+    assert [entry.text for entry in parse_summaries("", steps, 200)] == [
+        summary_without_model(item, 200) for item in steps
+    ]
+    assert "Step 3" in summary_prompt(steps, 200)
+
+
+def test_a_long_run_keeps_a_short_prompt(agents: Agents, say: Callable[..., str]) -> None:
+    (agents.workspace / "big.txt").write_text("some words of a long text\n" * 800)
+    read = {"filename": "big.txt"}
+    agents.model.replies = [say("Read File", read) for _ in range(30)] + [say("Final Answer", {"final_answer": "x"})]
+    agents.model.serve = lambda _prompt: "Step 1: read it, as always.\nStep 2: again."
+    done = agents.finish("--recent-steps", "3", "--max-output-tokens", "1000", "--context-tokens", "20000")
+    assert done.returncode == 0, done.stderr
+    assert agents.events("folded")
+    lengths = [
+        len(json.dumps(request["messages"])) for request in agents.server.requests if len(request["messages"]) > 1
+    ]
+    assert max(lengths) < 80_000
+    assert "research log has" in json.dumps(agents.server.requests[-1]["messages"])
+
+
+def test_the_model_that_reads_less_than_it_says(agents: Agents, say: Callable[..., str]) -> None:
+    (agents.workspace / "big.txt").write_text("some words of a long text\n" * 800)
+
+    def small(request: dict[str, Any]) -> Any:
+        if len(json.dumps(request["messages"])) > 30_000:
+            agents.model.replies_given -= 1
+            return ErrorResponse(
+                400, "This model's maximum context length is 9000 tokens.", code="context_length_exceeded"
+            )
+        return say("Read File", {"filename": "big.txt"})
+
+    agents.model.replies = [*[small] * 4, say("Final Answer", {"final_answer": "x"})]
+    assert agents.finish().returncode == 0
+    assert len(agents.observations()) == 5
+
+
+def test_a_summary_that_cannot_be_had_is_made_without(agents: Agents, say: Callable[..., str]) -> None:
+    agents.model.replies = [say("Read File", {"filename": "train.py"})] * 5 + [
+        say("Final Answer", {"final_answer": "x"})
+    ]
+    agents.model.serve = lambda _prompt: ErrorResponse(400, "no")
+    assert agents.finish("--recent-steps", "2").returncode == 0
+    entries = [entry for event in agents.events("folded") for entry in event["entries"]]
+    assert "Read File" in entries[0]["text"]
+    assert "RATE = 0.1" in entries[0]["text"]
+
+
+def test_a_cut_summary_is_taken_as_far_as_it_goes(agents: Agents, say: Callable[..., str]) -> None:
+    agents.model.replies = [say("Read File", {"filename": "train.py"})] * 5 + [
+        say("Final Answer", {"final_answer": "x"})
+    ]
+    agents.model.serve = lambda _prompt: Completion("Step 1: read the scr", truncated=True)
+    assert agents.finish("--recent-steps", "2").returncode == 0
+    assert agents.events("folded")[0]["entries"][0]["text"] == "read the scr"
+
+
+def test_events_are_read_as_they_were_written(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "trace.jsonl"
+    texts = ["line\nbreak", "\udc80 half", "ü\u2028", 'sk-"secret"', "\x00"]
+    with Trace(path, ['sk-"secret"']) as trace:
+        written = [trace.add("start", task=text) for text in texts]
+        with pytest.raises(TraceError, match="another process"):
+            Trace(path)
+    assert read_trace(path) == written
+    assert [event["task"] for event in written] == [*texts[:3], "[key]", texts[4]]
+
+
+@given(cut=st.integers(0, 400))
+def test_a_torn_trace_goes_on(cut: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("torn") / "trace.jsonl"
+    with Trace(path) as trace:
+        for number in range(4):
+            trace.add("message" if number else "start", text=f"number {number}", task="")
+    left = path.read_bytes()
+    left = left[: max(0, len(left) - cut)]
+    path.write_bytes(left)
+    whole = sum(line.endswith(b"}") for line in left.split(b"\n"))
+    assert has_begun(path) == (whole > 0)
+    with Trace(path) as trace:
+        trace.add("start", task="again")
+    assert path.read_bytes().startswith(left)
+    assert len(read_trace(path)) == whole + 1
+    assert read_trace(path)[-1]["task"] == "again"
+
+
+def test_something_else_is_no_trace(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    for content in (b"", b"[]\n3\n", b'{"kind": "call"}\n', b"\xff\n"):
+        other.write_bytes(content)
+        with pytest.raises(TraceError):
+            read_trace(other)
+
+
+def test_a_call_that_a_kill_cut_off_counts_once() -> None:
+    at = {"time": 0, "elapsed": 1.0}
+    call = {"kind": "call", **at, "purpose": "step", "prompt_tokens": 10, "dollars": 0.5}
+    events = [{"kind": "start", **at, "task": "t"}, call]
+    once = RunState.resumed(MemoryLimits(), Caps(), events)
+    twice = RunState.resumed(MemoryLimits(), Caps(), [*events, {"kind": "resume", **at}])
+    assert once.spending.dollars == twice.spending.dollars == 0.5
+
+
+def test_the_budget_in_words() -> None:
+    spending = Spending(Caps(2.0, 1000), prompt_tokens=400, dollars=0.5)
+    budget = Budget(10, 7200.0, spending, Clock(3550.0))
+    line = budget.line(4)
+    assert line.startswith("[Budget left: 6 of 10 steps, 58 min ")
+    assert line.endswith(" of 1 h 58 min, $1.50 of $2.00, 600 of 1000 tokens]")
+    assert "Little is left" not in budget.line(8)
+    assert "Little is left" in Budget(100, None, spending, Clock()).line(95)
+    assert "used up" in budget.line(10)
+    assert budget.reached(10) == "steps"
+    assert Budget(None, 10.0, spending, Clock(9.9)).reached(3) == "time"
+    assert Budget(None, None, Spending(), Clock()).line(3) == "[Budget left: no limit]"
+    assert duration(59) == "59 s"
+    assert duration(3900) == "1 h 05 min"

@@ -1,0 +1,246 @@
+"""The client of models: dialects of servers, retries, caps, what is not understood."""
+
+from __future__ import annotations
+
+import email.utils
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlab_agent.fake_server import Completion, ErrorResponse, FakeServer
+from mlab_agent.models import (
+    BudgetSpent,
+    Caps,
+    ContextFull,
+    Model,
+    ModelError,
+    ModelSettings,
+    Prices,
+    Reply,
+    Spending,
+    ToolCall,
+    known_prices,
+    user,
+)
+from mlab_agent.models.client import wait_before
+from mlab_agent.models.dialect import Dialect
+
+TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+Make = Callable[..., Model]
+
+
+class Server:
+    """What the server answers, and what was noted."""
+
+    def __init__(self) -> None:
+        self.answer: Callable[[dict[str, Any]], Any] = lambda _request: "fine"
+        self.notes: list[tuple[str, dict[str, Any]]] = []
+        self.spending = Spending()
+        self.fake = FakeServer(self.respond)
+
+    def respond(self, request: dict[str, Any]) -> Any:
+        return self.answer(request)
+
+    def model(self, left: float | None = None, **settings: Any) -> Model:
+        chosen = ModelSettings(name="m", base_url=self.fake.url, **{"first_wait_s": 0.01, **settings})
+        return Model(chosen, "key", self.spending, self.note, lambda: left)
+
+    def note(self, kind: str, fields: dict[str, Any]) -> None:
+        self.notes.append((kind, fields))
+
+    def kinds(self) -> list[str]:
+        return [kind for kind, _fields in self.notes]
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    with made.fake:
+        yield made
+
+
+def test_a_reply_is_counted_and_noted(server: Server) -> None:
+    model = server.model(prices=Prices(1.0, 2.0))
+    reply = model.complete([user("hello")], purpose="step", stop=["END"])
+    assert reply.text == "fine"
+    assert reply.dollars == pytest.approx((reply.prompt_tokens + 2 * reply.completion_tokens) / 1e6)
+    assert server.spending.tokens == 0  # the trace's event counts it
+    assert server.kinds() == ["call", "reply"]
+    request = server.fake.requests[0]
+    assert request["stop"] == ["END"]
+    assert request["max_completion_tokens"] == 8192
+    assert "tools" not in request
+    assert "temperature" not in request
+
+
+@pytest.mark.parametrize(
+    ("refused", "param", "message"),
+    [
+        ("max_completion_tokens", None, "Unrecognized request argument supplied: max_completion_tokens"),
+        ("stop", "stop", "Unsupported parameter: 'stop' is not supported with this model."),
+        ("temperature", "temperature", "Unsupported value: 'temperature' does not support 0.5"),
+        ("parallel_tool_calls", None, "extra fields not permitted: parallel_tool_calls"),
+        ("tools", None, "m does not support tools"),
+    ],
+)
+def test_what_a_server_refuses_is_left_out(server: Server, refused: str, param: str | None, message: str) -> None:
+    def answer(request: dict[str, Any]) -> Any:
+        return ErrorResponse(400, message, param=param) if refused in request else "fine"
+
+    server.answer = answer
+    model = server.model(temperature=0.5)
+    for _call in range(2):
+        assert model.complete([user("x")], purpose="step", tools=[TOOL], stop=["END"]).text == "fine"
+    assert len(server.fake.requests) == 3
+    assert server.kinds().count("dialect") == 1
+    if refused == "max_completion_tokens":
+        assert server.fake.requests[-1]["max_tokens"] == 8192
+    again = server.model(temperature=0.5)
+    again.dialect.restore(next(fields for kind, fields in server.notes if kind == "dialect"))
+    again.complete([user("x")], purpose="step", tools=[TOOL], stop=["END"])
+    assert len(server.fake.requests) == 4
+
+
+def test_a_server_that_refuses_both_names_of_a_length(server: Server) -> None:
+    server.answer = lambda request: ErrorResponse(400, " ".join(name for name in request if name.startswith("max_")))
+    with pytest.raises(ModelError):
+        server.model().complete([user("x")], purpose="step")
+    assert len(server.fake.requests) == 2
+
+
+def test_a_shorter_output_is_asked_for(server: Server) -> None:
+    def answer(request: dict[str, Any]) -> Any:
+        if request["max_completion_tokens"] > 4096:
+            return ErrorResponse(
+                400, "max_tokens is too large: 8192. This model supports at most 4096 completion tokens."
+            )
+        return "fine"
+
+    server.answer = answer
+    server.model().complete([user("x")], purpose="step")
+    assert server.fake.requests[-1]["max_completion_tokens"] == 4096
+
+
+@pytest.mark.parametrize(
+    ("refusal", "context"),
+    [
+        (
+            ErrorResponse(400, "This model's maximum context length is 8192 tokens.", code="context_length_exceeded"),
+            8192,
+        ),
+        (ErrorResponse(400, "prompt is too long"), 50_000),
+        (ErrorResponse(413, "too large"), 50_000),
+    ],
+)
+def test_a_full_context_is_learnt(server: Server, refusal: ErrorResponse, context: int) -> None:
+    server.answer = lambda _request: refusal
+    model = server.model()
+    with pytest.raises(ContextFull):
+        model.complete([user("x")], purpose="step")
+    assert model.dialect.context_tokens == context
+    assert model.dialect.max_output(8192) <= context // 4
+    assert len(server.fake.requests) == 1
+
+
+def test_the_caps_are_asked_before_the_call(server: Server) -> None:
+    server.spending.caps = Caps(dollars=0.001)
+    model = server.model(prices=Prices(1.0, 1.0))
+    model.complete([user("x")], purpose="step")
+    assert server.fake.requests[0]["max_completion_tokens"] < 1000  # what is left pays for no more
+    server.spending.add(900, 0, 0.0009)
+    with pytest.raises(BudgetSpent) as spent:
+        model.complete([user("x")], purpose="step")
+    assert spent.value.cap == "cost"
+    assert len(server.fake.requests) == 1
+
+
+@given(st.floats(0, 10), st.integers(0, 100_000), st.integers(1, 10_000), st.floats(0.01, 100), st.floats(0.01, 100))
+def test_what_is_afforded_can_be_paid(
+    left: float, prompt: int, output_tokens: int, reads: float, writes: float
+) -> None:
+    prices = Prices(reads, writes)
+    spending = Spending(Caps(dollars=left + 1.0), dollars=1.0)
+    try:
+        output = spending.affordable_output(prompt, output_tokens, prices)
+    except BudgetSpent:
+        assert prices.dollars(prompt, min(200, output_tokens)) > left * 0.999999
+    else:
+        assert 0 < output <= output_tokens
+        assert prices.dollars(prompt, output) <= left + 1e-9
+
+
+def test_no_attempt_is_made_without_time(server: Server) -> None:
+    with pytest.raises(BudgetSpent) as spent:
+        server.model(left=0.0).complete([user("x")], purpose="step")
+    assert spent.value.cap == "time"
+    server.answer = lambda _request: ErrorResponse(503, headers={"Retry-After": "3600"})
+    with pytest.raises(BudgetSpent):
+        server.model(left=5.0).complete([user("x")], purpose="step")
+    assert len(server.fake.requests) == 1
+
+
+def test_attempts_end(server: Server) -> None:
+    server.answer = lambda _request: ErrorResponse(500, "broken")
+    with pytest.raises(ModelError, match=r"3 attempts; the last: .*broken"):
+        server.model(attempts=3).complete([user("x")], purpose="step")
+    assert len(server.fake.requests) == 3
+    assert server.kinds() == ["call", "retry", "retry", "call failed"]
+
+
+def test_nobody_there(server: Server) -> None:
+    model = Model(
+        ModelSettings(name="m", base_url="http://127.0.0.1:9/v1", attempts=2, first_wait_s=0.01),
+        "",
+        Spending(),
+        lambda _kind, _fields: None,
+    )
+    with pytest.raises(ModelError, match="did not answer"):
+        model.complete([user("x")], purpose="step")
+    assert server.fake.requests == []
+
+
+def test_a_slow_reply_is_given_up(server: Server) -> None:
+    server.answer = lambda _request: Completion("late", delay_s=1.0)
+    began = time.monotonic()
+    with pytest.raises(ModelError):
+        server.model(timeout_s=0.1, attempts=2).complete([user("x")], purpose="step")
+    assert time.monotonic() - began < 3
+
+
+def test_waits_grow_and_are_bounded() -> None:
+    waits = [wait_before(attempt, {}) for attempt in range(2, 30)]
+    assert 0.5 <= waits[0] <= 1.0
+    assert all(wait <= 60.0 for wait in waits)
+    assert waits[-1] >= 30.0
+
+
+def test_what_the_server_asks_for_goes_first() -> None:
+    assert wait_before(2, {"retry-after": "7"}) == 7.0
+    assert wait_before(2, {"retry-after-ms": "250", "retry-after": "7"}) == 0.25
+    date = email.utils.formatdate(time.time() + 100, usegmt=True)
+    assert 95 < wait_before(2, {"retry-after": date}) <= 101
+    for nonsense in ("soon", "nan", "-1", "inf"):
+        assert 0.5 <= wait_before(2, {"retry-after": nonsense}) <= 1.0
+
+
+def test_a_dialect_survives_the_trace() -> None:
+    dialect = Dialect(1000)
+    dialect.learn({"stop": ["x"], "max_completion_tokens": 5}, "stop", "not supported")
+    other = Dialect(5)
+    other.restore(dialect.record())
+    assert other == dialect
+
+
+def test_a_reply_survives_the_trace() -> None:
+    for call in (None, ToolCall("look", "{}")):
+        reply = Reply("text", call, truncated=False, prompt_tokens=1, completion_tokens=2, dollars=0.5)
+        assert Reply.from_record(reply.record()) == reply
+
+
+def test_prices_are_known_by_exact_names() -> None:
+    assert known_prices("gpt-4o-mini") == Prices(0.15, 0.60)
+    assert known_prices("gpt-4o-mini-of-somebody") is None

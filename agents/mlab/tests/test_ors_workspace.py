@@ -1,0 +1,190 @@
+"""A session of a real server as a workspace; skipped where the server is not installed."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mlab_agent.workspaces.files import AGENT_DIRECTORY, WorkspaceError, WorkspaceLostError
+from mlab_agent.workspaces.ors import OrsWorkspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from mlab_agent.workspaces.base import Workspace
+
+TASK = "ai_rd_small_scaling_law"
+ANSWER = '{"n_embd": 64, "max_iters": 8400, "loss_prediction": 1.7}'
+
+
+@pytest.fixture(scope="module")
+def shared(ors_url: str) -> Iterator[OrsWorkspace]:
+    workspace = OrsWorkspace(ors_url, TASK)
+    yield workspace
+    workspace.close()
+
+
+def test_files_and_the_task(shared: OrsWorkspace) -> None:
+    workspace: Workspace = shared
+    assert workspace.root == "/home/agent"
+    assert workspace.gives_scores
+    assert "n_embd" in (workspace.instructions or "")
+    assert "train.py" in [entry.name for entry in workspace.list_directory(".")]
+    awkward = "dir with 'quotes'/a \"b\" $(c) \u00e9\n.txt"
+    workspace.write(awkward, "  leading and trailing space  \n\n")
+    assert workspace.read(awkward) == "  leading and trailing space  \n\n"
+    assert workspace.name(f"./{awkward}") == awkward
+    assert [entry.name for entry in workspace.list_directory("dir with 'quotes'")] == [awkward.partition("/")[2]]
+    workspace.copy(awkward, "-copy")
+    assert workspace.read("/home/agent/-copy") == "  leading and trailing space  \n\n"
+    workspace.remove("-copy")
+    assert not workspace.exists("-copy")
+    with pytest.raises(WorkspaceError, match="does not exist"):
+        workspace.read("-copy")
+    with pytest.raises(WorkspaceError, match="is a directory, not a file"):
+        workspace.write("dir with 'quotes'", "x")
+
+
+def test_bytes_of_any_kind_and_length(shared: OrsWorkspace) -> None:
+    for length in (0, 1, 19_999, 20_000, 20_001, 900_000):
+        data = random.Random(length).randbytes(length)
+        shared.write_bytes("data.bin", data)
+        assert shared.read_bytes("data.bin") == data
+    shared.write("empty", "")
+    assert shared.read("empty") == ""
+
+
+@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "/home/agent_evil", "out/passwd", "", "a\0b", "/"])
+def test_nothing_out_of_the_workspace_can_be_named(shared: OrsWorkspace, path: str) -> None:
+    shared.files.link("out", "/etc")
+    for attempt in (shared.read, shared.list_directory, lambda path: shared.write(path, "x"), shared.remove):
+        with pytest.raises(WorkspaceError, match=r"leads out of|is empty|NUL"):
+            attempt(path)
+    shared.files.delete("out")
+
+
+def test_scripts(shared: OrsWorkspace) -> None:
+    shared.write("s.py", "import sys\nprint(sys.argv[1:])\nprint('  e', file=sys.stderr)\nsys.exit(3)\n")
+    done = shared.execute("s.py", ["x y", "$HOME", "'"], 30)
+    assert (done.stdout, done.stderr, done.status, done.timed_out) == ("['x y', '$HOME', \"'\"]\n", "  e\n", 3, False)
+    shared.write("t.sh", "echo begun\nsetsid sh -c 'sleep 2; touch late' &\nsleep 60\n")
+    done = shared.execute("t.sh", [], 1)
+    assert (done.stdout, done.status, done.timed_out) == ("begun\n", None, True)
+    shared.write("k.sh", "kill -9 $$\n")
+    assert shared.execute("k.sh", [], 30).status == -9
+    shared.write("r.sh", "echo before; rm -r .mlab-agent; echo after\n")
+    assert shared.execute("r.sh", [], 30).status == 0
+    shared.write("l.py", "for number in range(20000): print('line', number)\n")
+    done = shared.execute("l.py", [], 30)
+    assert done.stdout.startswith("line 0\n")
+    assert done.stdout.endswith("line 19999\n")
+    assert "bytes left out" in done.stdout
+    assert done.output_file
+    assert "line 10000\n" in shared.read(done.output_file)
+    time.sleep(1.5)
+    assert not shared.exists("late")
+    with pytest.raises(WorkspaceError, match="neither a Python file"):
+        shared.execute("train.py/../profile.json", [], 5)
+
+
+def test_a_snapshot_goes_back_also_into_another_session(shared: OrsWorkspace, ors_url: str, tmp_path: Path) -> None:
+    shared.write("mine/run.sh", "echo 1\n")
+    shared.files.write("mine/run.sh", b"echo 1\n", 0o755)
+    shared.files.link("mine/link", "run.sh")
+    name = shared.snapshot(tmp_path)
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    assert shared.snapshot(tmp_path) == name
+    assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) == size
+    shared.write("mine/run.sh", "echo 2\n")
+    shared.write("extra/x", "x")
+    shared.remove("train.py")
+    shared.restore(tmp_path, name)
+    assert shared.read("mine/link") == "echo 1\n"
+    assert not shared.exists("extra")
+    assert shared.exists("train.py")
+    other = OrsWorkspace(ors_url, TASK)
+    other.write("extra", "x")
+    other.restore(tmp_path, name)
+    assert other.execute("mine/run.sh", [], 10).stdout == "1\n"
+    assert not other.exists("extra")
+    assert other.snapshot(tmp_path) == name
+    other.close()
+
+
+def test_read_only_files_stay_so(ors_url: str, tmp_path: Path) -> None:
+    workspace = OrsWorkspace(ors_url, TASK, read_only=["profile.json", "data"], state=tmp_path)
+    before = workspace.read("profile.json")
+    workspace.files.link("alias", "profile.json")
+    for path in ("profile.json", "./profile.json", "alias", "data/../profile.json", "data/new", f"{AGENT_DIRECTORY}/x"):
+        with pytest.raises(WorkspaceError, match="is read-only"):
+            workspace.write(path, "no")
+    workspace.write("spoil.sh", "echo spoilt > profile.json\nrm -r data\n")
+    notes = workspace.execute("spoil.sh", [], 30).notes
+    assert "The script changed the read-only file profile.json; it was put back." in notes
+    assert workspace.read("profile.json") == before
+    workspace.close()
+
+
+def test_scores_rise_and_the_answer_ends_the_episode(ors_url: str) -> None:
+    workspace = OrsWorkspace(ors_url, TASK)
+    assert "Attempt 1: valid" in (workspace.score() or "")
+    workspace.write("answer.json", ANSWER)
+    workspace.finish("done")
+    workspace.finish("done")
+    assert workspace.finished
+    assert workspace.rewards[0] == pytest.approx(0, abs=0.01)
+    assert workspace.rewards[1] > 0.4
+    assert "The episode has ended." in workspace.final_text
+    with pytest.raises(WorkspaceError):
+        workspace.score()
+    workspace.close()
+
+
+def test_a_killed_process_leaves_a_session_that_is_joined_again(ors_url: str, tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom mlab_agent.workspaces.ors import OrsWorkspace\n"
+        f"workspace = OrsWorkspace({ors_url!r}, {TASK!r}, state=Path({str(tmp_path)!r}))\n"
+        "workspace.write('left.txt', 'here')\nworkspace.score()\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -signal.SIGKILL
+    kept = tmp_path / "session.json"
+    assert kept.stat().st_mode & 0o077 == 0
+    workspace = OrsWorkspace(ors_url, TASK, state=tmp_path)
+    assert workspace.joined
+    assert workspace.read("left.txt") == "here"
+    assert "Attempt 2: valid" in (workspace.score() or "")
+    workspace.close()
+    assert not kept.exists()
+    kept.write_text(json.dumps({"url": ors_url, "task": TASK, "environment": "rebench", "sid": "gone"}))
+    workspace = OrsWorkspace(ors_url, TASK, state=tmp_path)
+    assert not workspace.joined
+    assert not workspace.exists("left.txt")
+    workspace.close()
+
+
+def test_what_is_wrong_is_said(ors_url: str) -> None:
+    with pytest.raises(WorkspaceError, match="has no task 'ai_rd_none'; it has: ai_rd_"):
+        OrsWorkspace(ors_url, "ai_rd_none")
+    with pytest.raises(WorkspaceError, match="there is no session at http"):
+        OrsWorkspace("http://127.0.0.1:9", TASK)
+
+
+def test_a_session_that_is_gone_is_an_observation(ors_url: str) -> None:
+    workspace = OrsWorkspace(ors_url, TASK)
+    sid = workspace._session._session.sid
+    headers = {"X-Session-ID": sid, "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{ors_url}/delete", b"{}", headers)  # noqa: S310 - http
+    urllib.request.urlopen(request, timeout=30).close()  # noqa: S310 - http
+    for _again in range(2):
+        with pytest.raises(WorkspaceLostError, match="is lost"):
+            workspace.read("train.py")
+    workspace.close()

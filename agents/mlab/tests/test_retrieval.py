@@ -1,0 +1,65 @@
+"""Splitting, ranking and truncating texts."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlab_agent.retrieval import outline, retrieve, split_passages, words_of
+from mlab_agent.truncate import truncate_middle
+
+TEXTS = st.text(alphabet="ab \n\r\t_X1\u2028", max_size=4000) | st.text(alphabet="ab\n", min_size=3000, max_size=9000)
+
+
+@given(TEXTS)
+def test_passages_are_all_of_a_text_with_the_right_lines(text: str) -> None:
+    passages = split_passages(text)
+    assert "".join(passage.text for passage in passages) == text
+    lines = text.splitlines(keepends=True)
+    for passage in passages:
+        if passage.piece == 0:
+            assert "".join(lines[passage.first - 1 : passage.last]) == passage.text
+        else:
+            assert passage.text in lines[passage.first - 1]
+
+
+@given(TEXTS, st.text(max_size=20), st.integers(1, 5000))
+def test_what_is_retrieved_fits_and_is_in_order(text: str, query: str, chars: int) -> None:
+    passages = split_passages(text)
+    indices = retrieve(passages, query, chars)
+    assert indices == sorted(set(indices))
+    assert len(indices) <= 1 or sum(len(passages[each].text) for each in indices) <= chars
+    assert bool(indices) == bool(passages)
+    assert not set(retrieve(passages, query, chars, frozenset(indices))) & set(indices)
+
+
+def test_names_are_split_and_endings_do_not_matter() -> None:
+    assert {"learn", "rat"} <= set(words_of("learningRate"))
+    assert {"learn", "rat"} <= set(words_of("learning_rates"))
+    assert words_of("the of and") == []
+
+
+def test_without_any_hit_the_passages_are_spread() -> None:
+    passages = split_passages("x\n" * 3000)
+    indices = retrieve(passages, "nothing", 300)
+    assert indices[0] == 0
+    assert indices[-1] == len(passages) - 1
+    assert len(indices) == 5
+
+
+def test_an_outline_is_thinned_out() -> None:
+    text = "\n".join(f"def f{number}():\n    pass" for number in range(300))
+    lines = outline(text).split("\n")
+    assert len(lines) == 60
+    assert lines[1] == "11: def f5():"
+
+
+@given(st.text(max_size=300), st.integers(2, 100))
+def test_a_cut_text_has_beginning_and_end(text: str, limit: int) -> None:
+    cut = truncate_middle(text, limit)
+    if len(text) <= limit:
+        assert cut == text
+    else:
+        assert cut.startswith(text[: limit // 2])
+        assert cut.endswith(text[len(text) - (limit - limit // 2) :])
+        assert f"{len(text) - limit} characters" in cut

@@ -1,0 +1,250 @@
+"""The whole agent as a process: malformed replies, caps, limits, failures of the server; an answer on every way out."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mlab_agent.fake_server import Completion, ErrorResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agents.mlab.tests.conftest import Agents
+
+FIELDS = "Reflection: a\nResearch Plan and Status: the plan\nFact Check: b\nThought: c\n"
+READ = 'Action: Read File\nAction Input: {"filename": "train.py"}'
+MENDED = {
+    "hallucinated observation": (
+        f"{FIELDS}{READ}\nObservation: RATE = 9\nThought: d\nAction: Final Answer\n"
+        'Action Input: {"final_answer": "made up"}'
+    ),
+    "several actions": f'{FIELDS}{READ}\nAction: Write File\nAction Input: {{"filename": "x", "content": "y"}}',
+    "fences": f'{FIELDS}Action: Read File\nAction Input:\n```json\n{{"filename": "train.py"}}\n```\n',
+    "trailing comma": f'{FIELDS}Action: Read File\nAction Input: {{"filename": "train.py",}}',
+    "wrong order": f"Thought: c\nFact Check: b\nReflection: a\n{READ}",
+    "prose around": f"Certainly!\n\n{FIELDS}{READ}\n\nI hope that this helps.",
+    "bold headings": (
+        FIELDS.replace("Thought:", "**Thought:**") + '**Action:** read_file\n**Action Input:** {"filename": "train.py"}'
+    ),
+    "no fields": READ,
+}
+NEWLINE = f'{FIELDS}Action: Write File\nAction Input: {{"filename": "new.txt", "content": "one\ntwo: \\"x\\"\n"}}'
+REFUSED = {
+    "no action": (f"{FIELDS}", "Action:"),
+    "empty": ("", "empty"),
+    "unknown action": (f"{FIELDS}Action: Fly\nAction Input: {{}}", "Fly"),
+    "no input": (f"{FIELDS}Action: Read File", "Action Input"),
+    "unknown argument": (f'{FIELDS}Action: Read File\nAction Input: {{"filename": "a", "speed": 1}}', "speed"),
+    "missing argument": (f'{FIELDS}Action: Write File\nAction Input: {{"filename": "a"}}', "content"),
+    "wrong type": (
+        (
+            f"{FIELDS}Action: Inspect Script Lines\nAction Input: "
+            '{"filename": "train.py", "start_line_number": "x", "end_line_number": 2}'
+        ),
+        "start_line_number",
+    ),
+    "cut in the middle": (
+        f'{FIELDS}Action: Write File\nAction Input: {{"filename": "a", "content": "half',
+        "Write File",
+    ),
+    "no JSON": (f"{FIELDS}Action: Write File\nAction Input: a.txt some text", "Write File"),
+}
+
+
+def test_what_can_be_mended_is(agents: Agents, say: Callable[..., str]) -> None:
+    agents.model.replies = [*MENDED.values(), NEWLINE, say("Final Answer", {"final_answer": "ok"})]
+    done = agents.finish()
+    assert done.returncode == 0, done.stderr
+    assert not agents.events("malformed")
+    for name, seen in zip(MENDED, agents.observations(), strict=False):
+        assert "RATE = 0.1" in seen, name
+    assert (agents.workspace / "new.txt").read_text() == 'one\ntwo: "x"\n'
+    assert not (agents.workspace / "x").exists()
+    assert "dropped" in agents.observations()[0]
+    assert agents.submission == "ok"
+
+
+def test_what_cannot_be_is_said_and_shown_back(agents: Agents, say: Callable[..., str]) -> None:
+    agents.model.replies = [
+        *(reply for reply, _reason in REFUSED.values()),
+        say("Final Answer", {"final_answer": "ok"}),
+    ]
+    assert agents.finish().returncode == 0
+    complaints = [event["text"] for event in agents.events("malformed")]
+    assert len(complaints) == len(REFUSED)
+    for (name, (_reply, reason)), text in zip(REFUSED.items(), complaints, strict=True):
+        assert reason in text, name
+    last = [message["content"] for message in agents.server.requests[-1]["messages"]]
+    for reply, _reason in REFUSED.values():
+        assert (reply.strip() or "(an empty reply)") in last
+    assert not (agents.workspace / "a").exists()
+    assert len(agents.observations()) == 1  # none of them was a step
+
+
+def test_malformed_replies_are_forgotten_after_a_step(agents: Agents, say: Callable[..., str]) -> None:
+    good, end = say("Read File", {"filename": "train.py"}), say("Final Answer", {"final_answer": "ok"})
+    agents.model.replies = ["nonsense", good, end]
+    assert agents.finish().returncode == 0
+    assert "nonsense" not in json.dumps(agents.server.requests[-1]["messages"])
+
+
+def test_too_many_malformed_replies_end_the_run(agents: Agents) -> None:
+    agents.model.replies = ["nonsense"]
+    done = agents.finish()
+    assert done.returncode == 1
+    assert len(agents.server.requests) == 10
+    assert "malformed" in agents.submission
+
+
+def test_the_cap_on_cost_is_kept(agents: Agents, say: Callable[..., str]) -> None:
+    agents.model.replies = [say("Read File", {"filename": "train.py"}, plan="The best so far is 0.1.")]
+    done = agents.finish("--max-cost", "0.05", "--price", "2,8")
+    assert done.returncode == 3, done.stderr
+    assert agents.events("end")[0]["reason"] == "cost"
+    spent = sum(event["dollars"] for event in agents.events("reply"))
+    assert 0.02 < spent <= 0.05
+    assert "of $0.05" in agents.observations()[0]
+    assert agents.submission == "The best so far is 0.1."
+
+
+def test_a_cap_on_cost_needs_prices(agents: Agents) -> None:
+    done = agents.finish("--max-cost", "1")
+    assert done.returncode == 2
+    assert "--price" in done.stderr
+
+
+def test_the_cap_on_tokens_is_kept(agents: Agents, say: Callable[..., str]) -> None:
+    agents.model.replies = [say("Read File", {"filename": "train.py"})]
+    assert agents.finish("--max-tokens", "20000").returncode == 3
+    used = sum(event["prompt_tokens"] + event["completion_tokens"] for event in agents.events("reply"))
+    assert 5_000 < used <= 20_000
+    assert agents.events("end")[0]["reason"] == "tokens"
+
+
+def test_a_resumed_run_may_spend_more(agents: Agents, say: Callable[..., str]) -> None:
+    agents.model.replies = [say("Read File", {"filename": "train.py"})]
+    assert agents.finish("--max-tokens", "20000").returncode == 3
+    steps = len(agents.observations())
+    agents.model.replies = [say("Final Answer", {"final_answer": "later"})]
+    assert agents.finish("--max-tokens", "90000", resume=True).returncode == 0
+    assert len(agents.observations()) == steps + 1
+    assert agents.submission == "later"
+
+
+def test_the_last_word_at_the_limit_of_steps(agents: Agents, say: Callable[..., str]) -> None:
+    read, answer = say("Read File", {"filename": "train.py"}), say("Final Answer", {"final_answer": "just in time"})
+    agents.model.replies = [read, read, answer]
+    assert agents.finish("--max-steps", "2").returncode == 0
+    assert "0 of 2 steps" in agents.observations()[1]
+    assert "All steps are used" in agents.server.requests[-1]["messages"][-1]["content"]
+    assert agents.submission == "just in time"
+
+
+def test_no_last_word_either(agents: Agents, say: Callable[..., str]) -> None:
+    agents.model.replies = [say("Read File", {"filename": "train.py"}, plan="what is known")]
+    assert agents.finish("--max-steps", "2").returncode == 3
+    assert len(agents.server.requests) == 3
+    assert agents.submission == "what is known"
+
+
+def test_the_time_limit_ends_a_script_and_the_run(agents: Agents, say: Callable[..., str]) -> None:
+    (agents.workspace / "slow.py").write_text("import time\nprint('begun')\ntime.sleep(600)\n")
+    run, answer = say("Execute Script", {"filename": "slow.py"}), say("Final Answer", {"final_answer": "out of time"})
+    agents.model.replies = [run, answer]
+    began = time.monotonic()
+    done = agents.finish("--max-time", "6s")
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - began < 20
+    assert "begun" in agents.observations()[0]
+    assert "time limit" in agents.observations()[0]
+    assert agents.submission == "out of time"
+
+
+def test_the_time_limit_ends_a_call_that_does_not_end(agents: Agents) -> None:
+    agents.model.replies = [Completion("too late", delay_s=30)]
+    began = time.monotonic()
+    done = agents.finish("--max-time", "2s")
+    assert time.monotonic() - began < 15
+    assert done.returncode == 3
+    assert agents.events("end")[0]["reason"] == "time"
+    assert agents.submission
+
+
+def test_passing_failures_are_tried_again(agents: Agents, say: Callable[..., str]) -> None:
+    agents.model.replies = [
+        ErrorResponse(429, "slow down", headers={"Retry-After": "0.3"}),
+        ErrorResponse(503, headers={"Retry-After-Ms": "50"}),
+        ErrorResponse(200, body=b"<html>not JSON"),
+        ErrorResponse(200, body=b"{}"),
+        say("Final Answer", {"final_answer": "x"}),
+    ]
+    assert agents.finish().returncode == 0
+    waits = [event["wait_s"] for event in agents.events("retry")]
+    assert waits[:2] == [0.3, 0.05]
+    assert len(waits) == 4
+    assert agents.submission == "x"
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        ErrorResponse(401, "wrong key"),
+        ErrorResponse(404, "no such model"),
+        ErrorResponse(429, "no", code="insufficient_quota"),
+    ],
+)
+def test_a_lasting_failure_ends_the_run(agents: Agents, refusal: ErrorResponse) -> None:
+    agents.model.replies = [refusal]
+    done = agents.finish()
+    assert done.returncode == 1
+    assert refusal.message in done.stderr
+    assert len(agents.server.requests) == 1
+    assert agents.events("end")[0]["reason"] == "model"
+    assert agents.submission
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_run(agents: Agents, say: Callable[..., str], number: int) -> None:
+    (agents.workspace / "slow.py").write_text("import time\ntime.sleep(600)\n")
+    agents.model.replies = [say("Execute Script", {"filename": "slow.py"}, plan="was running")]
+    with agents.start() as process:
+        while not agents.events("action"):
+            time.sleep(0.02)
+        time.sleep(0.1)
+        process.send_signal(number)
+        process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert agents.events("end")[0]["reason"] == "stopped"
+    assert agents.submission
+
+
+def test_a_broken_workspace_is_an_observation(agents: Agents, say: Callable[..., str]) -> None:
+    actions: list[tuple[str, dict[str, Any]]] = [
+        ("Read File", {"filename": "../task.txt"}),
+        ("Read File", {"filename": "missing"}),
+        ("Execute Script", {"filename": "missing.py"}),
+        ("Write File", {"filename": "train.py", "content": "x"}),
+        ("Edit Script", {"filename": "missing.py", "edit_instruction": "x", "save_filename": "../y"}),
+    ]
+    agents.model.replies = [*(say(*action) for action in actions), say("Final Answer", {"final_answer": "x"})]
+    assert agents.finish("--read-only", "train.py").returncode == 0
+    for seen in agents.observations()[: len(actions)]:
+        assert seen.startswith("Error: "), seen
+    assert "RATE" in (agents.workspace / "train.py").read_text()
+
+
+def test_a_second_process_is_refused(agents: Agents) -> None:
+    agents.model.replies = [Completion("late", delay_s=100)]
+    with agents.start() as process:
+        while not agents.events("call"):
+            time.sleep(0.02)
+        second = agents.finish(resume=True)
+        process.kill()
+    assert second.returncode == 2
+    assert "another process" in second.stderr
+    assert agents.finish().returncode == 2  # the directory has a run
