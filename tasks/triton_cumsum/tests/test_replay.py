@@ -180,7 +180,7 @@ def prefix_sum(x):
     assert 8 * 5000 < steps[1]["bytes"] < 9 * 5000
 
 
-def test_the_player_reports_a_slip_and_does_not_crash(solution_in: Any) -> None:
+def test_the_runner_reports_a_slip_and_does_not_crash(solution_in: Any) -> None:
     source = """
 @triton.jit
 def k(y):

@@ -49,7 +49,6 @@ class Device:
     """What the model knows of a device; ``tools/measure_device.py`` measures all but ``flops``."""
 
     name: str
-    multiprocessors: int
     rates: Rates
     program: Rates
     scan_bandwidth: float
@@ -67,7 +66,6 @@ class Device:
 
 H200 = Device(
     name="NVIDIA H200",
-    multiprocessors=132,
     rates=Rates(bytes=4.07e12, operations=34.9e12, scanned=2.64e12, reduced=7.4e12, exchanged=12.3e12),
     program=Rates(bytes=82.7e9, operations=33.4e9, scanned=12.2e9, reduced=125e9, exchanged=72.1e9, wait_s=0.141e-6),
     scan_bandwidth=2.78e12,
