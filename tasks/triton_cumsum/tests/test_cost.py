@@ -156,10 +156,10 @@ def test_a_window_that_fills_is_not_taken_to_grow_without_end() -> None:
 
 def test_steps_of_the_meter_are_checked() -> None:
     good = {"name": "k", "kind": "kernel", "bytes": 1, "program_waits": 3}
-    assert cost.steps_of([good]) == [Step(name="k", kind="kernel", bytes=1, program_waits=3)]
+    assert cost.parse_steps([good]) == [Step(name="k", kind="kernel", bytes=1, program_waits=3)]
     for bad in ({"name": "k"}, good | {"unknown": 1}, {"name": "k", "kind": "kernel", "scanned": 1}):
         with pytest.raises(ValueError, match="lacks a field"):
-            cost.steps_of([bad])
+            cost.parse_steps([bad])
     for value in (-1, float("nan")):
         with pytest.raises(ValueError, match="negative"):
-            cost.steps_of([good | {"scanned": value}])
+            cost.parse_steps([good | {"scanned": value}])

@@ -43,7 +43,7 @@ def test_uniform_values_are_those_of_the_task() -> None:
     assert (values.min(), values.max()) == (-10, 9)
 
 
-def test_disturbed_values_hold_some_of_the_full_range() -> None:
-    values = grading.disturbed(np.random.default_rng(0), 65_536)
+def test_values_with_outliers_hold_some_of_the_full_range() -> None:
+    values = grading.uniform_with_outliers(np.random.default_rng(0), 65_536)
     outside = int(((values < -10) | (values > 9)).sum())
-    assert 0.9 * grading.DISTURBED <= outside <= grading.DISTURBED
+    assert 0.9 * grading.OUTLIERS <= outside <= grading.OUTLIERS

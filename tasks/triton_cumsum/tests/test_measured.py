@@ -51,7 +51,7 @@ def test_a_24_gb_gpu_has_room_and_a_large_one_for_more() -> None:
 
 def test_offsets_of_separate_results_are_taken() -> None:
     value = {"nonce": "n", "offsets": [400, 0]}
-    assert verifier.offsets_of(value, "n", 2, 100, 800) == [400, 0]
+    assert verifier.parse_offsets(value, "n", 2, 100, 800) == [400, 0]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_offsets_of_separate_results_are_taken() -> None:
 )
 def test_other_offsets_are_refused(value: Any) -> None:
     with pytest.raises(InvalidSubmissionError):
-        verifier.offsets_of(value, "n", 2, 100, 800)
+        verifier.parse_offsets(value, "n", 2, 100, 800)
 
 
 @pytest.mark.parametrize("value", [None, "1", [1.0], {}, float("inf"), 1e300])

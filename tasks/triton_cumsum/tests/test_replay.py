@@ -54,7 +54,7 @@ def modelled(solution: Any, replayed: Any, length: int = 65_536 * 2) -> tuple[fl
     for n in (length, 2 * length, 4 * length):
         _, trace = solution.play(fresh(n), record=True)
         _, steps = replayed(trace, fresh(n, 1))
-        runs.append(cost.steps_of(steps))
+        runs.append(cost.parse_steps(steps))
     return cost.extrapolate(length, runs) * 1e3, runs
 
 

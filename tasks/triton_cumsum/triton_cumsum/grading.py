@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LENGTHS = (1, 2, 3, 1023, 1024, 1025, 65_537, 1_000_003)
-MODERATE = 20_011
-DISTURBED = 64
+"""Of the inputs of uniform values."""
+MODERATE_LENGTH = 20_011
+"""Of all other inputs of a correctness check."""
+OUTLIERS = 64
 BLOCKS = (32, 1024, 8192)
+"""Sizes of blocks at whose ends a solution may be wrong."""
 INT32 = np.iinfo(np.int32)
 
 
@@ -45,13 +48,13 @@ def uniform(generator: np.random.Generator, length: int) -> NDArray[np.int32]:
     return generator.integers(-10, 10, length, dtype=np.int32)
 
 
-def disturbed(generator: np.random.Generator, length: int) -> NDArray[np.int32]:
-    """Return :func:`uniform` values of which :data:`DISTURBED` at most, at random places, are of the full range.
+def uniform_with_outliers(generator: np.random.Generator, length: int) -> NDArray[np.int32]:
+    """Return :func:`uniform` values of which :data:`OUTLIERS` at most, at random places, are of the full range.
 
     They are too few to change what is counted; what is right for small values only is wrong for them.
     """
     x = uniform(generator, length)
-    x[generator.integers(0, length, DISTURBED)] = generator.integers(INT32.min, INT32.max, DISTURBED, endpoint=True)
+    x[generator.integers(0, length, OUTLIERS)] = generator.integers(INT32.min, INT32.max, OUTLIERS, endpoint=True)
     return x
 
 
@@ -67,26 +70,27 @@ def cases(seed: int) -> Iterator[Case]:
 
 
 def _constant_signs(generator: np.random.Generator) -> Iterator[Case]:
-    yield Case("all positive", generator.integers(1, 10, MODERATE, dtype=np.int32))
-    yield Case("all negative", generator.integers(-10, 0, MODERATE, dtype=np.int32))
-    yield Case("all zero", np.zeros(MODERATE, dtype=np.int32))
+    yield Case("all positive", generator.integers(1, 10, MODERATE_LENGTH, dtype=np.int32))
+    yield Case("all negative", generator.integers(-10, 0, MODERATE_LENGTH, dtype=np.int32))
+    yield Case("all zero", np.zeros(MODERATE_LENGTH, dtype=np.int32))
 
 
 def _sign_changes(generator: np.random.Generator) -> Iterator[Case]:
-    inner = generator.integers(1, MODERATE - 1, 2).tolist()
-    for position in (0, *inner, MODERATE - 2, MODERATE - 1):
-        x = generator.integers(-10, 1, MODERATE, dtype=np.int32)
+    inner = generator.integers(1, MODERATE_LENGTH - 1, 2).tolist()
+    for position in (0, *inner, MODERATE_LENGTH - 2, MODERATE_LENGTH - 1):
+        x = generator.integers(-10, 1, MODERATE_LENGTH, dtype=np.int32)
         x[position] = generator.integers(1, 10)
         yield Case(f"one positive value, at {position}", x)
 
 
 def _wrapping(generator: np.random.Generator) -> Iterator[Case]:
-    full = generator.integers(INT32.min, INT32.max, MODERATE, dtype=np.int32, endpoint=True)
+    full = generator.integers(INT32.min, INT32.max, MODERATE_LENGTH, dtype=np.int32, endpoint=True)
     yield Case("the full range of int32", full)
     extremes = np.array([INT32.min, INT32.max], dtype=np.int32)
-    yield Case("runs of the extremes of int32", np.repeat(generator.choice(extremes, MODERATE // 7 + 1), 7)[:MODERATE])
+    runs = np.repeat(generator.choice(extremes, MODERATE_LENGTH // 7 + 1), 7)
+    yield Case("runs of the extremes of int32", runs[:MODERATE_LENGTH])
     for name, value in (("smallest", INT32.min), ("largest", INT32.max)):
-        x = np.full(MODERATE, value, dtype=np.int32)
+        x = np.full(MODERATE_LENGTH, value, dtype=np.int32)
         x[0] = 1
         yield Case(f"a positive value, then the {name} int32", x)
 
@@ -95,7 +99,7 @@ def _boundaries(generator: np.random.Generator) -> Iterator[Case]:
     """Yield inputs whose positive values stand only at the last, or first, places of blocks."""
     for block in BLOCKS:
         for name, start in (("last", block - 1), ("first", 0)):
-            x = generator.integers(-10, 1, MODERATE, dtype=np.int32)
+            x = generator.integers(-10, 1, MODERATE_LENGTH, dtype=np.int32)
             x[start::block] = generator.integers(1, 10, x[start::block].size)
             yield Case(f"positive values only in the {name} place of blocks of {block}", x)
 

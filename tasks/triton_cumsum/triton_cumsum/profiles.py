@@ -49,8 +49,8 @@ class Gpu:
     """Turns of slow submissions have fewer calls, so that they take about this long."""
     calls: range = range(4, 33)
     """How many calls a turn may have; as many as the free memory allows."""
-    proof_shortening: int = 1 << 16
-    """The long inputs of the proof are up to this many elements shorter than the timed ones."""
+    check_shortening: int = 1 << 16
+    """The long inputs of the check are up to this many elements shorter than the timed ones."""
     probes: int = 65_536
     """Places of each result that are read before the clock stops."""
     late_values: int = 64

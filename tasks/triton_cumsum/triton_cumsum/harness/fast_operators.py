@@ -1,7 +1,7 @@
-"""A short way for ``+``, ``<`` and the like in Triton's interpreter, for operands of one signed integer type.
+"""A fast path for ``+``, ``<`` and the like in Triton's interpreter, for operands of one signed integer type.
 
-The long way finds out for each operation that there is nothing to convert. Both end in the same function of the
-builder, where the operation is done and counted; all other operands go the long way.
+The stock interpreter finds out for each operation that there is nothing to convert. Both end in the same function of
+the builder, where the operation is done and counted; all other operands take the slow path.
 """
 
 from __future__ import annotations
@@ -33,16 +33,14 @@ _COMPARISONS = {
     "__eq__": "create_icmpEQ",
     "__ne__": "create_icmpNE",
 }
-
-
 _SHIFTS = {"__lshift__": "create_shl", "__rshift__": "create_ashr"}
 
 
-def shortened(name: str, long_way: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method ``name`` of a Triton tensor, which goes the short way if it can, else the ``long_way``."""
+def fast_path(name: str, slow_path: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method ``name`` of a Triton tensor, which takes the fast path if it can, else the ``slow_path``."""
     function = (_ARITHMETIC | _COMPARISONS | _SHIFTS).get(name)
     if function is None:
-        return long_way
+        return slow_path
     builder, compares, adds = interpreter.interpreter_builder, name in _COMPARISONS, name == "__add__"
 
     def method(left: Any, right: Any) -> Any:
@@ -50,7 +48,7 @@ def shortened(name: str, long_way: Callable[..., Any]) -> Callable[..., Any]:
         handle = _offset(right) if moves else operand(left, right)
         kind = None if handle is None else _common(left.type, right)
         if kind is None:
-            return long_way(left, right)
+            return slow_path(left, right)
         result = getattr(builder, "create_addptr" if moves else function)(left.handle, handle)
         return tl.core.tensor(result, _truth_like(kind) if compares else kind)
 

@@ -13,7 +13,7 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter
 
-from triton_cumsum.harness.fast_operators import operand, shortened, spread
+from triton_cumsum.harness.fast_operators import fast_path, operand, spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -187,7 +187,7 @@ def _pair(semantic: Any, left: Any, right: Any, *args: Any, **kwargs: Any) -> An
 def _patch_attribute(owner: Any, name: str, member: Any, _builder: Any, scope: Any) -> None:
     """Replace a builtin by one that needs no ``_semantic``, past the wrapper that only checks that it is given."""
     function = _bound(inspect.unwrap(member))
-    scope.set_attr(owner, name, shortened(name, function) if owner is core.tensor else function)
+    scope.set_attr(owner, name, fast_path(name, function) if owner is core.tensor else function)
 
 
 def _bound(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""The words of a trace: how one run of ``prefix_sum`` is written down as JSON, and read back.
+"""The format of a trace: how one run of ``prefix_sum`` is written down as JSON, and read back.
 
 A trace is ``{"captured": {id: tensor}, "functions": [function], "steps": [step], "result": id}``.
 

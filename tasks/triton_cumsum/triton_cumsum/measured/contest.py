@@ -103,8 +103,8 @@ def run_contest(job: Job, gpu: Gpu, trusted: Untrusted, untrusted: Untrusted, ou
         watch.lap("ours alone")
         submission_worker.load({SUBMISSION: job.submission})
         try:
-            calls = _prove(job, submission_worker, plan.calls)
-            watch.lap("proof")
+            calls = _check_submission(job, submission_worker, plan.calls)
+            watch.lap("check")
             job.progress("taking turns")
             theirs = {SUBMISSION: partial(submission_worker.turn, SUBMISSION, calls, ELEMENTS)}
             beside = take_turns(turns | theirs, GPU.rounds)
@@ -138,7 +138,7 @@ def _our_turn(reference_worker: Worker, name: str, calls: int) -> Turn:
         return reference_worker.turn(name, calls, ELEMENTS)
 
 
-def _prove(job: Job, submission_worker: Worker, calls: int) -> int:
+def _check_submission(job: Job, submission_worker: Worker, calls: int) -> int:
     """Check the submission on inputs of all kinds, and return how many calls its turns will have."""
     cases = list(grading.cases(secrets.randbits(64)))
     check_truth(grading.prefix_sum(cases[-1].x), cases[-1].x)
@@ -149,7 +149,7 @@ def _prove(job: Job, submission_worker: Worker, calls: int) -> int:
         )
         grading.compare(np.frombuffer(reply.outputs[0], np.int32), grading.prefix_sum(case.x), case.label)
     job.progress("checking long inputs")
-    submission_worker.turn(SUBMISSION, 2, ELEMENTS - 1 - secrets.randbelow(GPU.proof_shortening))
+    submission_worker.turn(SUBMISSION, 2, ELEMENTS - 1 - secrets.randbelow(GPU.check_shortening))
     submission_worker.turn(SUBMISSION, 1, ELEMENTS)  # Triton may compile for this length anew
     seconds = submission_worker.turn(SUBMISSION, 1, ELEMENTS).seconds
     return max(1, min(calls, int(GPU.longest_turn_s / seconds)))

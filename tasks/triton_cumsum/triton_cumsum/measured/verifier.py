@@ -163,7 +163,7 @@ def first_difference(got: Any, expected: Any) -> int | None:
     return int(wrong.to(torch.uint8).argmax()) if wrong.any() else None
 
 
-def offsets_of(value: Any, nonce: str, calls: int, length: int, size: int) -> list[int]:
+def parse_offsets(value: Any, nonce: str, calls: int, length: int, size: int) -> list[int]:
     """Return the offsets that a runner named, checked: whole results, in the arena, that do not overlap.
 
     Args:
@@ -221,8 +221,8 @@ def _seeded() -> Any:
     return generator
 
 
-def view(memory: DeviceMemory) -> Any:
-    """Return shared memory as a tensor of int32."""
+def as_int32(memory: DeviceMemory) -> Any:
+    """Return memory shared with a runner as a tensor of int32."""
     return torch.as_tensor(memory, device="cuda").view(torch.int32)
 
 

@@ -10,7 +10,7 @@ import torch
 
 from re_bench.errors import InvalidSubmissionError
 from triton_cumsum.measured.turn_times import Turn, claimed_seconds
-from triton_cumsum.measured.verifier import POISON, offsets_of, view
+from triton_cumsum.measured.verifier import POISON, as_int32, parse_offsets
 from triton_cumsum.profiles import GPU
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class Worker:
 
     def __init__(self, process: Untrusted, inputs: DeviceMemory, arena: DeviceMemory, verifier: Verifier) -> None:
         self.process, self.inputs, self.arena, self.verifier = process, inputs, arena, verifier
-        self.shown = view(inputs).reshape(-1, verifier.stride)
-        self.results = view(arena)
+        self.shown = as_int32(inputs).reshape(-1, verifier.stride)
+        self.results = as_int32(arena)
         self.results.fill_(POISON)
         torch.cuda.synchronize()
         process.call("attach_arena", device_outputs=[arena])
@@ -58,7 +58,7 @@ class Worker:
         started = time.perf_counter()
         self.verifier.reveal(self.shown)
         value = self.process.call("turn", args, **shared, timeout_s=GPU.call_s * calls).value
-        offsets = offsets_of(value, nonce, calls, length, self.arena.nbytes)
+        offsets = parse_offsets(value, nonce, calls, length, self.arena.nbytes)
         complete = self.verifier.probe(self.results, offsets)
         seconds = time.perf_counter() - started
         self.verifier.check(self.results, offsets, length)

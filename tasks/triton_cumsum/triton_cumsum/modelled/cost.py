@@ -133,7 +133,7 @@ def program_seconds(counts: Mapping[str, float], device: Device) -> float:
     return at_rates + counts["waits"] * rates.wait_s
 
 
-def steps_of(records: Iterable[Mapping[str, Any]]) -> list[Step]:
+def parse_steps(records: Iterable[Mapping[str, Any]]) -> list[Step]:
     """Return the steps that the meter's ``replay`` counted; a count that a record does not have is zero.
 
     Raises:

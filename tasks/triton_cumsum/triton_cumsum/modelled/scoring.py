@@ -44,9 +44,9 @@ def run(job: Job) -> Timing:
         runs = []
         for n in (length // 8, length, 2 * length, 4 * length):
             job.progress(f"counting at {n} elements")
-            trace = record(runner, grading.disturbed(generator, n), f"{n} uniform values")
+            trace = record(runner, grading.uniform_with_outliers(generator, n), f"{n} uniform values")
             # Other values: a trace that carries any part of an answer carries a wrong one.
-            runs.append(replay(meter, grading.disturbed(generator, n), trace, f"{n} uniform values"))
+            runs.append(replay(meter, grading.uniform_with_outliers(generator, n), trace, f"{n} uniform values"))
     return extrapolate(length, runs)
 
 
@@ -79,7 +79,7 @@ def replay(meter: Untrusted, x: NDArray[np.int32], trace: str, label: str) -> li
     )
     grading.compare(np.frombuffer(reply.outputs[0], np.int32), grading.prefix_sum(x), what)
     try:
-        steps: list[cost.Step] = cost.steps_of(reply.value["steps"])
+        steps: list[cost.Step] = cost.parse_steps(reply.value["steps"])
     except (ValueError, TypeError, LookupError, OverflowError) as error:
         raise InvalidSubmissionError(
             f"the replay of the recorded steps broke the count of their cost ({error!r})"
