@@ -203,7 +203,7 @@ def check(score: Score) -> None:
 
 
 @pytest.fixture
-def scored(player: Kept, root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def scored(player: Any, root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return what scores a tree: staging and verdict are the core's, the player is shared, one small input is tried."""
     monkeypatch.setattr(tempfile, "tempdir", str(root))
     x = np.array([3, -1, 0, 5, 2, -4], dtype=np.int32)
