@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import copy
-import importlib.util
 import json
 import os
 import re
@@ -27,6 +26,7 @@ from re_bench.sandbox.spec import Backend, SandboxSpec
 from re_bench.sandbox.untrusted import Untrusted
 from re_bench.scoring import score as core
 from re_bench.task.discovery import open_task
+from triton_cumsum.modelled import scoring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from re_bench.scoring.score import Job, Measured, Score
 
 TASK = Path(__file__).resolve().parents[1] / "tasks" / "triton_cumsum"
+HARNESS = TASK / "triton_cumsum" / "harness"
 BASELINE = (TASK / "baseline" / "solution.py").read_bytes()
 AROUND = SandboxSpec(
     environment={"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
@@ -124,33 +125,19 @@ def place(kind: str, content: Any, path: Path) -> None:
 
 SHARED = """
 import sys
-import player
+from triton_cumsum.harness import cpu_runner
 def load(args, inputs, outputs):
     for name in [name for name in sys.modules if name.partition(".")[0] == "solution"]:
         del sys.modules[name]
     sys.path[:] = [path for path in sys.path if "submission" not in path]
-    return player.load(args, inputs, outputs)
-run = player.run
+    return cpu_runner.load(args, inputs, outputs)
+run = cpu_runner.run
 """
 
 
 @pytest.fixture(scope="module")
 def backend() -> Backend:
     return open_backend("bubblewrap")
-
-
-@pytest.fixture(scope="module")
-def scorer() -> Iterator[Any]:
-    sys.path.insert(0, str(TASK))
-    spec = importlib.util.spec_from_file_location("triton_cumsum_scorer", TASK / "score.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.path.remove(str(TASK))
-    yield module
-    for name in [name for name in sys.modules if name in {"truth", "modelled"} or name.startswith("modelled.")]:
-        del sys.modules[name]
 
 
 class Kept:
@@ -187,20 +174,21 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def player(backend: Backend, root: Path) -> Iterator[Kept]:
     """The task's player with all submissions of this file before its eyes, so that one process can load them all."""
-    harness = root / "harness"
-    harness.mkdir()
-    for path in (TASK / "modelled").glob("*.py"):
-        (harness / path.name).write_bytes(path.read_bytes())
-    (harness / "shared.py").write_text(SHARED)
+    package = root / "triton_cumsum"
+    (package / "harness").mkdir(parents=True)
+    for path in HARNESS.glob("*.py"):
+        (package / "harness" / path.name).write_bytes(path.read_bytes())
+    (package / "__init__.py").touch()
+    (package / "harness" / "shared.py").write_text(SHARED)
     around = SandboxSpec({str(root): root}, {}, AROUND.environment, limits=AROUND.limits)
-    kept = Kept(backend, harness / "shared.py", around)
+    kept = Kept(backend, package / "harness" / "shared.py", around)
     yield kept
     kept.close()
 
 
 @pytest.fixture(scope="module")
 def meter(backend: Backend) -> Iterator[Kept]:
-    kept = Kept(backend, TASK / "modelled" / "meter.py", AROUND)
+    kept = Kept(backend, HARNESS / "meter.py", AROUND)
     yield kept
     kept.close()
 
@@ -215,14 +203,14 @@ def check(score: Score) -> None:
 
 
 @pytest.fixture
-def scored(scorer: Any, player: Kept, root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def scored(player: Any, root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return what scores a tree: staging and verdict are the core's, the player is shared, one small input is tried."""
     monkeypatch.setattr(tempfile, "tempdir", str(root))
     x = np.array([3, -1, 0, 5, 2, -4], dtype=np.int32)
 
     def measure(job: Job) -> Measured:
         player.call("load", {"directory": str(job.submission)}, timeout_s=10)
-        scorer.run(player, x, "a small input")
+        scoring.record(player, x, "a small input")
         return core.Measured(0.0, "right")
 
     def run(tree: dict[str, Any]) -> Score:
@@ -299,11 +287,11 @@ def reason_of(function: Any, *arguments: Any) -> str:
 
 @settings(fuzz, max_examples=200)
 @given(value=VALUES)
-def test_any_value_of_a_reply_is_accepted_or_refused(scorer: Any, value: Any) -> None:
+def test_any_value_of_a_reply_is_accepted_or_refused(value: Any) -> None:
     x = np.zeros(4, dtype=np.int32)
-    if not reason_of(scorer.run, Answering(value), x, "zeros"):
+    if not reason_of(scoring.record, Answering(value), x, "zeros"):
         assert isinstance(value["trace"], str)
-    if not reason_of(scorer.replay, Answering(value), x, "{}", "zeros"):
+    if not reason_of(scoring.replay, Answering(value), x, "{}", "zeros"):
         assert all(float(step[key]) >= 0 for step in value["steps"] for key in ("bytes", "program_bytes", "flops"))
 
 
@@ -332,7 +320,7 @@ FRAMES = st.one_of(
 @settings(fuzz, max_examples=25)
 @given(frame=FRAMES, name=st.sampled_from(["run", "replay"]))
 def test_any_bytes_on_the_channel_are_accepted_or_refused(
-    scorer: Any, backend: Backend, root: Path, frame: bytes, name: str
+    backend: Backend, root: Path, frame: bytes, name: str
 ) -> None:
     harness = root / "answering" / "harness.py"
     harness.parent.mkdir(exist_ok=True)
@@ -340,9 +328,9 @@ def test_any_bytes_on_the_channel_are_accepted_or_refused(
     x = np.zeros(4, dtype=np.int32)
     with Untrusted(backend, harness, SandboxSpec(limits=Limits(wall_s=20))) as process:
         if name == "run":
-            reason_of(scorer.run, process, x, "zeros")
+            reason_of(scoring.record, process, x, "zeros")
         else:
-            reason_of(scorer.replay, process, x, "{}", "zeros")
+            reason_of(scoring.replay, process, x, "{}", "zeros")
 
 
 # What a trace may hold: mutations of a real one, and of a small one with a kernel.
@@ -420,33 +408,33 @@ def change(holder: Any, key: Any, how: str, piece: Any) -> None:
         holder[key] = piece
 
 
-def replayed(scorer: Any, meter: Kept, text: str) -> None:
+def replayed(meter: Kept, text: str) -> None:
     """Replay; a refusal must be one of the meter's own, no exception that slipped through and no crash."""
     x = np.arange(-32, 32, dtype=np.int32)
-    reason = reason_of(scorer.replay, meter, x, text, "fuzz")
+    reason = reason_of(scoring.replay, meter, x, text, "fuzz")
     assert not re.match(r"(?!IndexError)\w+(Error|Exception|Exit|Interrupt): ", reason), reason
     assert not re.match(r"the call of \w+ failed", reason), reason
 
 
 @settings(fuzz, max_examples=300)
 @given(changes=CHANGES)
-def test_any_trace_is_replayed_or_refused(scorer: Any, meter: Kept, changes: list[tuple[list[int], str, Any]]) -> None:
+def test_any_trace_is_replayed_or_refused(meter: Kept, changes: list[tuple[list[int], str, Any]]) -> None:
     trace = copy.deepcopy(TRACE)
     for route, how, piece in changes:
         changed(trace, route, how, copy.deepcopy(piece))
-    replayed(scorer, meter, json.dumps(trace))
+    replayed(meter, json.dumps(trace))
 
 
 @settings(fuzz, max_examples=60)
 @given(text=st.one_of(st.text(max_size=30), JSON.map(json.dumps), st.sampled_from(["1e999", "9" * 5000])))
-def test_any_text_for_a_trace_is_refused(scorer: Any, meter: Kept, text: str) -> None:
-    replayed(scorer, meter, text)
+def test_any_text_for_a_trace_is_refused(meter: Kept, text: str) -> None:
+    replayed(meter, text)
 
 
 @pytest.mark.parametrize("piece", ["[", '{"a":', "9", "\0", "\ud800"])
-def test_any_long_text_for_a_trace_is_refused(scorer: Any, meter: Kept, piece: str) -> None:
-    replayed(scorer, meter, piece * 100_000)
-    replayed(scorer, meter, piece * 2_000_000)
+def test_any_long_text_for_a_trace_is_refused(meter: Kept, piece: str) -> None:
+    replayed(meter, piece * 100_000)
+    replayed(meter, piece * 2_000_000)
 
 
 def test_the_trace_that_is_changed_is_one_that_replays(meter: Kept) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-THREE_PASSES = TOP / "tasks" / "triton_cumsum" / "implementations" / "three_pass" / "solution.py"
+THREE_PASSES = TOP / "tasks" / "triton_cumsum" / "tools" / "implementations" / "three_pass" / "solution.py"
 ANSWER = '{"n_embd": 64, "max_iters": 8400, "loss_prediction": 1.7}'
 BETTER: dict[str, tuple[dict[str, Path], str, float]] = {
     "ai_rd_fix_embedding": ({"empty.py": INSIDE / "no_embedding.py"}, "python empty.py", 0.1),

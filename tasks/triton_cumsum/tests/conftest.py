@@ -1,4 +1,4 @@
-"""Puts the harness modules and the truth on the import path, in Triton's interpreter mode."""
+"""Runs submissions through the harnesses in this process, in Triton's interpreter."""
 
 from __future__ import annotations
 
@@ -10,30 +10,22 @@ from typing import Any
 
 import pytest
 
-from re_bench.guest.worker import load
-
 os.environ["TRITON_INTERPRET"] = "1"
 
 TASK = Path(__file__).parents[1]
-sys.path.insert(0, str(TASK / "modelled"))
-
-
-@pytest.fixture(scope="session")
-def truth() -> Any:
-    return load(TASK / "truth.py", "triton_cumsum_truth")
 
 
 class Solution:
     """A submission in this process: plays, records and replays it through the harnesses' own functions."""
 
     def __init__(self, directory: Path) -> None:
-        import player  # noqa: PLC0415 - imports torch, which only some of the tests need
+        from triton_cumsum.harness import cpu_runner  # noqa: PLC0415 - imports torch, which only some tests need
 
-        self.player = player
+        self.runner = cpu_runner
         path = sys.path.copy()
         sys.modules.pop("solution", None)
         try:
-            player.load({"directory": str(directory)}, [], [])
+            cpu_runner.load({"directory": str(directory)}, [], [])
         finally:
             sys.path[:] = path
             sys.modules.pop("solution", None)
@@ -41,7 +33,7 @@ class Solution:
     def play(self, x: Any, *, record: bool = False) -> tuple[Any, Any]:
         y = x.copy()
         y[:] = -77
-        reply = self.player.run({"length": x.size, "record": record}, [view(x)], [view(y)])
+        reply = self.runner.run({"length": x.size, "record": record}, [view(x)], [view(y)])
         return y, json.loads(reply["trace"]) if record else None
 
 
@@ -50,7 +42,7 @@ def view(array: Any) -> memoryview:
 
 
 def replay(trace: Any, x: Any) -> tuple[Any, list[dict[str, Any]]]:
-    import meter  # noqa: PLC0415 - as above
+    from triton_cumsum.harness import meter  # noqa: PLC0415 - as above
 
     y = x.copy()
     y[:] = -77

@@ -9,7 +9,7 @@ import sys
 
 import torch
 
-player = sys.modules.get("gpu_player")
+player = sys.modules.get("triton_cumsum.harness.gpu_runner")
 stock = getattr(player, "turn", None)
 known = []
 

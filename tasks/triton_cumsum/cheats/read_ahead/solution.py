@@ -13,7 +13,7 @@ import torch
 
 LONG = 1_500_000
 WAIT_S = 0.5
-player = sys.modules.get("gpu_player")
+player = sys.modules.get("triton_cumsum.harness.gpu_runner")
 ready, lock = {}, threading.Lock()
 
 

@@ -1,1 +1,0 @@
-"""Timing submissions on a GPU: the trusted side here, what runs beside a submission in ``player/``."""

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import triton
+import triton.language as tl
+from triton.runtime import interpreter
+
+from triton_cumsum.harness import fast_interpreter
+
+
+@triton.jit  # type: ignore[untyped-decorator] # triton is not followed by the type checker
+def add_and_flip(parity_a: Any, sum_a: Any, parity_b: Any, sum_b: Any) -> Any:
+    return parity_a ^ parity_b, sum_a * (1 - 2 * parity_b) + sum_b
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def segmented(parity_a: Any, sum_a: Any, parity_b: Any, sum_b: Any) -> Any:
+    return parity_a | parity_b, tl.where(parity_b == 1, sum_b, sum_a + sum_b)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def with_condition(parity_a: Any, sum_a: Any, parity_b: Any, sum_b: Any) -> Any:
+    if sum_a > sum_b:
+        return parity_a, sum_a
+    return parity_b, sum_b
+
+
+combine = add_and_flip
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def scan(p: Any, s: Any, out: Any, A: tl.constexpr, R: tl.constexpr) -> None:  # noqa: N803
+    place = tl.arange(0, 4)[:, None] * 32 + tl.arange(0, 32)[None, :]
+    pair = (tl.load(p + place), tl.load(s + place))
+    parity, total = tl.associative_scan(pair, A, combine, reverse=R)
+    tl.store(out + place, total * 2 + parity)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def reduce(p: Any, s: Any, out: Any) -> None:
+    place = tl.arange(0, 4)[:, None] * 32 + tl.arange(0, 32)[None, :]
+    parity, total = tl.reduce((tl.load(p + place), tl.load(s + place)), 1, combine)
+    tl.store(out + tl.arange(0, 4), total * 2 + parity)
+
+
+@pytest.fixture(params=[add_and_flip, segmented, with_condition], ids=lambda function: function.fn.__name__)
+def functions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    fast_interpreter.install()
+    monkeypatch.setitem(scan.fn.__globals__, "combine", request.param)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def then(  # noqa: PLR0917 - two summaries
+    parity_a: Any, even_a: Any, odd_a: Any, parity_b: Any, even_b: Any, odd_b: Any
+) -> Any:
+    even = even_a + tl.where(parity_a != 0, odd_b, even_b)
+    odd = odd_a + tl.where(parity_a != 0, even_b, odd_b)
+    return parity_a ^ parity_b, even, odd
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def scan_triples(p: Any, s: Any, out: Any, A: tl.constexpr, R: tl.constexpr) -> None:  # noqa: N803
+    place = tl.arange(0, 4)[:, None] * 32 + tl.arange(0, 32)[None, :]
+    parity, values = tl.load(p + place), tl.load(s + place)
+    parity, even, odd = tl.associative_scan((parity, values, values * 3), A, then, reverse=R)
+    tl.store(out + place, even * 7 + odd * 2 + parity)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def reduce_triples(p: Any, s: Any, out: Any, A: tl.constexpr, R: tl.constexpr) -> None:  # noqa: N803
+    place = tl.arange(0, 4)[:, None] * 32 + tl.arange(0, 32)[None, :]
+    values = tl.load(s + place)
+    parity, even, odd = tl.reduce((tl.load(p + place), values, values * 3), A, then, keep_dims=R)
+    result = even * 7 + odd * 2 + parity
+    if not R:
+        result = tl.expand_dims(result, A)
+    tl.store(out + place, tl.broadcast_to(result, (4, 32)))
+
+
+def inputs() -> tuple[Any, Any]:
+    generator = np.random.default_rng(4)
+    parity = generator.integers(0, 2, (4, 32), dtype=np.int32)
+    return torch.from_numpy(parity), torch.from_numpy(generator.integers(-(2**30), 2**30, parity.shape, dtype=np.int32))
+
+
+@pytest.mark.usefixtures("functions")
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_scans_give_the_bits_of_the_stock_interpreter(
+    monkeypatch: pytest.MonkeyPatch, axis: int, *, reverse: bool
+) -> None:
+    parity, values = inputs()
+    results = []
+    for generic in (fast_interpreter.generic_scan, fast_interpreter.STOCK_SCAN):
+        monkeypatch.setattr(interpreter.ScanOps, "generic_scan", generic)
+        results.append(torch.zeros_like(values))
+        scan[(1,)](parity, values, results[-1], A=axis, R=reverse)
+    assert results[0].tolist() == results[1].tolist()
+
+
+@pytest.mark.usefixtures("functions")
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_reductions_give_the_bits_of_the_stock_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    parity, values = inputs()
+    results = []
+    for generic in (fast_interpreter.generic_reduce, fast_interpreter.STOCK_REDUCE):
+        monkeypatch.setattr(interpreter.ReduceOps, "generic_reduce", generic)
+        results.append(torch.zeros(4, dtype=torch.int32))
+        reduce[(1,)](parity, values, results[-1])
+    assert results[0].tolist() == results[1].tolist()
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize("flag", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("name", ["scan", "reduce"])
+def test_triples_give_the_bits_of_the_stock_interpreter(
+    monkeypatch: pytest.MonkeyPatch, name: str, axis: int, *, flag: bool
+) -> None:
+    fast_interpreter.install()
+    parity, values = inputs()
+    kernel = scan_triples if name == "scan" else reduce_triples
+    owner = interpreter.ScanOps if name == "scan" else interpreter.ReduceOps
+    results = []
+    for prefix in ("generic_", "STOCK_"):
+        generic = getattr(fast_interpreter, prefix + (name if prefix == "generic_" else name.upper()))
+        monkeypatch.setattr(owner, f"generic_{name}", generic)
+        results.append(torch.zeros_like(values))
+        kernel[(1,)](parity, values, results[-1], A=axis, R=flag)
+    assert results[0].tolist() == results[1].tolist()
+    assert len(set(results[0].ravel().tolist())) > 3
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def total(x: Any, out: Any, L: tl.constexpr) -> None:  # noqa: N803
+    tl.store(out, tl.sum(tl.load(x + tl.arange(0, L)), 0))
+
+
+def test_sums_wrap_around() -> None:
+    fast_interpreter.install()
+    out = torch.zeros(1, dtype=torch.int32)
+    total[(1,)](torch.full((4,), 2**30, dtype=torch.int32), out, L=4)
+    assert out.item() == 0
+
+
+@triton.autotune(configs=[triton.Config({"L": 2}), triton.Config({"L": 4})], key=["out"])  # type: ignore[untyped-decorator]
+@triton.jit  # type: ignore[untyped-decorator]
+def tuned(out: Any, L: tl.constexpr) -> None:  # noqa: N803
+    tl.store(out, L)
+
+
+def test_autotuning_takes_the_first_configuration() -> None:
+    fast_interpreter.install()
+    out = torch.zeros(1, dtype=torch.int32)
+    tuned[(1,)](out)
+    assert out.item() == 2
+
+
+def test_the_language_is_restored_after_a_launch() -> None:
+    fast_interpreter.install()
+    before = (tl.load, tl.core.load, tl.reduce)
+    total[(1,)](torch.zeros(4, dtype=torch.int32), torch.zeros(1, dtype=torch.int32), L=4)
+    assert (tl.load, tl.core.load, tl.reduce) == before

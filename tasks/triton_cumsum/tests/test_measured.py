@@ -1,0 +1,128 @@
+"""Tests of what of the GPU clock runs without a GPU: memory, plans, truth, and the checks of what a runner says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from re_bench.errors import InvalidSubmissionError, UsageError
+from triton_cumsum import grading
+from triton_cumsum.harness.arena import Ranges
+from triton_cumsum.measured import turn_times, verifier
+from triton_cumsum.measured.turn_times import Turn
+from triton_cumsum.profiles import GIB, GPU
+
+LENGTH = 100_000_000
+GRAIN = 2 << 20
+
+
+def test_the_truth_on_a_device_is_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
+    for chunk in (verifier._CHUNK, 1000):
+        monkeypatch.setattr(verifier, "_CHUNK", chunk)
+        for case in grading.cases(chunk):
+            x = torch.from_numpy(case.x)
+            y = torch.empty_like(x)
+            verifier.prefix_sum(x, y)
+            grading.compare(y.numpy(), grading.prefix_sum(case.x), case.label)
+
+
+@settings(deadline=None)
+@given(free=st.integers(0, 400 * GIB))
+def test_a_plan_fits_the_memory_or_is_refused(free: int) -> None:
+    array = 4 * LENGTH
+    if free < 2 * GPU.spare_bytes + GPU.reserved_bytes + GPU.calls[0] * 6 * array:
+        with pytest.raises(UsageError, match="GiB of GPU memory must be free"):
+            verifier.MemoryPlan.of(free, LENGTH)
+        return
+    plan = verifier.MemoryPlan.of(free, LENGTH)
+    assert plan.calls in GPU.calls
+    assert min(plan.our_arena, plan.submission_arena) >= plan.calls * array + GPU.spare_bytes
+    assert plan.our_arena + plan.submission_arena + 4 * plan.calls * array <= free
+
+
+def test_a_24_gb_gpu_has_room_and_a_large_one_for_more() -> None:
+    assert verifier.MemoryPlan.of(22 * GIB, LENGTH).calls >= 4
+    assert verifier.MemoryPlan.of(139 * GIB, LENGTH).calls == GPU.calls[-1]
+
+
+def test_offsets_of_separate_results_are_taken() -> None:
+    value = {"nonce": "n", "offsets": [400, 0]}
+    assert verifier.parse_offsets(value, "n", 2, 100, 800) == [400, 0]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [],
+        {},
+        {"nonce": "n"},
+        {"nonce": "another", "offsets": [0, 400]},
+        {"offsets": [0, 400]},
+        {"nonce": "n", "offsets": [0]},
+        {"nonce": "n", "offsets": [0, 400, 800]},
+        {"nonce": "n", "offsets": [0, True]},
+        {"nonce": "n", "offsets": [0, 400.0]},
+        {"nonce": "n", "offsets": [0, None]},
+        {"nonce": "n", "offsets": [0, -4]},
+        {"nonce": "n", "offsets": [0, 401]},
+        {"nonce": "n", "offsets": [0, 404]},
+        {"nonce": "n", "offsets": [0, 10**30]},
+        {"nonce": "n", "offsets": [0, 396]},
+        {"nonce": "n", "offsets": [0, 0]},
+        {"nonce": "n", "offsets": "0, 400"},
+    ],
+)
+def test_other_offsets_are_refused(value: Any) -> None:
+    with pytest.raises(InvalidSubmissionError):
+        verifier.parse_offsets(value, "n", 2, 100, 800)
+
+
+@pytest.mark.parametrize("value", [None, "1", [1.0], {}, float("inf"), 1e300])
+def test_a_claim_that_is_no_number_is_nan(value: Any) -> None:
+    assert turn_times.claimed_ms([Turn(1.0, turn_times.claimed_seconds(value))], 1) is None
+
+
+def test_the_control_is_what_the_clock_says_beyond_the_events_of_our_own() -> None:
+    alone = {"a": [Turn(1.5, 1.0), Turn(1.6, 1.0)], "b": [Turn(9.55, 9.0)]}
+    assert turn_times.control_seconds(alone, ["a", "b"]) == pytest.approx(0.55)
+
+
+def test_turns_of_few_calls_have_no_more_removed_from_each() -> None:
+    turns = [Turn(0.020, 0.0)]
+    assert turn_times.clock_time(turns, 10, 0.0001).milliseconds == pytest.approx(1.9)
+    assert turn_times.clock_time(turns, 1, 0.0001).milliseconds == pytest.approx(19.9)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 5 * GRAIN)), max_size=40))
+def test_ranges_never_overlap_and_come_together_again(steps: list[tuple[bool, int]]) -> None:
+    ranges = Ranges(GRAIN, 16 * GRAIN)
+    taken: dict[int, int] = {}
+    for give, size in steps:
+        if give and taken:
+            start = min(taken)
+            del taken[start]
+            ranges.give(start)
+            continue
+        start = ranges.take(size)
+        if start:
+            assert start >= GRAIN
+            assert start + size <= 17 * GRAIN
+            assert all(start + size <= other or other + length <= start for other, length in taken.items())
+            taken[start] = size
+    for start in taken:
+        ranges.give(start)
+    assert ranges.take(16 * GRAIN) == GRAIN
+
+
+def test_a_range_that_does_not_fit_is_refused() -> None:
+    ranges = Ranges(GRAIN, 2 * GRAIN)
+    assert ranges.take(3 * GRAIN) == 0
+    assert ranges.take(1) == GRAIN
+    assert ranges.take(2 * GRAIN) == 0
+    assert ranges.take(GRAIN) == 2 * GRAIN

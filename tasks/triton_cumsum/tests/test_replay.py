@@ -1,0 +1,305 @@
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from re_bench.guest.refused import RefusedError
+from triton_cumsum import grading
+from triton_cumsum.harness import trace_codec
+from triton_cumsum.modelled import cost
+
+HEADER = """
+import torch, triton
+import triton.language as tl
+"""
+
+
+def fresh(length: int, seed: int = 0) -> Any:
+    return grading.uniform(np.random.default_rng(seed), length)
+
+
+@pytest.mark.parametrize("name", ["baseline", "reference"])
+def test_solutions_are_exact_on_all_cases(solution_of: Any, name: str) -> None:
+    solution = solution_of(name)
+    for case in grading.cases(7):
+        y, _ = solution.play(case.x)
+        assert np.array_equal(y, grading.prefix_sum(case.x)), case.label
+
+
+@pytest.mark.parametrize("name", ["look_back"])
+def test_other_implementations_are_exact(solution_of: Any, name: str) -> None:
+    solution = solution_of(f"tools/implementations/{name}")
+    for case in grading.cases(11):
+        if case.x.size <= 20_011:
+            y, _ = solution.play(case.x)
+            assert np.array_equal(y, grading.prefix_sum(case.x)), case.label
+
+
+@pytest.mark.parametrize("name", ["baseline", "reference"])
+@pytest.mark.parametrize("length", [1, 2, 1024, 8193, 100_000])
+def test_traces_replay_exactly_on_other_values(solution_of: Any, replayed: Any, name: str, length: int) -> None:
+    x, other = fresh(length), fresh(length, 1)
+    y, trace = solution_of(name).play(x, record=True)
+    assert np.array_equal(y, grading.prefix_sum(x))
+    y, _ = replayed(json.loads(json.dumps(trace)), other)
+    assert np.array_equal(y, grading.prefix_sum(other))
+
+
+def modelled(solution: Any, replayed: Any, length: int = 65_536 * 2) -> tuple[float, list[list[cost.Step]]]:
+    runs = []
+    for n in (length, 2 * length, 4 * length):
+        _, trace = solution.play(fresh(n), record=True)
+        _, steps = replayed(trace, fresh(n, 1))
+        runs.append(cost.parse_steps(steps))
+    return cost.extrapolate(length, runs) * 1e3, runs
+
+
+def test_three_passes_move_twelve_bytes_and_scan_thrice(solution_of: Any, replayed: Any) -> None:
+    _, runs = modelled(solution_of("tools/implementations/three_pass"), replayed)
+    assert [step.kind for step in runs[-1]] == ["kernel"] * 3
+    assert sum(step.bytes for step in runs[-1]) == pytest.approx(12 * 65_536 * 8, rel=0.01)
+    assert sum(step.scanned for step in runs[-1]) == pytest.approx(3 * 65_536 * 8, rel=0.01)
+
+
+def test_look_back_moves_eight_bytes_and_scans_rows_only(solution_of: Any, replayed: Any) -> None:
+    _, runs = modelled(solution_of("tools/implementations/look_back"), replayed)
+    assert sum(step.bytes for step in runs[-1]) == pytest.approx(8 * 65_536 * 8, rel=0.03)
+    assert sum(step.scanned for step in runs[-1]) < 0.2 * 65_536 * 8
+
+
+def test_solutions_are_modelled_in_the_order_of_their_measured_times(solution_of: Any, replayed: Any) -> None:
+    names = ["tools/implementations/look_back", "tools/implementations/three_pass", "baseline", "cheats/one_program"]
+    times = [modelled(solution_of(name), replayed)[0] for name in names]
+    assert times == sorted(times)
+
+
+FEATURES = {
+    "block pointers": """
+@triton.jit
+def kernel(x, y, n, B: tl.constexpr):
+    start = tl.program_id(0) * B
+    source = tl.make_block_ptr(x, shape=(n,), strides=(1,), offsets=(start,), block_shape=(B,), order=(0,))
+    target = tl.make_block_ptr(y, shape=(n,), strides=(1,), offsets=(start,), block_shape=(B,), order=(0,))
+    tl.store(target, tl.load(source, boundary_check=(0,)), boundary_check=(0,))
+def prefix_sum(x):
+    y = torch.empty_like(x)
+    kernel[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, y, x.numel(), B=256)
+    return y
+""",
+    "descriptors": """
+@triton.jit
+def kernel(x, y, n, B: tl.constexpr):
+    start = tl.program_id(0) * B
+    source = tl.make_tensor_descriptor(x, shape=[n], strides=[1], block_shape=[B])
+    target = tl.make_tensor_descriptor(y, shape=[n], strides=[1], block_shape=[B])
+    target.store([start], source.load([start]))
+def prefix_sum(x):
+    y = torch.empty_like(x)
+    kernel[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), B=256)
+    return y
+""",
+    "autotuning, heuristics, helpers, constants": """
+FACTOR = tl.constexpr(3)
+KIND = tl.int32
+@triton.jit
+def halve(v): return v // FACTOR
+@triton.jit
+def times(v):
+    return halve(v * FACTOR).to(KIND)
+@triton.autotune(configs=[triton.Config({"B": 256}, num_warps=4), triton.Config({"B": 512})], key=["n"])
+@triton.heuristics({"EVEN": lambda args: args["n"] % 256 == 0})
+@triton.jit
+def kernel(x, y, n, B: tl.constexpr, EVEN: tl.constexpr):
+    lane = tl.program_id(0) * B + tl.arange(0, B)
+    if EVEN:
+        tl.store(y + lane, times(tl.load(x + lane)))
+    else:
+        tl.store(y + lane, times(tl.load(x + lane, mask=lane < n, other=0)), mask=lane < n)
+def prefix_sum(x):
+    y = torch.empty_like(x)
+    kernel[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, y, x.numel())
+    return y
+""",
+}
+
+
+@pytest.mark.parametrize("source", FEATURES.values(), ids=FEATURES.keys())
+@pytest.mark.parametrize("length", [1000, 1024])
+@pytest.mark.filterwarnings("ignore:tl.make_block_ptr is deprecated:UserWarning")
+def test_ways_of_writing_a_copy_all_move_eight_bytes(solution_in: Any, replayed: Any, source: str, length: int) -> None:
+    x = fresh(length)
+    y, trace = solution_in(HEADER + source).play(x, record=True)
+    assert np.array_equal(y, x)
+    y, (step,) = replayed(trace, x)
+    assert np.array_equal(y, x)
+    assert (step["kind"], step["bytes"], step["program_bytes"]) == ("kernel", 8 * length, 8 * 256)
+    assert step["scanned"] == step["reduced"] == 0
+
+
+def test_decoupled_look_back_with_atomics_and_loops(solution_in: Any, replayed: Any) -> None:
+    source = """
+@triton.jit
+def compose(pa, ea, oa, pb, eb, ob):
+    return pa ^ pb, ea + tl.where(pa == 1, ob, eb), oa + tl.where(pa == 1, eb, ob)
+@triton.jit
+def kernel(x, y, ticket, ready, carry, n, B: tl.constexpr):
+    block = tl.atomic_add(ticket, 1)
+    lane = block * B + tl.arange(0, B)
+    v = tl.load(x + lane, mask=lane < n, other=0)
+    p, e, o = tl.associative_scan(((v > 0).to(tl.int32), tl.zeros_like(v), v), 0, compose)
+    parity = 0
+    total = 0
+    if block > 0:
+        while tl.load(ready + block - 1) == 0:
+            pass
+        parity = tl.load(carry + 2 * block - 2)
+        total = tl.load(carry + 2 * block - 1)
+    result = total + tl.where(parity == 1, o, e)
+    tl.store(y + lane, result, mask=lane < n)
+    last = tl.arange(0, B) == B - 1
+    tl.store(carry + 2 * block, parity ^ tl.sum(tl.where(last, p, 0), 0))
+    tl.store(carry + 2 * block + 1, tl.sum(tl.where(last, result, 0), 0))
+    tl.atomic_xchg(ready + block, 1)
+def prefix_sum(x):
+    y, blocks = torch.empty_like(x), triton.cdiv(x.numel(), 512)
+    zeros = torch.zeros(blocks + 1, dtype=torch.int32)
+    carry = torch.empty(2 * blocks, dtype=torch.int32)
+    kernel[(blocks,)](x, y, zeros[blocks:], zeros, carry, x.numel(), B=512)
+    return y
+"""
+    x, other = fresh(5000), fresh(5000, 1)
+    y, trace = solution_in(HEADER + source).play(x, record=True)
+    assert np.array_equal(y, grading.prefix_sum(x))
+    y, steps = replayed(trace, other)
+    assert np.array_equal(y, grading.prefix_sum(other))
+    assert [step["name"] for step in steps] == ["aten::zeros.default", "kernel"]
+    assert 8 * 5000 < steps[1]["bytes"] < 9 * 5000
+
+
+def test_the_runner_reports_a_slip_and_does_not_crash(solution_in: Any) -> None:
+    source = """
+@triton.jit
+def k(y):
+    tl.store(y + 1000 * 1000 * 1000 * tl.arange(0, 2), 1)
+def prefix_sum(x):
+    y = torch.zeros_like(x)
+    k[(1,)](y)
+    return y
+"""
+    message = r"IndexError: kernel k, program \(0, 0, 0\): 1 of 2 active lanes .*solution.py, line 7"
+    with pytest.raises(RefusedError, match=message):
+        solution_in(HEADER + source).play(np.zeros(4, dtype=np.int32))
+
+
+PLAIN = "def prefix_sum(x):\n    "
+REFUSED = {
+    "unknown operator": ("return torch.sort(x)[0]", "cannot model the operator 'aten::sort"),
+    "random numbers": ("return torch.randint_like(x, 2)", "cannot model the operator 'aten::randint_like"),
+    "data-dependent size": ("return x[x > 0].new_zeros(x.shape) + 0 * x[x > -99]", "with a mask"),
+    "resize": ("y = x.clone(); y.resize_(x.shape); return y", "cannot model the operator 'aten::resize_"),
+    "not a tensor": ("return x.tolist()", "returned a list"),
+    "other dtype": ("return x.long()", "dtype torch.int64"),
+    "other shape": ("return x[:-1].clone()", "of shape"),
+    "input itself": ("return x", "memory of its input"),
+    "view of the input": ("return x.view(-1)", "memory of its input"),
+    "changed input": ("y = x.clone(); x.zero_(); return y", "changed its input"),
+    "exception": ("return 1 // 0 + x", r"ZeroDivisionError: .*solution.py, line 7"),
+    "other device": ("return torch.zeros_like(x, device='meta')", "device"),
+    "too many steps": ("y = x.clone()\n    for _ in range(2001): y = y + 1\n    return y", "more than 2000"),
+    "kept scratch": ("return x + big[: x.numel()]", "allocate scratch"),
+    "kept result": ("return small", "not made by a torch operator"),
+}
+
+
+@pytest.mark.parametrize(("line", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_refusals_say_what_to_do(solution_in: Any, replayed: Any, line: str, message: str) -> None:
+    source = f"{HEADER}big = torch.zeros(100_000, dtype=torch.int32)\nsmall = big[:1000].clone()\n"
+    x = fresh(1000)
+    solution = solution_in(source + PLAIN + line)
+    with pytest.raises(RefusedError, match=message):
+        replayed(solution.play(x, record=True)[1], x)
+
+
+KERNELS = {
+    "out of bounds": ("tl.store(y + tl.arange(0, 16), 1)", "kernel k, program \\(0, 0, 0\\): 12 of 16 active lanes"),
+    "numpy": ("tl.store(y, x.handle.data[0])", "attribute .* is not allowed"),
+    "module": ("tl.store(y, math.floor(1.5))", "'math' is a module"),
+    "undefined": ("tl.store(y, nothing)", "'nothing' is not defined"),
+    "list": ("tl.store(y, table[0])", "'table' is a list"),
+    "error": ("tl.store(y, 1 + 'a')", "kernel k, program|prefix_sum raised"),
+}
+
+
+@pytest.mark.parametrize(("line", "message"), KERNELS.values(), ids=KERNELS.keys())
+def test_kernels_are_refused_by_name(solution_in: Any, replayed: Any, line: str, message: str) -> None:
+    source = f"""{HEADER}
+import math
+table = [1]
+@triton.jit
+def k(x, y):
+    if tl.load(x) == 5:
+        {line}
+def prefix_sum(x):
+    y = torch.zeros_like(x)
+    k[(1,)](x, y)
+    return y
+"""
+    # The line runs in the meter only: the recorded input does not reach it.
+    recorded, x = np.zeros(4, dtype=np.int32), np.full(4, 5, dtype=np.int32)
+    solution = solution_in(source)
+    with pytest.raises((RefusedError, IndexError), match=message):
+        replayed(solution.play(recorded, record=True)[1], x)
+
+
+@pytest.fixture
+def trace(solution_of: Any) -> Any:
+    return solution_of("reference").play(fresh(100), record=True)[1]
+
+
+HOSTILE: dict[str, Any] = {
+    "no trace": lambda t: t.clear(),
+    "result unknown": lambda t: t.update(result=999),
+    "result is the input's view": lambda t: t.update(result=0),
+    "tensor as constexpr": lambda t: t["steps"][-1]["arguments"].update(BLOCK={"tensor": 0}),
+    "list as an argument": lambda t: t["steps"][-1]["arguments"].update(length=[1]),
+    "tensor within constexpr": lambda t: t["steps"][-1]["arguments"].update(length={"constexpr": {"tensor": 0}}),
+    "missing argument": lambda t: t["steps"][-1]["arguments"].pop("x"),
+    "unknown kernel": lambda t: t["steps"][-1].update(kernel=7),
+    "huge grid": lambda t: t["steps"][-1].update(grid=[2**30, 1, 1]),
+    "negative grid": lambda t: t["steps"][-1].update(grid=[-1, 1, 1]),
+    "module of Python": lambda t: t["functions"][0]["bindings"].update(tl={"module": "os"}),
+    "list of state": lambda t: t["functions"][0]["bindings"].update(state={"value": [1]}),
+    "reserved name": lambda t: t["functions"][0]["bindings"].update(interpreter_semantic={"value": 1}),
+    "builtins": lambda t: t["functions"][0]["bindings"].update(__builtins__={"value": 1}),
+    "source of Python": lambda t: t["functions"][0].update(source="def summarise(): __import__('os')"),
+    "operator outside aten": lambda t: t["steps"][0].update(operator="prim::device.default"),
+    "operator with a file": lambda t: t["steps"][0].update(operator="aten::from_file.default"),
+    "unchecked view": lambda t: t["steps"][0].update(operator="aten::_reshape_alias.default"),
+    "set storage": lambda t: t["steps"][0].update(operator="aten::set_.source_Tensor"),
+    "attribute of torch": lambda t: t["steps"][0].update(operator="aten::__class__.mro"),
+    "bad step": lambda t: t["steps"].append({"open": "file"}),
+    "many steps": lambda t: t["steps"].extend([t["steps"][0]] * trace_codec.STEPS),
+    "captured input": lambda t: t["captured"].update({"0": {"dtype": "int32", "shape": [0], "data": ""}}),
+    "keyword for a position": lambda t: t["steps"].insert(
+        0, {"operator": "aten::neg.default", "arguments": [], "keywords": {"self": {"tensor": 0}}, "results": [99]}
+    ),
+    "twice the same parameter": lambda t: t["functions"][0].update(source="def summarise(x, x): pass"),
+    "wrong results": lambda t: t["steps"][0].update(results=[]),
+}
+
+
+@pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_traces_are_refused(trace: Any, replayed: Any, change: Any) -> None:
+    hostile = copy.deepcopy(trace)
+    change(hostile)
+    x = fresh(100)
+    try:
+        y, steps = replayed(hostile, x)
+    except RefusedError:
+        return
+    # What is not refused must at least be wrong, or cost all it does.
+    assert not np.array_equal(y, grading.prefix_sum(x)) or sum(step["bytes"] for step in steps) >= 12 * 100

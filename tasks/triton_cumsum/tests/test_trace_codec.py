@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import triton.language as tl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from re_bench.guest.refused import RefusedError
+from triton_cumsum.harness import trace_codec
+from triton_cumsum.harness.trace_codec import decode, encode
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**63), 2**64 - 1),
+    st.floats(allow_nan=False),
+    st.text(max_size=64),
+    st.sampled_from(list(trace_codec.DTYPES.values())),
+    st.sampled_from(list(trace_codec.TRITON_DTYPES.values())),
+    st.sampled_from(list(trace_codec.MEMORY_FORMATS.values())),
+    st.sampled_from([torch.device("cpu"), torch.strided]),
+)
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4), max_leaves=12)
+
+
+def no_tensor(_value: Any) -> Any:
+    raise AssertionError
+
+
+@given(value=VALUES)
+def test_values_survive_the_round_trip_through_json(value: Any) -> None:
+    assert decode(json.loads(json.dumps(encode(value, no_tensor))), no_tensor) == value
+
+
+def test_special_values() -> None:
+    assert math.isnan(decode(encode(math.nan, no_tensor), no_tensor))
+    assert encode((1, [2]), no_tensor) == [1, [2]]
+    tensor = torch.zeros(1)
+    assert encode([tensor], lambda _: 7) == [{"tensor": 7}]
+    assert decode([{"tensor": 7}], {7: tensor}.__getitem__)[0] is tensor
+    assert decode(encode(tl.constexpr(5), no_tensor), no_tensor).value == 5
+
+
+@given(
+    shape=st.lists(st.integers(0, 4), max_size=3),
+    name=st.sampled_from(list(trace_codec.DTYPES)),
+    seed=st.integers(0, 99),
+)
+def test_tensors_survive_the_round_trip(shape: list[int], name: str, seed: int) -> None:
+    values = np.random.default_rng(seed).integers(0, 2, shape)
+    tensor = torch.from_numpy(values).to(trace_codec.DTYPES[name])
+    back = trace_codec.decode_tensor(json.loads(json.dumps(trace_codec.encode_tensor(tensor))))
+    assert back.dtype == tensor.dtype
+    assert back.shape == tensor.shape
+    assert back.tolist() == tensor.tolist()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [2**64, "x" * 65, {"float": "one"}, {"dtype": "float7"}, {"open": "file"}, {"a": 1, "b": 2}, 1.5, {"dtype": []}],
+)
+def test_malformed_values_are_refused(value: Any) -> None:
+    with pytest.raises(RefusedError):
+        decode(value, no_tensor)
+
+
+@pytest.mark.parametrize("value", [object(), {1: 2}, torch.device("meta"), 2**64, torch.sparse_coo, torch.complex64])
+def test_other_values_are_not_recorded(value: Any) -> None:
+    with pytest.raises(RefusedError):
+        encode(value, no_tensor)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        None,
+        {"dtype": "int32", "shape": [2], "data": "AAAA"},
+        {"dtype": "int32", "shape": [-1], "data": ""},
+        {"dtype": "int32", "shape": [1], "data": "!"},
+        {"dtype": "object", "shape": [0], "data": ""},
+    ],
+)
+def test_malformed_tensors_are_refused(record: Any) -> None:
+    with pytest.raises(RefusedError, match="captured tensor"):
+        trace_codec.decode_tensor(record)
+
+
+@pytest.mark.parametrize("value", [[1], {"tensor": 0}, {"constexpr": {"tensor": 0}}, {"constexpr": [1]}])
+def test_constants_of_kernels_hold_neither_tensors_nor_lists(value: Any) -> None:
+    with pytest.raises(RefusedError, match="constant"):
+        trace_codec.decode_constant(value)

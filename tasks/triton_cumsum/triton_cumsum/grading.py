@@ -1,0 +1,115 @@
+"""What is right: the function in NumPy, and the inputs on which a submission must agree with it exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from re_bench.errors import InvalidSubmissionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+LENGTHS = (1, 2, 3, 1023, 1024, 1025, 65_537, 1_000_003)
+"""Of the inputs of uniform values."""
+MODERATE_LENGTH = 20_011
+"""Of all other inputs of a correctness check."""
+OUTLIERS = 64
+BLOCKS = (32, 1024, 8192)
+"""Sizes of blocks at whose ends a solution may be wrong."""
+INT32 = np.iinfo(np.int32)
+
+
+@dataclass(frozen=True)
+class Case:
+    """An input with a label for messages; ``x`` is one-dimensional."""
+
+    label: str
+    x: NDArray[np.int32]
+
+
+def prefix_sum(x: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the sums of those earlier-or-same elements before which the count of positive elements is odd.
+
+    ``y[i]`` is the sum over ``1 <= j <= i`` of those ``x[j]`` for which an odd number of ``x[0..j-1]`` is greater
+    than zero, modulo 2^32 as int32. Input and output are one-dimensional and of equal length.
+    """
+    included = np.zeros(x.shape, dtype=bool)
+    included[1:] = np.cumsum(x[:-1] > 0, dtype=np.int64) % 2 == 1
+    return np.cumsum(np.where(included, x, 0), dtype=np.int32)
+
+
+def uniform(generator: np.random.Generator, length: int) -> NDArray[np.int32]:
+    """Return ``length`` integers from -10 to 9, each as likely: the distribution of the timed input."""
+    return generator.integers(-10, 10, length, dtype=np.int32)
+
+
+def uniform_with_outliers(generator: np.random.Generator, length: int) -> NDArray[np.int32]:
+    """Return :func:`uniform` values of which :data:`OUTLIERS` at most, at random places, are of the full range.
+
+    They are too few to change what is counted; what is right for small values only is wrong for them.
+    """
+    x = uniform(generator, length)
+    x[generator.integers(0, length, OUTLIERS)] = generator.integers(INT32.min, INT32.max, OUTLIERS, endpoint=True)
+    return x
+
+
+def cases(seed: int) -> Iterator[Case]:
+    """Yield the inputs of a correctness check, drawn from ``seed``, which the scorer keeps secret."""
+    generator = np.random.default_rng(seed)
+    for length in LENGTHS:
+        yield Case(f"{length} uniform values", uniform(generator, length))
+    yield from _constant_signs(generator)
+    yield from _sign_changes(generator)
+    yield from _wrapping(generator)
+    yield from _boundaries(generator)
+
+
+def _constant_signs(generator: np.random.Generator) -> Iterator[Case]:
+    yield Case("all positive", generator.integers(1, 10, MODERATE_LENGTH, dtype=np.int32))
+    yield Case("all negative", generator.integers(-10, 0, MODERATE_LENGTH, dtype=np.int32))
+    yield Case("all zero", np.zeros(MODERATE_LENGTH, dtype=np.int32))
+
+
+def _sign_changes(generator: np.random.Generator) -> Iterator[Case]:
+    inner = generator.integers(1, MODERATE_LENGTH - 1, 2).tolist()
+    for position in (0, *inner, MODERATE_LENGTH - 2, MODERATE_LENGTH - 1):
+        x = generator.integers(-10, 1, MODERATE_LENGTH, dtype=np.int32)
+        x[position] = generator.integers(1, 10)
+        yield Case(f"one positive value, at {position}", x)
+
+
+def _wrapping(generator: np.random.Generator) -> Iterator[Case]:
+    full = generator.integers(INT32.min, INT32.max, MODERATE_LENGTH, dtype=np.int32, endpoint=True)
+    yield Case("the full range of int32", full)
+    extremes = np.array([INT32.min, INT32.max], dtype=np.int32)
+    runs = np.repeat(generator.choice(extremes, MODERATE_LENGTH // 7 + 1), 7)
+    yield Case("runs of the extremes of int32", runs[:MODERATE_LENGTH])
+    for name, value in (("smallest", INT32.min), ("largest", INT32.max)):
+        x = np.full(MODERATE_LENGTH, value, dtype=np.int32)
+        x[0] = 1
+        yield Case(f"a positive value, then the {name} int32", x)
+
+
+def _boundaries(generator: np.random.Generator) -> Iterator[Case]:
+    """Yield inputs whose positive values stand only at the last, or first, places of blocks."""
+    for block in BLOCKS:
+        for name, start in (("last", block - 1), ("first", 0)):
+            x = generator.integers(-10, 1, MODERATE_LENGTH, dtype=np.int32)
+            x[start::block] = generator.integers(1, 10, x[start::block].size)
+            yield Case(f"positive values only in the {name} place of blocks of {block}", x)
+
+
+def compare(got: NDArray[np.int32], expected: NDArray[np.int32], label: str) -> None:
+    """Raise ``InvalidSubmissionError`` with the first index at which the arrays differ."""
+    wrong = np.flatnonzero(got != expected)
+    if wrong.size:
+        first = int(wrong[0])
+        raise InvalidSubmissionError(
+            f"wrong result for {label}: first at index {first}, got {got[first]}, expected {expected[first]}; "
+            f"{wrong.size} of {expected.size} elements differ"
+        )

@@ -1,0 +1,82 @@
+"""GPU memory for torch's allocator that the scorer can read: results need not be copied to be checked.
+
+The scorer shares one range of GPU memory, and torch's caching allocator takes what it needs from it
+inside ``with Arena.in_use()``. Runs where the submission runs, so it protects nothing; the scorer reads
+the results where it finds them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from bisect import insort
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TAKE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)
+_GIVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p)
+_GRAIN = 2 << 20
+
+
+class Ranges:
+    """First-fit allocation of ranges within one; addresses and sizes are whole numbers of bytes."""
+
+    def __init__(self, start: int, size: int) -> None:
+        self._free = [(start, size)]
+        self._taken: dict[int, int] = {}
+
+    def take(self, size: int) -> int:
+        """Return the address of ``size`` bytes, rounded up to 2 MiB, or 0 if no free range is long enough."""
+        size = -(-max(size, 1) // _GRAIN) * _GRAIN
+        for index, (start, length) in enumerate(self._free):
+            if length >= size:
+                self._free[index : index + 1] = [(start + size, length - size)] if length > size else []
+                self._taken[start] = size
+                return start
+        return 0
+
+    def give(self, start: int) -> None:
+        """Take back what :meth:`take` returned, and join it with free neighbours."""
+        insort(self._free, (start, self._taken.pop(start)))
+        joined: list[tuple[int, int]] = []
+        for begin, length in self._free:
+            if joined and sum(joined[-1]) == begin:
+                joined[-1] = (joined[-1][0], joined[-1][1] + length)
+            else:
+                joined.append((begin, length))
+        self._free = joined
+
+
+class Arena:
+    """A range of GPU memory behind torch's caching allocator.
+
+    Args:
+        mapping: the shared memory, with ``__cuda_array_interface__``.
+    """
+
+    def __init__(self, mapping: Any) -> None:
+        self.start: int = mapping.__cuda_array_interface__["data"][0]
+        self.size: int = mapping.nbytes
+        ranges = Ranges(self.start, self.size)
+        # torch keeps the addresses only, so the callbacks must live as long as the pool. They run for new segments
+        # only, which torch keeps: not in a timed turn whose memory an earlier one has used.
+        self._take = _TAKE(lambda size, _device, _stream: ranges.take(size))
+        self._give = _GIVE(lambda address, _size, _device, _stream: ranges.give(address))
+        pointers = (ctypes.cast(function, ctypes.c_void_p).value for function in (self._take, self._give))
+        # torch.cuda.CUDAPluggableAllocator makes the same call, with pointers from a compiled library.
+        self._pool = torch.cuda.MemPool(torch._C._cuda_customAllocator(*pointers))  # noqa: SLF001
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Have torch allocate from here, in this thread."""
+        with torch.cuda.use_mem_pool(self._pool):
+            yield
+
+    def offset(self, tensor: Any) -> int | None:
+        """Return where in the arena a tensor begins, in bytes, or None if it does not lie in it."""
+        offset: int = tensor.data_ptr() - self.start
+        return offset if 0 <= offset <= self.size - tensor.nbytes else None

@@ -1,0 +1,181 @@
+"""Changes to Triton's interpreter that both the runner and the meter make: same answers, sooner.
+
+- ``tl.associative_scan`` and ``tl.reduce`` with a combine function of one's own take one element at a time in the
+  stock interpreter. Here they take log2(length) steps over whole arrays. Integer combines that are associative,
+  as Triton requires, give the same bits.
+- Sums that leave the range of their integer type wrap around as on a GPU; the stock interpreter raises an error.
+- ``tl`` is patched once per launch, not again at each call of a device function; ``.T`` goes through the builder, as
+  ``tl.trans`` does.
+- Types are not built again for each operation; see :mod:`fast_types`.
+- ``@triton.autotune`` takes its first configuration: there is nothing to time here.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import autotuner, interpreter
+
+from triton_cumsum.harness import fast_types
+from triton_cumsum.harness.fast_types import numpy_dtype
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+STOCK_SCAN = interpreter.ScanOps.generic_scan
+STOCK_REDUCE = interpreter.ReduceOps.generic_reduce
+_STOCK_PATCH = interpreter._patch_lang  # noqa: SLF001 - the interpreter has no public seam here
+
+
+class _BlockConditionError(Exception):
+    """A combine function asked for the truth of a block, so it works on single values only."""
+
+
+def install() -> None:
+    """Patch the interpreter of this process; doing so twice changes nothing."""
+    fast_types.install()
+    interpreter.ScanOps.generic_scan = generic_scan
+    interpreter.ScanOps.one_by_one = False
+    interpreter.ReduceOps.generic_reduce = generic_reduce
+    interpreter.ReduceScanOpInterface.to_tensor = wrapped_tensor
+    interpreter._patch_lang = _patch_once  # noqa: SLF001 - the name that GridExecutor looks up
+    # The overflow checks only double the work: they report nothing unless debugging is on.
+    interpreter.interpreter_builder.options = interpreter.InterpreterOptions(sanitize_overflow=False)
+    autotuner.Autotuner.run = _run_first_configuration
+
+
+def wrapped_tensor(_self: Any, value: Any, dtype: Any) -> Any:
+    """Return ``value`` (an array or a number) as a Triton tensor of ``dtype``; integers wrap around."""
+    array = np.asarray(value).astype(numpy_dtype(dtype), copy=False)
+    if array.ndim == 0:
+        return tl.core.tensor(interpreter.TensorHandle(array.reshape(1), dtype.scalar), dtype)
+    return tl.core.tensor(interpreter.TensorHandle(array, dtype.scalar), tl.block_type(dtype, list(array.shape)))
+
+
+def generic_scan(scan: Any, tensors: Any) -> Any:
+    """Replace ``ScanOps.generic_scan``: inclusive scan along ``scan.axis`` by doubling distances.
+
+    Sets ``scan.one_by_one`` if that cannot be done, and the stock interpreter took one element at a time.
+    """
+    arrays = [np.moveaxis(tensor.handle.data, scan.axis, -1) for tensor in tensors]
+    length = arrays[0].shape[-1]
+    distance = 1
+    try:
+        while distance < length:
+            # Blocks have to keep their length, so the first elements meet themselves, in vain.
+            before = [np.concatenate([a[..., :distance], a[..., :-distance]], axis=-1) for a in arrays]
+            combined = _combine(scan, before, arrays, tensors)
+            for old, new in zip(arrays, combined, strict=True):
+                new[..., :distance] = old[..., :distance]
+            arrays = combined
+            distance *= 2
+    except _BlockConditionError:
+        scan.one_by_one = True
+        return STOCK_SCAN(scan, tensors)
+    arrays = [np.ascontiguousarray(np.moveaxis(array, -1, scan.axis)) for array in arrays]
+    return [scan.to_tensor(array, tensor.dtype) for array, tensor in zip(arrays, tensors, strict=True)]
+
+
+def generic_reduce(reduction: Any, tensors: Any) -> Any:
+    """Replace ``ReduceOps.generic_reduce``: combine neighbours along ``reduction.axis`` until one is left."""
+    shape = tensors[0].handle.data.shape
+    axis = reduction.axis
+    arrays = [_last(tensor.handle.data, axis) for tensor in tensors]
+    length = arrays[0].shape[-1]
+    if length & (length - 1):
+        return STOCK_REDUCE(reduction, tensors)
+    try:
+        while arrays[0].shape[-1] > 1:
+            arrays = _combine(reduction, [a[..., 0::2] for a in arrays], [a[..., 1::2] for a in arrays], tensors)
+    except _BlockConditionError:
+        return STOCK_REDUCE(reduction, tensors)
+    results = [array[..., 0] for array in arrays]
+    if reduction.keep_dims:
+        kept = (1,) * len(shape) if axis is None else (*shape[:axis], 1, *shape[axis + 1 :])
+        results = [array.reshape(kept) for array in results]
+    return [reduction.to_tensor(array, tensor.dtype) for array, tensor in zip(results, tensors, strict=True)]
+
+
+def _last(array: Any, axis: int | None) -> Any:
+    return array.reshape(-1) if axis is None else np.moveaxis(array, axis, -1)
+
+
+def _combine(operation: Any, left: list[Any], right: list[Any], tensors: Any) -> list[Any]:
+    """Call the combine function on whole arrays; return arrays of the tensors' own types."""
+    dtypes = [tensor.dtype for tensor in tensors]
+    arguments = [operation.to_tensor(array, dtype) for array, dtype in zip(left + right, dtypes + dtypes, strict=True)]
+    truth = tl.core.tensor.__bool__
+    tl.core.tensor.__bool__ = _single_truth
+    try:
+        results = operation.combine_fn.fn(*arguments)
+    except interpreter.InterpreterError as error:
+        if _asked_for_truth(error):
+            raise _BlockConditionError from error
+        raise
+    finally:
+        tl.core.tensor.__bool__ = truth
+    results = results if isinstance(results, tuple | tl.core.tuple) else (results,)
+    return [_as_array(result, like) for result, like in zip(results, right, strict=True)]
+
+
+def _single_truth(tensor: Any) -> bool:
+    if tensor.handle.data.size > 1:
+        raise _BlockConditionError
+    return bool(tensor.handle.data)
+
+
+def _asked_for_truth(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, _BlockConditionError):
+            return True
+        error = error.__cause__
+    return False
+
+
+def _as_array(result: Any, like: Any) -> Any:
+    data = result.handle.data if isinstance(result, tl.core.tensor) else np.asarray(result)
+    return np.broadcast_to(data, like.shape).astype(like.dtype)
+
+
+def _transposed(tensor: Any) -> Any:
+    return tl.trans(tensor)
+
+
+class _NoScope:
+    """What a nested call of a device function gets to restore: nothing, the launch restores it all."""
+
+    def restore(self) -> None:
+        """Do nothing."""
+
+
+class _LaunchScope:
+    """Restores ``tl`` at the end of a launch."""
+
+    active = False
+
+    def __init__(self) -> None:
+        # Device functions of Triton's own library see triton.language as `core`, so both are patched at once.
+        seen = types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core})
+        self.scope = _STOCK_PATCH(seen)
+        self.scope.set_attr(tl.core.tensor, "T", property(_transposed))
+        _LaunchScope.active = True
+
+    def restore(self) -> None:
+        """Give ``tl`` its compiled meaning back."""
+        _LaunchScope.active = False
+        self.scope.restore()
+
+
+def _patch_once(_function: Callable[..., Any]) -> _NoScope | _LaunchScope:
+    return _NoScope() if _LaunchScope.active else _LaunchScope()
+
+
+def _run_first_configuration(tuner: Any, *args: Any, **kwargs: Any) -> Any:
+    config = tuner.configs[0]
+    tuner.best_config = config
+    if config.pre_hook is not None:
+        config.pre_hook({**dict(zip(tuner.arg_names, args, strict=False)), **kwargs, **config.all_kwargs()})
+    return tuner.fn.run(*args, **kwargs, **config.all_kwargs())

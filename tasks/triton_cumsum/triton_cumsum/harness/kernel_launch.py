@@ -1,0 +1,145 @@
+"""Runs the kernels of a trace in Triton's interpreter, from their checked source, counting what they move."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import inspect
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+import triton
+import triton.language as tl
+from triton.runtime import interpreter
+
+from re_bench.guest.refused import RefusedError
+from triton_cumsum.harness.kernel_check import RESERVED, check, parse
+from triton_cumsum.harness.kernel_names import BUILTINS, MODULES
+from triton_cumsum.harness.memory_counter import Counter, cause_of
+from triton_cumsum.harness.trace_codec import decode, decode_constant
+from triton_cumsum.harness.work_counter import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PROGRAMS = 2**20
+_MODULES = {"triton": triton, "triton.language": tl, "triton.language.math": tl.math}
+_SAFE_BUILTINS = {name: getattr(builtins, name) for name in BUILTINS}
+
+
+class Kernels:
+    """The functions of a trace; none of them is executed before all have passed the allow-list."""
+
+    def __init__(self, records: Any) -> None:
+        if not isinstance(records, list):
+            raise RefusedError("the functions of the trace are not a list")
+        self._names: list[str] = []
+        self._functions: list[Any] = []
+        self._constexprs: list[list[str]] = []
+        parsed = []
+        for record in records:
+            tree, constexprs = parse(_text(record, "source"))
+            bindings = _checked_bindings(tree.name, record.get("bindings"), len(records))
+            check(tree, bindings)
+            parsed.append((tree, bindings))
+            self._constexprs.append(constexprs)
+            self._names.append(tree.name)
+        scopes = [{"__builtins__": _SAFE_BUILTINS, RESERVED: interpreter.interpreter_semantic} for _ in parsed]
+        for (tree, _), scope in zip(parsed, scopes, strict=True):
+            self._functions.append(_interpreted(tree, scope))
+        for (_, bindings), scope in zip(parsed, scopes, strict=True):
+            scope.update({name: self._bound(binding) for name, binding in bindings.items()})
+
+    def name(self, index: Any) -> str:
+        """Return the name of the function at ``index``.
+
+        Raises:
+            RefusedError: if there is none.
+        """
+        if type(index) is not int or not 0 <= index < len(self._names):
+            raise RefusedError(f"the trace launches kernel number {index!r} of {len(self._names)}")
+        return self._names[index]
+
+    def launch(self, index: int, grid: Any, encoded: dict[str, Any], tensor: Callable[[Any], Any]) -> Counter:
+        """Run a kernel on its whole grid, one program after the other, and return what it moved.
+
+        ``encoded`` holds the arguments as in a trace; ``tensor`` gives the tensor of a number.
+
+        Raises:
+            IndexError: if it accesses memory outside of its tensors.
+            RefusedError: if the grid or the arguments do not fit, or the kernel raises.
+        """
+        name, function = self.name(index), self._functions[index]
+        arguments = {key: self._argument(index, key, value, tensor) for key, value in encoded.items()}
+        counter = Counter(name, [value for value in arguments.values() if isinstance(value, torch.Tensor)])
+        if sorted(arguments) != sorted(function.arg_names):
+            raise RefusedError(f"kernel {name} takes {function.arg_names}, but the launch has {list(arguments)}")
+        rewritten = function.rewrite()
+        rewritten.__annotations__ = dict.fromkeys(self._constexprs[index], "constexpr")
+        executor = interpreter.GridExecutor(rewritten, function.arg_names, _checked_grid(name, grid))
+        try:
+            with counted(counter):
+                executor(**arguments)
+        except interpreter.InterpreterError as error:
+            raise cause_of(error, counter) from error
+        return counter
+
+    def _argument(self, index: int, name: str, value: Any, tensor: Callable[[Any], Any]) -> Any:
+        # A constexpr reaches the kernel as it is: a torch tensor there could compute unseen.
+        if isinstance(value, dict) and "tensor" in value and name not in self._constexprs[index]:
+            return decode(value, tensor)
+        return decode_constant(value)
+
+    def _bound(self, binding: dict[str, Any]) -> Any:
+        if "module" in binding:
+            return _MODULES[binding["module"]]
+        if "function" in binding:
+            return self._functions[binding["function"]]
+        return decode_constant(binding["value"])
+
+
+def _text(record: Any, key: str) -> str:
+    if not isinstance(record, dict) or not isinstance(record.get(key), str):
+        raise RefusedError(f"a function of the trace has no {key}")
+    return str(record[key])
+
+
+def _checked_bindings(name: str, bindings: Any, functions: int) -> dict[str, dict[str, Any]]:
+    if not isinstance(bindings, dict) or not all(isinstance(item, dict) for item in bindings.values()):
+        raise RefusedError(f"kernel {name}: its bindings are malformed")
+    for key, item in bindings.items():
+        module, function = item.get("module"), item.get("function")
+        is_module = isinstance(module, str) and module in MODULES
+        is_function = type(function) is int and 0 <= function < functions
+        allowed = len(item) == 1 and (is_module or is_function or "value" in item)
+        if not allowed or key == RESERVED or key.startswith("__"):
+            raise RefusedError(f"kernel {name}: the name {key!r} is bound to {item!r}, which is not allowed")
+    return bindings
+
+
+def _interpreted(tree: ast.FunctionDef, scope: dict[str, Any]) -> Any:
+    """Return the checked function as the interpreter wants it: plain, with its rewritten twin beside it."""
+    rewriter = interpreter.ASTTransformer()
+    twin = rewriter.visit(copy.deepcopy(tree))
+    made = []
+    for version in (tree, twin):
+        module = ast.fix_missing_locations(ast.Module(body=[version], type_ignores=[]))
+        local: dict[str, Any] = {}
+        exec(compile(module, f"<kernel {tree.name}>", "exec"), scope, local)  # noqa: S102 - checked source only
+        made.append(local[tree.name])
+    function = interpreter.InterpretedFunction(made[0])
+    # Entered here so that the interpreter does not look for a file, nor add NumPy to the function's names.
+    interpreter.InterpretedFunction.rewritten_fn[made[0]] = made[1]
+    function.arg_names = list(inspect.signature(made[0]).parameters)
+    return function
+
+
+def _checked_grid(name: str, grid: Any) -> tuple[int, ...]:
+    sizes = tuple(grid) if isinstance(grid, list) else ()
+    if len(sizes) != 3 or any(type(size) is not int or size < 0 for size in sizes):  # noqa: PLR2004 - x, y, z
+        raise RefusedError(f"kernel {name}: the grid {grid!r} is not three integers")
+    if math.prod(sizes) > PROGRAMS:
+        raise RefusedError(f"kernel {name}: {math.prod(sizes)} programs; the interpreter takes {PROGRAMS} at most")
+    return sizes

@@ -1,0 +1,86 @@
+"""Write a ``@triton.jit`` function down as text: its source and what its global names stand for.
+
+A function in a trace is ``{"name": str, "source": str, "bindings": {name: binding}}``; a binding is one of
+``{"module": "triton" | "triton.language" | "triton.language.math"}``, ``{"value": a constant}`` (see
+:mod:`trace_codec`) and ``{"function": index}`` of another function in the trace.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from typing import Any
+
+import triton
+import triton.language as tl
+from triton.runtime.interpreter import InterpretedFunction
+
+from re_bench.guest.refused import RefusedError
+from triton_cumsum.harness.kernel_check import free_names, parse
+from triton_cumsum.harness.kernel_names import BUILTINS
+from triton_cumsum.harness.trace_codec import encode
+
+_MODULES = {id(triton): "triton", id(tl): "triton.language", id(tl.math): "triton.language.math"}
+_MISSING = object()
+
+
+class Functions:
+    """The functions of one trace, each written down once, with those that it calls."""
+
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] = []
+        self._indices: dict[int, int] = {}
+
+    def index(self, function: Any) -> int:
+        """Return the index of an ``InterpretedFunction`` in ``records``, adding it if it is new.
+
+        Raises:
+            RefusedError: if its source cannot be found, or a global name is of a kind a kernel may not use.
+        """
+        if id(function.fn) not in self._indices:
+            tree, _ = parse(source_of(function.fn))
+            record: dict[str, Any] = {"name": tree.name, "source": "", "bindings": {}}
+            # Entered before the names are followed, so that recursion between functions ends.
+            self._indices[id(function.fn)] = len(self.records)
+            self.records.append(record)
+            record["source"] = source_of(function.fn)
+            for name in sorted(free_names(tree)):
+                value = function.fn.__globals__.get(name, _MISSING)
+                if value is not _MISSING or name not in BUILTINS:
+                    record["bindings"][name] = self._binding(tree.name, name, value)
+        return self._indices[id(function.fn)]
+
+    def _binding(self, kernel: str, name: str, value: Any) -> dict[str, Any]:
+        if id(value) in _MODULES:
+            return {"module": _MODULES[id(value)]}
+        if isinstance(value, InterpretedFunction):
+            return {"function": self.index(value)}
+        if value is None or isinstance(value, bool | int | float | str | tl.constexpr | tl.dtype):
+            return {"value": encode(value, _no_tensor)}
+        kind = "is not defined" if value is _MISSING else f"is a {type(value).__name__}"
+        raise RefusedError(
+            f"kernel {kernel}: the global name {name!r} {kind}; a kernel may use triton, triton.language, numbers, "
+            "short strings, Triton data types and other @triton.jit functions"
+        )
+
+
+def source_of(function: Any) -> str:
+    """Return the source of a Python function, dedented and without decorators and comments.
+
+    Raises:
+        RefusedError: if it cannot be found, as for functions made by ``exec``.
+    """
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    except (OSError, TypeError, SyntaxError, IndexError) as error:
+        raise RefusedError(
+            f"the source of kernel {function.__name__} cannot be found; define it in solution.py with def"
+        ) from error
+    if isinstance(tree, ast.FunctionDef):
+        tree.decorator_list = []
+    return ast.unparse(tree)
+
+
+def _no_tensor(_value: Any) -> int:
+    raise RefusedError("a kernel uses a tensor as a global name; pass it as an argument")

@@ -1,0 +1,219 @@
+"""Checks and counts what a kernel loads and stores, by replacing the memory functions of Triton's interpreter.
+
+Every access of a kernel, through pointers, block pointers, descriptors or atomics, ends in one of four functions.
+Each is wrapped: first the active addresses are checked against the memory of the kernel's own tensors, since the
+interpreter follows any address it is given, then the access is counted, then it happens. What a kernel computes is
+counted by :mod:`work_counter`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from triton.runtime import interpreter
+
+from re_bench.guest.refused import RefusedError
+from triton_cumsum.harness.fast_types import numpy_dtype
+from triton_cumsum.harness.sector_cache import SECTOR, WORD, Cache, are_joined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+Program = tuple[int, int, int]
+
+COUNTS = ("bytes", "operations", "scanned", "reduced", "exchanged", "waits")
+"""What is counted of a launch: bytes to and from memory; then, in 32-bit words, results of elementwise operations,
+elements of scans and of reductions across threads, and elements that move between threads or come from a cache; and
+how often a program waits for such a scan or reduction, a load or an atomic."""
+
+
+class BoundsChecker:
+    """Checks that the accesses of one launch stay within the memory of its tensors, and counts nothing."""
+
+    def __init__(self, kernel: str, tensors: Iterable[Any]) -> None:
+        self.kernel = kernel
+        storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
+        self.ranges = [(start, start + size) for start, size in storages.items()]
+        self.program: Program | None = None
+
+    def __str__(self) -> str:
+        return f"kernel {self.kernel}, program {self.program}"
+
+    def start(self, program: Program) -> None:
+        """Note that ``program`` runs from now on."""
+        self.program = program
+
+    def load(self, pointers: Any, mask: Any, size: int, *, cached: bool = True) -> None:
+        """Check a load of ``size`` bytes at each of ``pointers`` where ``mask`` holds.
+
+        ``mask`` may also be a memoryview, which is what block pointers and descriptors hand over.
+
+        Raises:
+            IndexError: if an active address lies outside the kernel's tensors.
+        """
+        del cached
+        self._active(pointers, mask, size)
+
+    def store(self, pointers: Any, mask: Any, size: int) -> None:
+        """Check a store, as :meth:`load` does."""
+        self._active(pointers, mask, size)
+
+    def atomic(self, pointers: Any, mask: Any, size: int) -> None:
+        """Check an atomic access, as :meth:`load` does."""
+        self._active(pointers, mask, size)
+
+    def _active(self, pointers: Any, mask: Any, size: int) -> Any:
+        mask = np.asarray(mask)
+        if pointers.size != mask.size:
+            raise RefusedError(f"{self}: {pointers.size} pointers and {mask.size} masks do not go together")
+        active = pointers.ravel() if mask.all() else pointers.ravel()[mask.ravel()]
+        if active.size:
+            self._check(active, size)
+        return active
+
+    def _check(self, active: Any, size: int) -> None:
+        low, high = int(active.min()), int(active.max()) + size
+        if any(start <= low and high <= stop for start, stop in self.ranges):
+            return
+        inside = np.zeros(active.shape, dtype=bool)
+        for start, stop in self.ranges:
+            # Not active + size: that could wrap around.
+            inside |= (active >= np.uint64(start)) & (active <= np.uint64(max(stop - size, 0)))
+        if not inside.all():
+            raise IndexError(
+                f"{self}: {int((~inside).sum())} of {active.size} active lanes access memory outside of the tensors "
+                "that were passed to the kernel; mask them"
+            )
+
+
+class Counter(BoundsChecker):
+    """Also counts :data:`COUNTS` of one launch, in total and, each, for the program that has the most of it."""
+
+    def __init__(self, kernel: str, tensors: Iterable[Any]) -> None:
+        super().__init__(kernel, tensors)
+        self._cache = Cache(self.ranges)
+        self._total = dict.fromkeys(COUNTS, 0)
+        self._largest = dict.fromkeys(COUNTS, 0)
+        self._programs = 0
+        self.own = dict.fromkeys(COUNTS, 0)
+        """The counts of the program that runs."""
+
+    def counts(self) -> dict[str, int]:
+        """Return the total counts, ``programs``, and the largest programs' counts under names after ``program_``."""
+        self._end_program()
+        largest = {f"program_{name}": count for name, count in self._largest.items()}
+        return self._total | {"programs": self._programs} | largest
+
+    def start(self, program: Program) -> None:
+        """Note that ``program`` runs from now on."""
+        self._end_program()
+        self._cache.clear()
+        self._programs += 1
+        super().start(program)
+
+    def load(self, pointers: Any, mask: Any, size: int, *, cached: bool = True) -> None:
+        """Check and count a load: sectors that the program has not loaded lately; without ``cached``, all."""
+        active = self._active(pointers, mask, size)
+        self.own["waits"] += 1
+        if active.size:
+            missing, hits = self._cache.load(active, joined=are_joined(active, size))
+            self.own["bytes"] += SECTOR * (missing if cached else missing + hits)
+            self.own["exchanged"] += SECTOR // WORD * (hits if cached else 0)
+
+    def store(self, pointers: Any, mask: Any, size: int) -> None:
+        """Check and count a store; see :meth:`sector_cache.Cache.store`."""
+        active = self._active(pointers, mask, size)
+        if active.size:
+            self.own["bytes"] += self._cache.store(active, size)
+
+    def atomic(self, pointers: Any, mask: Any, size: int) -> None:
+        """Check and count an atomic access: each lane reads and writes a sector, for lanes are not joined."""
+        active = self._active(pointers, mask, size)
+        self.own["waits"] += 1
+        self.own["bytes"] += 2 * SECTOR * int(active.size)
+
+    def _end_program(self) -> None:
+        for name, count in self.own.items():
+            self._total[name] += count
+            self._largest[name] = max(self._largest[name], count)
+        self.own = dict.fromkeys(COUNTS, 0)
+
+
+@contextlib.contextmanager
+def intercepted(checker: BoundsChecker) -> Iterator[None]:
+    """Let ``checker`` see every access of the interpreter while the context lasts."""
+    with replaced_in_builder(_replacements(interpreter.interpreter_builder, checker)):
+        yield
+
+
+@contextlib.contextmanager
+def replaced_in_builder(functions: dict[str, Any]) -> Iterator[None]:
+    """Let the interpreter call ``functions`` in the place of its builder's own, by name, while the context lasts."""
+    own = vars(interpreter.interpreter_builder)
+    before = {name: own[name] for name in functions if name in own}
+    own.update(functions)
+    try:
+        yield
+    finally:
+        for name in functions:
+            del own[name]
+        own.update(before)
+
+
+def cause_of(error: BaseException, checker: BoundsChecker) -> Exception:
+    """Return what a kernel raised, out of the interpreter's wrapping, as an exception that names the program."""
+    cause = error
+    while isinstance(cause, interpreter.InterpreterError) and cause.__cause__ is not None:
+        cause = cause.__cause__
+    if isinstance(cause, IndexError | RefusedError) and str(cause).startswith("kernel "):
+        return cause
+    return RefusedError(f"{checker}: {type(cause).__name__}: {cause}")
+
+
+def _replacements(builder: Any, checker: BoundsChecker) -> dict[str, Any]:
+    # What is there now, which may be another checker's.
+    names = ("set_grid_idx", "create_masked_load", "create_masked_store", "create_atomic_cas", "create_atomic_rmw")
+    stock = types.SimpleNamespace(**{name: getattr(builder, name) for name in names})
+
+    def set_grid_idx(x: int, y: int, z: int) -> None:
+        checker.start((x, y, z))
+        stock.set_grid_idx(x, y, z)
+
+    def create_masked_load(  # noqa: PLR0917 - the interpreter's own signature
+        ptrs: Any, mask: Any, other: Any, cache_modifier: Any, eviction_policy: Any, is_volatile: Any
+    ) -> Any:
+        cached = not is_volatile and str(cache_modifier or "").rpartition(".")[2] in {"", "NONE", "CA"}
+        checker.load(ptrs.data, mask.data, numpy_dtype(ptrs.get_element_ty()).itemsize, cached=cached)
+        if other is not None:
+            _same_size(checker, ptrs, other)
+        return stock.create_masked_load(ptrs, mask, other, cache_modifier, eviction_policy, is_volatile)
+
+    def create_masked_store(ptrs: Any, value: Any, mask: Any, cache_modifier: Any, eviction_policy: Any) -> Any:
+        checker.store(ptrs.data, mask.data, value.data.dtype.itemsize)
+        _same_size(checker, ptrs, value)
+        return stock.create_masked_store(ptrs, value, mask, cache_modifier, eviction_policy)
+
+    def create_atomic_cas(ptr: Any, cmp: Any, val: Any, sem: Any, scope: Any) -> Any:
+        _same_size(checker, ptr, cmp, val)
+        everywhere = np.ones(ptr.data.shape, dtype=bool)
+        checker.atomic(ptr.data, everywhere, max(cmp.data.dtype.itemsize, val.data.dtype.itemsize))
+        return stock.create_atomic_cas(ptr, cmp, val, sem, scope)
+
+    def create_atomic_rmw(rmwOp: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:  # noqa: N803, PLR0917
+        _same_size(checker, ptr, val)
+        checker.atomic(ptr.data, mask.data, val.data.dtype.itemsize)
+        return stock.create_atomic_rmw(rmwOp, ptr, val, mask, sem, scope)
+
+    functions = (set_grid_idx, create_masked_load, create_masked_store, create_atomic_cas, create_atomic_rmw)
+    return {function.__name__: function for function in functions}
+
+
+def _same_size(checker: BoundsChecker, pointers: Any, *values: Any) -> None:
+    for value in values:
+        if value.data.size != pointers.data.size:
+            raise RefusedError(
+                f"{checker}: {pointers.data.size} pointers and {value.data.size} values do not go together"
+            )

@@ -1,0 +1,176 @@
+"""The recorder: notes the operators and kernel launches of one run of ``prefix_sum`` as a trace.
+
+It runs in the process of the submission, so nothing that it writes is believed: the meter replays the trace and
+counts for itself. A submission that hides steps from the recorder has a trace that computes the wrong thing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import TYPE_CHECKING, Any, Self
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.weak import WeakIdKeyDictionary
+from triton.runtime.interpreter import InterpretedFunction
+
+from re_bench.guest.refused import RefusedError
+from triton_cumsum.harness.kernel_text import Functions
+from triton_cumsum.harness.trace_codec import (
+    CAPTURED_BYTES,
+    INPUT,
+    SCALARS_PER_LAUNCH,
+    STEPS,
+    TRACE_BYTES,
+    encode,
+    encode_tensor,
+    tensors_in,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is not followed by the type checker
+    """A context in which steps are recorded; ``trace`` gives them afterwards.
+
+    The argument is the input tensor. Tensors are known by identity: each result of a step gets a new number, and a
+    tensor first seen as an argument is captured.
+    """
+
+    def __init__(self, x: Any) -> None:
+        super().__init__()
+        self._numbers = WeakIdKeyDictionary()
+        self._numbers[x] = INPUT
+        self._next = INPUT + 1
+        self._captured: dict[str, dict[str, Any]] = {}
+        self._captured_bytes = 0
+        self._functions = Functions()
+        self._steps: list[dict[str, Any]] = []
+        self._paused = False
+        self._stock_run = InterpretedFunction.run
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Otherwise torch imports its compiler, a second's work, only to keep it away from this class.
+        return False
+
+    def __enter__(self) -> Self:
+        recorder, stock = self, self._stock_run
+
+        def run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
+            if not warmup:
+                recorder.launch(stock, function, grid, args, kwargs)
+
+        InterpretedFunction.run = run
+        super().__enter__()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        super().__exit__(*exception)
+        InterpretedFunction.run = self._stock_run
+
+    def __torch_dispatch__(
+        self, operator: Any, _types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Run an operator and, unless a kernel is running, note it."""
+        kwargs = kwargs or {}
+        if self._paused:
+            return operator(*args, **kwargs)
+        # Encoded before it runs: a captured tensor is wanted as it was before the step.
+        step = {
+            "operator": f"{operator.namespace}::{operator.__name__}",
+            "arguments": encode(list(args), self._number),
+            "keywords": {name: encode(value, self._number) for name, value in kwargs.items()},
+        }
+        result = operator(*args, **kwargs)
+        self._append(step | {"results": [self._result_number(tensor) for tensor in tensors_in(result)]})
+        return result
+
+    def launch(self, stock: Any, function: Any, grid: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        """Note the launch of ``function`` and run it with ``stock``, the interpreter's own way."""
+        signature = inspect.signature(function.fn)
+        accepted = {name: value for name, value in kwargs.items() if name in signature.parameters}
+        bound = signature.bind(*args, **accepted)
+        bound.apply_defaults()
+        size = normalised_grid(grid, dict(bound.arguments))
+        arguments = {name: encode(value, self._number) for name, value in bound.arguments.items()}
+        if any(isinstance(value, list) for value in arguments.values()):
+            raise RefusedError(f"kernel {function.__name__} takes a tuple or list; pass its elements one by one")
+        if sum(not isinstance(value, torch.Tensor) for value in bound.arguments.values()) > SCALARS_PER_LAUNCH:
+            raise RefusedError(
+                f"kernel {function.__name__} takes more than {SCALARS_PER_LAUNCH} arguments that are not tensors"
+            )
+        self._append({"kernel": self._functions.index(function), "grid": list(size), "arguments": arguments})
+        self._paused = True
+        try:
+            stock(function, *args, grid=size, warmup=False, **accepted)
+        finally:
+            self._paused = False
+
+    def trace(self, result: Any) -> dict[str, Any]:
+        """Return the trace of the run that gave ``result``.
+
+        Raises:
+            RefusedError: if no recorded step made ``result``, or the trace is too long.
+        """
+        if result not in self._numbers:
+            raise RefusedError(
+                "the tensor that prefix_sum returned was not made by a torch operator or a Triton kernel of this run "
+                "(NumPy, ctypes and kept results cannot be modelled)"
+            )
+        trace = {
+            "captured": self._captured,
+            "functions": self._functions.records,
+            "steps": self._steps,
+            "result": self._numbers[result],
+        }
+        if (length := len(json.dumps(trace))) > TRACE_BYTES:
+            raise RefusedError(
+                f"the trace of prefix_sum takes {length} bytes, {TRACE_BYTES} are allowed; take fewer steps"
+            )
+        return trace
+
+    def _append(self, step: dict[str, Any]) -> None:
+        if len(self._steps) >= STEPS:
+            raise RefusedError(f"prefix_sum takes more than {STEPS} operators and launches in one call")
+        self._steps.append(step)
+
+    def _number(self, tensor: Any) -> int:
+        if tensor not in self._numbers:
+            size = tensor.numel() * tensor.element_size()
+            self._captured_bytes += size
+            if self._captured_bytes > CAPTURED_BYTES:
+                raise RefusedError(
+                    "prefix_sum uses tensors that no torch operator of the call made (made before it, or from NumPy), "
+                    f"the last of shape {tuple(tensor.shape)}; only {CAPTURED_BYTES} bytes of such tables are allowed: "
+                    "allocate scratch memory with torch.empty inside prefix_sum"
+                )
+            self._captured[str(self._next)] = encode_tensor(tensor)
+            self._add(tensor)
+        return int(self._numbers[tensor])
+
+    def _result_number(self, tensor: Any) -> int:
+        if tensor not in self._numbers:
+            self._add(tensor)
+        return int(self._numbers[tensor])
+
+    def _add(self, tensor: Any) -> None:
+        self._numbers[tensor] = self._next
+        self._next += 1
+
+
+def normalised_grid(grid: Any, arguments: dict[str, Any]) -> tuple[int, int, int]:
+    """Return a launch grid, which may be a function of the arguments, as three integers.
+
+    Raises:
+        RefusedError: if it is not one to three integers.
+    """
+    value = grid(arguments) if callable(grid) else grid
+    sizes = tuple(value) if isinstance(value, list | tuple) else (value,)
+    try:
+        x, y, z = (*(int(size) for size in sizes), 1, 1)[: max(len(sizes), 3)]
+    except (TypeError, ValueError) as error:
+        raise RefusedError(f"the grid {value!r} of a launch is not a tuple of one to three integers") from error
+    return x, y, z

@@ -1,0 +1,85 @@
+"""Load a submission's ``prefix_sum``, call it, and check that its result is a new tensor like the input.
+
+Both runners use it. It runs where the submission runs, for clear messages; what counts is checked by the scorer.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from re_bench.guest.refused import RefusedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_FILE = "solution.py"
+
+
+def load(directory: Path, name: str) -> Any:
+    """Import ``solution.py`` of ``directory`` as the module ``name`` and return its ``prefix_sum``.
+
+    Raises:
+        RefusedError: if the file, or the function in it, is missing or fails to import.
+    """
+    path = directory / _FILE
+    if not path.is_file():
+        raise RefusedError(f"{_FILE} is missing; it must define prefix_sum(x)")
+    sys.path.insert(0, str(directory))  # only now, after all imports of ours, may names come from the submission
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise RefusedError(f"{_FILE} cannot be imported: {describe(error)}") from error
+    if not callable(getattr(module, "prefix_sum", None)):
+        raise RefusedError(f"{_FILE} defines no function prefix_sum(x)")
+    return module.prefix_sum
+
+
+def call(function: Any, x: Any) -> Any:
+    """Return ``function(x)``.
+
+    Raises:
+        RefusedError: saying where in the submission it raised.
+    """
+    try:
+        return function(x)
+    except RefusedError:
+        raise
+    except Exception as error:
+        raise RefusedError(f"prefix_sum raised {describe(error)}") from error
+
+
+def check_result(x: Any, result: Any) -> None:
+    """Check that ``result`` is a plain new tensor like ``x``: type, dtype, shape, device, memory of its own.
+
+    Raises:
+        RefusedError: naming what differs.
+    """
+    if type(result) is not torch.Tensor:
+        raise RefusedError(f"prefix_sum returned a {type(result).__name__}, not exactly a torch.Tensor")
+    for name in ("dtype", "device", "layout", "shape"):
+        got, expected = getattr(result, name), getattr(x, name)
+        if got != expected:
+            raise RefusedError(f"prefix_sum returned a tensor of {name} {got}; expected {expected}")
+    storage = result.untyped_storage()
+    if storage.data_ptr() == x.untyped_storage().data_ptr():
+        raise RefusedError("prefix_sum returned memory of its input x; return a new tensor")
+    if storage.nbytes() < 4 * x.numel() or not result.is_contiguous():
+        raise RefusedError(
+            f"prefix_sum returned a tensor on {storage.nbytes()} bytes of memory; {4 * x.numel()} are needed"
+        )
+
+
+def describe(error: BaseException) -> str:
+    """Return an exception's class, text and last line in the submission."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(_FILE)]
+    line = f" (solution.py, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{line}"

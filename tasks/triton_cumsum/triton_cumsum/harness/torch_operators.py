@@ -1,0 +1,173 @@
+"""Which torch operators the model knows, and how many bytes each moves.
+
+An operator is known if it stands in the table or is tagged pointwise by torch. Anything else is refused, never
+guessed. Each known operator is one launch, except the free ones.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils.flop_counter import flop_registry
+
+from re_bench.guest.refused import RefusedError
+from triton_cumsum.harness.sector_cache import SECTOR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+FREE = """
+empty empty_like empty_strided new_empty new_empty_strided
+_unsafe_view alias as_strided detach diagonal expand lift_fresh permute select slice split split_with_sizes squeeze t
+transpose unbind unfold unsqueeze view
+"""
+WRITE = "arange full full_like new_full new_ones new_zeros ones ones_like scalar_tensor zeros zeros_like fill_ zero_"
+STREAM = """
+_to_copy all amax amin any argmax argmin cat clone constant_pad_nd copy_ count_nonzero flip masked_fill masked_fill_ max
+mean min prod repeat roll stack sum tril triu where
+"""
+SCAN = "cumprod cumsum"
+GATHER = "embedding gather index index_select take"
+MATMUL = "addmm bmm mm baddbmm"
+SYNCHRONISE = "_local_scalar_dense"
+
+_RULES = {"free": FREE, "write": WRITE, "stream": STREAM, "scan": SCAN}
+_RULES |= {"gather": GATHER, "matmul": MATMUL, "item": SYNCHRONISE}
+RULES = {name: rule for rule, names in _RULES.items() for name in names.split()}
+"""The byte rule of each known operator that is not pointwise.
+
+``free`` moves nothing; ``write`` writes its results; ``stream`` reads its tensors and writes its results; ``gather``
+reads the indices and one element per result, and writes the results; ``scan`` is ``stream`` by a slower kernel;
+``matmul`` is ``stream`` with arithmetic; ``item`` brings one number to the host.
+"""
+
+# They overwrite their first tensor without looking at it.
+_BLIND = frozenset({"copy_", "fill_", "zero_"})
+
+
+def resolve(name: Any) -> tuple[Any, str]:
+    """Return the operator called ``"aten::<name>.<overload>"`` and its byte rule.
+
+    Raises:
+        RefusedError: if it is unknown or cannot be modelled.
+    """
+    namespace, _, rest = str(name).partition("::")
+    base, _, overload = rest.partition(".")
+    packet = getattr(torch.ops.aten, base, None) if namespace == "aten" and base.isidentifier() else None
+    operator = getattr(packet, overload, None) if overload in _overloads(packet) else None
+    if operator is None:
+        raise RefusedError(
+            f"the operator {name!r} does not exist or is not an aten operator; the cpu profile cannot model it"
+        )
+    rule = _rule(operator, base)
+    if rule is None:
+        raise RefusedError(
+            f"the cpu profile cannot model the operator {name!r}; use views, pointwise operators, sums and scans, "
+            "or a Triton kernel"
+        )
+    return operator, rule
+
+
+def check_keywords(name: str, operator: Any, keywords: Iterable[str]) -> None:
+    """Check that a call is of the form that torch records: by keyword only what cannot be given by position.
+
+    Otherwise the byte rules would take one tensor for another.
+
+    Raises:
+        RefusedError: naming the keyword.
+    """
+    keyword_only = {argument.name for argument in _schema(operator) if argument.kwarg_only}
+    for keyword in keywords:
+        if keyword not in keyword_only:
+            raise RefusedError(f"{name} is recorded with the keyword {keyword!r}, which torch never does")
+
+
+def check_arguments(name: str, rule: str, arguments: Iterable[Any]) -> None:
+    """Check what depends on the arguments' types.
+
+    Raises:
+        RefusedError: for a product of integer matrices, which torch has not on GPUs, or indexing by a mask,
+            whose result has a size that depends on the data.
+    """
+    tensors = list(_tensors(arguments))
+    if rule == "matmul" and not all(tensor.dtype.is_floating_point for tensor in tensors):
+        raise RefusedError(f"{name} of integers does not exist on a GPU; use floating point")
+    if rule == "gather" and any(tensor.dtype in (torch.bool, torch.uint8) for tensor in tensors[1:]):
+        raise RefusedError(f"{name} with a mask gives a size that depends on the data; the cpu profile cannot model it")
+
+
+def cost(operator: Any, rule: str, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> dict[str, int]:
+    """Return what one call costs.
+
+    ``bytes`` are those moved to and from memory, ``flops`` floating-point operations, and ``scan_bytes`` those moved by
+    torch's scan kernels along rows, columns or a whole tensor, which do not reach the bandwidth of a copy.
+    """
+    written = sum(touched(tensor) for tensor in _tensors([result]))
+    if rule == "write":
+        return {"bytes": written}
+    if rule == "item":
+        return {"bytes": 4}
+    if rule == "gather":
+        return {"bytes": sum(touched(tensor) for tensor in _tensors(args[1:])) + 2 * written}
+    read = sum(touched(tensor) for tensor in _read(operator, args, kwargs))
+    if rule == "scan":
+        return _cost_of_scan(args[0], read, result, written)
+    if rule == "matmul":
+        formula = flop_registry[operator.overloadpacket]
+        return {"bytes": read + written, "flops": int(formula(*args, **kwargs, out_val=result))}
+    return {"bytes": read + written}
+
+
+def _cost_of_scan(source: Any, read: int, result: Any, written: int) -> dict[str, int]:
+    # Another type is first converted by a kernel of its own (ATen/native/ReduceOps.cpp, impl_func_cum_ops).
+    if source.dtype == result.dtype:
+        return {"bytes": 0, "scan_bytes": read + written}
+    return {"bytes": read + written, "scan_bytes": 2 * written}
+
+
+def touched(tensor: Any) -> int:
+    """Return the bytes of memory that reading ``tensor`` once moves.
+
+    Expanded dimensions (stride 0) are counted once; a gap between neighbours costs the rest of its 32-byte sector.
+    """
+    strides = [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1 and stride]
+    sizes = [size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride or size == 0]
+    item = tensor.element_size()
+    gap = min(min(strides, default=1), max(1, SECTOR // item))
+    return int(math.prod(sizes) * item * gap)
+
+
+def _overloads(packet: Any) -> list[str]:
+    return list(packet.overloads()) if packet is not None and hasattr(packet, "overloads") else []
+
+
+def _rule(operator: Any, base: str) -> str | None:
+    if torch.Tag.nondeterministic_seeded in operator.tags:
+        return None
+    if base in RULES:
+        return RULES[base]
+    # Operators that torch keeps to itself skip checks of their arguments that a hostile trace would need.
+    return "stream" if torch.Tag.pointwise in operator.tags and not base.startswith("_") else None
+
+
+def _schema(operator: Any) -> Sequence[Any]:
+    arguments: Sequence[Any] = operator._schema.arguments  # noqa: SLF001 - torch's own tools read it from here
+    return arguments
+
+
+def _read(operator: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterable[Any]:
+    schema = _schema(operator)
+    outputs = {argument.name for argument in schema if argument.is_out}
+    first = 1 if schema[0].name == "self" and operator.overloadpacket.__name__ in _BLIND else 0
+    yield from _tensors(args[first:])
+    yield from _tensors(value for name, value in kwargs.items() if name not in outputs)
+
+
+def _tensors(values: Any) -> Iterable[Any]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, list | tuple) or type(value).__name__ == "dict_values":
+            yield from _tensors(value)

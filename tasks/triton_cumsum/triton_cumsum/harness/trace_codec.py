@@ -1,0 +1,216 @@
+"""The format of a trace: how one run of ``prefix_sum`` is written down as JSON, and read back.
+
+A trace is ``{"captured": {id: tensor}, "functions": [function], "steps": [step], "result": id}``.
+
+- A *step* is an operator, ``{"operator": "aten::add.Tensor", "arguments": [...], "keywords": {...},
+  "results": [id, ...]}``, or a launch, ``{"kernel": index, "grid": [x, y, z], "arguments": {name: value}}``.
+- A *function* is ``{"name", "source", "bindings"}``; see :mod:`kernel_text`.
+- Tensors are numbered; number 0 is the input. Tensors made before the run are *captured*: their bytes are embedded.
+
+Both sides use this module, but a trace comes from a process nobody trusts, so decoding checks everything.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import triton.language as tl
+
+from re_bench.guest.refused import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+INPUT = 0
+STEPS = 2000
+SCALARS_PER_LAUNCH = 64
+STRING = 64
+CAPTURED_BYTES = 64 * 1024
+TRACE_BYTES = 1024 * 1024
+INTEGERS = range(-(2**63), 2**64)
+
+_DTYPE_NAMES = "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 bfloat16 float32 float64"
+_TRITON_NAMES = "int1 int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
+DTYPES: dict[str, Any] = {name: getattr(torch, name) for name in _DTYPE_NAMES.split()}
+TRITON_DTYPES: dict[str, Any] = {name: getattr(tl, name) for name in _TRITON_NAMES.split()}
+MEMORY_FORMATS: dict[str, Any] = {
+    name: getattr(torch, name) for name in ("contiguous_format", "preserve_format", "channels_last")
+}
+
+
+def encode(value: object, reference: Callable[[Any], int]) -> Any:
+    """Return ``value`` as JSON; ``reference`` gives the number of a tensor.
+
+    Plain are ``None``, booleans, integers, strings and lists (tuples become lists). Everything else is a
+    dictionary with one key that names the kind: ``float``, ``tensor``, ``dtype``, ``device``, ``layout``,
+    ``memory_format``, ``triton_dtype`` or ``constexpr``.
+
+    Raises:
+        RefusedError: for a value of another kind, an integer beyond 64 bits or a string over 64 characters.
+    """
+    if isinstance(value, torch.Tensor):
+        return {"tensor": reference(value)}
+    if isinstance(value, list | tuple):
+        return [encode(item, reference) for item in value]
+    if isinstance(value, tl.constexpr):
+        return {"constexpr": encode(value.value, reference)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return _encode_scalar(value)
+    return _encode_named(value)
+
+
+def decode(value: Any, tensor: Callable[[int], Any]) -> Any:
+    """Return what :func:`encode` wrote; ``tensor`` gives the tensor of a number.
+
+    Raises:
+        RefusedError: if ``value`` is not of that form.
+    """
+    if isinstance(value, list):
+        return [decode(item, tensor) for item in value]
+    if not isinstance(value, dict):
+        return _checked_scalar(value)
+    if len(value) != 1:
+        raise RefusedError(f"a value in the trace has the keys {sorted(value)}; exactly one was expected")
+    ((kind, content),) = value.items()
+    if kind == "tensor":
+        return tensor(content)
+    if kind == "constexpr":
+        return tl.constexpr(decode_constant(content))
+    return _decode_named(kind, content)
+
+
+def decode_constant(value: Any) -> Any:
+    """Return a number, string, ``None`` or data type that :func:`encode` wrote.
+
+    Lists are refused as well as tensors: a kernel could keep state in them that no count sees.
+
+    Raises:
+        RefusedError: if ``value`` is something else.
+    """
+    if isinstance(value, list) or (isinstance(value, dict) and "tensor" in value):
+        raise RefusedError(
+            "a tensor, tuple or list stands where a kernel takes a constant; pass tensors as pointer arguments"
+        )
+    return decode(value, _no_tensor)
+
+
+def encode_tensor(tensor: Any) -> dict[str, Any]:
+    """Return a tensor's dtype, shape and bytes (base64, C order) as JSON."""
+    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+    return {
+        "dtype": _name_in(DTYPES, tensor.dtype),
+        "shape": list(tensor.shape),
+        "data": base64.b64encode(data).decode("ascii"),
+    }
+
+
+def decode_tensor(record: Any) -> Any:
+    """Return a new tensor of what :func:`encode_tensor` wrote.
+
+    Raises:
+        RefusedError: if the record is malformed or its bytes do not fill its shape.
+    """
+    try:
+        dtype, shape = DTYPES[record["dtype"]], [int(size) for size in record["shape"]]
+        data = base64.b64decode(record["data"], validate=True)
+    except (KeyError, TypeError, ValueError, binascii.Error) as error:
+        raise RefusedError(f"a captured tensor in the trace is malformed ({error!r})") from error
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(data):
+        raise RefusedError(
+            f"a captured tensor in the trace has {len(data)} bytes, which do not fill its shape {shape} of {dtype}"
+        )
+    if not data:
+        return torch.empty(shape, dtype=dtype)
+    return torch.from_numpy(np.frombuffer(data, dtype=np.uint8).copy()).view(dtype).reshape(shape)
+
+
+def tensors_in(result: Any) -> list[Any]:
+    """Return the tensors in the result of an operator, in order."""
+    if isinstance(result, torch.Tensor):
+        return [result]
+    if isinstance(result, list | tuple):
+        return [tensor for item in result for tensor in tensors_in(item)]
+    return []
+
+
+def _no_tensor(_number: Any) -> Any:
+    raise RefusedError("a tensor stands where a constant was expected")
+
+
+def _encode_scalar(value: bool | float | str | None) -> Any:
+    if isinstance(value, float):
+        return {"float": value.hex()}
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int(_checked_scalar(int(value)))
+    return _checked_scalar(value)
+
+
+def _checked_scalar(value: Any) -> Any:
+    if isinstance(value, int) and value not in INTEGERS:
+        raise RefusedError(f"the integer {value} does not fit 64 bits")
+    if isinstance(value, str) and len(value) > STRING:
+        raise RefusedError(f"a string argument has {len(value)} characters; {STRING} are allowed")
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    raise RefusedError(f"a value of type {type(value).__name__} stands in the trace where a scalar was expected")
+
+
+def _encode_named(value: object) -> dict[str, str]:
+    if isinstance(value, torch.dtype):
+        return {"dtype": _name_in(DTYPES, value)}
+    if isinstance(value, torch.device):
+        return {"device": _checked_device(str(value))}
+    if isinstance(value, torch.layout):
+        return {"layout": _checked_layout(str(value))}
+    if isinstance(value, torch.memory_format):
+        return {"memory_format": _name_in(MEMORY_FORMATS, value)}
+    if isinstance(value, tl.dtype):
+        return {"triton_dtype": _name_in(TRITON_DTYPES, value)}
+    raise RefusedError(
+        f"an argument of type {type(value).__name__} cannot be recorded; pass tensors, numbers and data types"
+    )
+
+
+def _decode_named(kind: str, content: Any) -> Any:
+    if kind == "float":
+        return _decode_float(content)
+    if kind == "device":
+        return torch.device(_checked_device(content))
+    if kind == "layout":
+        return getattr(torch, _checked_layout(content).removeprefix("torch."))
+    tables = {"dtype": DTYPES, "memory_format": MEMORY_FORMATS, "triton_dtype": TRITON_DTYPES}
+    if kind not in tables or not isinstance(content, str) or content not in tables[kind]:
+        raise RefusedError(f"the trace holds a value of the unknown kind {kind!r}: {content!r}")
+    return tables[kind][content]
+
+
+def _decode_float(content: Any) -> float:
+    try:
+        return float.fromhex(content)
+    except (TypeError, ValueError) as error:
+        raise RefusedError(f"the trace holds the malformed float {content!r}") from error
+
+
+def _name_in(table: dict[str, Any], value: object) -> str:
+    for name, member in table.items():
+        if member == value:
+            return name
+    raise RefusedError(f"{value} cannot be recorded; known are {', '.join(table)}")
+
+
+def _checked_device(text: Any) -> str:
+    if text not in ("cpu", "cpu:0"):
+        raise RefusedError(f"the device {text!r} was asked for, but x lives on the CPU in this profile; use x.device")
+    return "cpu"
+
+
+def _checked_layout(text: Any) -> str:
+    if text != "torch.strided":
+        raise RefusedError(f"the layout {text!r} is not modelled; use ordinary strided tensors")
+    return "torch.strided"

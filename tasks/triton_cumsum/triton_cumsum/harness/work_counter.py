@@ -1,0 +1,167 @@
+"""Counts what a kernel computes, by replacing functions of Triton's interpreter; see :data:`memory_counter.COUNTS`.
+
+Every function of the language ends in one of the builder's, or is a scan or a reduction. What is known is counted as
+what it is: elementwise operations, scans, reductions, elements that move between threads. What moves nothing between
+threads and computes nothing is free. The rest, now or in a later Triton, is counted as the dearest: a scan.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import TYPE_CHECKING, Any
+
+from triton.runtime import interpreter
+
+from triton_cumsum.harness.memory_counter import Counter, intercepted, replaced_in_builder
+from triton_cumsum.harness.sector_cache import WORD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+VECTOR = 16
+"""Bytes of neighbours that one thread loads at once, and so holds: a scan or reduction within them stays in a thread
+(PTX ISA, vectorised ld.global)."""
+COMBINES = 4
+"""How often a scan combines each element on a GPU, about: once or twice within a thread and, for each fourth element,
+the last of its thread, five times across a warp and some times across warps."""
+
+_ELEMENTWISE = """
+binary_op cast_impl create_addptr create_erf create_fabs create_fma create_fp_to_fp create_idiv create_rsqrt
+create_umulhi ternary_op unary_op
+"""
+_MOVING = "create_cat create_reshape create_trans"
+_FREE = """
+create_advance create_assert create_assume create_barrier create_bitcast create_broadcast create_expand_dims
+create_get_num_programs create_get_program_id create_int_to_ptr create_join create_make_block_ptr create_make_range
+create_make_tensor_descriptor create_ptr_to_int create_splat create_split create_unsplat
+"""
+_MEMORY = """
+create_atomic_cas create_atomic_rmw create_descriptor_gather create_descriptor_load create_descriptor_scatter
+create_descriptor_store create_load create_masked_load create_masked_store create_store create_tensor_pointer_load
+create_tensor_pointer_store
+"""
+# They do nothing but call one of the elementwise functions on the builder, where they are counted.
+_FORWARDING = """
+create_add create_and create_ashr create_ceil create_clampf create_cos create_exp create_exp2 create_fadd create_fcmpOEQ
+create_fcmpOGE create_fcmpOGT create_fcmpOLE create_fcmpOLT create_fcmpONE create_fcmpUEQ create_fcmpUGE create_fcmpUGT
+create_fcmpULE create_fcmpULT create_fcmpUNE create_fdiv create_floor create_fmul create_fp_ext create_fp_to_si
+create_fp_to_ui create_fp_trunc create_frem create_fsub create_iabs create_icmpEQ create_icmpNE create_icmpSGE
+create_icmpSGT create_icmpSLE create_icmpSLT create_icmpUGE create_icmpUGT create_icmpULE create_icmpULT create_int_cast
+create_log create_log2 create_lshr create_maximumf create_maxnumf create_maxsi create_maxui create_minimumf
+create_minnumf create_minsi create_minui create_mul create_or create_precise_divf create_precise_sqrt create_sdiv
+create_select create_shl create_si_to_fp create_sin create_sqrt create_srem create_sub create_udiv create_ui_to_fp
+create_urem create_xor
+"""
+_KNOWN = frozenset(f"{_ELEMENTWISE} {_MOVING} {_FREE} {_MEMORY} {_FORWARDING} create_dot".split())
+
+
+@contextlib.contextmanager
+def counted(counter: Counter) -> Iterator[None]:
+    """Let ``counter`` see every access and all work of the interpreter while the context lasts."""
+    scan, reduction = interpreter.ScanOps.apply_impl, interpreter.ReduceOps.apply_impl
+    interpreter.ScanOps.apply_impl = _scan(counter, scan)
+    interpreter.ReduceOps.apply_impl = _reduction(counter, reduction)
+    try:
+        with intercepted(counter), replaced_in_builder(_replacements(counter)):
+            yield
+    finally:
+        interpreter.ScanOps.apply_impl = scan
+        interpreter.ReduceOps.apply_impl = reduction
+
+
+def _replacements(counter: Counter) -> dict[str, Any]:
+    stock = interpreter.InterpreterBuilder
+    builder = interpreter.interpreter_builder
+    rest = [name for name in dir(stock) if name.startswith("create_") and name not in _KNOWN]
+    kinds = dict.fromkeys(_ELEMENTWISE.split(), _elementwise) | dict.fromkeys(_MOVING.split(), _moving)
+    kinds |= dict.fromkeys(rest, _unknown) | {"create_dot": _dot}
+    return {name: kind(counter, getattr(builder, name)) for name, kind in kinds.items()}
+
+
+def words(data: Any) -> int:
+    """Return how many 32-bit words, at least one an element, an array takes."""
+    return int(data.size * max(1, data.itemsize // WORD))
+
+
+def _elementwise(counter: Counter, function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(first: Any, *rest: Any) -> Any:
+        result = function(first, *rest)
+        # A comparison of 64-bit words has a narrow result. A pointer is as good as its 32-bit offset.
+        wide = 2 if max(first.data.itemsize, result.data.itemsize) > WORD and not first.dtype.is_ptr() else 1
+        counter.own["operations"] += wide * result.data.size
+        return result
+
+    return call
+
+
+def _moving(counter: Counter, function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(first: Any, *rest: Any) -> Any:
+        result = function(first, *rest)
+        counter.own["exchanged"] += words(result.data)
+        return result
+
+    return call
+
+
+def _dot(counter: Counter, function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(left: Any, right: Any, *rest: Any) -> Any:
+        result = function(left, right, *rest)
+        counter.own["exchanged"] += words(left.data) + words(right.data)
+        counter.own["waits"] += 1
+        # As if each lane multiplied and added: a GPU's units for matrices are faster, but not for all types.
+        counter.own["operations"] += words(result.data) * left.data.shape[-1]
+        return result
+
+    return call
+
+
+def _unknown(counter: Counter, function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        arrays = [value.data for value in (*args, result) if hasattr(getattr(value, "data", None), "itemsize")]
+        counter.own["scanned"] += max(map(words, arrays), default=1)
+        counter.own["waits"] += 1
+        return result
+
+    return call
+
+
+def _scan(counter: Counter, stock: Callable[..., Any]) -> Callable[..., Any]:
+    def apply_impl(scan: Any, tensors: Any) -> Any:
+        before = counter.own["operations"]
+        result = stock(scan, tensors)
+        own = counter.own["operations"] - before
+        length = tensors[0].handle.data.shape[scan.axis]
+        # The interpreter combines all elements at once, as often as the length can be halved.
+        doublings = max(1, math.ceil(math.log2(length)))
+        factor = COMBINES if scan.one_by_one else min(1, COMBINES / doublings)
+        counter.own["operations"] = before + int(own * factor)
+        _across(counter, "scanned", tensors, scan.axis)
+        return result
+
+    return apply_impl
+
+
+def _reduction(counter: Counter, stock: Callable[..., Any]) -> Callable[..., Any]:
+    def apply_impl(reduction: Any, tensors: Any) -> Any:
+        _across(counter, "reduced", tensors, reduction.axis)
+        return stock(reduction, tensors)
+
+    return apply_impl
+
+
+def _across(counter: Counter, kind: str, tensors: Any, axis: int | None) -> None:
+    for tensor in tensors:
+        data = tensor.handle.data
+        counter.own["operations"] += words(data)
+        if not _within_thread(data, axis):
+            counter.own[kind] += words(data)
+    counter.own["waits"] += not _within_thread(tensors[0].handle.data, axis)
+
+
+def _within_thread(data: Any, axis: int | None) -> bool:
+    """Whether all that is combined is neighbours on the last axis that one thread holds."""
+    if axis is None:
+        return bool(data.size * data.itemsize <= VECTOR)
+    return axis == data.ndim - 1 and bool(data.shape[axis] * data.itemsize <= VECTOR)

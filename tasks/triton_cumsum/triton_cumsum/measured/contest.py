@@ -1,0 +1,168 @@
+"""How a submission is timed on a GPU: in turns with our baseline and reference, by a clock that it cannot reach.
+
+A turn reveals new inputs, has a runner call ``prefix_sum`` once on each, and ends when the results have been probed;
+:mod:`turn_times` turns its seconds into the time of a call. What a turn costs beside its calls is taken before the
+submission is loaded and again beside it, and little more of it counts. Our solutions' own times are those of CUDA
+events. See ``docs/tasks/triton_cumsum.md``.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import triton
+
+from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
+from re_bench.gpu import state as gpu_state
+from re_bench.gpu.lock import exclusive
+from re_bench.gpu.timing import Time, take_turns
+from re_bench.guest.device_memory import DeviceMemory
+from triton_cumsum import grading
+from triton_cumsum.measured import turn_times
+from triton_cumsum.measured.turn_times import OURS, SUBMISSION, Turn
+from triton_cumsum.measured.verifier import MemoryPlan, Verifier, check_truth
+from triton_cumsum.measured.worker import Worker
+from triton_cumsum.profiles import BYTES_PER_ELEMENT, ELEMENTS, GPU
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from re_bench.gpu.state import Gpu
+    from re_bench.sandbox.untrusted import Untrusted
+    from re_bench.scoring.score import Job
+
+
+@dataclass(frozen=True)
+class ContestResult:
+    """The outcome of a contest."""
+
+    times: Mapping[str, Time]
+    """The times of a call of ``"baseline"``, ``"reference"`` and ``"submission"``."""
+    floor_ms: float
+    """What reading and writing every element once takes at the memory's peak bandwidth."""
+    details: Mapping[str, Any]
+    """JSON values for the log."""
+
+
+class Stopwatch:
+    """Seconds of the phases of a scoring, for the log."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+        self.laps: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        """End a phase."""
+        now = time.monotonic()
+        self.laps[name], self._last = round(now - self._last, 3), now
+
+
+def run_contest(job: Job, gpu: Gpu, trusted: Untrusted, untrusted: Untrusted, outer: ExitStack) -> ContestResult:
+    """Time a submission beside our baseline and reference, alone on the GPU.
+
+    Args:
+        job: the submission.
+        gpu: the GPU to time on.
+        trusted: a runner for our solutions, which never sees the submission.
+        untrusted: a runner that sees the submission.
+        outer: what outlives the runners; the GPU stays locked until it ends, for they hold its memory.
+
+    Raises:
+        InvalidSubmissionError: if the submission is wrong somewhere, or kept the GPU busy out of turn.
+        UsageError: if torch does not see the GPU, or too little of its memory is free.
+        ReBenchError: if one of our solutions fails, or the GPU is not steady.
+    """
+    if not torch.cuda.is_available():
+        raise UsageError(f"torch {torch.__version__} here sees no GPU; install its CUDA build, or use --profile cpu")
+    watch = Stopwatch()
+    outer.enter_context(exclusive(gpu.uuid, f"timing a submission to {job.task.name}"))
+    watch.lap("waiting for the GPU")
+    floor_ms = 1e3 * BYTES_PER_ELEMENT * ELEMENTS / gpu.peak_bandwidth
+    with ExitStack() as stack:
+        before = gpu_state.snapshot(gpu.uuid)
+        plan = MemoryPlan.of(gpu_state.free_memory(gpu.index), ELEMENTS)
+        verifier = stack.enter_context(Verifier(plan.calls, ELEMENTS))
+        with _fault_is_ours("the runners"):
+            # Both processes are on the GPU from here on, since changing over takes longer between more; one has no
+            # code of the submission's yet.
+            reference_worker = _worker(stack, trusted, plan.our_arena, verifier)
+            submission_worker = _worker(stack, untrusted, plan.submission_arena, verifier)
+            reference_worker.load({name: job.task.directory / name for name in OURS})
+        turns = {name: partial(_our_turn, reference_worker, name, plan.calls) for name in OURS}
+        take_turns(turns, 1)  # compiles, and wakes the clocks up
+        alone = take_turns(turns, GPU.rounds_alone)
+        watch.lap("ours alone")
+        submission_worker.load({SUBMISSION: job.submission})
+        try:
+            calls = _check_submission(job, submission_worker, plan.calls)
+            watch.lap("check")
+            job.progress("taking turns")
+            theirs = {SUBMISSION: partial(submission_worker.turn, SUBMISSION, calls, ELEMENTS)}
+            beside = take_turns(turns | theirs, GPU.rounds)
+        except torch.OutOfMemoryError:
+            raise InvalidSubmissionError(
+                "the submission keeps so much of the GPU's memory that its results cannot be checked"
+            ) from None
+        watch.lap("turns")
+        record = _record(gpu, verifier.copy_ms(reference_worker.shown), before) | {"phases_s": watch.laps}
+    times, figures = turn_times.evaluate(alone, beside, plan.calls, calls)
+    turn_times.check_steady(turn_times.our_event_times(alone, plan.calls), times, record)
+    return ContestResult(times, floor_ms, record | figures)
+
+
+def _worker(stack: ExitStack, process: Untrusted, nbytes: int, verifier: Verifier) -> Worker:
+    inputs = stack.enter_context(DeviceMemory(4 * verifier.calls * verifier.stride))
+    return Worker(process, inputs, stack.enter_context(DeviceMemory(nbytes)), verifier)
+
+
+@contextmanager
+def _fault_is_ours(what: str) -> Iterator[None]:
+    """Have what would be a submission's fault be ours: none of its code has a part in it."""
+    try:
+        yield
+    except InvalidSubmissionError as fault:
+        raise ReBenchError(f"{what} failed, without the submission: {fault}") from None
+
+
+def _our_turn(reference_worker: Worker, name: str, calls: int) -> Turn:
+    with _fault_is_ours(f"our own {name}"):
+        return reference_worker.turn(name, calls, ELEMENTS)
+
+
+def _check_submission(job: Job, submission_worker: Worker, calls: int) -> int:
+    """Check the submission on inputs of all kinds, and return how many calls its turns will have."""
+    cases = list(grading.cases(secrets.randbits(64)))
+    check_truth(grading.prefix_sum(cases[-1].x), cases[-1].x)
+    for case in cases:
+        job.progress(f"checking {case.label}")
+        reply = submission_worker.process.call(
+            "check", {"name": SUBMISSION}, inputs=[case.x], outputs=[case.x.nbytes], timeout_s=3 * GPU.call_s
+        )
+        grading.compare(np.frombuffer(reply.outputs[0], np.int32), grading.prefix_sum(case.x), case.label)
+    job.progress("checking long inputs")
+    submission_worker.turn(SUBMISSION, 2, ELEMENTS - 1 - secrets.randbelow(GPU.check_shortening))
+    submission_worker.turn(SUBMISSION, 1, ELEMENTS)  # Triton may compile for this length anew
+    seconds = submission_worker.turn(SUBMISSION, 1, ELEMENTS).seconds
+    return max(1, min(calls, int(GPU.longest_turn_s / seconds)))
+
+
+def _record(gpu: Gpu, copy_ms: float, before: Mapping[str, Any]) -> dict[str, Any]:
+    after = gpu_state.snapshot(gpu.uuid)
+    return {
+        "hardware": gpu.name,
+        "versions": {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__},
+        "driver": gpu.driver,
+        "copy_ms": copy_ms,
+        "gpu_before": before,
+        "gpu_after": after,
+        "others_on_gpu": gpu_state.other_processes(after, [os.getpid()]),
+    }

@@ -1,0 +1,51 @@
+"""Score a submission on a GPU: two sandboxed runners, one of our own solutions and one of the submission."""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from re_bench.errors import InvalidSubmissionError
+from re_bench.gpu import state as gpu_state
+from re_bench.scoring.score import RunAnchors
+from triton_cumsum.profiles import ELEMENTS
+from triton_cumsum.timing import Timing
+
+if TYPE_CHECKING:
+    from re_bench.scoring.score import Job
+
+
+def run(job: Job) -> Timing:
+    """Check the submission and time it on the GPU; see :mod:`triton_cumsum.measured.contest`.
+
+    Raises:
+        InvalidSubmissionError: if it is wrong, kept the GPU busy out of turn, or is faster than the floor.
+        UsageError: if torch does not see the GPU, or too little of its memory is free.
+        ReBenchError: if one of our solutions fails, or the GPU is not steady.
+    """
+    gpu = gpu_state.identify()
+    job.on_device(gpu.name)
+    harness = "harness/gpu_runner.py"
+    ours = [job.task.directory / name for name in ("baseline", "reference")]
+    with (
+        ExitStack() as stack,
+        job.untrusted(harness, gpu=gpu.uuid, show=False, also=ours) as trusted,
+        job.untrusted(harness, gpu=gpu.uuid) as untrusted,
+    ):
+        from triton_cumsum.measured import contest  # noqa: PLC0415 - imports torch, while the runners do
+
+        result = contest.run_contest(job, gpu, trusted, untrusted, stack)
+    baseline, reference, own = (result.times[name] for name in ("baseline", "reference", "submission"))
+    if own.milliseconds < result.floor_ms:
+        raise InvalidSubmissionError(
+            f"a time of {own.milliseconds:.4f} ms is below the {result.floor_ms:.4f} ms of reading and writing once "
+            f"at the peak bandwidth of {gpu.name}"
+        )
+    message = (
+        f"{own.milliseconds:.4f} ms (95 % interval {own.low:.4f} to {own.high:.4f}) for {ELEMENTS:,} elements "
+        f"on {gpu.name}; in the same run: baseline {baseline.milliseconds:.4f} ms, "
+        f"reference {reference.milliseconds:.4f} ms"
+    )
+    anchors = RunAnchors(math.log(baseline.milliseconds), math.log(reference.milliseconds))
+    return Timing(own.milliseconds, message, result.details, anchors if job.profile.in_run else None)

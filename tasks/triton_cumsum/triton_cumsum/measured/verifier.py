@@ -1,0 +1,230 @@
+"""Inputs, truth and verdict on the GPU: the trusted side, which shows a runner no more than it must.
+
+Inputs are drawn from fresh secret seeds for every turn. A runner sees them without a few values at secret places,
+which are revealed when the clock already runs: until then no result can be known, and all of an input must be read
+to find them. Results are compared where the runner left them, in memory shared with it, bit by bit.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+
+from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
+from triton_cumsum.profiles import GIB, GPU
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from re_bench.guest.device_memory import DeviceMemory
+
+POISON = 0x5A5A5A5A
+"""What results are overwritten with once they have been checked."""
+_ALIGNED = 64
+_CHUNK = 1 << 25
+_FULL_RANGE = (-(1 << 31), 1 << 31)
+_LARGEST = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """How many calls a turn has, and how large the two arenas are, in bytes."""
+
+    calls: int
+    our_arena: int
+    submission_arena: int
+
+    @classmethod
+    def of(cls, free: int, length: int) -> MemoryPlan:
+        """Return the plan for ``free`` bytes of GPU memory.
+
+        Raises:
+            UsageError: if that is too little for the fewest calls of a turn.
+        """
+        array = 4 * _stride(length)
+        per_call = 6 * array  # private input, its truth, and for each runner the input it sees and a result
+        fixed = 2 * GPU.spare_bytes + GPU.reserved_bytes
+        calls = min(GPU.calls[-1], (free - fixed) // per_call)
+        if calls < GPU.calls[0]:
+            needed = fixed + GPU.calls[0] * per_call
+            raise UsageError(
+                f"{needed / GIB:.1f} GiB of GPU memory must be free and {free / GIB:.1f} are; "
+                "end what holds it, or use --profile cpu"
+            )
+        left = free - fixed - calls * per_call
+        arena = calls * array + GPU.spare_bytes
+        return cls(calls, arena, arena + min(left // (2 * GIB) * GIB, 3 * GPU.spare_bytes))
+
+
+class Verifier:
+    """Inputs, truth and checks for turns of up to ``calls`` calls on up to ``length`` elements."""
+
+    def __init__(self, calls: int, length: int) -> None:
+        self.calls, self.stride = calls, _stride(length)
+        self._inputs = torch.empty((calls, self.stride), dtype=torch.int32, device="cuda")
+        self._truths = torch.empty_like(self._inputs)
+        self._places = torch.empty((calls, GPU.probes), dtype=torch.int64, device="cuda")
+        first_difference(self._places[0], self._places[0] + 1)  # has its kernels loaded while there is memory
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        del self._inputs, self._truths, self._places
+        torch.cuda.empty_cache()  # before the next job looks how much is free
+
+    def prepare(self, shown: Any, calls: int, length: int) -> None:
+        """Make new inputs and their truths, show all but what is revealed later, and choose the places to probe.
+
+        The values are of -10 to 9 with a few of the full range of int32; those of one input, a secret one, are all of
+        the full range.
+
+        Args:
+            shown: where the runner sees them, of ``calls`` and more rows of :attr:`stride` elements.
+            calls: the number of inputs.
+            length: elements of each.
+        """
+        generator = _seeded()
+        inputs = self._inputs[:calls]
+        inputs.random_(-10, 10, generator=generator)
+        inputs[secrets.randbelow(calls)].random_(*_FULL_RANGE, generator=generator)
+        shown[:calls].copy_(inputs)
+        self._late = torch.randint(0, length, (calls, GPU.late_values), device="cuda", generator=generator)
+        self._late[:, 0] %= GPU.first_late
+        values = torch.randint(*_FULL_RANGE, (calls, GPU.late_values), device="cuda", generator=generator).to(
+            torch.int32
+        )
+        # The first one changes the parity before nearly all of the input, and so nearly all of the result.
+        old = inputs.gather(1, self._late[:, :1])
+        values[:, :1] = torch.where(
+            old > 0, -1 - values[:, :1].bitwise_and(_LARGEST), values[:, :1].bitwise_and(_LARGEST) | 1
+        )
+        inputs.scatter_(1, self._late, values)
+        self._revealed = inputs.gather(1, self._late)  # where two places are one, what ended up there
+        for x, truth in zip(inputs, self._truths[:calls], strict=True):
+            prefix_sum(x[:length], truth[:length])
+        self._places.random_(0, length, generator=_seeded())
+        self._expected = self._truths[:calls].gather(1, self._places[:calls])
+        torch.cuda.synchronize()
+
+    def reveal(self, shown: Any) -> None:
+        """Put the values that were held back in their places in ``shown``, as given to :meth:`prepare`."""
+        shown[: len(self._late)].scatter_(1, self._late, self._revealed)
+        torch.cuda.synchronize()
+
+    def copy_ms(self, shown: Any) -> float:
+        """Return the milliseconds of a copy of one input on the GPU by CUDA events, the mean of a batch's."""
+        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        shown.copy_(self._inputs)
+        stop.record()
+        torch.cuda.synchronize()
+        return float(start.elapsed_time(stop)) / self.calls
+
+    def probe(self, results: Any, offsets: Sequence[int]) -> bool:
+        """Tell whether the results are right at the places chosen.
+
+        A result of which a share ``f`` was not there yet passes with a probability of ``(1 - f) ** probes``.
+        """
+        calls = len(offsets)
+        starts = torch.tensor(offsets, dtype=torch.int64, device="cuda") // 4
+        probed = results[(starts[:, None] + self._places[:calls])]
+        complete: bool = torch.equal(probed, self._expected)
+        return complete
+
+    def check(self, results: Any, offsets: Sequence[int], length: int) -> None:
+        """Compare whole results with the truth.
+
+        Raises:
+            InvalidSubmissionError: naming the first call and place at which they differ.
+        """
+        for call, offset in enumerate(offsets):
+            result, truth = results[offset // 4 : offset // 4 + length], self._truths[call, :length]
+            # In pieces, so that it needs little memory: a submission may have taken what there was.
+            for start, got, expected in zip(
+                range(0, length, _CHUNK), result.split(_CHUNK), truth.split(_CHUNK), strict=True
+            ):
+                index = first_difference(got, expected)
+                if index is not None:
+                    raise InvalidSubmissionError(
+                        f"wrong result for call {call + 1} of {len(offsets)} on {length} values: first at index "
+                        f"{start + index}, got {int(got[index])}, expected {int(expected[index])}"
+                    )
+
+
+def first_difference(got: Any, expected: Any) -> int | None:
+    """Return the first place at which two tensors differ, or None."""
+    wrong = got != expected
+    return int(wrong.to(torch.uint8).argmax()) if wrong.any() else None
+
+
+def parse_offsets(value: Any, nonce: str, calls: int, length: int, size: int) -> list[int]:
+    """Return the offsets that a runner named, checked: whole results, in the arena, that do not overlap.
+
+    Args:
+        value: its answer.
+        nonce: what the answer must repeat, so that none can be sent before it was asked for.
+        calls: the number of results.
+        length: elements of each.
+        size: bytes of the arena.
+
+    Raises:
+        InvalidSubmissionError: if they are anything else.
+    """
+    named = value.get("offsets") if isinstance(value, dict) and value.get("nonce") == nonce else None
+    if not isinstance(named, list) or len(named) != calls or not all(type(offset) is int for offset in named):
+        raise InvalidSubmissionError(
+            f"the submission's process did not name {calls} results in memory that the scorer can read"
+        )
+    if any(offset % 4 or not 0 <= offset <= size - 4 * length for offset in named):
+        raise InvalidSubmissionError("a result does not lie in the memory that results are read from")
+    ordered = sorted(named)
+    if any(after - before < 4 * length for before, after in pairwise(ordered)):
+        raise InvalidSubmissionError("results of different calls share memory; return a new tensor from every call")
+    return named
+
+
+def prefix_sum(x: Any, y: Any) -> None:
+    """Write the task's function of ``x`` to ``y``, both one-dimensional int32 on the GPU, as ``grading`` has it."""
+    positives = torch.zeros((), dtype=torch.int32, device=x.device)
+    total = torch.zeros((), dtype=torch.int32, device=x.device)
+    for values, out in zip(x.split(_CHUNK), y.split(_CHUNK), strict=True):
+        positive = (values > 0).to(torch.int32)
+        counts = torch.cumsum(positive, 0, dtype=torch.int32).add_(positives)
+        odd = counts.sub(positive).bitwise_and_(1).bool()
+        torch.cumsum(torch.where(odd, values, 0), 0, dtype=torch.int32, out=out)
+        out.add_(total)
+        positives, total = counts[-1].clone(), out[-1].clone()
+
+
+def check_truth(expected: Any, x: Any) -> None:
+    """Compare :func:`prefix_sum` with the truth that the host found for an input.
+
+    Raises:
+        ReBenchError: if they differ, so that nothing is judged by a wrong truth.
+    """
+    on_device = torch.from_numpy(x).cuda()
+    y = torch.empty_like(on_device)
+    prefix_sum(on_device, y)
+    if not np.array_equal(y.cpu().numpy(), expected):
+        raise ReBenchError("the truth found on the GPU differs from the host's: a fault of the scorer, or of this GPU")
+
+
+def _seeded() -> Any:
+    generator = torch.Generator("cuda")
+    generator.manual_seed(secrets.randbits(63))
+    return generator
+
+
+def as_int32(memory: DeviceMemory) -> Any:
+    """Return memory shared with a runner as a tensor of int32."""
+    return torch.as_tensor(memory, device="cuda").view(torch.int32)
+
+
+def _stride(length: int) -> int:
+    return -(-length // _ALIGNED) * _ALIGNED

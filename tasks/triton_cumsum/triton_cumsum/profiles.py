@@ -1,0 +1,67 @@
+"""Sizes, limits and tolerances of the profiles ``cpu`` and ``gpu``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ELEMENTS = 100_000_000
+"""Elements of the input whose time is the score."""
+BYTES_PER_ELEMENT = 8
+"""What every solution moves at the least: each int32 is read once and written once."""
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """Profile ``cpu``: Triton's interpreter, and a modelled time."""
+
+    call_s: float = 30.0
+    """Wall-clock limit of one call; a sensible kernel takes a second or two in the interpreter."""
+    replay_s: float = 60.0
+    """Wall-clock limit of one replay."""
+    environment: Mapping[str, str] = field(default_factory=lambda: {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"})
+    """Extra environment variables of the sandboxed processes."""
+    length_unit: int = 65_536
+    """The counted lengths are multiples of this, so that blocks up to this size divide them evenly."""
+    length_units: range = range(8, 13)
+    """The length ``n`` is a random one of these times :attr:`length_unit`; runs at n/8, n, 2n and 4n are counted."""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """Profile ``gpu``: the time on this machine's GPU, in turns with our baseline and reference."""
+
+    rounds: int = 7
+    """Rounds in each of which baseline, reference and submission have a turn; the median over rounds counts."""
+    rounds_alone: int = 5
+    """Rounds of baseline and reference before the submission is loaded."""
+    max_slowdown: float = 0.02
+    """Baseline and reference may become slower by this share once the submission is loaded."""
+    max_control_growth: float = 1.2
+    """What a turn costs beside its calls counts up to this many times what it was before the submission was loaded."""
+    call_s: float = 20.0
+    """Wall-clock limit of one call, as in the original task."""
+    longest_turn_s: float = 0.5
+    """Turns of slow submissions have fewer calls, so that they take about this long."""
+    calls: range = range(4, 33)
+    """How many calls a turn may have; as many as the free memory allows."""
+    check_shortening: int = 1 << 16
+    """The long inputs of the check are up to this many elements shorter than the timed ones."""
+    probes: int = 65_536
+    """Places of each result that are read before the clock stops."""
+    late_values: int = 64
+    """Values of each input that are revealed when the clock already runs."""
+    first_late: int = 1000
+    """One of the late values is among the first so many."""
+    spare_bytes: int = 4 * GIB
+    """Room for intermediate tensors beside the results, in each of the two arenas."""
+    reserved_bytes: int = 4 * GIB
+    """Room for CUDA's contexts and the verifier's own intermediate tensors."""
+
+
+CPU = Cpu()
+GPU = Gpu()
