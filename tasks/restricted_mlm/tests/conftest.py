@@ -1,18 +1,18 @@
-"""Puts the package restricted and the scorer's own modules on the import path, and makes small models."""
+"""Small workspaces and small models."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from restricted_mlm.prepare import lay_out_restricted
+
 TASK = Path(__file__).parents[1]
-sys.path.insert(0, str(TASK))
 
 SHAPE = (2, 16)
 VOCABULARY = 65
@@ -35,11 +35,11 @@ def one_thread() -> None:
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     """Return a small workspace without text."""
-    place = tmp_path / "workspace"
-    shutil.copytree(TASK / "starter", place)
-    shutil.copytree(TASK / "restricted", place / "restricted")
-    (place / "profile.json").write_text(json.dumps(PROFILE))
-    return place
+    directory = tmp_path / "workspace"
+    shutil.copytree(TASK / "starter", directory)
+    lay_out_restricted(directory)
+    (directory / "profile.json").write_text(json.dumps(PROFILE))
+    return directory
 
 
 @pytest.fixture
