@@ -1,4 +1,4 @@
-"""Preparing restricted_mlm: the text, the starting model's weights, and an agent's workspace."""
+"""Preparation of restricted_mlm: the text, the starting model's weights, and an agent's workspace."""
 
 from __future__ import annotations
 

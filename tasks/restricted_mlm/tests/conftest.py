@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from re_bench.guest.worker import load
 from restricted_mlm.prepare import lay_out_restricted
 
 TASK = Path(__file__).parents[1]
@@ -47,8 +48,6 @@ def model_of(tmp_path: Path) -> Any:
     """Return a function that writes a model file and imports it, under a name of its own."""
 
     def made(source: str) -> Any:
-        from re_bench.guest.worker import load  # noqa: PLC0415 - as the harness does it
-
         path = tmp_path / "model.py"
         path.write_text(source)
         return load(path, f"made_up_model_{abs(hash(source))}").get_trained_model()

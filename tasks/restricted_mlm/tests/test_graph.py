@@ -261,9 +261,9 @@ def test_as_strided_reads_what_is_contiguous_in_the_plan() -> None:
     ]
     tensors = {"square": ["float32", [2, 4]], "turned": ["int64", [5, 4]]}
     data = changed(nodes=nodes, tensors=tensors, output=of(2))
-    given = {"square": torch.arange(8.0).view(2, 4), "turned": torch.randint(0, 4, (5, 4))}
-    run = interpret.Interpreter(graph.parse(json.dumps(data)), planned(data), given)
-    assert torch.equal(run(torch.zeros(SHAPE, dtype=torch.int64)), given["square"][:, given["turned"].t()])
+    weights = {"square": torch.arange(8.0).view(2, 4), "turned": torch.randint(0, 4, (5, 4))}
+    run = interpret.Interpreter(graph.parse(json.dumps(data)), planned(data), weights)
+    assert torch.equal(run(torch.zeros(SHAPE, dtype=torch.int64)), weights["square"][:, weights["turned"].t()])
 
 
 @pytest.mark.parametrize(("nodes", "reason"), UNPLANNABLE.values(), ids=UNPLANNABLE)

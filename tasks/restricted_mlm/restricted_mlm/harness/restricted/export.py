@@ -1,4 +1,4 @@
-"""Writing a model down as a graph: ``torch.export`` at one shape of tokens, then our own list of operators.
+"""The export of a model to a graph: ``torch.export`` at one shape of tokens, then our own list of operators.
 
 This runs where the model's own code runs, so nothing that it gives is believed; it is here to give a good model its
 graph and a refused one the operator and the line. ``plan`` and ``interpret`` decide.

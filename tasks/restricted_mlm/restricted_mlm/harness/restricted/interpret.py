@@ -1,4 +1,4 @@
-"""Running a graph: operator after operator, on the tensors that came with it."""
+"""The interpreter of a graph: operator after operator, on the tensors that came with it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Interpreter:
 
     Args:
         graph: the model.
-        plan: what :func:`plan.plan` found of it.
+        plan: from :func:`plan.plan`.
         tensors: its tensors, from :func:`load_tensors`.
         device: ``"cpu"`` or ``"cuda"``.
     """

@@ -1,4 +1,4 @@
-"""Going through a graph without any values: shapes, dtypes and the amount of work, before anything is computed.
+"""Checks of a graph without any values: shapes, dtypes and the amount of work, before anything is computed.
 
 What a graph or its maker says about dtypes is not looked at. The operators are run on tensors of torch's device
 ``meta``, which have a shape and a dtype and no memory. Every result must be float32 or int64, and float32 if a
