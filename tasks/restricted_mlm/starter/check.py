@@ -64,15 +64,17 @@ def check(model: Any, directory: Path, profile: dict[str, Any]) -> str:
 
 def compare(model: Any, run: interpret.Interpreter, tokens: torch.Tensor) -> None:
     """Compare the list of operators with ``forward`` on one batch."""
-    found = run(tokens)
+    logits = run(tokens)
     with torch.no_grad():
-        wanted = model(tokens.clone())
-    if not torch.isfinite(found).all():
+        expected = model(tokens.clone())
+    if not torch.isfinite(logits).all():
         raise RefusedError("the logits are not finite for a batch of random tokens")
-    difference = float((found - wanted).abs().max() / wanted.abs().max().clamp(min=1e-6))
+    difference = float((logits - expected).abs().max() / expected.abs().max().clamp(min=1e-6))
     if not difference <= LARGEST_DIFFERENCE:
-        msg = f"forward and the exported list differ by {difference:.2g} of the largest logit; forward must depend on "
-        raise RefusedError(msg + "its input alone")
+        raise RefusedError(
+            f"forward and the exported list differ by {difference:.2g} of the largest logit; "
+            "forward must depend on its input alone"
+        )
 
 
 def main() -> int:

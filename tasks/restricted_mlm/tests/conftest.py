@@ -1,18 +1,19 @@
-"""Puts the package restricted and the scorer's own modules on the import path, and makes small models."""
+"""Small workspaces and small models."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from re_bench.guest.worker import load
+from restricted_mlm.prepare import lay_out_restricted
+
 TASK = Path(__file__).parents[1]
-sys.path.insert(0, str(TASK))
 
 SHAPE = (2, 16)
 VOCABULARY = 65
@@ -35,11 +36,11 @@ def one_thread() -> None:
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     """Return a small workspace without text."""
-    place = tmp_path / "workspace"
-    shutil.copytree(TASK / "starter", place)
-    shutil.copytree(TASK / "restricted", place / "restricted")
-    (place / "profile.json").write_text(json.dumps(PROFILE))
-    return place
+    directory = tmp_path / "workspace"
+    shutil.copytree(TASK / "starter", directory)
+    lay_out_restricted(directory)
+    (directory / "profile.json").write_text(json.dumps(PROFILE))
+    return directory
 
 
 @pytest.fixture
@@ -47,8 +48,6 @@ def model_of(tmp_path: Path) -> Any:
     """Return a function that writes a model file and imports it, under a name of its own."""
 
     def made(source: str) -> Any:
-        from re_bench.guest.worker import load  # noqa: PLC0415 - as the harness does it
-
         path = tmp_path / "model.py"
         path.write_text(source)
         return load(path, f"made_up_model_{abs(hash(source))}").get_trained_model()

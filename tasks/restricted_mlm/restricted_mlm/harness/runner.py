@@ -1,34 +1,31 @@
-"""Harness of the process that runs the graph, where nothing of the submission is but the graph and its tensors.
+"""The process that runs the graph, where nothing of the submission is but the graph and its tensors.
 
 ``load`` takes both, ``run`` turns batches of tokens into the logits of the positions it is asked for.
 """
 
 from __future__ import annotations
 
-import importlib
-import sys
 from typing import Any
 
 import numpy as np
 import torch
 
-_models: list[Any] = []
+from restricted_mlm.harness.restricted import graph as graphs
+from restricted_mlm.harness.restricted import plan as plans
+from restricted_mlm.harness.restricted.interpret import Interpreter, load_tensors
+
+_models: list[Interpreter] = []
 
 
 def load(args: dict[str, Any], inputs: list[Any], _outputs: list[Any]) -> dict[str, Any]:
     """Read graph and tensors, and check them once more.
 
-    ``args`` has ``code``, where the package ``restricted`` is, ``shape`` [batch, length], ``vocabulary``, ``limits``
-    and ``device``.
+    ``args`` has ``shape`` [batch, length], ``vocabulary``, ``limits`` and ``device``.
     """
-    sys.path.insert(0, args["code"])
-    graphs, plans, interpreting = (
-        importlib.import_module(f"restricted.{name}") for name in ("graph", "plan", "interpret")
-    )
     text, data = (bytes(view) for view in inputs)
     graph = graphs.parse(text.decode())
     plan = plans.plan(graph, args["shape"], args["vocabulary"], plans.Limits(**args["limits"]))
-    _models[:] = [interpreting.Interpreter(graph, plan, interpreting.load_tensors(graph, data), args["device"])]
+    _models[:] = [Interpreter(graph, plan, load_tensors(graph, data), args["device"])]
     return {"operations": plan.operations}
 
 

@@ -1,4 +1,4 @@
-"""Going through a graph without any values: shapes, dtypes and the amount of work, before anything is computed.
+"""Checks of a graph without any values: shapes, dtypes and the amount of work, before anything is computed.
 
 What a graph or its maker says about dtypes is not looked at. The operators are run on tensors of torch's device
 ``meta``, which have a shape and a dtype and no memory. Every result must be float32 or int64, and float32 if a
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .allowed import DTYPES, GETITEM, TABLE
-from .graph import INPUT, MAX_NODES, Graph, Node, Reference, references
+from .arguments import INPUT, Reference, references
+from .graph import MAX_NODES, Graph, Node
 from .refusal import RefusedError
 
 if TYPE_CHECKING:
@@ -30,13 +31,6 @@ MOVED = 64
 costs on a CPU and on a GPU, where memory is the slow part."""
 
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
-_INDICES = {
-    "aten.embedding.default": "indices",
-    "aten.index.Tensor": "indices",
-    "aten.index_select.default": "index",
-    "aten.gather.default": "index",
-}
-"""By operator that takes values from a tensor: the argument that says which."""
 
 
 @dataclass(frozen=True)
@@ -83,20 +77,18 @@ def plan(graph: Graph, shape: Sequence[int], vocabulary: int, limits: Limits) ->
         results = _tensors(result)
         _check_integers(node, results, from_tokens)
         from_tokens.append(_takes_tokens([*node.args, *node.kwargs.values()], from_tokens))
-        from_float = any(each.dtype == torch.float32 for each in _tensors([*args, *kwargs.values()]))
-        for each in results:
-            _check_result(node, each, limits, from_float=from_float)
+        from_float = any(tensor.dtype == torch.float32 for tensor in _tensors([*args, *kwargs.values()]))
+        for tensor in results:
+            _check_result(node, tensor, limits, from_float=from_float)
         operations += _operations(node, args, kwargs, results)
         if operations > limits.operations:
-            why = f"the model needs more than {limits.operations:.3g} operations for a batch up to here"
-            raise RefusedError.at(node.where, node.op, why)
-        live += sum(each.numel() for each in results)
+            raise node.refusal(f"the model needs more than {limits.operations:.3g} operations for a batch up to here")
+        live += sum(tensor.numel() for tensor in results)
         most = max(most, live)
         if live > 4 * limits.elements:
-            why = f"more than {4 * limits.elements:,} elements would be in memory at a time"
-            raise RefusedError.at(node.where, node.op, why)
+            raise node.refusal(f"more than {4 * limits.elements:,} elements would be in memory at a time")
         for index in done:
-            live -= sum(each.numel() for each in _tensors(values[index]))
+            live -= sum(tensor.numel() for tensor in _tensors(values[index]))
             values[index] = None
     _check_output(_value(graph.output, values, tensors, tokens), (*shape, vocabulary))
     return Plan(operations, most, release)
@@ -137,7 +129,7 @@ def call(node: Node, args: list[Any], kwargs: dict[str, Any], device: str) -> An
             kwargs = {**kwargs, "dtype": DTYPES[kwargs["dtype"]], "device": device}
         return operator.call(*args, **kwargs)
     except Exception as error:  # noqa: BLE001 - torch raises all kinds, assertions among them
-        raise RefusedError.at(node.where, node.op, first_line(error)) from None
+        raise node.refusal(first_line(error)) from None
 
 
 def first_line(error: BaseException) -> str:
@@ -173,39 +165,35 @@ def _named(node: Node, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[s
 
 
 def _takes_tokens(values: Sequence[Any], from_tokens: Sequence[bool]) -> bool:
-    return any(each == INPUT or (each.kind == "node" and from_tokens[int(each.key)]) for each in references(values))
+    return any(ref == INPUT or (ref.kind == "node" and from_tokens[int(ref.key)]) for ref in references(values))
 
 
 def _check_integers(node: Node, results: list[Tensor], from_tokens: Sequence[bool]) -> None:
     """Refuse nonlinear functions of integers that were made from tokens."""
-    if node.op in _INDICES:
-        taken = _named(node, node.args, node.kwargs)[_INDICES[node.op]]
-    elif node.op == "aten.relu.default":
-        taken = [*node.args, *node.kwargs.values()]
-    else:
+    argument = "" if node.op == GETITEM else TABLE[node.op].nonlinear
+    if not argument or results[0].dtype != torch.int64:
         return
-    if results[0].dtype == torch.int64 and _takes_tokens([taken], from_tokens):
-        why = "integers made from tokens may only be added, multiplied and used as an index of float32"
-        raise RefusedError.at(node.where, node.op, why)
+    if _takes_tokens([_named(node, node.args, node.kwargs)[argument]], from_tokens):
+        raise node.refusal("integers made from tokens may only be added, multiplied and used as an index of float32")
 
 
 def _check_arguments(node: Node, args: list[Any], kwargs: dict[str, Any]) -> None:
     """Refuse what torch would not, or only after much work."""
-    why = ""
+    reason = ""
     if node.op == "aten.as_strided.default":
-        why = _outside(_named(node, args, kwargs))
+        reason = _outside(_named(node, args, kwargs))
     elif node.op in {"aten.unbind.int", "aten.split.Tensor"}:
         sizes = _named(node, args, kwargs)["self"].shape
         if max(sizes, default=0) > MAX_NODES:
-            why = f"it may have at most {MAX_NODES:,} pieces, and its tensor has shape {list(sizes)}"
-    if why:
-        raise RefusedError.at(node.where, node.op, why)
+            reason = f"it may have at most {MAX_NODES:,} pieces, and its tensor has shape {list(sizes)}"
+    if reason:
+        raise node.refusal(reason)
 
 
-def _outside(given: dict[str, Any]) -> str:
+def _outside(arguments: dict[str, Any]) -> str:
     """Say why as_strided would read other memory than that of its tensor's own elements, if it would."""
-    tensor, sizes, strides = given["self"], given["size"], given["stride"]
-    offset = given.get("storage_offset") or 0
+    tensor, sizes, strides = arguments["self"], arguments["size"], arguments["stride"]
+    offset = arguments.get("storage_offset") or 0
     if not tensor.is_contiguous() or tensor.storage_offset() != 0:
         return "its tensor must be contiguous; call contiguous(), or clone() after slicing, before it"
     if len(sizes) != len(strides) or min([*sizes, *strides, offset], default=0) < 0:
@@ -216,14 +204,15 @@ def _outside(given: dict[str, Any]) -> str:
 
 def _check_result(node: Node, result: Tensor, limits: Limits, *, from_float: bool) -> None:
     if from_float and result.dtype != torch.float32:
-        why = f"it would turn float32 into {str(result.dtype).removeprefix('torch.')}"
-        raise RefusedError.at(node.where, node.op, why)
+        raise node.refusal(f"it would turn float32 into {str(result.dtype).removeprefix('torch.')}")
     if result.dtype not in _NAMES:
-        why = f"its result is {str(result.dtype).removeprefix('torch.')}; only {' and '.join(DTYPES)} are allowed"
-        raise RefusedError.at(node.where, node.op, why)
+        raise node.refusal(
+            f"its result is {str(result.dtype).removeprefix('torch.')}; only {' and '.join(DTYPES)} are allowed"
+        )
     if math.prod(result.shape) > limits.elements:
-        why = f"its result would have shape {list(result.shape)}; at most {limits.elements:,} elements are allowed"
-        raise RefusedError.at(node.where, node.op, why)
+        raise node.refusal(
+            f"its result would have shape {list(result.shape)}; at most {limits.elements:,} elements are allowed"
+        )
 
 
 def _operations(node: Node, args: list[Any], kwargs: dict[str, Any], results: list[Tensor]) -> float:
@@ -231,18 +220,18 @@ def _operations(node: Node, args: list[Any], kwargs: dict[str, Any], results: li
     kind = "view" if node.op == GETITEM else TABLE[node.op].kind
     if kind == "view":
         return 0.0
-    size = sum(int(each.numel()) for each in results)
+    size = sum(int(tensor.numel()) for tensor in results)
     if kind == "product":
         operator = TABLE[node.op]
         contracted = operator.call._schema.arguments[operator.contracted].name  # noqa: SLF001 - as in graph
         return 2.0 * size * max(1, int(_named(node, args, kwargs)[contracted].shape[-1]))
-    taken = sum(int(each.numel()) for each in _tensors([*args, *kwargs.values()])) if kind == "sum" else 0
+    taken = sum(int(tensor.numel()) for tensor in _tensors([*args, *kwargs.values()])) if kind == "sum" else 0
     return float(MOVED * max(size, taken))
 
 
-def _check_output(output: Any, wanted: tuple[int, ...]) -> None:
-    if output.dtype != torch.float32 or tuple(output.shape) != wanted:
+def _check_output(output: Any, shape: tuple[int, ...]) -> None:
+    if output.dtype != torch.float32 or tuple(output.shape) != shape:
         dtype = str(output.dtype).removeprefix("torch.")
         raise RefusedError(
-            f"forward must return float32 logits of shape {list(wanted)}, got {dtype} of shape {list(output.shape)}"
+            f"forward must return float32 logits of shape {list(shape)}, got {dtype} of shape {list(output.shape)}"
         )

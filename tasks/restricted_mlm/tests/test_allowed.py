@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from restricted import export, graph, interpret, plan
-from restricted.refusal import RefusedError
 from safetensors.torch import save
 
+from re_bench.guest.refused import RefusedError
 from re_bench.guest.worker import load
+from restricted_mlm.harness.restricted import export, graph, interpret, plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -50,7 +50,7 @@ class Profile:
     baseline: Baseline
     budget: Budget
     max_operations: float
-    """Of one batch; ``restricted/plan.py`` says what counts as one."""
+    """Of one batch; ``harness/restricted/plan.py`` says what counts as one."""
     max_elements: int
     """Of one tensor."""
     max_bytes: int

@@ -1,4 +1,4 @@
-"""Running a graph: operator after operator, on the tensors that came with it."""
+"""The interpreter of a graph: operator after operator, on the tensors that came with it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def load_tensors(graph: Graph, data: bytes) -> dict[str, Tensor]:
         tensors = {name: tensor.clone() for name, tensor in load(data).items()}
     except (SafetensorError, ValueError, KeyError, RuntimeError) as error:
         raise RefusedError(f"the tensors are not safetensors: {first_line(error)}") from None
-    found = {n: TensorSpec(str(t.dtype).removeprefix("torch."), tuple(t.shape)) for n, t in tensors.items()}
-    for name in sorted(found.keys() | graph.tensors.keys()):
-        if found.get(name) != graph.tensors.get(name):
-            raise RefusedError(f"tensor {name!r} is {found.get(name)}, the graph says {graph.tensors.get(name)}")
+    specs = {n: TensorSpec(str(t.dtype).removeprefix("torch."), tuple(t.shape)) for n, t in tensors.items()}
+    for name in sorted(specs.keys() | graph.tensors.keys()):
+        if specs.get(name) != graph.tensors.get(name):
+            raise RefusedError(f"tensor {name!r} is {specs.get(name)}, the graph says {graph.tensors.get(name)}")
         if not torch.isfinite(tensors[name]).all():
             raise RefusedError(f"tensor {name!r} has values that are not finite")
     return tensors
@@ -44,7 +44,7 @@ class Interpreter:
 
     Args:
         graph: the model.
-        plan: what :func:`plan.plan` found of it.
+        plan: from :func:`plan.plan`.
         tensors: its tensors, from :func:`load_tensors`.
         device: ``"cpu"`` or ``"cuda"``.
     """

@@ -1,8 +1,7 @@
-"""The batches that a model is scored on: held-out tokens, masked by a fixed draw."""
+"""The truth: held-out tokens masked by a fixed draw, and the loss of a model's logits at the masked positions."""
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -85,7 +84,8 @@ def cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> NDA
         logits: [positions, vocabulary].
         labels: [positions].
     """
-    torch = importlib.import_module("torch")  # late, so that a scorer's sandboxes start meanwhile
+    import torch  # noqa: PLC0415 - late, so that the sandboxes start meanwhile
+
     wide = torch.from_numpy(logits.astype(np.float64))
     chosen = wide.gather(1, torch.from_numpy(labels)[:, None])[:, 0]
     loss: NDArray[np.float64] = (torch.logsumexp(wide, 1) - chosen).numpy()

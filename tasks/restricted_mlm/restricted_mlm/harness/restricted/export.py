@@ -1,4 +1,4 @@
-"""Writing a model down as a graph: ``torch.export`` at one shape of tokens, then our own list of operators.
+"""The export of a model to a graph: ``torch.export`` at one shape of tokens, then our own list of operators.
 
 This runs where the model's own code runs, so nothing that it gives is believed; it is here to give a good model its
 graph and a refused one the operator and the line. ``plan`` and ``interpret`` decide.
@@ -24,7 +24,8 @@ from torch.fx.proxy import TracerBase
 
 from . import composites
 from .allowed import DTYPES, GETITEM, TABLE
-from .graph import INPUT, MAX_NODES, Graph, Node, Reference, TensorSpec, references
+from .arguments import INPUT, Reference, references
+from .graph import MAX_NODES, Graph, Node, TensorSpec, refusal_at
 from .plan import first_line
 from .refusal import RefusedError
 
@@ -121,12 +122,12 @@ def _trace(model: nn.Module, tokens: Tensor, lines: _Lines) -> torch.export.Expo
     except RefusedError:
         raise
     except Exception as error:
-        why = first_line(error)
-        if "DataDependent" in type(error).__name__ or "data-dependent" in why:
-            why = "what forward does depends on values of a tensor (a condition, a loop, or a number made from one)"
+        reason = first_line(error)
+        if "DataDependent" in type(error).__name__ or "data-dependent" in reason:
+            reason = "what forward does depends on values of a tensor (a condition, a loop, or a number made from one)"
         else:
-            why = f"forward cannot be written down: {type(error).__name__}: {why}"
-        raise RefusedError.at(lines.of_error(error), "", why) from error
+            reason = f"forward cannot be written down: {type(error).__name__}: {reason}"
+        raise refusal_at(lines.of_error(error), "", reason) from error
 
 
 def _calls(graph: fx.Graph) -> list[fx.Node]:
@@ -139,8 +140,8 @@ def _check_mutations(program: torch.export.ExportedProgram, lines: _Lines) -> No
         if spec.kind in _MUTATIONS:
             node = names[spec.arg.name]
             what = "its input" if spec.kind is OutputKind.USER_INPUT_MUTATION else f"{spec.target!r}"
-            why = f"forward changes {what}; it may keep nothing between calls and must leave its input as it is"
-            raise RefusedError.at(lines.of(node), "", why)
+            reason = f"forward changes {what}; it may keep nothing between calls and must leave its input as it is"
+            raise refusal_at(lines.of(node), "", reason)
 
 
 class _Writer:
@@ -159,32 +160,32 @@ class _Writer:
         result = next(iter(self._program.graph.find_nodes(op="output"))).args[0]
         if len(outputs) != 1 or not isinstance(result[0], fx.Node):
             raise RefusedError("forward must return one tensor, the logits, computed from its input")
-        wanted = _reachable(result[0])
+        needed = _reachable(result[0])
         for node in _calls(self._program.graph):
-            if node in wanted:
+            if node in needed:
                 self._references[node] = self._write(node)
         specs = {name: TensorSpec(_DTYPE_NAMES[t.dtype], tuple(t.shape)) for name, t in self._tensors.items()}
-        taken = [references([*node.args, *node.kwargs.values()]) for node in self._nodes]
-        used = {reference.key for each in taken for reference in each} | {self._references[result[0]].key}
+        arguments = [[*node.args, *node.kwargs.values()] for node in self._nodes]
+        used = {reference.key for reference in references(arguments)} | {self._references[result[0]].key}
         specs = {name: spec for name, spec in specs.items() if name in used}
         graph = Graph(specs, self._nodes, self._references[result[0]])
         return graph, {name: self._tensors[name].clone() for name in specs}
 
     def _read_inputs(self) -> None:
-        places = {node.name: node for node in self._program.graph.find_nodes(op="placeholder")}
+        inputs = {node.name: node for node in self._program.graph.find_nodes(op="placeholder")}
         for spec in self._program.graph_signature.input_specs:
-            place = places[spec.arg.name]
+            node = inputs[spec.arg.name]
             if spec.kind is InputKind.USER_INPUT:
-                self._references[place] = INPUT
-            elif place.users:
-                self._references[place] = self._tensor(str(spec.target), self._find(spec))
+                self._references[node] = INPUT
+            elif node.users:
+                self._references[node] = self._tensor(str(spec.target), self._find(spec))
 
     def _find(self, spec: Any) -> Tensor:
         stores = (self._program.state_dict, self._program.constants)
-        found = next((store[spec.target] for store in stores if spec.target in store), None)
-        if not isinstance(found, torch.Tensor):
-            raise RefusedError(f"{spec.target!r} is a {type(found).__name__}; only tensors can be written down")
-        return found
+        value = next((store[spec.target] for store in stores if spec.target in store), None)
+        if not isinstance(value, torch.Tensor):
+            raise RefusedError(f"{spec.target!r} is a {type(value).__name__}; only tensors can be written down")
+        return value
 
     def _tensor(self, name: str, tensor: Tensor) -> Reference:
         """Keep a tensor, once if several names stand for the same memory, and return how to refer to it."""
@@ -212,14 +213,14 @@ class _Writer:
         if fill is not None:
             return self._append(self._full(node, fill))
         if name not in TABLE:
-            raise RefusedError.at(self._lines.of(node), name, composites.why_not(name))
+            raise refusal_at(self._lines.of(node), name, composites.reason_for(name))
         args = tuple(self._argument(node, value) for value in node.args)
         kwargs = dict(node.kwargs)
         if kwargs.pop("memory_format", None) is torch.contiguous_format and name == "aten.clone.default":
             name = "aten.contiguous.default"
         kwargs = {key: self._argument(node, value) for key, value in kwargs.items() if value is not None}
         if "dtype" in kwargs:
-            raise RefusedError.at(self._lines.of(node), name, f"with dtype={kwargs['dtype']} it would convert")
+            raise refusal_at(self._lines.of(node), name, f"with dtype={kwargs['dtype']} it would convert")
         return self._append(Node(name, args, kwargs, node.name, self._lines.of(node)))
 
     def _append(self, node: Node) -> Reference:
@@ -229,8 +230,8 @@ class _Writer:
     def _full(self, node: fx.Node, fill: float) -> Node:
         value = node.meta["val"]
         if value.dtype not in _DTYPE_NAMES:
-            why = f"it makes a constant of {value.dtype}; only {' and '.join(DTYPES)} are allowed"
-            raise RefusedError.at(self._lines.of(node), str(node.target), why)
+            reason = f"it makes a constant of {value.dtype}; only {' and '.join(DTYPES)} are allowed"
+            raise refusal_at(self._lines.of(node), str(node.target), reason)
         args = (list(value.shape), self._argument(node, fill))
         kwargs = {"dtype": _DTYPE_NAMES[value.dtype]}
         return Node("aten.full.default", args, kwargs, node.name, self._lines.of(node))
@@ -241,21 +242,21 @@ class _Writer:
         if isinstance(value, list | tuple):
             return [self._argument(node, entry) for entry in value]
         if isinstance(value, float) and not math.isfinite(value):
-            raise RefusedError.at(self._lines.of(node), str(node.target), f"the constant {value} is not finite")
+            raise refusal_at(self._lines.of(node), str(node.target), f"the constant {value} is not finite")
         if value is None or isinstance(value, bool | int | float):
             return value
         if isinstance(value, torch.dtype):
             return str(value)
-        why = f"an argument is a {type(value).__name__}; only tensors and plain numbers can be written down"
-        raise RefusedError.at(self._lines.of(node), str(node.target), why)
+        reason = f"an argument is a {type(value).__name__}; only tensors and plain numbers can be written down"
+        raise refusal_at(self._lines.of(node), str(node.target), reason)
 
 
 def _reachable(result: fx.Node) -> set[fx.Node]:
     """Return the nodes that ``result`` is computed from, itself included."""
-    found, waiting = {result}, [result]
+    reached, waiting = {result}, [result]
     while waiting:
         for source in waiting.pop().all_input_nodes:
-            if source not in found:
-                found.add(source)
+            if source not in reached:
+                reached.add(source)
                 waiting.append(source)
-    return found
+    return reached

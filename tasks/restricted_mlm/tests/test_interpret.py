@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from restricted import export, graph, interpret, plan
-from restricted.refusal import RefusedError
 from safetensors.torch import save
 from torch import nn
 from torch.nn.functional import relu
 
+from re_bench.guest.refused import RefusedError
 from re_bench.guest.worker import load
+from restricted_mlm.harness.restricted import export, graph, interpret, plan
 
 TASK = Path(__file__).parents[1]
 SHAPE, VOCABULARY = (8, 32), 65

@@ -10,9 +10,10 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from restricted import graph, interpret, plan
-from restricted.allowed import TABLE
-from restricted.refusal import RefusedError
+
+from re_bench.guest.refused import RefusedError
+from restricted_mlm.harness.restricted import graph, interpret, plan
+from restricted_mlm.harness.restricted.allowed import TABLE
 
 SHAPE, VOCABULARY = (2, 4), 5
 LIMITS = plan.Limits(1 << 16, 1e8)
@@ -260,9 +261,9 @@ def test_as_strided_reads_what_is_contiguous_in_the_plan() -> None:
     ]
     tensors = {"square": ["float32", [2, 4]], "turned": ["int64", [5, 4]]}
     data = changed(nodes=nodes, tensors=tensors, output=of(2))
-    given = {"square": torch.arange(8.0).view(2, 4), "turned": torch.randint(0, 4, (5, 4))}
-    run = interpret.Interpreter(graph.parse(json.dumps(data)), planned(data), given)
-    assert torch.equal(run(torch.zeros(SHAPE, dtype=torch.int64)), given["square"][:, given["turned"].t()])
+    weights = {"square": torch.arange(8.0).view(2, 4), "turned": torch.randint(0, 4, (5, 4))}
+    run = interpret.Interpreter(graph.parse(json.dumps(data)), planned(data), weights)
+    assert torch.equal(run(torch.zeros(SHAPE, dtype=torch.int64)), weights["square"][:, weights["turned"].t()])
 
 
 @pytest.mark.parametrize(("nodes", "reason"), UNPLANNABLE.values(), ids=UNPLANNABLE)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .allowed import GETITEM, TABLE
-from .refusal import RefusedError
+from .graph import refusal_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from torch import fx
 
-__all__ = ["COUNTED", "changes_nothing", "check", "filled", "needed", "why_not"]
+__all__ = ["COUNTED", "changes_nothing", "check", "filled", "needed", "reason_for"]
 
 _aten = torch.ops.aten
 
@@ -102,12 +102,12 @@ def check(node: fx.Node, where: str) -> None:
         RefusedError: if there is no way to write it with operators of the table.
     """
     name = GETITEM if "getitem" in str(node.target) else str(node.target)
-    known = name in TABLE or name == GETITEM or name in COMPOSITES or name in COUNTED or filled(node) is not None
-    if not known and name != _ASSERTION and not changes_nothing(node):
-        raise RefusedError.at(where, name, why_not(name))
+    allowed = name in TABLE or name == GETITEM or name in COMPOSITES or name in COUNTED or filled(node) is not None
+    if not allowed and name != _ASSERTION and not changes_nothing(node):
+        raise refusal_at(where, name, reason_for(name))
 
 
-def why_not(name: str) -> str:
+def reason_for(name: str) -> str:
     """Say why an operator is refused, with what may be done instead."""
     parts = name.split(".")
     word = parts[1] if len(parts) > 1 else name

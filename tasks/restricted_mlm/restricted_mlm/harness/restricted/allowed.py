@@ -21,6 +21,9 @@ GETITEM = "getitem"
 
 _aten = torch.ops.aten
 
+Kind = Literal["product", "arithmetic", "sum", "view", "copy", "constant"]
+"""What an operator does, by which its work is counted; a view costs nothing."""
+
 
 @dataclass(frozen=True)
 class Operator:
@@ -28,9 +31,12 @@ class Operator:
 
     call: Any
     """The overload of ATen that is run."""
-    kind: Literal["product", "arithmetic", "sum", "view", "copy", "constant"]
+    kind: Kind
     contracted: int = 0
     """Of a product: the position of the argument whose last dimension is summed over."""
+    nonlinear: str = ""
+    """The argument, if any, in which it is no polynomial: what relu clips, or the index of a value that is looked up.
+    Integers made from tokens may not stand there where the result is integers too; see plan."""
 
     @property
     def many(self) -> bool:
@@ -38,9 +44,9 @@ class Operator:
         return str(self.call._schema.returns[0].type) == "List[Tensor]"  # noqa: SLF001 - torch has no other way
 
 
-def _same(kind: Literal["arithmetic", "sum", "view", "copy"], *overloads: Any) -> dict[str, Operator]:
+def _same(kind: Kind, *overloads: Any, nonlinear: str = "") -> dict[str, Operator]:
     """Return entries for overloads that are called as they are named."""
-    return {str(overload): Operator(overload, kind) for overload in overloads}
+    return {str(overload): Operator(overload, kind, nonlinear=nonlinear) for overload in overloads}
 
 
 TABLE: dict[str, Operator] = {
@@ -53,7 +59,8 @@ TABLE: dict[str, Operator] = {
     "aten.baddbmm.default": Operator(_aten.baddbmm.default, "product", contracted=1),
     **_same("arithmetic", _aten.add.Tensor, _aten.add.Scalar, _aten.sub.Tensor, _aten.sub.Scalar),
     **_same("arithmetic", _aten.rsub.Tensor, _aten.rsub.Scalar, _aten.mul.Tensor, _aten.mul.Scalar),
-    **_same("arithmetic", _aten.neg.default, _aten.relu.default),
+    **_same("arithmetic", _aten.neg.default),
+    **_same("arithmetic", _aten.relu.default, nonlinear="self"),
     # Their argument dtype could truncate or compare; the parser refuses an argument of that name everywhere.
     **_same("sum", _aten.sum.default, _aten.sum.dim_IntList),
     # `view` of a tensor with other strides than eager has may fail; `reshape` is the same and never does.
@@ -64,7 +71,8 @@ TABLE: dict[str, Operator] = {
     **_same("view", _aten.squeeze.default, _aten.squeeze.dim, _aten.squeeze.dims),
     **_same("view", _aten.slice.Tensor, _aten.select.int, _aten.unfold.default, _aten.diagonal.default),
     **_same("view", _aten.split.Tensor, _aten.split_with_sizes.default, _aten.unbind.int, _aten.as_strided.default),
-    **_same("copy", _aten.embedding.default, _aten.index.Tensor, _aten.index_select.default, _aten.gather.default),
+    **_same("copy", _aten.embedding.default, _aten.index.Tensor, nonlinear="indices"),
+    **_same("copy", _aten.index_select.default, _aten.gather.default, nonlinear="index"),
     **_same("copy", _aten.cat.default, _aten.stack.default, _aten.flip.default, _aten.roll.default),
     **_same("copy", _aten.repeat.default, _aten.constant_pad_nd.default),
     **_same("copy", _aten.clone.default, _aten.contiguous.default),

@@ -1,4 +1,4 @@
-"""Preparing restricted_mlm: the text, the starting model's weights, and an agent's workspace."""
+"""Preparation of restricted_mlm: the text, the starting model's weights, and an agent's workspace."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from profiles import MASKED_SHARE, PROFILES, Profile
 
 from re_bench.data.cache import cache_directory, check_files, file_lock, new_directory, undamaged
 from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
+from re_bench.guest import refused
 from re_bench.lm import training
 from re_bench.text import batches, open_text
 from re_bench.text.prepare import prepare as prepare_text
+from restricted_mlm.profiles import MASKED_SHARE, PROFILES, Profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 HERE = Path(__file__).parent
+STARTER = next(top / "starter" for top in (HERE.parent, HERE) if (top / "task.toml").is_file())
+"""In a checkout the task's folder is around this package, in a wheel the two are one."""
 COPIED = (training.__file__, batches.__file__)
 """Modules of ours that an agent finds as they are; they import nothing else of ours."""
 TEXT = ("train.bin", "tokenizer.json")
@@ -70,10 +73,16 @@ def lay_out_files(profile: str, target: Path) -> None:
         shutil.copyfile(source / name, target / "data" / name)
     for module in COPIED:
         shutil.copyfile(module, target / Path(module).name)
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(HERE / "restricted", target / "restricted", dirs_exist_ok=True, ignore=ignored)
+    lay_out_restricted(target)
     text = json.dumps(described(profile, chosen), indent=2) + "\n"
     (target / "profile.json").write_text(text, encoding="utf-8")
+
+
+def lay_out_restricted(target: Path) -> None:
+    """Put the package ``restricted``, the scorer's own files, into the workspace ``target``, where no re_bench is."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(HERE / "harness" / "restricted", target / "restricted", dirs_exist_ok=True, ignore=ignored)
+    shutil.copyfile(refused.__file__, target / "restricted" / "refusal.py")
 
 
 def described(profile: str, chosen: Profile) -> dict[str, Any]:
@@ -106,7 +115,7 @@ def described(profile: str, chosen: Profile) -> dict[str, Any]:
 def place(chosen: Profile) -> Path:
     """Return where the starting model's weights lie or will lie; changes with all that they are made from."""
     parts = [chosen.text, chosen.vocabulary, chosen.mask_id, chosen.length, MASKED_SHARE, asdict(chosen.baseline)]
-    sources = [sha256_of(path) for path in (HERE / "starter" / "model.py", HERE / "starter" / "train.py")]
+    sources = [sha256_of(path) for path in (STARTER / "model.py", STARTER / "train.py")]
     key = hashlib.sha256(json.dumps([parts, sources]).encode()).hexdigest()[:12]
     return cache_directory() / "restricted_mlm" / f"{chosen.text}-{key}"
 
@@ -115,7 +124,7 @@ def trained(profile: str, directory: Path, say: Callable[[str], None]) -> dict[s
     """Train the starting model by the workspace's own ``train.py`` into ``directory``; return the manifest."""
     say("training the starting model ...")
     workspace = directory / "workspace"
-    shutil.copytree(HERE / "starter", workspace, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(STARTER, workspace, ignore=shutil.ignore_patterns("__pycache__"))
     lay_out_files(profile, workspace)
     finished = subprocess.run(
         [sys.executable, "train.py"],

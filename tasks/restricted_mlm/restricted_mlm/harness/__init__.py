@@ -1,0 +1,1 @@
+"""What runs in the sandboxes: the exporter beside the submission, and the runner without it."""

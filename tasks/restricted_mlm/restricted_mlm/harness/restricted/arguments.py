@@ -1,0 +1,147 @@
+"""What an operator of the table may be given: plain values and references to tensors that fit its own schema."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from .allowed import DTYPES, GETITEM, TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+__all__ = [
+    "INPUT",
+    "SHOWN",
+    "Reference",
+    "check_arguments",
+    "is_dtype",
+    "is_integer",
+    "is_number",
+    "is_tensor",
+    "references",
+]
+
+SHOWN = 200
+"""Of a value that is refused, so many characters are shown."""
+_RESERVED = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "implicit"}
+"""Arguments that no operator may have: they convert, or say where a tensor lies, which is ours to say."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A tensor that an operator takes."""
+
+    kind: Literal["node", "tensor", "input"]
+    key: int | str
+    """The number of a node, the name of a tensor, or 0."""
+
+
+INPUT = Reference("input", 0)
+"""The tokens."""
+
+
+def references(value: Any) -> Iterator[Reference]:
+    """Yield the references in an argument, or in a list of arguments."""
+    if isinstance(value, Reference):
+        yield value
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from references(entry)
+
+
+def check_arguments(op: str, args: Sequence[Any], kwargs: Mapping[str, Any], many: Sequence[bool]) -> None:
+    """Hold the arguments of ``op``, a name of the table or ``getitem``, to its schema.
+
+    Args:
+        op: the operator.
+        args: its positional arguments.
+        kwargs: its other arguments.
+        many: for every node that a reference may name, whether it gives several tensors.
+
+    Raises:
+        ValueError: if they do not fit.
+    """
+    if op == GETITEM:
+        _check_getitem(args, kwargs, many)
+        return
+    schema = list(TABLE[op].call._schema.arguments)  # noqa: SLF001 - torch has no other way to ask
+    positional = [argument for argument in schema if not argument.kwarg_only]
+    if len(args) > len(positional):
+        raise ValueError(f"it takes at most {len(positional)} positional arguments, got {len(args)}")
+    unchecked = dict(zip((argument.name for argument in positional), args, strict=False))
+    if twice := sorted(unchecked.keys() & kwargs.keys()):
+        raise ValueError(f"argument {twice[0]!r} is given twice")
+    unchecked |= kwargs
+    if TABLE[op].kind == "constant" and not is_dtype(unchecked.pop("dtype", None)):
+        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}")
+    for argument in schema:
+        if argument.name in unchecked and argument.name not in _RESERVED:
+            _check_value(op, argument.name, str(argument.type), unchecked.pop(argument.name), many)
+        elif argument.name not in unchecked and not argument.has_default_value():
+            raise ValueError(f"argument {argument.name!r} is missing")
+    if unchecked:
+        raise ValueError(f"argument {min(unchecked)[:SHOWN]!r} is not allowed")
+
+
+def _check_value(op: str, name: str, type_name: str, value: Any, many: Sequence[bool]) -> None:
+    if TABLE[op].kind == "arithmetic" and name == "other" and is_number(value):
+        return  # torch takes a number in the place of the second tensor
+    check = _TYPES.get(type_name)
+    if check is None or not check(value, many):
+        raise ValueError(f"argument {name!r} must be {type_name}, got {str(value)[:SHOWN]}")
+
+
+def _check_getitem(args: Sequence[Any], kwargs: Mapping[str, Any], many: Sequence[bool]) -> None:
+    source, index = args if len(args) == 2 else (None, -1)  # noqa: PLR2004 - a pair
+    several = isinstance(source, Reference) and source.kind == "node" and many[int(source.key)]
+    if not several or not is_integer(index) or index < 0 or kwargs:
+        raise ValueError("it must take a piece, by its number, of an operator with several results")
+
+
+def is_dtype(value: Any) -> bool:
+    """Tell whether ``value`` is the name of an allowed dtype."""
+    return isinstance(value, str) and value in DTYPES
+
+
+def is_integer(value: Any) -> bool:
+    """Tell whether ``value`` is an integer of 64 bits, and no boolean."""
+    return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether ``value`` is an integer of 64 bits or a finite float."""
+    return is_integer(value) or (isinstance(value, float) and math.isfinite(value))
+
+
+def is_tensor(value: Any, many: Sequence[bool]) -> bool:
+    """Tell whether ``value`` refers to one tensor; ``many`` says which nodes give several."""
+    return isinstance(value, Reference) and not (value.kind == "node" and many[int(value.key)])
+
+
+def _optional(check: Callable[[Any, Sequence[bool]], bool]) -> Callable[[Any, Sequence[bool]], bool]:
+    return lambda value, many: value is None or check(value, many)
+
+
+def _list(check: Callable[[Any, Sequence[bool]], bool]) -> Callable[[Any, Sequence[bool]], bool]:
+    return lambda value, many: isinstance(value, list) and all(check(entry, many) for entry in value)
+
+
+def _integer(value: Any, _many: Sequence[bool]) -> bool:
+    return is_integer(value)
+
+
+_TYPES: dict[str, Callable[[Any, Sequence[bool]], bool]] = {
+    "Tensor": is_tensor,
+    "Optional[Tensor]": _optional(is_tensor),
+    "List[Tensor]": _list(is_tensor),
+    "List[Optional[Tensor]]": _list(_optional(is_tensor)),
+    "int": _integer,
+    "Optional[int]": _optional(_integer),
+    "List[int]": _list(_integer),
+    "Optional[List[int]]": _optional(_list(_integer)),
+    "bool": lambda value, _many: isinstance(value, bool),
+    "number": lambda value, _many: is_number(value),
+}
+"""By the name of a type in a schema of ATen: whether a value is of that type."""
