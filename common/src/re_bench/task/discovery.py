@@ -1,7 +1,7 @@
 """The tasks that are here: those of the repository, and those that installed packages bring.
 
 A task is a directory with a ``task.toml``. A package from elsewhere offers one by an entry
-point in the group ``re_bench.tasks`` whose value names the package that is that directory.
+point in the group ``re_bench.tasks`` whose value names the package that is that directory, or lies in it.
 """
 
 from __future__ import annotations
@@ -142,7 +142,10 @@ def _repository_tasks() -> list[Path]:
 def _installed_tasks() -> Iterator[Path]:
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
         module = importlib.util.find_spec(entry.module)
-        places = list(module.submodule_search_locations or []) if module else []
-        if not any((Path(place) / "task.toml").is_file() for place in places):
+        packages = map(Path, (module.submodule_search_locations if module else None) or [])
+        # In an editable install the package lies in the task's directory.
+        candidates = (directory for package in packages for directory in (package, package.parent))
+        task = next((directory for directory in candidates if (directory / "task.toml").is_file()), None)
+        if task is None:
             raise UsageError(f"entry point {entry.name} = {entry.value!r}: no package with a task.toml in it")
-        yield Path(next(place for place in places if (Path(place) / "task.toml").is_file()))
+        yield task

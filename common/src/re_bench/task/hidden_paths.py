@@ -74,8 +74,9 @@ def _is_directory(path: Path) -> bool:
 
 
 def _packages() -> set[Path]:
-    """Return where the packages lie that bring a task by an entry point."""
-    return {place.parent for entry in entry_points(group=ENTRY_POINTS) for place in _places(entry.module)}
+    """Return where the directories of tasks lie that packages bring by an entry point: a package is one, or in one."""
+    packages = (path for entry in entry_points(group=ENTRY_POINTS) for path in _places(entry.module))
+    return {directory for path in packages for directory in path.parents[:2]}
 
 
 def _places(module: str) -> Iterator[Path]:

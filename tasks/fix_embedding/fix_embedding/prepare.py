@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from build_models import build
-from sizes import SIZES, Size
-from stored import Models, cached, open_models, place, tensors_of
 
+from fix_embedding.build import build
+from fix_embedding.harness import checks
+from fix_embedding.intact_models import Models, cached, directory_of, open_models
+from fix_embedding.profiles import PROFILES, Profile
+from fix_embedding.tensors import tensors_of
 from re_bench.data.cache import file_lock
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.lm import gpt, training
@@ -24,26 +26,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EMBEDDING = "transformer.wte.weight"
-HERE = Path(__file__).parent
-COPIED = (gpt.__file__, training.__file__, batches.__file__, str(HERE / "loading" / "checks.py"))
+COPIED = (gpt.__file__, training.__file__, batches.__file__, checks.__file__)
 """Modules of ours that an agent finds as they are; they import nothing else of ours."""
 
 
 def prepare(profile: str, say: Callable[[str], None]) -> None:
     """Make the text of the profile, and its models if they are neither shipped nor built yet."""
-    size = SIZES[profile]
-    prepare_text(size.text, say=say)
-    if size.large.published:
-        _fetch(size, say)
-    elif place(profile) == cached(profile):
+    entry = PROFILES[profile]
+    prepare_text(entry.text, say=say)
+    if entry.large.published:
+        _fetch(entry, say)
+    elif directory_of(profile) == cached(profile):
         with file_lock(cached(profile).with_name(f".{profile}.lock")):
-            _build(profile, size, say)
+            _build(profile, entry.text, say)
 
 
-def _build(profile: str, size: Size, say: Callable[[str], None]) -> None:
+def _build(profile: str, text: str, say: Callable[[str], None]) -> None:
     """Build the models of a profile into the cache, unless they are there, whole, and of this text."""
     try:
-        _text_of(open_models(profile), size.text)
+        _text_of(open_models(profile), text)
     except UsageError:
         say(f"training the models of profile {profile}: once, some minutes on a GPU ...")
     except ReBenchError as error:
@@ -57,10 +58,10 @@ def _build(profile: str, size: Size, say: Callable[[str], None]) -> None:
     build(profile, cached(profile), say)
 
 
-def _fetch(size: Size, say: Callable[[str], None]) -> None:
+def _fetch(entry: Profile, say: Callable[[str], None]) -> None:
     from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2  # noqa: PLC0415 - profile paper alone needs it
 
-    for recipe in (size.large, size.small):
+    for recipe in (entry.large, entry.small):
         fetch_gpt2(PUBLISHED[recipe.published], say=say)
 
 
@@ -70,28 +71,28 @@ def lay_out(profile: str, target: Path) -> None:
     Every call corrupts the large model anew. The corrupted model is also there as ``fixed_model.pth``, the starting
     solution.
     """
-    size, models = SIZES[profile], open_models(profile)
-    _save(corrupted(models.large), size.dtype, target / "large_model.pth")
+    entry, models = PROFILES[profile], open_models(profile)
+    _save(corrupted(models.large), entry.dtype, target / "large_model.pth")
     shutil.copyfile(target / "large_model.pth", target / "fixed_model.pth")
-    _save(models.small, size.dtype, target / "small_correct_model.pth")
+    _save(models.small, entry.dtype, target / "small_correct_model.pth")
     (target / "data").mkdir(exist_ok=True)
-    source = _text_of(models, size.text).directory
+    source = _text_of(models, entry.text).directory
     for name in ("train.bin", "tokenizer.json"):
         shutil.copyfile(source / name, target / "data" / name)
     for module in COPIED:
         shutil.copyfile(module, target / Path(module).name)
-    contents = json.dumps(described(profile, size, models), indent=2) + "\n"
+    contents = json.dumps(described(profile, entry, models), indent=2) + "\n"
     (target / "profile.json").write_text(contents, encoding="utf-8")
 
 
 def _text_of(models: Models, name: str) -> PreparedText:
     """Return the text ``name`` if the models were trained on it: for another one their tokens mean nothing."""
-    found = open_text(name)
-    if models.text not in (None, found.manifest["files"]):
+    text = open_text(name)
+    if models.text not in (None, text.manifest["files"]):
         raise ReBenchError(
-            f"the models were trained on another {name} than {found.directory}; train them again: build_models.py"
+            f"the models were trained on another {name} than {text.directory}; train them again: tools/build_models.py"
         )
-    return found
+    return text
 
 
 def corrupted(state: dict[str, Any]) -> dict[str, Any]:
@@ -101,17 +102,17 @@ def corrupted(state: dict[str, Any]) -> dict[str, Any]:
     return {**state, EMBEDDING: state[EMBEDDING][torch.tensor(order)]}
 
 
-def described(profile: str, size: Size, models: Models) -> dict[str, Any]:
+def described(profile: str, entry: Profile, models: Models) -> dict[str, Any]:
     """Return what ``profile.json`` tells the agent."""
     return {
         "profile": profile,
-        "large": asdict(size.large.config),
-        "small": asdict(size.small.config),
-        "context": size.context,
+        "large": asdict(entry.large.config),
+        "small": asdict(entry.small.config),
+        "context": entry.context,
         "intact_loss": round(models.large_loss, 2),
-        "floor": size.floor,
-        "budget": asdict(size.budget),
-        "tensors": tensors_of(size.large.config, size.dtype),
+        "floor": entry.floor,
+        "budget": asdict(entry.budget),
+        "tensors": tensors_of(entry.large.config, entry.dtype),
     }
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from re_bench.lm.gpt import GPTConfig
 
-__all__ = ["SIZES", "Budget", "Recipe", "Size"]
+__all__ = ["PROFILES", "Budget", "Profile", "Recipe"]
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model comes about: trained by ``build_models.py``, or published and only loaded."""
+    """How a model comes about: trained by ``build.py``, or published and only loaded."""
 
     config: GPTConfig
     steps: int = 0
@@ -30,7 +30,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Size:
+class Profile:
     """One profile."""
 
     text: str
@@ -38,7 +38,7 @@ class Size:
     large: Recipe
     small: Recipe
     training_batch: int
-    """Windows in a step of ``build_models.py``."""
+    """Windows in a step of ``build.py``."""
     dtype: str
     """Of the large model's tensors in the workspace, and so of the submission's."""
     heldout_tokens: int
@@ -55,8 +55,8 @@ class Size:
         return self.large.config.block_size
 
 
-SIZES = {
-    "cpu": Size(
+PROFILES = {
+    "cpu": Profile(
         text="sources-4096",
         large=Recipe(GPTConfig(4096, 128, 4, 4, 256), steps=16_000, learning_rate=2e-3, seed=1),
         small=Recipe(GPTConfig(4096, 128, 2, 4, 128), steps=8_000, learning_rate=4e-3, seed=2),
@@ -67,7 +67,7 @@ SIZES = {
         floor=1.3,
         budget=Budget(steps=1_000, batch=16),
     ),
-    "gpu": Size(
+    "gpu": Profile(
         text="sources-4096",
         large=Recipe(GPTConfig(4096, 256, 12, 12, 768), steps=2_600, learning_rate=6e-4, seed=1),
         small=Recipe(GPTConfig(4096, 256, 4, 6, 384), steps=4_000, learning_rate=2e-3, seed=2),
@@ -78,7 +78,7 @@ SIZES = {
         floor=1.1,
         budget=Budget(steps=3_000, batch=64),
     ),
-    "paper": Size(
+    "paper": Profile(
         text="openwebtext",
         large=Recipe(GPTConfig(50_257, 1024, 48, 25, 1600), published="gpt2-xl"),
         small=Recipe(GPTConfig(50_257, 1024, 12, 12, 768), published="gpt2"),

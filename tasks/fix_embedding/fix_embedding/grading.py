@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["mean_loss", "scored_windows"]
 
 
-def scored_windows(tokens: NDArray[np.uint16], context: int, wanted: int) -> NDArray[np.int64]:
-    """Return windows of ``tokens``, int64 of shape [windows, context + 1], with about ``wanted`` targets in all.
+def scored_windows(tokens: NDArray[np.uint16], context: int, targets: int) -> NDArray[np.int64]:
+    """Return windows of ``tokens``, int64 of shape [windows, context + 1], with about ``targets`` next tokens in all.
 
     They are evenly spread over the consecutive windows, so that every part of the text counts alike; all of them if
     the text has no more.
     """
     every = np.concatenate(list(consecutive_windows(tokens, 1024, context)))
-    count = min(max(wanted // context, 1), len(every))
+    count = min(max(targets // context, 1), len(every))
     return every[np.arange(count) * len(every) // count]
 
 

@@ -1,4 +1,4 @@
-"""The intact models, large and small: where they lie, how they are read, and which tensors a model has."""
+"""The intact models, large and small: where they lie, and how they are opened."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors.torch import load_file
-from sizes import SIZES
 
+from fix_embedding.profiles import PROFILES
 from re_bench.data.cache import cache_directory, check_files, undamaged
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.lm.gpt import GPT, GPTConfig
 
-__all__ = ["NAMES", "RECORD", "Models", "cached", "open_models", "place", "shipped", "tensors_of"]
+__all__ = ["NAMES", "RECORD", "Models", "cached", "directory_of", "open_models", "shipped"]
 
 NAMES = ("large", "small")
 """The models of a profile."""
@@ -37,14 +35,7 @@ class Models:
     """SHA-256 of the files of the text that they were trained on; None for published models."""
 
 
-def tensors_of(config: GPTConfig, dtype: str) -> dict[str, dict[str, Any]]:
-    """Return the tensors of a model of this configuration by name, each with its ``shape`` and ``dtype``."""
-    with torch.device("meta"):
-        state = GPT(config).state_dict()
-    return {name: {"shape": list(tensor.shape), "dtype": dtype} for name, tensor in state.items()}
-
-
-def place(profile: str) -> Path:
+def directory_of(profile: str) -> Path:
     """Return the directory of the trained models of a profile: with the task where they are shipped, else the cache."""
     return shipped(profile) if (shipped(profile) / "large.safetensors").exists() else cached(profile)
 
@@ -66,12 +57,12 @@ def open_models(profile: str) -> Models:
         UsageError: if they are not here.
         ReBenchError: if a file is not what it must be.
     """
-    if SIZES[profile].large.published:
+    if PROFILES[profile].large.published:
         return _published(profile)
-    directory = place(profile)
+    directory = directory_of(profile)
     if not (directory / RECORD).is_file():
         raise UsageError(f"{directory / RECORD} is missing; run: re-bench prepare fix_embedding --profile {profile}")
-    remedy = f"run: python {Path(__file__).with_name('build_models.py')} --profile {profile}"
+    remedy = f"run, in the task's folder: python tools/build_models.py --profile {profile}"
     with undamaged(directory, remedy):
         record = json.loads((directory / RECORD).read_text(encoding="utf-8"))
         check_files(directory, record["files"], remedy)
@@ -84,10 +75,10 @@ def _published(profile: str) -> Models:
 
     states = {}
     for name in NAMES:
-        recipe = getattr(SIZES[profile], name)
+        recipe = getattr(PROFILES[profile], name)
         config, states[name] = open_gpt2(PUBLISHED[recipe.published])
         if config != recipe.config:
-            raise ReBenchError(f"{recipe.published} has {config}, sizes.py says {recipe.config}")
+            raise ReBenchError(f"{recipe.published} has {config}, profiles.py says {recipe.config}")
     return Models(states["large"], states["small"], _PUBLISHED_LOSS, text=None)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import runpy
 import shutil
@@ -17,6 +18,8 @@ import numpy as np
 import pytest
 import torch
 
+from fix_embedding import grading
+from fix_embedding.harness import checks
 from re_bench.errors import InvalidSubmissionError, ReBenchError
 from re_bench.lm.gpt import GPTConfig
 from re_bench.runs.score_process import score_submission
@@ -63,7 +66,7 @@ def test_only_the_order_of_the_embeddings_rows_is_changed(laid_out: Path, intact
 def test_every_workspace_has_an_order_of_its_own(tiny: Task, laid_out: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     lay_out(tiny, other, profile="cpu")
-    one, two = (load(place / "large_model.pth")[WTE] for place in (laid_out, other))
+    one, two = (load(directory / "large_model.pth")[WTE] for directory in (laid_out, other))
     assert (one != two).any(1).float().mean() > 0.9
     # All else is equal, byte by byte: nothing but the rows themselves tells of their order.
     assert layout_of(laid_out / "large_model.pth") == layout_of(other / "large_model.pth")
@@ -118,8 +121,8 @@ def test_a_refused_file_is_invalid_and_check_says_the_same(tiny: Task, workspace
 
 def test_a_loss_below_the_floor_is_our_error(tiny: Task, workspace: Path, tmp_path: Path) -> None:
     high = shutil.copytree(tiny.directory, tmp_path / "fix_embedding")
-    with (high / "sizes.py").open("a") as file:
-        file.write("from dataclasses import replace\n\nSIZES['cpu'] = replace(SIZES['cpu'], floor=9.0)\n")
+    with (high / "fix_embedding" / "profiles.py").open("a") as file:
+        file.write("from dataclasses import replace\n\nPROFILES['cpu'] = replace(PROFILES['cpu'], floor=9.0)\n")
     score = score_submission(type(tiny)(high, tiny.manifest), workspace, "cpu")
     assert score.status == "error"
     assert "is not above the floor of 9.0" in score.message
@@ -135,15 +138,16 @@ def test_a_missing_text_is_a_usage_error(tiny: Task, workspace: Path, tmp_path: 
 
 def test_models_are_built_and_belong_to_a_text(tiny: Task, tmp_path: Path) -> None:
     copy = type(tiny)(shutil.copytree(tiny.directory, tmp_path / "fix_embedding"), tiny.manifest)
-    command = [sys.executable, str(copy.directory / "build_models.py"), "--profile", "cpu"]
-    subprocess.run(command, check=True, capture_output=True)
-    record = copy.directory / "models" / "cpu" / "models.json"
-    found = json.loads(record.read_text())
-    assert set(found["files"]) == {"large.safetensors", "small.safetensors"}
-    assert {"hardware", "versions", "date"} <= set(found)
-    assert 5 < found["models"]["large"]["heldout_loss"] < 7
+    command = [sys.executable, str(copy.directory / "tools" / "build_models.py"), "--profile", "cpu"]
+    environment = {**os.environ, "PYTHONPATH": str(copy.directory)}
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+    record = copy.package / "models" / "cpu" / "models.json"
+    contents = json.loads(record.read_text())
+    assert set(contents["files"]) == {"large.safetensors", "small.safetensors"}
+    assert {"hardware", "versions", "date"} <= set(contents)
+    assert 5 < contents["models"]["large"]["heldout_loss"] < 7
     lay_out(copy, tmp_path / "workspace", profile="cpu")
-    record.write_text(json.dumps({**found, "text": {"files": {}}}))
+    record.write_text(json.dumps({**contents, "text": {"files": {}}}))
     with pytest.raises(ReBenchError):
         lay_out(copy, tmp_path / "another", profile="cpu")
 
@@ -163,17 +167,17 @@ def test_the_reference_and_the_example_run(tiny: Task, workspace: Path, tmp_path
 
 @pytest.mark.parametrize("name", sorted({path.name for path in (TASK / "cheats").iterdir()} - IN_A_SANDBOX))
 def test_a_cheat_is_refused_for_its_reason(
-    *, checks: Any, evaluation: Any, tiny: Task, workspace: Path, tmp_path: Path, monkeypatch: Any, name: str
+    *, tiny: Task, workspace: Path, tmp_path: Path, monkeypatch: Any, name: str
 ) -> None:
     monkeypatch.chdir(workspace)
     runpy.run_path(str(TASK / "cheats" / name / "make.py"))
     cheat = tiny.manifest.cheats[name]
     assert cheat.expect == "invalid"
     assert cheat.reason is not None
-    assert re.search(cheat.reason, fate(tiny, checks, evaluation, workspace, tmp_path / "staged"))
+    assert re.search(cheat.reason, refusal(tiny, workspace, tmp_path / "staged"))
 
 
-def fate(task: Task, checks: Any, evaluation: Any, workspace: Path, staging: Path) -> str:
+def refusal(task: Task, workspace: Path, staging: Path) -> str:
     """Return why a submission is refused, as the scorer would say."""
     profile = json.loads((workspace / "profile.json").read_text())
     try:
@@ -181,8 +185,8 @@ def fate(task: Task, checks: Any, evaluation: Any, workspace: Path, staging: Pat
         _name, state = checks.read(staging, profile["tensors"])
     except (InvalidSubmissionError, checks.RefusedError) as error:
         return str(error)
-    windows = evaluation.scored_windows(np.zeros(600, np.uint16), 16, 512)
-    loss = evaluation.mean_loss(GPTConfig(**profile["large"]), state, windows, batch=8)
+    windows = grading.scored_windows(np.zeros(600, np.uint16), 16, 512)
+    loss = grading.mean_loss(GPTConfig(**profile["large"]), state, windows, batch=8)
     return "valid" if math.isfinite(loss) else "the loss is not finite"
 
 

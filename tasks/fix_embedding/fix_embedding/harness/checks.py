@@ -1,5 +1,7 @@
 """What a submission must be: one file with exactly the tensors of the large model. The scorer uses these checks too.
 
+This file stands alone, because agents get a copy of it.
+
 ``read(directory, tensors)`` finds the file and returns its tensors, or raises :class:`RefusedError` with the reason.
 """
 
@@ -27,8 +29,6 @@ _REASON = 200
 class RefusedError(ValueError):
     """The submission is not of the right form; the message says what to do instead."""
 
-    plain = True  # the scorer shows the message without the class
-
 
 def read(directory: Path, tensors: Mapping[str, Mapping[str, Any]]) -> tuple[str, dict[str, torch.Tensor]]:
     """Return the name of the submitted file and its tensors.
@@ -44,7 +44,7 @@ def read(directory: Path, tensors: Mapping[str, Mapping[str, Any]]) -> tuple[str
     check_size(path, tensors)
     state = parse(path)
     check_names(path.name, state, tensors)
-    return path.name, {name: check_tensor(name, state[name], wanted) for name, wanted in tensors.items()}
+    return path.name, {name: check_tensor(name, state[name], expected) for name, expected in tensors.items()}
 
 
 def find(directory: Path) -> Path:
@@ -76,7 +76,7 @@ def _mode(path: Path) -> int | None:
 def check_size(path: Path, tensors: Mapping[str, Mapping[str, Any]]) -> None:
     """Raise RefusedError if the file is larger than the tensors and a generous header."""
     most = HEADER + sum(
-        math.prod(wanted["shape"]) * getattr(torch, wanted["dtype"]).itemsize for wanted in tensors.values()
+        math.prod(expected["shape"]) * getattr(torch, expected["dtype"]).itemsize for expected in tensors.values()
     )
     if (size := path.stat().st_size) > most:
         raise RefusedError(
@@ -101,8 +101,7 @@ def parse(path: Path) -> Mapping[str, Any]:
         raise RefusedError(f"{path.name} cannot be read as {how}: {_first_line(error)}") from None
     if not isinstance(state, Mapping):
         raise RefusedError(f"{path.name} holds a {type(state).__name__}; save the state dict, tensors by name")
-    found: Mapping[str, Any] = state
-    return found
+    return state
 
 
 def _first_line(error: Exception) -> str:
@@ -123,11 +122,11 @@ def check_names(file: str, state: Mapping[str, Any], tensors: Mapping[str, Any])
             )
 
 
-def check_tensor(name: str, tensor: Any, wanted: Mapping[str, Any]) -> torch.Tensor:
+def check_tensor(name: str, tensor: Any, expected: Mapping[str, Any]) -> torch.Tensor:
     """Return the tensor, dense in memory.
 
     Raises:
-        RefusedError: if it is anything but a plain tensor of the wanted shape and dtype with finite values.
+        RefusedError: if it is anything but a plain tensor of the expected shape and dtype with finite values.
     """
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         raise RefusedError(f"{name} is a {type(tensor).__name__}; it must be a plain tensor")
@@ -136,10 +135,9 @@ def check_tensor(name: str, tensor: Any, wanted: Mapping[str, Any]) -> torch.Ten
         raise RefusedError(
             f"{name} is a tensor of layout {tensor.layout} on {tensor.device}; it must be a dense one on the CPU"
         )
-    found = {"shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch.")}
-    for key, is_there in found.items():
-        if is_there != wanted[key]:
-            raise RefusedError(f"{name} has {key} {is_there}; it must be {wanted[key]}")
+    for key, value in (("shape", list(tensor.shape)), ("dtype", str(tensor.dtype).removeprefix("torch."))):
+        if value != expected[key]:
+            raise RefusedError(f"{name} has {key} {value}; it must be {expected[key]}")
     if not bool(torch.isfinite(tensor).all()):
         raise RefusedError(f"{name} has values that are not finite")
     return tensor.contiguous()

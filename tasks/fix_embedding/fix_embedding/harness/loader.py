@@ -10,8 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import checks
 import numpy as np
+
+from fix_embedding.harness import checks
+from re_bench.guest.refused import RefusedError
 
 _loaded: dict[str, Any] = {}
 
@@ -20,10 +22,12 @@ def read(args: dict[str, Any], _inputs: list[memoryview], _outputs: list[memoryv
     """Read and check the submission in ``args["directory"]`` and return the name of its file.
 
     Raises:
-        checks.RefusedError: if it is not exactly the tensors of ``args["tensors"]``.
+        RefusedError: if it is not exactly the tensors of ``args["tensors"]``.
     """
-    name: str
-    name, state = checks.read(Path(args["directory"]), args["tensors"])
+    try:
+        name, state = checks.read(Path(args["directory"]), args["tensors"])
+    except checks.RefusedError as error:
+        raise RefusedError(str(error)) from None
     _loaded.update(state)
     return name
 
