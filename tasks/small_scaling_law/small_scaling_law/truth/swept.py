@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from truth.run import Run
+from small_scaling_law.truth.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,10 +38,10 @@ class Swept(ABC):
     """How a file names it."""
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Self:
+    def from_json(cls, content: dict[str, Any]) -> Self:
         """Return what a file says; residuals and origin stay in the file."""
-        values = {each.name: found[each.name] for each in fields(cls)}
-        return cls(**values | {"coefficients": tuple(found["coefficients"]), "widths": tuple(found["widths"])})
+        values = {field.name: content[field.name] for field in fields(cls)}
+        return cls(**values | {"coefficients": tuple(content["coefficients"]), "widths": tuple(content["widths"])})
 
     @staticmethod
     @abstractmethod
@@ -65,4 +65,4 @@ class Swept(ABC):
 
     @abstractmethod
     def loss_at(self, x: float, y: float) -> float:
-        """Return the loss at a place of the plane."""
+        """Return the loss at a point of the plane, in nats a token."""

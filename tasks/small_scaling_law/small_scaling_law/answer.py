@@ -23,8 +23,8 @@ MOST_STEPS = 10**12
 """The largest width and number of steps; far beyond any budget, and still exact in a float."""
 MOST_LOSS = 1000.0
 """The largest prediction, in nats; larger ones would leave the scale of floats when they become rewards."""
-_SHOWN = 40
-_WANTED = f'{FILE} must be one JSON object {{"n_embd": integer, "max_iters": integer, "loss_prediction": number}}'
+_MOST_SHOWN = 40
+_FORM = f'{FILE} must be one JSON object {{"n_embd": integer, "max_iters": integer, "loss_prediction": number}}'
 
 
 @dataclass(frozen=True)
@@ -44,17 +44,17 @@ def read_answer(path: Path) -> Answer:
         InvalidSubmissionError: if it is not a regular file of at most 4096 bytes with exactly the three numbers, each
             in its range.
     """
-    found = _parsed(_content(path))
-    if not isinstance(found, dict):
-        _refuse(f"{_WANTED}, got {_kind(found)}")
-    for key in found:
+    values = _parsed(_content(path))
+    if not isinstance(values, dict):
+        _refuse(f"{_FORM}, got {_kind(values)}")
+    for key in values:
         if key not in KEYS:
-            _refuse(f"{FILE} has the key {_shown(key)}; {_WANTED}")
-    missing = [key for key in KEYS if key not in found]
+            _refuse(f"{FILE} has the key {_shown(key)}; {_FORM}")
+    missing = [key for key in KEYS if key not in values]
     if missing:
-        _refuse(f"{FILE} lacks {' and '.join(missing)}; {_WANTED}")
-    width, steps = (_whole(key, found[key]) for key in KEYS[:2])
-    return Answer(width, steps, _loss(found[KEYS[2]]))
+        _refuse(f"{FILE} lacks {' and '.join(missing)}; {_FORM}")
+    width, steps = (_integer(key, values[key]) for key in KEYS[:2])
+    return Answer(width, steps, _loss(values[KEYS[2]]))
 
 
 def _content(path: Path) -> bytes:
@@ -77,7 +77,7 @@ def _content(path: Path) -> bytes:
 
 def _parsed(content: bytes) -> Any:
     if not content.strip():
-        _refuse(f"{FILE} is empty; {_WANTED}")
+        _refuse(f"{FILE} is empty; {_FORM}")
     if content.startswith(b"\xef\xbb\xbf"):
         _refuse(f"{FILE} begins with a byte-order mark; save it as UTF-8 without one")
     try:
@@ -85,27 +85,27 @@ def _parsed(content: bytes) -> Any:
     except UnicodeDecodeError as error:
         _refuse(f"{FILE} is not UTF-8, at byte {error.start}")
     except RecursionError:
-        _refuse(f"{FILE} is nested too deeply; {_WANTED}")
+        _refuse(f"{FILE} is nested too deeply; {_FORM}")
     except json.JSONDecodeError as error:
         _refuse(f"{FILE} is no JSON: {error}")
     except ValueError:  # an integer of more digits than Python converts
-        _refuse(f"{FILE} has a number of too many digits; {_WANTED}")
+        _refuse(f"{FILE} has a number of too many digits; {_FORM}")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in values:
             _refuse(f"{FILE} has the key {_shown(key)} twice")
-        found[key] = value
-    return found
+        values[key] = value
+    return values
 
 
 def _constant(name: str) -> NoReturn:
     _refuse(f"{FILE} has {name}, which is no number of JSON")
 
 
-def _whole(key: str, value: object) -> int:
+def _integer(key: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         hint = "; write it without point and exponent" if isinstance(value, float) else ""
         _refuse(f"{key} must be an integer, got {_kind(value)}{hint}")
@@ -127,7 +127,7 @@ def _loss(value: object) -> float:
 def _digits(value: float) -> str:
     """Return a number, or how long it is."""
     text = str(value)
-    return text if len(text) <= _SHOWN else f"a number of {len(text.lstrip('-')):,} digits"
+    return text if len(text) <= _MOST_SHOWN else f"a number of {len(text.lstrip('-')):,} digits"
 
 
 def _kind(value: object) -> str:
@@ -140,7 +140,7 @@ def _kind(value: object) -> str:
 
 
 def _shown(key: str) -> str:
-    return ascii(key if len(key) <= _SHOWN else key[:_SHOWN] + "...")
+    return ascii(key if len(key) <= _MOST_SHOWN else key[:_MOST_SHOWN] + "...")
 
 
 def _refuse(reason: str) -> NoReturn:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from truth.swept import Swept
+from small_scaling_law.truth.swept import Swept
 
 __all__ = ["Law"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
-from truth.run import Run
+from small_scaling_law.truth.run import Run
 
 __all__ = ["Line"]
 
@@ -28,10 +28,10 @@ class Line:
     target_flops: float
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Self:
+    def from_json(cls, content: dict[str, Any]) -> Self:
         """Return what a file of kind ``line`` says."""
-        steps, losses = zip(*sorted(found["losses"]), strict=True)
-        return cls(found["name"], steps, losses, found["flops_of_a_step"], found["target_flops"])
+        steps, losses = zip(*sorted(content["losses"]), strict=True)
+        return cls(content["name"], steps, losses, content["flops_of_a_step"], content["target_flops"])
 
     @cached_property
     def best(self) -> Run:

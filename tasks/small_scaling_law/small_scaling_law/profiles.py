@@ -1,6 +1,6 @@
 """The sizes of the task: one entry for each profile, which scorer, preparation, sweep and workspace all read.
 
-It stands alone, because agents get a copy of it.
+It stands alone, because agents get a copy of it, as ``scales.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Draws a report of the reference over the truth: ``python plots.py report.json FILE.svg``; needs matplotlib.
+"""Draw a report of the reference over the truth: ``python tools/plots.py report.json FILE.svg``; needs matplotlib.
 
 Left the reference's experiments with their parabolas, and the target's curve as the truth has it; right the lowest
 losses and the best widths over compute, and where the law leads.
@@ -14,11 +14,11 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-from scales import SCALES, Scale
-from truth import open_truth
 
-HERE = Path(__file__).parent
-LAW = runpy.run_path(str(HERE / "reference" / "law.py"))
+from small_scaling_law.grading import open_truth
+from small_scaling_law.profiles import SCALES, Scale
+
+LAW = runpy.run_path(str(Path(__file__).parents[1] / "reference" / "law.py"))
 
 
 def main() -> None:
@@ -51,15 +51,15 @@ def curves(axes: Any, report: dict[str, Any], profile: str) -> None:
     """Draw iso-FLOP curves."""
     truth, scale = open_truth(profile), SCALES[profile]
     for flops, by_width in report["losses"].items():
-        losses = {int(width): found for width, found in by_width.items()}
+        losses = {int(width): values for width, values in by_width.items()}
         points = LAW["near_best"](losses)
         logs, values = np.array(points).T
         x = np.linspace(logs.min() - 0.1, logs.max() + 0.1)
         (line,) = axes.plot(np.exp(x), np.polyval(np.polyfit(logs, values, 2), x), "-", lw=1)
-        seen = [(width, loss) for width, found in losses.items() for loss in found]
-        axes.plot(*zip(*seen, strict=True), "o", ms=4, color=line.get_color(), label=f"{float(flops):g} FLOPs")
-    known = at_target(truth, scale)
-    axes.plot(list(known), list(known.values()), "k-", label=f"truth, {scale.target_flops:g} FLOPs")
+        measured = [(width, loss) for width, values in losses.items() for loss in values]
+        axes.plot(*zip(*measured, strict=True), "o", ms=4, color=line.get_color(), label=f"{float(flops):g} FLOPs")
+    target = at_target(truth, scale)
+    axes.plot(list(target), list(target.values()), "k-", label=f"truth, {scale.target_flops:g} FLOPs")
     axes.set(xscale="log", xlabel="n_embd", ylabel="loss, nats a byte")
     axes.legend(fontsize="small")
 
@@ -67,25 +67,25 @@ def curves(axes: Any, report: dict[str, Any], profile: str) -> None:
 def powers(losses: Any, widths: Any, report: dict[str, Any], profile: str) -> None:
     """Draw the lowest losses and best widths over compute."""
     truth, scale = open_truth(profile), SCALES[profile]
-    budgets = {float(flops): {int(width): found for width, found in by_width.items()}
+    budgets = {float(flops): {int(width): values for width, values in by_width.items()}
                for flops, by_width in report["losses"].items()}  # fmt: skip
-    points = {flops: LAW["near_best"](found) for flops, found in budgets.items()}
-    valleys = np.array([LAW["parabola"](found)[0] for found in points.values()])
+    points = {flops: LAW["near_best"](losses_of) for flops, losses_of in budgets.items()}
+    valleys = np.array([LAW["parabola"](near)[0] for near in points.values()])
     width, loss, _measured, power, floor = LAW["extrapolate"](points, scale.target_flops)
     flops = np.geomspace(min(budgets), scale.target_flops)
-    known_losses = at_target(truth, scale)
-    best = min(known_losses, key=lambda width: known_losses[width])
-    for axes, seen, law, known, name in (
+    true_losses = at_target(truth, scale)
+    best = min(true_losses, key=lambda width: true_losses[width])
+    for axes, lowest, law, truth_at_target, name in (
         (losses, valleys[:, 1], floor + (loss - floor) * (flops / scale.target_flops) ** power,
-         known_losses[best], "loss_prediction"),
+         true_losses[best], "loss_prediction"),
         (widths, np.exp(valleys[:, 0]), width * (flops / scale.target_flops) ** LAW["WIDTH_POWER"], best, "n_embd"),
     ):  # fmt: skip
-        axes.plot(list(budgets), seen, "o", label="lowest of each parabola")
+        axes.plot(list(budgets), lowest, "o", label="lowest of each parabola")
         axes.plot(flops, law, "-", lw=1, label="law")
         low, middle, high = report[name]["percentiles_5_50_95"]
         axes.errorbar([scale.target_flops], [middle], [[middle - low], [high - middle]], fmt="s", ms=4, capsize=3,
                       label="prediction, 5 to 95 %")  # fmt: skip
-        axes.plot([scale.target_flops], [known], "k*", ms=10, label="truth")
+        axes.plot([scale.target_flops], [truth_at_target], "k*", ms=10, label="truth")
         axes.set(xscale="log", yscale="log", xlabel="FLOPs", ylabel=name)
         axes.yaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:g}"))
         axes.yaxis.set_minor_formatter(mpl.ticker.StrMethodFormatter("{x:g}"))

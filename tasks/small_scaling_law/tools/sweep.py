@@ -1,4 +1,4 @@
-"""The runs behind the truth of a profile: ``python sweep.py --profile cpu [--workers N]``; resumable.
+"""Make the runs behind the truth of a profile: ``python tools/sweep.py --profile cpu [--workers N]``; resumable.
 
 Every run is one JSON line of ``truth/PROFILE-runs.jsonl`` with all that is needed to repeat it, written when it is
 done. What is there already, made by the same code on the same text, is not made again. ``fit.py`` fits the truth.
@@ -13,6 +13,7 @@ import importlib
 import json
 import multiprocessing
 import os
+import runpy
 import shutil
 import sys
 import tempfile
@@ -21,17 +22,27 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bytes_text import open_bytes
-from prepare import COPIED, HERE, lay_out, prepare
-from scales import SCALES, Scale
-
 from re_bench.data.provenance import hardware, versions
 from re_bench.processes import cli_entry_point
+from small_scaling_law.bytes_text import open_bytes
+from small_scaling_law.grading import runs_file
+from small_scaling_law.prepare import COPIED, lay_out, prepare
+from small_scaling_law.profiles import SCALES, Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["SWEEPS", "Job", "Row", "jobs", "runs_file"]
+TOOLS = Path(__file__).parent
+STARTER = TOOLS.parent / "starter"
+REWORDED = {
+    "6d33d7b2bfdfa1d66034e314afba5ed97e9319386494ad04aaf0c660b446463a": (
+        "c3b3e11aea5d73519bf7ec54656e2ed216f2178352291d45887f1d1ff3cf7d35"
+    ),
+}
+"""Checksums of code that runs were made with, and of today's where it makes the same runs, bit by bit, in other words.
+
+Whoever changes this repeats some of the runs first. With every change of what a run computes, the entries go.
+"""
 
 
 @dataclass(frozen=True)
@@ -79,30 +90,29 @@ class Job:
 
 def jobs(scale: Scale, rows: Sequence[Row], first_seed: int = 1) -> list[Job]:
     """Return all runs, longest first so that the workers end together; more seeds come last, to have a table early."""
-    found = [
+    unordered = [
         Job(width, scale.steps(width, row.share * scale.target_flops), first_seed + repeat, row.share)
         for row in rows
         for repeat in range(row.seeds)
         for width in (*row.widths, *(row.edges if repeat == 0 else ()))
     ]
-    return sorted(found, key=lambda job: (job.seed, -job.max_iters))
+    return sorted(unordered, key=lambda job: (job.seed, -job.max_iters))
 
 
-def runs_file(profile: str) -> Path:
-    """Return where the lines of a sweep lie."""
-    return Path(HERE) / "truth" / f"{profile}-runs.jsonl"
+def code_checksum() -> str:
+    """Return the SHA-256 of the code that a run consists of."""
+    sources = [*(Path(path) for name, path in COPIED.items() if name != "scales.py"), STARTER / "experiment.py"]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
 
 
 def made_with(profile: str) -> dict[str, Any]:
     """Return what a run depends on beside its job: the code's checksum, the text's, and all that is fixed."""
     scale = SCALES[profile]
     assert scale.experiments is not None
-    sources = [*(Path(path) for path in COPIED if Path(path).name != "scales.py"), HERE / "starter" / "experiment.py"]
-    code = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     manifest = json.loads((open_bytes(scale.experiments.text) / "manifest.json").read_text(encoding="utf-8"))
     fixed = {key: value for key, value in asdict(scale).items() if key not in {"default", "experiments"}}
     fixed |= {key: value for key, value in asdict(scale.experiments).items() if not key.endswith("_flops")}
-    return {"profile": profile, "fixed": fixed, "code": code, "text": manifest["files"]}
+    return {"profile": profile, "fixed": fixed, "code": code_checksum(), "text": manifest["files"]}
 
 
 def finished(path: Path, made: dict[str, Any]) -> list[dict[str, Any]]:
@@ -114,17 +124,24 @@ def finished(path: Path, made: dict[str, Any]) -> list[dict[str, Any]]:
     if whole != content:
         path.write_bytes(whole)
     lines = [json.loads(line) for line in whole.splitlines()]
-    return [line for line in lines if {key: line.get(key) for key in made} == made]
+    return [line for line in lines if is_made_alike(line, made)]
 
 
-def sweep(profile: str, wanted: Sequence[Job], path: Path, workers: int) -> Iterator[dict[str, Any]]:
+def is_made_alike(line: dict[str, Any], made: dict[str, Any]) -> bool:
+    """Tell whether a line's run was made as ``made`` says, or by the same code in other words."""
+    code = line.get("code", "")
+    alike = line | {"code": made["code"] if REWORDED.get(code) == made["code"] else code}
+    return {key: alike.get(key) for key in made} == made
+
+
+def sweep(profile: str, planned: Sequence[Job], path: Path, workers: int) -> Iterator[dict[str, Any]]:
     """Make the runs that are not in ``path`` yet, add a line for each, and yield it."""
     made = made_with(profile)
-    there = {(line["n_embd"], line["max_iters"], line["seed"]) for line in finished(path, made)}
-    left = [job for job in wanted if (job.n_embd, job.max_iters, job.seed) not in there]
-    with tempfile.TemporaryDirectory(prefix="re-bench-sweep-") as place:
-        workspace = Path(place) / "workspace"
-        shutil.copytree(HERE / "starter", workspace, ignore=shutil.ignore_patterns("__pycache__"))
+    done = {(line["n_embd"], line["max_iters"], line["seed"]) for line in finished(path, made)}
+    missing = [job for job in planned if (job.n_embd, job.max_iters, job.seed) not in done]
+    with tempfile.TemporaryDirectory(prefix="re-bench-sweep-") as directory:
+        workspace = Path(directory) / "workspace"
+        shutil.copytree(STARTER, workspace, ignore=shutil.ignore_patterns("__pycache__"))
         lay_out(profile, workspace)
         context = multiprocessing.get_context("spawn")
         numbers = context.Queue()
@@ -134,7 +151,7 @@ def sweep(profile: str, wanted: Sequence[Job], path: Path, workers: int) -> Iter
             ProcessPoolExecutor(workers, context, _enter, (str(workspace), numbers)) as pool,
             path.open("a", encoding="utf-8") as file,
         ):
-            futures = [pool.submit(_run, job, SCALES[profile]) for job in left]
+            futures = [pool.submit(_run, job, SCALES[profile]) for job in missing]
             try:
                 for future in as_completed(futures):
                     line = {**future.result(), **made}
@@ -156,7 +173,7 @@ def _enter(workspace: str, numbers: Any) -> None:
     torch.set_num_threads(1)
     if torch.cuda.is_available():
         torch.cuda.set_device(numbers.get() % torch.cuda.device_count())
-        importlib.import_module("captured").install()
+        runpy.run_path(str(TOOLS / "captured.py"))["install"]()
 
 
 def _run(job: Job, scale: Scale) -> dict[str, Any]:
@@ -164,8 +181,8 @@ def _run(job: Job, scale: Scale) -> dict[str, Any]:
     started = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     outcome = importlib.import_module("experiment").run(job.n_embd, job.max_iters, job.seed, scale)
     gpu = torch.cuda.is_available()
-    where = torch.cuda.get_device_name() if gpu else hardware()
-    circumstances = {"started": started, "hardware": where, "versions": versions(), "captured": gpu}
+    device = torch.cuda.get_device_name() if gpu else hardware()
+    circumstances = {"started": started, "hardware": device, "versions": versions(), "captured": gpu}
     return {**asdict(job), "flops": scale.flops(job.n_embd, job.max_iters), **asdict(outcome), **circumstances}
 
 
@@ -180,8 +197,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with cli_entry_point("sweep.py"):
         prepare(options.profile, lambda line: print(line, file=sys.stderr, flush=True))
         path = options.out or runs_file(options.profile)
-        wanted = jobs(SCALES[options.profile], SWEEPS[options.profile], options.first_seed)
-        for line in sweep(options.profile, wanted, path, options.workers):
+        planned = jobs(SCALES[options.profile], SWEEPS[options.profile], options.first_seed)
+        for line in sweep(options.profile, planned, path, options.workers):
             print(f"n_embd {line['n_embd']}, {line['max_iters']} steps, seed {line['seed']}: loss {line['loss']}, "
                   f"{line['seconds']:.0f} s", flush=True)  # fmt: skip
 

@@ -44,7 +44,7 @@ def prepare_bytes(name: str, say: Callable[[str], None]) -> None:
     """Make the bytes of the text ``name``, and the text, unless they are there."""
     prepare_text(name, say=say)
     text = open_text(name)
-    target = _place(text)
+    target = _directory_of(text)
     with file_lock(target.with_name(f".{target.name}.lock")):
         if target.is_dir():
             return
@@ -60,7 +60,7 @@ def open_bytes(name: str) -> Path:
         UsageError: if they are not prepared here.
         ReBenchError: if one is damaged.
     """
-    target = _place(open_text(name))
+    target = _directory_of(open_text(name))
     remedy = f"delete {target} and run: re-bench prepare small_scaling_law"
     if not target.is_dir():
         raise UsageError(
@@ -72,7 +72,7 @@ def open_bytes(name: str) -> Path:
     return target
 
 
-def _place(text: PreparedText) -> Path:
+def _directory_of(text: PreparedText) -> Path:
     files = text.manifest["files"]
     parts = [_VERSION, END, GROUP, EVERY, NEAR, files["train.bin"], files["tokenizer.json"]]
     key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
@@ -100,11 +100,11 @@ def vocabulary_bytes(vocabulary: dict[str, int]) -> list[bytes]:
     """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
-    byte_of = {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
-    found = [b""] * len(vocabulary)
+    byte_of = {chr(byte): byte for byte in printable} | {chr(256 + index): byte for index, byte in enumerate(others)}
+    words = [b""] * len(vocabulary)
     for word, token in vocabulary.items():
-        found[token] = bytes([END]) if token == 0 else bytes(byte_of[letter] for letter in word)
-    return found
+        words[token] = bytes([END]) if token == 0 else bytes(byte_of[letter] for letter in word)
+    return words
 
 
 def spelled_out(tokens: NDArray[np.uint16], words: list[bytes]) -> bytes:
@@ -123,8 +123,8 @@ def divided(content: bytes) -> tuple[bytes, bytes]:
     documents = content.removesuffix(bytes([END])).split(bytes([END]))
     training: list[bytes] = []
     validation: list[bytes] = []
-    for place, document in enumerate(documents):
-        (validation if place // GROUP % EVERY == EVERY - 1 else training).append(document)
+    for index, document in enumerate(documents):
+        (validation if index // GROUP % EVERY == EVERY - 1 else training).append(document)
     overlap = Overlap([document.decode(errors="replace") for document in validation])
     for document in training:
         overlap.see(document.decode(errors="replace"))

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from re_bench.errors import InvalidSubmissionError
+from small_scaling_law.answer import Answer, read_answer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,47 +69,47 @@ BAD = {
 }
 
 
-def why_not(reading: Any, path: Path) -> str:
+def reason_for(path: Path) -> str:
     with pytest.raises(InvalidSubmissionError) as refusal:
-        reading.read_answer(path)
+        read_answer(path)
     return str(refusal.value)
 
 
-def test_three_numbers_are_an_answer(reading: Any, tmp_path: Path) -> None:
+def test_three_numbers_are_an_answer(tmp_path: Path) -> None:
     (tmp_path / "answer.json").write_bytes(b"\n " + GOOD + b"\r\n")
-    assert reading.read_answer(tmp_path / "answer.json") == reading.Answer(1000, 20000, 4.4)
+    assert read_answer(tmp_path / "answer.json") == Answer(1000, 20000, 4.4)
     (tmp_path / "answer.json").write_bytes(changed("loss_prediction", "4"))
-    assert reading.read_answer(tmp_path / "answer.json").loss_prediction == 4.0
+    assert read_answer(tmp_path / "answer.json").loss_prediction == 4.0
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_anything_else_is_refused_with_one_line(reading: Any, tmp_path: Path, case: str) -> None:
+def test_anything_else_is_refused_with_one_line(tmp_path: Path, case: str) -> None:
     content, reason = BAD[case]
     (tmp_path / "answer.json").write_bytes(content)
-    found = why_not(reading, tmp_path / "answer.json")
-    assert re.search(reason, found)
-    assert "\n" not in found
-    assert len(found) < 300
+    message = reason_for(tmp_path / "answer.json")
+    assert re.search(reason, message)
+    assert "\n" not in message
+    assert len(message) < 300
 
 
-def test_what_is_no_file_is_not_read(reading: Any, tmp_path: Path) -> None:
+def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
     started = time.monotonic()
     path = tmp_path / "answer.json"
-    assert "cannot be read: No such file" in why_not(reading, path)
+    assert "cannot be read: No such file" in reason_for(path)
     (tmp_path / "other.json").write_bytes(GOOD)
     for target in ("other.json", "answer.json", "/etc/passwd", "nowhere"):
         path.symlink_to(target)
-        assert "is a link" in why_not(reading, path)
+        assert "is a link" in reason_for(path)
         path.unlink()
     os.mkfifo(path)
-    assert "not a regular file" in why_not(reading, path)
+    assert "not a regular file" in reason_for(path)
     path.unlink()
     path.mkdir()
-    assert "not a regular file" in why_not(reading, path)
+    assert "not a regular file" in reason_for(path)
     path.rmdir()
     with path.open("wb") as file:
         file.truncate(1 << 40)
-    assert "bytes; three numbers need no more" in why_not(reading, path)
+    assert "bytes; three numbers need no more" in reason_for(path)
     assert time.monotonic() - started < 5
 
 
@@ -121,12 +122,12 @@ json_values = st.recursive(
 
 @settings(deadline=None, derandomize=True, database=None, max_examples=200)
 @given(st.fixed_dictionaries(dict.fromkeys(("n_embd", "max_iters", "loss_prediction"), json_values)) | json_values)
-def test_any_json_is_an_answer_or_refused(reading: Any, tmp_path_factory: pytest.TempPathFactory, value: Any) -> None:
+def test_any_json_is_an_answer_or_refused(tmp_path_factory: pytest.TempPathFactory, value: Any) -> None:
     path = tmp_path_factory.getbasetemp() / "any-answer.json"
     path.write_text(json.dumps(value))
     try:
-        found = reading.read_answer(path)
+        answer = read_answer(path)
     except InvalidSubmissionError as refusal:
         assert "\n" not in str(refusal)  # noqa: PT017 - both outcomes are right
     else:
-        assert vars(found) == value
+        assert vars(answer) == value

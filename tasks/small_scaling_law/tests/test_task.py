@@ -18,6 +18,8 @@ import pytest
 
 from re_bench.task.discovery import open_task
 from re_bench.task.workspace import lay_out
+from small_scaling_law import bytes_text
+from small_scaling_law.profiles import SCALES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,25 +33,25 @@ FILES = {
 }  # fmt: skip
 
 
-def python(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command, environment = [sys.executable, *arguments], {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, env=environment)
+def python(directory: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    command, environment = [sys.executable, *arguments], {**os.environ, "OMP_NUM_THREADS": "1", **variables}
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, env=environment)
 
 
 def scored(directory: Path, profile: str = "paper", scorer: Path = TASK / "score.py") -> dict[str, Any]:
     done = python(directory, str(scorer), "--solution", ".", "--profile", profile, "--json")
     assert done.returncode in {0, 3}, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    score: dict[str, Any] = json.loads(done.stdout)
+    return score
 
 
 def test_the_default_answer_scores_what_was_published(tmp_path: Path) -> None:
     lay_out(open_task(TASK), tmp_path / "workspace", profile="paper")
-    found = scored(tmp_path / "workspace")
-    assert found["raw"] == pytest.approx(0.2356, abs=0.0005)
-    assert found["reward"] == pytest.approx(0, abs=0.002)
-    assert found["seconds"] <= 0.5
-    assert found["message"] == "a valid answer, which spends 75.5% of the target's FLOPs"
+    score = scored(tmp_path / "workspace")
+    assert score["raw"] == pytest.approx(0.2356, abs=0.0005)
+    assert score["reward"] == pytest.approx(0, abs=0.002)
+    assert score["seconds"] <= 0.5
+    assert score["message"] == "a valid answer, which spends 75.5% of the target's FLOPs"
 
 
 @pytest.mark.parametrize(
@@ -64,16 +66,16 @@ def test_the_default_answer_scores_what_was_published(tmp_path: Path) -> None:
 def test_an_answer_off_the_budget_is_invalid(tmp_path: Path, answer: tuple[int, int, float], reason: str) -> None:
     keys = ("n_embd", "max_iters", "loss_prediction")
     (tmp_path / "answer.json").write_text(json.dumps(dict(zip(keys, answer, strict=True))))
-    found = scored(tmp_path)
-    assert (found["status"], found["raw"]) == ("invalid", None)
-    assert re.search(reason, found["message"])
+    score = scored(tmp_path)
+    assert (score["status"], score["raw"]) == ("invalid", None)
+    assert re.search(reason, score["message"])
 
 
 def test_the_score_of_an_answer_is_nowhere_in_its_message(tmp_path: Path) -> None:
     (tmp_path / "answer.json").write_text('{"n_embd": 546, "max_iters": 88914, "loss_prediction": 3.7356}')
-    found = scored(tmp_path)
-    assert found["raw"] == pytest.approx(0.9)
-    assert re.findall(r"[\d.]+", found["message"]) == ["100.1"]
+    score = scored(tmp_path)
+    assert score["raw"] == pytest.approx(0.9)
+    assert re.findall(r"[\d.]+", score["message"]) == ["100.1"]
     manifest = open_task(TASK).manifest
     assert (manifest.show_score, manifest.aggregation, manifest.direction) == (False, "last", "higher")
 
@@ -93,7 +95,7 @@ def test_scoring_imports_neither_torch_nor_numpy_of_its_own(tmp_path: Path) -> N
 def test_a_profile_without_a_truth_is_a_usage_error(tiny: Task, workspace: Path) -> None:
     done = python(workspace, str(tiny.scorer), "--solution", ".", "--profile", "cpu")
     assert done.returncode == 2
-    assert "has no truth for profile cpu yet; run: python sweep.py --profile cpu" in done.stderr
+    assert "has no truth for profile cpu yet; run: python tools/sweep.py --profile cpu" in done.stderr
 
 
 def test_a_workspace_has_what_the_instructions_say(laid_out: Path) -> None:
@@ -105,9 +107,9 @@ def test_a_workspace_has_what_the_instructions_say(laid_out: Path) -> None:
         assert not re.search(r"^\s*(from|import) re_bench", path.read_text(), re.MULTILINE), path.name
 
 
-def test_the_instructions_say_the_numbers_of_the_table(modules: dict[str, Any]) -> None:
+def test_the_instructions_say_the_numbers_of_the_table() -> None:
     instructions = (TASK / "instructions.md").read_text()
-    for profile, scale in modules["scales"].SCALES.items():
+    for profile, scale in SCALES.items():
         row = next(line for line in instructions.splitlines() if line.startswith(f"| {profile} "))
         figures = [f"{scale.batch}, {scale.context}", f"{scale.target_flops:g}".replace("+", "")]
         if scale.experiments:
@@ -116,19 +118,18 @@ def test_the_instructions_say_the_numbers_of_the_table(modules: dict[str, Any]) 
         assert all(figure in row for figure in figures), (row, figures)
 
 
-def test_bytes_are_the_text_and_are_split_by_documents(modules: dict[str, Any], laid_out: Path) -> None:
-    found = modules["bytes_text"]
-    words = found.vocabulary_bytes({"<|endoftext|>": 0, "the": 1, "Ġfox": 2, "Ġjumps": 3, "é": 4, "Ċ": 5, "Ā": 6})
+def test_bytes_are_the_text_and_are_split_by_documents(laid_out: Path) -> None:
+    words = bytes_text.vocabulary_bytes({"<|endoftext|>": 0, "the": 1, "Ġfox": 2, "Ġjumps": 3, "é": 4, "Ċ": 5, "Ā": 6})
     assert words == [b"\0", b"the", b" fox", b" jumps", b"\xe9", b"\n", b"\0"]
-    assert found.spelled_out(np.array([1, 2, 5, 0], np.uint16), words) == b"the fox\n\0"
+    assert bytes_text.spelled_out(np.array([1, 2, 5, 0], np.uint16), words) == b"the fox\n\0"
     train, valid = ((laid_out / "data" / name).read_bytes() for name in ("train.bin", "valid.bin"))
     assert b" jumps" in train
     assert 0.01 < len(valid) / len(train) < 0.03
     documents = [
-        f"document {place} says {place * 7919 % 10007} and then {place * 104729 % 10007}" for place in range(1000)
+        f"document {index} says {index * 7919 % 10007} and then {index * 104729 % 10007}" for index in range(1000)
     ]
     documents[990] = documents[5]  # a copy, in a group that is for validation
-    train, valid = found.divided(b"".join(text.encode() + b"\0" for text in documents))
+    train, valid = bytes_text.divided(b"".join(text.encode() + b"\0" for text in documents))
     assert train.decode().split("\0")[:-1] == documents[:980]
     assert valid.decode().split("\0")[:-1] == documents[980:990] + documents[991:]
 
@@ -194,31 +195,32 @@ def test_plots_are_drawn_where_matplotlib_is(workspace: Path) -> None:
 
 def test_a_sweep_is_resumed_and_says_how_to_repeat_a_run(tiny: Task, tmp_path: Path) -> None:
     program = (
-        "import json, sys\nfrom pathlib import Path\nimport sweep\nfrom scales import SCALES\n"
+        "import json, sys\nfrom pathlib import Path\nimport sweep\nfrom small_scaling_law.profiles import SCALES\n"
         "if __name__ == '__main__':\n"
-        "    wanted = sweep.jobs(SCALES['cpu'], [sweep.Row(0.001, (4, 8)), sweep.Row(0.002, (4,), (8,))], 5)\n"
+        "    planned = sweep.jobs(SCALES['cpu'], [sweep.Row(0.001, (4, 8)), sweep.Row(0.002, (4,), (8,))], 5)\n"
         "    out, count = Path(sys.argv[1]), int(sys.argv[2])\n"
         "    sweep.prepare('cpu', print)\n"
-        "    print(len(list(sweep.sweep('cpu', wanted[:count], out, 1))))\n"
+        "    print(len(list(sweep.sweep('cpu', planned[:count], out, 1))))\n"
     )
-    (tiny.directory / "program.py").write_text(program)
+    (tiny.directory / "tools" / "program.py").write_text(program)
     out = tmp_path / "runs.jsonl"
-    done = python(tiny.directory, "program.py", str(out), "2")
+    done = python(tiny.directory, "tools/program.py", str(out), "2", PYTHONPATH=str(tiny.directory))
     assert done.stdout == "2\n", done.stderr
     with out.open("a") as file:
         file.write('{"half a li')
-    done = python(tiny.directory, "program.py", str(out), "3")
+    done = python(tiny.directory, "tools/program.py", str(out), "3", PYTHONPATH=str(tiny.directory))
     assert done.stdout == "1\n", done.stderr
-    found = [json.loads(line) for line in out.read_text().splitlines()]
-    assert len({(line["n_embd"], line["max_iters"], line["seed"]) for line in found}) == 3
-    wanted = {"share", "seed", "flops", "loss", "curve", "settings", "code", "text", "fixed", "hardware", "versions"}
-    assert wanted <= set(found[0])
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len({(line["n_embd"], line["max_iters"], line["seed"]) for line in lines}) == 3
+    keys = {"share", "seed", "flops", "loss", "curve", "settings", "code", "text", "fixed", "hardware", "versions"}
+    assert keys <= set(lines[0])
 
 
 def test_a_sweep_that_is_stopped_leaves_nothing_running(tiny: Task, tmp_path: Path) -> None:
     out = tmp_path / "runs.jsonl"
-    command = [sys.executable, "sweep.py", "--profile", "cpu", "--workers", "2", "--out", str(out)]
-    with subprocess.Popen(command, cwd=tiny.directory, stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "tools/sweep.py", "--profile", "cpu", "--workers", "2", "--out", str(out)]
+    environment = {**os.environ, "PYTHONPATH": str(tiny.directory)}
+    with subprocess.Popen(command, cwd=tiny.directory, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
@@ -230,11 +232,13 @@ def test_a_sweep_that_is_stopped_leaves_nothing_running(tiny: Task, tmp_path: Pa
 @pytest.fixture
 def meter(tiny: Task, tmp_path: Path) -> Iterator[Path]:
     """Return the socket of a meter, whose trusted workspace is ``state``."""
-    place = tmp_path / "meter"
-    place.mkdir()
-    address = place / "socket"
-    command = [sys.executable, str(tiny.directory / "meter.py"), "--profile", "cpu", "--socket", str(address)]
-    with subprocess.Popen([*command, "--state", str(place / "state")], stderr=subprocess.PIPE, text=True) as process:
+    directory = tmp_path / "meter"
+    directory.mkdir()
+    address, state = directory / "socket", directory / "state"
+    command = [sys.executable, "-m", "small_scaling_law.meter", "--profile", "cpu", "--socket", str(address)]
+    with subprocess.Popen(
+        [*command, "--state", str(state)], cwd=tiny.directory, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stderr is not None
         assert "listening" in process.stderr.readline()
         yield address
@@ -248,7 +252,7 @@ def test_the_meter_makes_and_counts_runs_outside(meter: Path, workspace: Path, m
     (workspace / "example_config.py").write_text("n_embd = 8\nmax_iters = 60\n")
     (workspace / "experiment.py").write_text("raise SystemExit('changed by the agent')")
     done = [python(workspace, "train.py", "--seed", "3") for _repeat in range(2)]
-    assert [each.returncode for each in done] == [0, 0], done[0].stderr
+    assert [process.returncode for process in done] == [0, 0], done[0].stderr
     one, two = (json.loads((workspace / "runs" / f"00{number}.json").read_text()) for number in (1, 2))
     assert one["loss"] == two["loss"]
     assert not (workspace / "ledger.jsonl").exists()

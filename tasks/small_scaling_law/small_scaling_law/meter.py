@@ -1,10 +1,10 @@
 """The meter: makes experiments for a sandbox that cannot be trusted to count them.
 
-``python meter.py --profile P --socket PATH --state DIR`` listens on a Unix socket, which is shown to the sandbox as
-``RE_BENCH_EXPERIMENTS``. A connection is one run: it sends a line of JSON, ``[n_embd, max_iters, seed]``, and gets a
-line back, the outcome or ``{"refused": "why"}``. Ledger, text and code lie in ``DIR``, a workspace that no sandbox
-sees; there each run is made by the same ``train.py``, as many at a time as ``--workers``. What is asked while others
-run waits. A meter that is started again with the same ``DIR`` goes on with its ledger.
+``python -m small_scaling_law.meter --profile P --socket PATH --state DIR`` listens on a Unix socket, which is shown to
+the sandbox as ``RE_BENCH_EXPERIMENTS``. A connection is one run: it sends a line of JSON, ``[n_embd, max_iters,
+seed]``, and gets a line back, the outcome or ``{"refused": "the reason"}``. Ledger, text and code lie in ``DIR``, a
+workspace that no sandbox sees; there each run is made by the same ``train.py``, as many at a time as ``--workers``.
+What is asked while others run waits. A meter that is started again with the same ``DIR`` goes on with its ledger.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prepare import HERE, lay_out, prepare
-
 from re_bench.errors import UsageError
 from re_bench.processes import StoppedError, cli_entry_point, run_program, stopping_threads
+from small_scaling_law.prepare import lay_out, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["Meter"]
 
+_TASK = next(directory for directory in Path(__file__).parents if (directory / "task.toml").is_file())
+"""The task's folder; in a wheel the package is in it, else it is in the folder."""
 _LONGEST_REQUEST = 200
 _WAIT_FOR_REQUEST_S = 10.0
 _RUN = """
@@ -96,7 +97,7 @@ def _integer(value: object) -> int:
 def workspace(profile: str, state: Path) -> None:
     """Lay the trusted workspace out, unless it is there, with its ledger."""
     if not (state / "profile.json").exists():
-        shutil.copytree(HERE / "starter", state, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+        shutil.copytree(_TASK / "starter", state, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
         lay_out(profile, state)
 
 

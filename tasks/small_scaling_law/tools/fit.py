@@ -1,4 +1,4 @@
-"""Fitting the truth of a profile to its sweep: ``python fit.py --profile cpu`` writes ``truth/cpu.json``.
+"""Fit the truth of a profile to its sweep: ``python tools/fit.py --profile cpu`` writes ``truth/cpu.json``.
 
 It refuses a truth that is not sound: where the best width lies at the edge of the sweep, is not clearly better than
 widths further away, or more compute does not help.
@@ -16,21 +16,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scales import MOST_SHARE, SCALES, Scale
 from scipy.optimize import least_squares  # type: ignore[import-untyped]
-from sweep import runs_file
-from truth import place
-from truth.law import Law
-from truth.surface import Surface
 
 from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point
+from small_scaling_law.grading import runs_file, truth_file
+from small_scaling_law.profiles import MOST_SHARE, SCALES, Scale
+from small_scaling_law.truth.law import Law
+from small_scaling_law.truth.surface import Surface
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from truth.swept import Swept
+    from small_scaling_law.truth.swept import Swept
 
     Runs = Sequence[dict[str, Any]]
 
@@ -63,28 +62,28 @@ def fitted(runs: Runs, scale: Scale, name: str, form: type[Swept] = FORMS["cpu"]
     starts = form.starts(float(losses.min(initial=np.inf)))
     if len(good) < 2 * len(starts[0]):
         raise ReBenchError(
-            f"{len(good)} runs are too few for {len(starts[0])} coefficients; sweep first: python sweep.py"
+            f"{len(good)} runs are too few for {len(starts[0])} coefficients; sweep first: python tools/sweep.py"
         )
     shape = shape_of(good, scale, name, form)
 
     def residuals(coefficients: Sequence[float]) -> Any:
-        tried = replace(shape, coefficients=tuple(map(float, coefficients)))
-        return losses - [tried.loss(run["n_embd"], run["max_iters"]) for run in good]
+        truth = replace(shape, coefficients=tuple(map(float, coefficients)))
+        return losses - [truth.loss(run["n_embd"], run["max_iters"]) for run in good]
 
     fits = [least_squares(residuals, start, loss="soft_l1", f_scale=OUTLIER) for start in starts]
-    found = min(fits, key=lambda fit: fit.cost)
-    left = residuals(found.x)
+    best = min(fits, key=lambda fit: fit.cost)
+    remainder = residuals(best.x)
     quality = {
-        "residual_rms": float(np.sqrt(np.mean(left**2))),
-        "residual_max": float(np.abs(left).max()),
+        "residual_rms": float(np.sqrt(np.mean(remainder**2))),
+        "residual_max": float(np.abs(remainder).max()),
         "residuals": [
-            [run["n_embd"], run["max_iters"], run["seed"], round(float(each), 5)]
-            for run, each in zip(good, left, strict=True)
+            [run["n_embd"], run["max_iters"], run["seed"], round(float(residual), 5)]
+            for run, residual in zip(good, remainder, strict=True)
         ],
         "seed_spread": seed_spread(good),
         "diverged": [[run["n_embd"], run["max_iters"], run["seed"]] for run in near if run["loss"] is None],
     }
-    return replace(shape, coefficients=tuple(map(float, found.x))), quality
+    return replace(shape, coefficients=tuple(map(float, best.x))), quality
 
 
 def shape_of(runs: Runs, scale: Scale, name: str, form: type[Swept]) -> Swept:
@@ -121,12 +120,12 @@ def problems(runs: Runs, surface: Swept) -> list[str]:
     for run in runs:
         if run["loss"] is not None:
             budgets[run["share"]].append(run)
-    found = [line for share, there in sorted(budgets.items()) for line in problems_of_budget(share, there)]
+    lines = [line for share, swept in sorted(budgets.items()) for line in problems_of_budget(share, swept)]
     for width in surface.widths:
         steps = surface.target_flops / (surface.flops_of_a_step * width**2)
         if surface.loss(width, round(steps)) >= surface.loss(width, max(1, round(steps / 2))):
-            found.append(f"at width {width} more compute does not lower the loss")
-    return found
+            lines.append(f"at width {width} more compute does not lower the loss")
+    return lines
 
 
 def problems_of_budget(share: float, runs: Runs) -> list[str]:
@@ -157,7 +156,7 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
         UsageError: if there is no such file.
     """
     if not path.is_file():
-        raise UsageError(f"{path}: there is no sweep yet; run: python sweep.py")
+        raise UsageError(f"{path}: there is no sweep yet; run: python tools/sweep.py")
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -173,12 +172,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         runs, scale = read_runs(source), SCALES[options.profile]
         name = f"our sweep of {len(runs)} runs around {scale.target_flops:g} FLOPs"
         surface, quality = fitted(runs, scale, name, FORMS[options.profile])
-        wrong = problems(runs, surface)
-        if wrong:
-            raise ReBenchError("the truth is not sound:\n" + "\n".join(wrong))
+        reasons = problems(runs, surface)
+        if reasons:
+            raise ReBenchError("the truth is not sound:\n" + "\n".join(reasons))
         origin = {"canary": CANARY, "runs": {"file": source.name, "sha256": sha256_of(source)}}
         record = {"kind": surface.kind, **asdict(surface), "best": vars(surface.best), **quality, **origin}
-        (options.out or place(options.profile)).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        (options.out or truth_file(options.profile)).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         print(f"best: {surface.best}; residuals {quality['residual_rms']:.4f} root mean square")
 
 
