@@ -57,8 +57,15 @@ def build(profile: str, directory: Path, say: Callable[[str], None]) -> None:
             # Half precision halves what is shipped; what it costs is in the loss, which is taken of these numbers.
             save_file(state, filling / f"{name}.safetensors")
             (filling / f"{name}.safetensors").chmod(0o644)
-        files = {path.name: sha256_of(path) for path in sorted(filling.iterdir())}
-        record = {"profile": profile, "text": described(text), "files": files, "models": models, **provenance()}
+        record = {
+            "profile": profile,
+            "text": {key: text.manifest[key] for key in ("name", "key", "files")},
+            "files": {path.name: sha256_of(path) for path in sorted(filling.iterdir())},
+            "models": models,
+            "hardware": torch.cuda.get_device_name() if torch.cuda.is_available() else hardware(),
+            "date": dt.datetime.now(dt.UTC).date().isoformat(),
+            "versions": versions(),
+        }
         (filling / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
@@ -83,14 +90,3 @@ def trained(
     say(f"{name}: held-out loss {loss:.4f} after {outcome.seconds:.0f} s of training")
     figures = {"seconds": round(outcome.seconds, 1), "tokens": outcome.tokens, "heldout_loss": loss}
     return {**asdict(recipe), "settings": asdict(settings), "batch": entry.training_batch, **figures}, state
-
-
-def described(text: PreparedText) -> dict[str, Any]:
-    """Return which text it was."""
-    return {key: text.manifest[key] for key in ("name", "key", "files")}
-
-
-def provenance() -> dict[str, Any]:
-    """Return when and on what the models were trained."""
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else hardware()
-    return {"hardware": device, "date": dt.datetime.now(dt.UTC).date().isoformat(), "versions": versions()}
