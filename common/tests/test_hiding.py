@@ -19,6 +19,7 @@ from re_bench.sandbox.mounts import Mount, mounts
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.sandbox.untrusted import Untrusted
+from re_bench.task.discovery import find_tasks
 from re_bench.task.hidden_paths import hidden_directories
 
 if TYPE_CHECKING:
@@ -283,6 +284,26 @@ def test_tasks_are_found_on_the_path_by_entry_points_beside_each_other_and_in_a_
     assert {path.parent for path in TOP.glob("tasks/*/task.toml")} <= set(found)
 
 
+def test_a_task_is_found_and_hidden_whose_installed_package_is_in_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "elsewhere" / "editable"
+    make_task(folder)
+    (folder / "__init__.py").unlink()
+    (folder / "editable").mkdir()
+    (folder / "editable" / "__init__.py").touch()
+    installed = tmp_path / "site" / "editable-1.dist-info"
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text("Name: editable\nVersion: 1\n")
+    (installed / "entry_points.txt").write_text("[re_bench.tasks]\neditable = editable\n")
+    for path in (folder, tmp_path / "site"):
+        monkeypatch.syspath_prepend(str(path))
+    monkeypatch.chdir(tmp_path)
+    task = find_tasks()["editable"]
+    assert (task.directory, task.package) == (folder, folder / "editable")
+    assert folder in hidden_directories(tmp_path / "another")
+
+
 @pytest.mark.parametrize("task", [path.parent for path in sorted(TOP.glob("tasks/*/pyproject.toml"))], ids=str)
 def test_a_wheel_holds_all_of_its_task_but_tests_and_packaging(task: Path, tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
@@ -292,5 +313,5 @@ def test_a_wheel_holds_all_of_its_task_but_tests_and_packaging(task: Path, tmp_p
     left_out = {"tests", "Dockerfile", "pyproject.toml"}
     there = [path.relative_to(task) for path in task.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     wanted = [path for path in there if path.parts[0] not in left_out and not path.parts[0].startswith(".")]
-    # In a wheel the folder and the package of its name are one.
-    assert packed == {str(path) if path.parts[0] == task.name else f"{task.name}/{path}" for path in wanted}
+    # The folder and the package of its name in it are one directory in a wheel.
+    assert packed == {str(path if path.parts[0] == task.name else task.name / path) for path in wanted}

@@ -38,7 +38,7 @@ def marks() -> dict[str, bytes]:
         f"reference of {path.parents[1].name}": path.read_bytes()[300:600]
         for path in sorted(TOP.glob("tasks/*/reference/*.py"))
     }
-    truth = (TOP / "tasks" / "small_scaling_law" / "truth" / "cpu.json").read_bytes()[100:400]
+    truth = (TOP / "tasks" / "small_scaling_law" / "small_scaling_law" / "truth" / "cpu.json").read_bytes()[100:400]
     problem = next(iter(sorted((TOP / "tasks" / "rust_codecontests" / "problems" / "test").glob("*/statement.md"))))
     heldout = {
         f"held-out text of {path.parent.name}": path.read_bytes()[5000:5400]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import shutil
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
 
+from fix_embedding.tensors import tensors_of
 from re_bench.data.files import sha256_of
 from re_bench.lm.gpt import GPT, GPTConfig
 from re_bench.task.discovery import Task, open_task
@@ -23,17 +22,13 @@ from re_bench.text.recipe import Recipe
 from re_bench.text.wheel_text import wheel_text_entry
 from re_bench.text.wheels import pinned_wheels
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
 TASK = Path(__file__).parents[1]
-MODULES = ("sizes", "stored", "evaluation", "checks")
 TEXT = "docstrings-300"
 LARGE, SMALL = GPTConfig(300, 16, 2, 2, 16), GPTConfig(300, 16, 1, 2, 8)
 TINY = f"""
 
-SIZES = {{
-    "cpu": Size(
+PROFILES = {{
+    "cpu": Profile(
         text={TEXT!r},
         large=Recipe(GPTConfig(300, 16, 2, 2, 16), steps=3, learning_rate=1e-3),
         small=Recipe(GPTConfig(300, 16, 1, 2, 8), steps=3, learning_rate=1e-3),
@@ -49,33 +44,8 @@ SIZES = {{
 
 
 @pytest.fixture(scope="session")
-def modules() -> dict[str, ModuleType]:
-    """Import the task's modules, which other tasks may have under the same names, and forget the names again."""
-    path, before = sys.path.copy(), {name: sys.modules.pop(name, None) for name in MODULES}
-    sys.path[:0] = [str(TASK), str(TASK / "loading")]
-    found = {name: importlib.import_module(name) for name in MODULES}
-    sys.path[:] = path
-    for name, module in before.items():
-        del sys.modules[name]
-        if module is not None:
-            sys.modules[name] = module
-    return found
-
-
-@pytest.fixture(scope="session")
-def checks(modules: dict[str, ModuleType]) -> Any:
-    return modules["checks"]
-
-
-@pytest.fixture(scope="session")
-def evaluation(modules: dict[str, ModuleType]) -> Any:
-    return modules["evaluation"]
-
-
-@pytest.fixture(scope="session")
-def tensors(modules: dict[str, ModuleType]) -> dict[str, Any]:
-    found: dict[str, Any] = modules["stored"].tensors_of(LARGE, "float32")
-    return found
+def tensors() -> dict[str, Any]:
+    return tensors_of(LARGE, "float32")
 
 
 @pytest.fixture(scope="session")
@@ -110,12 +80,12 @@ def intact() -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory, tiny_cache: Path, intact: dict[str, Any]) -> Task:
-    """Return a copy of the task with another table of sizes and models that fit it."""
+    """Return a copy of the task with another table of profiles and models that fit it."""
     directory = tmp_path_factory.mktemp("tasks") / "fix_embedding"
     shutil.copytree(TASK, directory, ignore=shutil.ignore_patterns("tests", "models", "__pycache__", ".*"))
-    with (directory / "sizes.py").open("a") as file:
+    with (directory / "fix_embedding" / "profiles.py").open("a") as file:
         file.write(TINY)
-    models = directory / "models" / "cpu"
+    models = directory / "fix_embedding" / "models" / "cpu"
     models.mkdir(parents=True)
     files = open_text(TEXT, cache=tiny_cache).manifest["files"]
     record: dict[str, Any] = {"files": {}, "models": {"large": {"heldout_loss": 5.0}}, "text": {"files": files}}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import json
+import runpy
 import shutil
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,24 +20,7 @@ from re_bench.text.recipe import Recipe
 from re_bench.text.wheel_text import wheel_text_entry
 from re_bench.text.wheels import pinned_wheels
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
 TASK = Path(__file__).parents[1]
-MODULES = (
-    "scales",
-    "answer",
-    "truth",
-    "truth.run",
-    "truth.law",
-    "truth.line",
-    "truth.surface",
-    "truth.swept",
-    "bytes_text",
-    "prepare",
-    "sweep",
-    "fit",
-)
 TEXT = "docstrings-300"
 TINY = f"""
 
@@ -60,17 +43,13 @@ time_limit_s = 60
 
 
 @pytest.fixture(scope="session")
-def modules() -> dict[str, ModuleType]:
-    """Import the task's modules, which other tasks may have under the same names, and forget the names again."""
-    path, before = sys.path.copy(), {name: sys.modules.pop(name, None) for name in MODULES}
-    sys.path.insert(0, str(TASK))
-    found = {name: importlib.import_module(name) for name in MODULES}
-    sys.path[:] = path
-    for name, module in before.items():
-        del sys.modules[name]
-        if module is not None:
-            sys.modules[name] = module
-    return found
+def fit() -> Any:
+    return SimpleNamespace(**runpy.run_path(str(TASK / "tools" / "fit.py")))
+
+
+@pytest.fixture(scope="session")
+def sweep() -> Any:
+    return SimpleNamespace(**runpy.run_path(str(TASK / "tools" / "sweep.py")))
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +88,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Task:
     """Return a copy of the task that has a tiny profile ``cpu`` without a truth."""
     directory = tmp_path_factory.mktemp("tasks") / "small_scaling_law"
     shutil.copytree(TASK, directory, ignore=shutil.ignore_patterns("tests", "__pycache__", ".*", "cpu*", "gpu*"))
-    with (directory / "scales.py").open("a") as file:
+    with (directory / "small_scaling_law" / "profiles.py").open("a") as file:
         file.write(TINY)
     manifest = (directory / "task.toml").read_text()
     start, end = manifest.index("[profiles.cpu]"), manifest.index("[profiles.paper]")
@@ -131,8 +110,3 @@ def laid_out(tiny: Task, tiny_cache: Path, tmp_path_factory: pytest.TempPathFact
 def workspace(laid_out: Path, tmp_path: Path) -> Path:
     """Return a copy of the workspace that an agent finds."""
     return shutil.copytree(laid_out, tmp_path / "workspace")
-
-
-@pytest.fixture(scope="session")
-def reading(modules: dict[str, ModuleType]) -> Any:
-    return modules["answer"]

@@ -6,4 +6,4 @@ Stopped by: links that lead out of a submission are not copied.
 from pathlib import Path
 
 Path("answer.json").unlink()
-Path("answer.json").symlink_to("../../../truth/paper.json")
+Path("answer.json").symlink_to("../../../small_scaling_law/truth/paper.json")

@@ -1,0 +1,1 @@
+"""The package of the task fix_embedding."""

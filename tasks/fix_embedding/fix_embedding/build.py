@@ -1,0 +1,92 @@
+"""Trains the intact models of a profile.
+
+The bits depend on the GPU and on versions, which ``models.json`` names, beside recipes, losses and the SHA-256 of the
+files.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors.torch import save_file
+
+from fix_embedding.grading import mean_loss, scored_windows
+from fix_embedding.intact_models import NAMES, RECORD
+from fix_embedding.profiles import PROFILES, Profile, Recipe
+from re_bench.data.cache import new_directory
+from re_bench.data.files import sha256_of
+from re_bench.data.provenance import hardware, versions
+from re_bench.errors import UsageError
+from re_bench.lm.gpt import GPT, next_token_loss
+from re_bench.lm.training import Settings, train
+from re_bench.text import PreparedText, RandomWindows, open_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+__all__ = ["build"]
+
+WARMUP = 30
+"""One step in so many is warm-up."""
+FINAL = 0.02
+"""Share of the learning rate at the end."""
+
+
+def build(profile: str, directory: Path, say: Callable[[str], None]) -> None:
+    """Train both models of a profile and put them into ``directory``, which appears whole or not at all.
+
+    Hold a lock: two who build into one directory would disturb each other.
+
+    Raises:
+        UsageError: if the profile's models are not trained here, or its text is not prepared.
+    """
+    entry = PROFILES[profile]
+    if entry.large.published:
+        raise UsageError(f"the models of profile {profile} are published ones; run: re-bench prepare fix_embedding")
+    text = open_text(entry.text)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with new_directory(directory) as filling:
+        models = {}
+        for name in NAMES:
+            models[name], state = trained(name, entry, getattr(entry, name), text, say)
+            # Half precision halves what is shipped; what it costs is in the loss, which is taken of these numbers.
+            save_file(state, filling / f"{name}.safetensors")
+            (filling / f"{name}.safetensors").chmod(0o644)
+        record = {
+            "profile": profile,
+            "text": {key: text.manifest[key] for key in ("name", "key", "files")},
+            "files": {path.name: sha256_of(path) for path in sorted(filling.iterdir())},
+            "models": models,
+            "hardware": torch.cuda.get_device_name() if torch.cuda.is_available() else hardware(),
+            "date": dt.datetime.now(dt.UTC).date().isoformat(),
+            "versions": versions(),
+        }
+        (filling / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+def trained(
+    name: str, entry: Profile, recipe: Recipe, text: PreparedText, say: Callable[[str], None]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Train one model; return its entry of ``models.json`` and its state dict in half precision."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.manual_seed(recipe.seed)
+    model = GPT(recipe.config).to(device)
+    batches = RandomWindows(text.train, entry.training_batch, recipe.config.block_size, recipe.seed)
+    settings = Settings(
+        recipe.steps, recipe.learning_rate, recipe.steps // WARMUP, FINAL, report_every=500, compile=device == "cuda"
+    )
+    flops = model.flops_per_token(recipe.config.block_size)
+    outcome = train(
+        model, batches, next_token_loss, settings, flops_per_token=flops, say=lambda line: say(f"{name}: {line}")
+    )
+    state = {key: tensor.to("cpu", torch.float16).contiguous() for key, tensor in model.state_dict().items()}
+    windows = scored_windows(text.heldout, entry.context, entry.heldout_tokens)
+    loss = mean_loss(recipe.config, state, windows, batch=entry.scoring_batch, device=device)
+    say(f"{name}: held-out loss {loss:.4f} after {outcome.seconds:.0f} s of training")
+    figures = {"seconds": round(outcome.seconds, 1), "tokens": outcome.tokens, "heldout_loss": loss}
+    return {**asdict(recipe), "settings": asdict(settings), "batch": entry.training_batch, **figures}, state

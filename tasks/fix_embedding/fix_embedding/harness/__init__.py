@@ -1,0 +1,1 @@
+"""What reads a submission inside the sandbox."""

@@ -1,0 +1,93 @@
+"""The sizes of the task: one entry for each profile, which everything else reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from re_bench.lm.gpt import GPTConfig
+
+__all__ = ["PROFILES", "Budget", "Profile", "Recipe"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model comes about: trained by ``build.py``, or published and only loaded."""
+
+    config: GPTConfig
+    steps: int = 0
+    learning_rate: float = 0.0
+    seed: int = 0
+    published: str = ""
+    """Its name in :data:`re_bench.lm.gpt2.PUBLISHED`; empty if it is trained here."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What the instructions recommend to spend on repairing: training steps, each on ``batch`` windows."""
+
+    steps: int
+    batch: int
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One profile."""
+
+    text: str
+    """The prepared text, by its name for :func:`re_bench.text.open_text`."""
+    large: Recipe
+    small: Recipe
+    training_batch: int
+    """Windows in a step of ``build.py``."""
+    dtype: str
+    """Of the large model's tensors in the workspace, and so of the submission's."""
+    heldout_tokens: int
+    """Scored tokens: as many whole windows as fit, spread evenly over the held-out text."""
+    scoring_batch: int
+    """Windows that the scorer evaluates at a time; a change may change the loss in its last digits."""
+    floor: float
+    """What is taken from the loss before the logarithm, in nats; no model reaches it."""
+    budget: Budget
+
+    @property
+    def context(self) -> int:
+        """Tokens in a window."""
+        return self.large.config.block_size
+
+
+PROFILES = {
+    "cpu": Profile(
+        text="sources-4096",
+        large=Recipe(GPTConfig(4096, 128, 4, 4, 256), steps=16_000, learning_rate=2e-3, seed=1),
+        small=Recipe(GPTConfig(4096, 128, 2, 4, 128), steps=8_000, learning_rate=4e-3, seed=2),
+        training_batch=128,
+        dtype="float32",
+        heldout_tokens=65_536,
+        scoring_batch=32,
+        floor=1.3,
+        budget=Budget(steps=1_000, batch=16),
+    ),
+    "gpu": Profile(
+        text="sources-4096",
+        large=Recipe(GPTConfig(4096, 256, 12, 12, 768), steps=2_600, learning_rate=6e-4, seed=1),
+        small=Recipe(GPTConfig(4096, 256, 4, 6, 384), steps=4_000, learning_rate=2e-3, seed=2),
+        training_batch=128,
+        dtype="float32",
+        heldout_tokens=262_144,
+        scoring_batch=64,
+        floor=1.1,
+        budget=Budget(steps=3_000, batch=64),
+    ),
+    "paper": Profile(
+        text="openwebtext",
+        large=Recipe(GPTConfig(50_257, 1024, 48, 25, 1600), published="gpt2-xl"),
+        small=Recipe(GPTConfig(50_257, 1024, 12, 12, 768), published="gpt2"),
+        training_batch=0,
+        dtype="float16",
+        heldout_tokens=81_920,
+        scoring_batch=2,
+        floor=1.5,
+        budget=Budget(steps=20_000, batch=8),
+    ),
+}
+"""The profiles by name. The floors of ``cpu`` and ``gpu`` lie below the loss of the intact large model."""

@@ -1,0 +1,178 @@
+"""What is read of a submission, and what is refused with which reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import save_file
+
+from fix_embedding.harness import checks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+PTH, SAFETENSORS = "fixed_model.pth", "fixed_model.safetensors"
+NAME = "transformer.wte.weight"
+
+
+@pytest.fixture
+def good(intact: dict[str, Any]) -> dict[str, Any]:
+    return {name: tensor.clone() for name, tensor in intact["large"].items()}
+
+
+def refused(directory: Path, tensors: Any, reason: str) -> None:
+    with pytest.raises(checks.RefusedError, match=reason):
+        checks.read(directory, tensors)
+
+
+@pytest.mark.parametrize("save", [torch.save, save_file], ids=["pth", "safetensors"])
+def test_both_formats_give_the_tensors(good: Any, tensors: Any, tmp_path: Path, save: Any) -> None:
+    name = PTH if save is torch.save else SAFETENSORS
+    save(good, tmp_path / name)
+    file, state = checks.read(tmp_path, tensors)
+    assert file == name
+    assert list(state) == list(tensors)
+    assert all(torch.equal(state[key], good[key]) for key in good)
+
+
+def test_parameters_and_views_are_tensors_too(good: Any, tensors: Any, tmp_path: Path) -> None:
+    state = {name: torch.nn.Parameter(tensor) for name, tensor in good.items()}
+    transposed = good[NAME].T.contiguous().T
+    torch.save({**state, NAME: transposed}, tmp_path / PTH)
+    _name, read = checks.read(tmp_path, tensors)
+    assert read[NAME].is_contiguous()
+    assert torch.equal(read[NAME], transposed)
+
+
+CHANGES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "double": (lambda t: t.double(), "dtype float64; it must be float32"),
+    "half": (lambda t: t.half(), "dtype float16"),
+    "complex": (lambda t: t.to(torch.complex64), "dtype complex64"),
+    "transposed": (lambda t: t.T.contiguous(), r"shape \[16, 300\]; it must be \[300, 16\]"),
+    "flat": (lambda t: t.flatten(), r"shape \[4800\]"),
+    "infinite": (lambda t: t / 0, "not finite"),
+    "nan": (lambda t: t * float("nan"), "not finite"),
+    "sparse": (lambda t: t.to_sparse(), "layout torch.sparse_coo"),
+    "meta": (lambda t: t.to("meta"), "on meta"),
+    "list": (lambda t: t.tolist(), "is a list"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_changed_tensor_is_named(good: Any, tensors: Any, tmp_path: Path, change: str) -> None:
+    how, reason = CHANGES[change]
+    torch.save({**good, NAME: how(good[NAME])}, tmp_path / PTH)
+    refused(tmp_path, tensors, f"{NAME} .*{reason}")
+
+
+@pytest.mark.filterwarnings("ignore:.*uantiz")
+def test_quantised_tensors(good: Any, tensors: Any, tmp_path: Path) -> None:
+    quantised = torch.quantize_per_tensor(good[NAME], 0.1, 0, torch.qint8)
+    torch.save({**good, NAME: quantised}, tmp_path / PTH)
+    refused(tmp_path, tensors, "dtype qint8|cannot be read")
+
+
+def test_names(good: Any, tensors: Any, tmp_path: Path) -> None:
+    torch.save({**good, "lm_head.weight": good[NAME]}, tmp_path / PTH)
+    refused(tmp_path, tensors, "beside the large model's tensors, 'lm_head.weight'")
+    torch.save({"model": good}, tmp_path / PTH)
+    refused(tmp_path, tensors, f"lacks {NAME}, .* and [0-9]+ more")
+    torch.save(list(good.values()), tmp_path / PTH)
+    refused(tmp_path, tensors, "holds a list")
+    torch.save({**good, 7: good[NAME]}, tmp_path / PTH)
+    refused(tmp_path, tensors, "tensors, 7;")
+
+
+def test_files_that_are_none(tensors: Any, tmp_path: Path) -> None:
+    refused(tmp_path, tensors, "there is no fixed_model.safetensors or fixed_model.pth")
+    (tmp_path / PTH).symlink_to("elsewhere")
+    refused(tmp_path, tensors, "fixed_model.pth is a link")
+    (tmp_path / SAFETENSORS).touch()
+    refused(tmp_path, tensors, "there are both")
+    (tmp_path / PTH).unlink()
+    refused(tmp_path, tensors, "cannot be read as a safetensors file")
+    (tmp_path / SAFETENSORS).unlink()
+    os.mkfifo(tmp_path / PTH)
+    refused(tmp_path, tensors, "no regular file")
+    (tmp_path / PTH).unlink()
+    (tmp_path / PTH).mkdir()
+    refused(tmp_path, tensors, "no regular file")
+
+
+def test_size_comes_before_content(tensors: Any, tmp_path: Path) -> None:
+    (tmp_path / PTH).touch()
+    os.truncate(tmp_path / PTH, 1 << 40)
+    refused(tmp_path, tensors, "1,099,511,627,776 bytes")
+
+
+def test_the_optimiser_is_not_part_of_the_model(good: Any, tensors: Any, tmp_path: Path) -> None:
+    torch.save({"model": good, "optimiser": torch.zeros(1 << 19)}, tmp_path / PTH)
+    refused(tmp_path, tensors, "save the state dict alone")
+
+
+class Payload:
+    def __init__(self, target: str) -> None:
+        self.target = target
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (self.target,)
+
+
+def test_a_pickle_runs_nothing(good: Any, tensors: Any, tmp_path: Path) -> None:
+    torch.save({**good, NAME: Payload(str(tmp_path / "ran"))}, tmp_path / PTH)
+    refused(tmp_path, tensors, "cannot be read as a plain state dict .*: Trying to load .*mkdir")
+    assert not (tmp_path / "ran").exists()
+
+
+@given(st.integers(0, 2**64 - 1), st.binary(max_size=200))
+def test_any_header(tensors: Any, tmp_path_factory: Any, length: int, header: bytes) -> None:
+    directory = tmp_path_factory.mktemp("header")
+    for claimed in (length, len(header)):
+        (directory / SAFETENSORS).write_bytes(struct.pack("<Q", claimed) + header)
+        refused(directory, tensors, "cannot be read|lacks")
+
+
+ENTRY = st.fixed_dictionaries(
+    {
+        "dtype": st.sampled_from(["F32", "F64", "BOOL", "X"]),
+        "shape": st.lists(st.integers(-1, 2**63), max_size=3),
+        "data_offsets": st.lists(st.integers(-1, 2**63), min_size=2, max_size=2),
+    }
+)
+
+
+@given(st.dictionaries(st.sampled_from([NAME, "x", "__metadata__"]), ENTRY, max_size=3), st.binary(max_size=64))
+def test_headers_that_lie(tensors: Any, tmp_path_factory: Any, header: Any, data: bytes) -> None:
+    text = json.dumps(header).encode()
+    directory = tmp_path_factory.mktemp("lie")
+    (directory / SAFETENSORS).write_bytes(struct.pack("<Q", len(text)) + text + data)
+    refused(directory, tensors, "cannot be read|lacks")
+
+
+@pytest.mark.parametrize("name", [PTH, SAFETENSORS])
+@given(place=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255), keep=st.floats(0, 1))
+def test_damaged_files(
+    *, intact: Any, tensors: Any, tmp_path_factory: Any, name: str, place: float, byte: int, keep: float
+) -> None:
+    directory = tmp_path_factory.mktemp("damaged")
+    (torch.save if name == PTH else save_file)(intact["large"], directory / name)
+    content = bytearray((directory / name).read_bytes())
+    content[int(place * len(content))] = byte
+    (directory / name).write_bytes(content)
+    try:
+        _name, state = checks.read(directory, tensors)
+    except checks.RefusedError:
+        pass
+    else:
+        assert {key: [*tensor.shape] for key, tensor in state.items()} == {n: t["shape"] for n, t in tensors.items()}
+    if int(keep * len(content)) < len(content):
+        (directory / name).write_bytes(content[: int(keep * len(content))])
+        refused(directory, tensors, "cannot be read")

@@ -1,0 +1,63 @@
+"""The loss: the same every time, right for a model known in closed form, and not to be had cheaper by rounding."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from fix_embedding import grading
+from re_bench.lm.gpt import GPTConfig
+
+CONFIG = GPTConfig(300, 16, 2, 2, 16)
+WTE, LN = "transformer.wte.weight", "transformer.ln_f."
+
+
+def windows() -> Any:
+    tokens = np.random.default_rng(1).integers(0, 300, 4000).astype(np.uint16)
+    return grading.scored_windows(tokens, 16, 1024)
+
+
+def loss(state: Any, batch: int = 8) -> float:
+    return grading.mean_loss(CONFIG, state, windows(), batch=batch)
+
+
+def test_the_loss_is_the_same_every_time(intact: Any) -> None:
+    first = loss(intact["large"])
+    assert loss(intact["large"]) == first
+    assert abs(loss(intact["large"], batch=64) - first) < 1e-6
+    assert 5 < first < 7
+
+
+def test_equal_logits_are_a_uniform_guess(intact: Any) -> None:
+    state = {**intact["large"], WTE: torch.zeros(300, 16)}
+    assert math.isclose(loss(state), math.log(300), rel_tol=1e-6)
+
+
+def test_logits_too_large_to_tell_apart_cost_as_much_as_a_uniform_guess(intact: Any) -> None:
+    for size in (1e4, 1e9, 1e17):
+        state = {**intact["large"], WTE: torch.full((300, 16), size)}
+        state |= {f"{LN}weight": torch.zeros(16), f"{LN}bias": torch.full((16,), size)}
+        assert math.isclose(loss(state), math.log(300), rel_tol=1e-6)
+
+
+def test_one_token_that_overflows_is_enough(intact: Any) -> None:
+    rows = intact["large"][WTE].clone()
+    rows[7] = 3e38
+    assert math.isnan(loss({**intact["large"], WTE: rows}))
+
+
+def test_half_precision_is_computed_in_single(intact: Any) -> None:
+    halves = {name: tensor.half() for name, tensor in intact["large"].items()}
+    singles = {name: tensor.float() for name, tensor in halves.items()}
+    assert loss(halves) == loss(singles)
+
+
+def test_windows_are_spread_over_the_text() -> None:
+    tokens = np.arange(10_001, dtype=np.uint16)
+    windows = grading.scored_windows(tokens, 10, 1000)
+    assert windows.shape == (100, 11)
+    assert [row[0] for row in windows[:3]] == [0, 100, 200]
+    assert grading.scored_windows(tokens, 10, 10**9).shape == (1000, 11)

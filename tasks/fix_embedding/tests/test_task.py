@@ -1,0 +1,197 @@
+"""The task from its preparation to a score, with a tiny text and tiny models."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+
+from fix_embedding import grading
+from fix_embedding.harness import checks
+from re_bench.errors import InvalidSubmissionError, ReBenchError
+from re_bench.lm.gpt import GPTConfig
+from re_bench.runs.score_process import score_submission
+from re_bench.scoring.score import _check_presence
+from re_bench.scoring.staging import stage
+from re_bench.task.workspace import lay_out, lay_out_and_make
+from re_bench.text import open_text
+
+if TYPE_CHECKING:
+    from re_bench.task.discovery import Task
+
+TASK = Path(__file__).parents[1]
+WTE = "transformer.wte.weight"
+FILES = {
+    "batches.py", "check.py", "checks.py", "data", "fixed_model.pth", "gpt.py", "large_model.pth", "profile.json",
+    "small_correct_model.pth", "train.py", "training.py",
+}  # fmt: skip
+IN_A_SANDBOX = {"search"}
+
+
+def load(path: Path) -> dict[str, Any]:
+    state: dict[str, Any] = torch.load(path, weights_only=True)
+    return state
+
+
+def test_a_workspace_has_what_the_instructions_say(laid_out: Path) -> None:
+    assert {path.name for path in laid_out.iterdir()} == FILES
+    assert {path.name for path in (laid_out / "data").iterdir()} == {"train.bin", "tokenizer.json"}
+    instructions = (TASK / "instructions.md").read_text()
+    assert all(name in instructions for name in FILES)
+
+
+def test_only_the_order_of_the_embeddings_rows_is_changed(laid_out: Path, intact: Any) -> None:
+    large = load(laid_out / "large_model.pth")
+    for name, tensor in intact["large"].items():
+        assert torch.equal(large[name], tensor.half().float()) == (name != WTE), name
+    ours = intact["large"][WTE].half().float()
+    assert sorted(large[WTE].tolist()) == sorted(ours.tolist())
+    small = load(laid_out / "small_correct_model.pth")
+    assert all(torch.equal(small[name], tensor.half().float()) for name, tensor in intact["small"].items())
+    assert (laid_out / "fixed_model.pth").read_bytes() == (laid_out / "large_model.pth").read_bytes()
+
+
+def test_every_workspace_has_an_order_of_its_own(tiny: Task, laid_out: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    lay_out(tiny, other, profile="cpu")
+    one, two = (load(directory / "large_model.pth")[WTE] for directory in (laid_out, other))
+    assert (one != two).any(1).float().mean() > 0.9
+    # All else is equal, byte by byte: nothing but the rows themselves tells of their order.
+    assert layout_of(laid_out / "large_model.pth") == layout_of(other / "large_model.pth")
+    for name in ("profile.json", "small_correct_model.pth"):
+        assert (laid_out / name).read_bytes() == (other / name).read_bytes()
+
+
+def layout_of(path: Path) -> list[Any]:
+    """Return all that a file tells beside tensors' values: entries, times, places, and the pickle."""
+    with zipfile.ZipFile(path) as archive:
+        entries = [(item.filename, item.date_time, item.header_offset, item.extra) for item in archive.infolist()]
+        pickle = next(name for name in archive.namelist() if name.endswith("data.pkl"))
+        return [*entries, archive.read(pickle)]
+
+
+def test_no_heldout_text_is_in_a_workspace(laid_out: Path) -> None:
+    heldout = open_text("docstrings-300").heldout
+    for path in laid_out.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            for start in range(0, len(heldout) - 16, 97):
+                assert heldout[start : start + 16].tobytes() not in content, path
+
+
+def test_modules_of_a_workspace_need_nothing_else_of_ours(laid_out: Path) -> None:
+    for path in laid_out.glob("*.py"):
+        assert not re.search(r"^\s*(from|import) re_bench", path.read_text(), re.MULTILINE), path.name
+
+
+def test_the_starting_solution_is_scored_and_checked(tiny: Task, workspace: Path) -> None:
+    done = subprocess.run([sys.executable, "check.py"], cwd=workspace, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    score = score_submission(tiny, workspace, "cpu")
+    assert score.status == "valid", score.message
+    details = score.details
+    assert score.raw is not None
+    assert math.isclose(score.raw, math.log(details["loss"] - 0.5))
+    assert (details["floor"], details["tokens"], details["file"]) == (0.5, 1024, "fixed_model.pth")
+    assert 5 < details["loss"] < 7
+    again = score_submission(tiny, workspace, "cpu")
+    assert (again.raw, again.details["loss"]) == (score.raw, details["loss"])
+
+
+def test_a_refused_file_is_invalid_and_check_says_the_same(tiny: Task, workspace: Path) -> None:
+    shutil.copyfile(workspace / "small_correct_model.pth", workspace / "fixed_model.pth")
+    done = subprocess.run([sys.executable, "check.py"], cwd=workspace, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    score = score_submission(tiny, workspace, "cpu")
+    assert score.status == "invalid"
+    assert done.stdout == f"refused: {score.message}\n"
+
+
+def test_a_loss_below_the_floor_is_our_error(tiny: Task, workspace: Path, tmp_path: Path) -> None:
+    high = shutil.copytree(tiny.directory, tmp_path / "fix_embedding")
+    with (high / "fix_embedding" / "profiles.py").open("a") as file:
+        file.write("from dataclasses import replace\n\nPROFILES['cpu'] = replace(PROFILES['cpu'], floor=9.0)\n")
+    score = score_submission(type(tiny)(high, tiny.manifest), workspace, "cpu")
+    assert score.status == "error"
+    assert "is not above the floor of 9.0" in score.message
+
+
+def test_a_missing_text_is_a_usage_error(tiny: Task, workspace: Path, tmp_path: Path) -> None:
+    command = [sys.executable, str(tiny.scorer), "--solution", str(workspace), "--profile", "cpu"]
+    environment = {"RE_BENCH_CACHE": str(tmp_path / "empty"), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "re-bench prepare fix_embedding --profile cpu" in done.stderr
+
+
+def test_models_are_built_and_belong_to_a_text(tiny: Task, tmp_path: Path) -> None:
+    copy = type(tiny)(shutil.copytree(tiny.directory, tmp_path / "fix_embedding"), tiny.manifest)
+    command = [sys.executable, str(copy.directory / "tools" / "build_models.py"), "--profile", "cpu"]
+    environment = {**os.environ, "PYTHONPATH": str(copy.directory)}
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+    record = copy.package / "models" / "cpu" / "models.json"
+    contents = json.loads(record.read_text())
+    assert set(contents["files"]) == {"large.safetensors", "small.safetensors"}
+    assert {"hardware", "versions", "date"} <= set(contents)
+    assert 5 < contents["models"]["large"]["heldout_loss"] < 7
+    lay_out(copy, tmp_path / "workspace", profile="cpu")
+    record.write_text(json.dumps({**contents, "text": {"files": {}}}))
+    with pytest.raises(ReBenchError):
+        lay_out(copy, tmp_path / "another", profile="cpu")
+
+
+@pytest.mark.slow  # nox -s score runs the real one
+def test_the_reference_and_the_example_run(tiny: Task, workspace: Path, tmp_path: Path) -> None:
+    made = tmp_path / "reference"
+    lay_out_and_make(tiny, made, "reference", profile="cpu")
+    assert not (made / "fixed_model.pth").exists()
+    command = [sys.executable, "check.py"]
+    assert subprocess.run(command, cwd=made, check=False, capture_output=True).returncode == 0
+    before = (workspace / "fixed_model.pth").read_bytes()
+    subprocess.run([sys.executable, "train.py", "--steps", "2"], cwd=workspace, check=True, capture_output=True)
+    assert (workspace / "fixed_model.pth").read_bytes() != before
+    assert subprocess.run(command, cwd=workspace, check=False, capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize("name", sorted({path.name for path in (TASK / "cheats").iterdir()} - IN_A_SANDBOX))
+def test_a_cheat_is_refused_for_its_reason(
+    *, tiny: Task, workspace: Path, tmp_path: Path, monkeypatch: Any, name: str
+) -> None:
+    monkeypatch.chdir(workspace)
+    runpy.run_path(str(TASK / "cheats" / name / "make.py"))
+    cheat = tiny.manifest.cheats[name]
+    assert cheat.expect == "invalid"
+    assert cheat.reason is not None
+    assert re.search(cheat.reason, refusal(tiny, workspace, tmp_path / "staged"))
+
+
+def refusal(task: Task, workspace: Path, staging: Path) -> str:
+    """Return why a submission is refused, as the scorer would say."""
+    profile = json.loads((workspace / "profile.json").read_text())
+    try:
+        _check_presence(task, stage(workspace, staging))
+        _name, state = checks.read(staging, profile["tensors"])
+    except (InvalidSubmissionError, checks.RefusedError) as error:
+        return str(error)
+    windows = grading.scored_windows(np.zeros(600, np.uint16), 16, 512)
+    loss = grading.mean_loss(GPTConfig(**profile["large"]), state, windows, batch=8)
+    return "valid" if math.isfinite(loss) else "the loss is not finite"
+
+
+def test_cheats_say_what_they_try_and_what_stops_them() -> None:
+    for path in (TASK / "cheats").glob("*/make.py"):
+        text = path.read_text()
+        assert text.startswith('"""'), path
+        assert "\nStopped by: " in text, path

@@ -1,0 +1,147 @@
+"""Reading ``answer.json``: three numbers, and a reason in one line for whatever is something else."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from re_bench.errors import InvalidSubmissionError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["FILE", "KEYS", "Answer", "read_answer"]
+
+FILE = "answer.json"
+KEYS = ("n_embd", "max_iters", "loss_prediction")
+MOST_BYTES = 4096
+MOST_STEPS = 10**12
+"""The largest width and number of steps; far beyond any budget, and still exact in a float."""
+MOST_LOSS = 1000.0
+"""The largest prediction, in nats; larger ones would leave the scale of floats when they become rewards."""
+_MOST_SHOWN = 40
+_FORM = f'{FILE} must be one JSON object {{"n_embd": integer, "max_iters": integer, "loss_prediction": number}}'
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a submission predicts."""
+
+    n_embd: int
+    max_iters: int
+    loss_prediction: float
+    """In nats a token."""
+
+
+def read_answer(path: Path) -> Answer:
+    """Return the answer in the file ``path``.
+
+    Raises:
+        InvalidSubmissionError: if it is not a regular file of at most 4096 bytes with exactly the three numbers, each
+            in its range.
+    """
+    values = _parsed(_content(path))
+    if not isinstance(values, dict):
+        _refuse(f"{_FORM}, got {_kind(values)}")
+    for key in values:
+        if key not in KEYS:
+            _refuse(f"{FILE} has the key {_shown(key)}; {_FORM}")
+    missing = [key for key in KEYS if key not in values]
+    if missing:
+        _refuse(f"{FILE} lacks {' and '.join(missing)}; {_FORM}")
+    width, steps = (_integer(key, values[key]) for key in KEYS[:2])
+    return Answer(width, steps, _loss(values[KEYS[2]]))
+
+
+def _content(path: Path) -> bytes:
+    """Return the file's bytes; its kind and size are looked at before anything is read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        what = "is a link; hand in the file itself" if path.is_symlink() else f"cannot be read: {error.strerror}"
+        _refuse(f"{FILE} {what}")
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            _refuse(f"{FILE} is not a regular file")
+        if status.st_size > MOST_BYTES:
+            _refuse(f"{FILE} has {status.st_size:,} bytes; three numbers need no more than {MOST_BYTES:,}")
+        return os.read(descriptor, MOST_BYTES)
+    finally:
+        os.close(descriptor)
+
+
+def _parsed(content: bytes) -> Any:
+    if not content.strip():
+        _refuse(f"{FILE} is empty; {_FORM}")
+    if content.startswith(b"\xef\xbb\xbf"):
+        _refuse(f"{FILE} begins with a byte-order mark; save it as UTF-8 without one")
+    try:
+        return json.loads(content.decode(), object_pairs_hook=_object, parse_constant=_constant)
+    except UnicodeDecodeError as error:
+        _refuse(f"{FILE} is not UTF-8, at byte {error.start}")
+    except RecursionError:
+        _refuse(f"{FILE} is nested too deeply; {_FORM}")
+    except json.JSONDecodeError as error:
+        _refuse(f"{FILE} is no JSON: {error}")
+    except ValueError:  # an integer of more digits than Python converts
+        _refuse(f"{FILE} has a number of too many digits; {_FORM}")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in values:
+            _refuse(f"{FILE} has the key {_shown(key)} twice")
+        values[key] = value
+    return values
+
+
+def _constant(name: str) -> NoReturn:
+    _refuse(f"{FILE} has {name}, which is no number of JSON")
+
+
+def _integer(key: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        hint = "; write it without point and exponent" if isinstance(value, float) else ""
+        _refuse(f"{key} must be an integer, got {_kind(value)}{hint}")
+    if not 1 <= value <= MOST_STEPS:
+        _refuse(f"{key} must be from 1 to {MOST_STEPS:,}, got {_digits(value)}")
+    return value
+
+
+def _loss(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        _refuse(f"loss_prediction must be a number, got {_kind(value)}")
+    if isinstance(value, float) and not math.isfinite(value):
+        _refuse("loss_prediction is too large for a float")
+    if not 0 < value <= MOST_LOSS:
+        _refuse(f"loss_prediction must be above 0 and at most {MOST_LOSS:g} nats, got {_digits(value)}")
+    return float(value)
+
+
+def _digits(value: float) -> str:
+    """Return a number, or how long it is."""
+    text = str(value)
+    return text if len(text) <= _MOST_SHOWN else f"a number of {len(text.lstrip('-')):,} digits"
+
+
+def _kind(value: object) -> str:
+    """Return what a JSON value is, in JSON's words."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, int | float):
+        return f"the number {_digits(value)}"
+    return "a string" if isinstance(value, str) else "an array" if isinstance(value, list) else "an object"
+
+
+def _shown(key: str) -> str:
+    return ascii(key if len(key) <= _MOST_SHOWN else key[:_MOST_SHOWN] + "...")
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise InvalidSubmissionError(reason)

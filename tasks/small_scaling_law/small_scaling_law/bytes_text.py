@@ -1,0 +1,136 @@
+"""A prepared text as bytes: every token is spelled out once, and what agents measure losses on is split off.
+
+Losses are measured on the validation part, the truth's own too. It is not the held-out side of the text: that comes
+from other packages, whose loss an agent could not have measured, let alone predicted. It hides nothing, since an answer
+is three numbers, which cannot have learned it by heart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from re_bench.data.cache import cache_directory, check_files, file_lock, new_directory, undamaged
+from re_bench.data.files import sha256_of
+from re_bench.errors import UsageError
+from re_bench.text import open_text
+from re_bench.text.prepare import prepare as prepare_text
+from re_bench.text.shingles import Overlap
+from re_bench.text.split import NEAR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from re_bench.text import PreparedText
+
+__all__ = ["FILES", "divided", "open_bytes", "prepare_bytes", "spelled_out"]
+
+FILES = ("train.bin", "valid.bin")
+END = 0
+"""The byte after every document."""
+GROUP, EVERY = 20, 50
+"""Of every so many groups of so many neighbouring documents one is for validation: few have neighbours in training."""
+_VERSION = 2  # raise it with every change of the making
+_PIECE = 1 << 20  # tokens spelled out at a time
+
+
+def prepare_bytes(name: str, say: Callable[[str], None]) -> None:
+    """Make the bytes of the text ``name``, and the text, unless they are there."""
+    prepare_text(name, say=say)
+    text = open_text(name)
+    target = _directory_of(text)
+    with file_lock(target.with_name(f".{target.name}.lock")):
+        if target.is_dir():
+            return
+        say(f"{name}: spelling out its bytes ...")
+        with new_directory(target) as directory:
+            _make(text, directory)
+
+
+def open_bytes(name: str) -> Path:
+    """Return the directory with the files ``train.bin`` and ``valid.bin`` of the text, one byte a token, checked.
+
+    Raises:
+        UsageError: if they are not prepared here.
+        ReBenchError: if one is damaged.
+    """
+    target = _directory_of(open_text(name))
+    remedy = f"delete {target} and run: re-bench prepare small_scaling_law"
+    if not target.is_dir():
+        raise UsageError(
+            f"the bytes of {name} are not prepared in {target.parent}; run: re-bench prepare small_scaling_law"
+        )
+    with undamaged(target, remedy):
+        manifest = json.loads((target / "manifest.json").read_text(encoding="utf-8"))
+        check_files(target, {file: manifest["files"][file] for file in FILES}, remedy)
+    return target
+
+
+def _directory_of(text: PreparedText) -> Path:
+    files = text.manifest["files"]
+    parts = [_VERSION, END, GROUP, EVERY, NEAR, files["train.bin"], files["tokenizer.json"]]
+    key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
+    return cache_directory() / "small_scaling_law" / f"{text.manifest['name']}-bytes-{key}"
+
+
+def _make(text: PreparedText, directory: Path) -> None:
+    tokenizer = json.loads((text.directory / "tokenizer.json").read_text(encoding="utf-8"))
+    content = spelled_out(np.asarray(text.train), vocabulary_bytes(tokenizer["model"]["vocab"]))
+    for file, part in zip(FILES, divided(content), strict=True):
+        (directory / file).write_bytes(part)
+    manifest = {
+        "text": {key: text.manifest[key] for key in ("name", "key", "files")},
+        "files": {file: sha256_of(directory / file) for file in FILES},
+        "bytes": {file: (directory / file).stat().st_size for file in FILES},
+    }
+    (directory / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def vocabulary_bytes(vocabulary: dict[str, int]) -> list[bytes]:
+    """Return the bytes of every token of a byte-level vocabulary, the end of a text being :data:`END`.
+
+    Such a vocabulary writes each byte as one character: bytes that are printable in Latin-1 as themselves, the others
+    as the characters from 256 on, in order.
+    """
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    byte_of = {chr(byte): byte for byte in printable} | {chr(256 + index): byte for index, byte in enumerate(others)}
+    words = [b""] * len(vocabulary)
+    for word, token in vocabulary.items():
+        words[token] = bytes([END]) if token == 0 else bytes(byte_of[letter] for letter in word)
+    return words
+
+
+def spelled_out(tokens: NDArray[np.uint16], words: list[bytes]) -> bytes:
+    """Return the bytes of all tokens, one after the other."""
+    return b"".join(
+        b"".join([words[token] for token in tokens[start : start + _PIECE].tolist()])
+        for start in range(0, len(tokens), _PIECE)
+    )
+
+
+def divided(content: bytes) -> tuple[bytes, bytes]:
+    """Return what is for training and what is for validation: whole documents, in groups of neighbours.
+
+    The groups are spread over the text. Of the validation part near-copies are left out.
+    """
+    documents = content.removesuffix(bytes([END])).split(bytes([END]))
+    training: list[bytes] = []
+    validation: list[bytes] = []
+    for index, document in enumerate(documents):
+        (validation if index // GROUP % EVERY == EVERY - 1 else training).append(document)
+    overlap = Overlap([document.decode(errors="replace") for document in validation])
+    for document in training:
+        overlap.see(document.decode(errors="replace"))
+    kept = [document for document, share in zip(validation, overlap.shares(), strict=True) if share < NEAR]
+    return _joined(training), _joined(kept)
+
+
+def _joined(documents: list[bytes]) -> bytes:
+    return b"".join(document + bytes([END]) for document in documents)

@@ -1,0 +1,301 @@
+"""The task from its preparation to a score, with a tiny text and tiny budgets."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from re_bench.task.discovery import open_task
+from re_bench.task.workspace import lay_out
+from small_scaling_law import bytes_text
+from small_scaling_law.profiles import SCALES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from re_bench.task.discovery import Task
+
+TASK = Path(__file__).parents[1]
+FILES = {
+    "answer.json", "batches.py", "data", "example_config.py", "experiment.py", "gpt.py", "ledger.py", "plot.py",
+    "profile.json", "scales.py", "train.py", "training.py",
+}  # fmt: skip
+
+
+def python(directory: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    command, environment = [sys.executable, *arguments], {**os.environ, "OMP_NUM_THREADS": "1", **variables}
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, env=environment)
+
+
+def scored(directory: Path, profile: str = "paper", scorer: Path = TASK / "score.py") -> dict[str, Any]:
+    done = python(directory, str(scorer), "--solution", ".", "--profile", profile, "--json")
+    assert done.returncode in {0, 3}, done.stderr
+    score: dict[str, Any] = json.loads(done.stdout)
+    return score
+
+
+def test_the_default_answer_scores_what_was_published(tmp_path: Path) -> None:
+    lay_out(open_task(TASK), tmp_path / "workspace", profile="paper")
+    score = scored(tmp_path / "workspace")
+    assert score["raw"] == pytest.approx(0.2356, abs=0.0005)
+    assert score["reward"] == pytest.approx(0, abs=0.002)
+    assert score["seconds"] <= 0.5
+    assert score["message"] == "a valid answer, which spends 75.5% of the target's FLOPs"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ((8, 88_914, 3.6356), r"spends 1\.074e\+14 FLOPs, under 0\.5 times the target of 5e\+17 \(0\.000215 of it\)"),
+        ((1000, 32_000, 3.7), r"spends 6\.04e\+17 FLOPs, over 1\.1 times the target"),
+        ((10**12, 10**12, 3.7), "over 1.1 times the target"),
+        ((1, 1, 3.7), "under 0.5 times the target"),
+    ],
+)
+def test_an_answer_off_the_budget_is_invalid(tmp_path: Path, answer: tuple[int, int, float], reason: str) -> None:
+    keys = ("n_embd", "max_iters", "loss_prediction")
+    (tmp_path / "answer.json").write_text(json.dumps(dict(zip(keys, answer, strict=True))))
+    score = scored(tmp_path)
+    assert (score["status"], score["raw"]) == ("invalid", None)
+    assert re.search(reason, score["message"])
+
+
+def test_the_score_of_an_answer_is_nowhere_in_its_message(tmp_path: Path) -> None:
+    (tmp_path / "answer.json").write_text('{"n_embd": 546, "max_iters": 88914, "loss_prediction": 3.7356}')
+    score = scored(tmp_path)
+    assert score["raw"] == pytest.approx(0.9)
+    assert re.findall(r"[\d.]+", score["message"]) == ["100.1"]
+    manifest = open_task(TASK).manifest
+    assert (manifest.show_score, manifest.aggregation, manifest.direction) == (False, "last", "higher")
+
+
+def test_scoring_imports_neither_torch_nor_numpy_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "answer.json").write_text('{"n_embd": 546, "max_iters": 88914, "loss_prediction": 3.7356}')
+    program = (
+        "import runpy, sys\nsys.argv = ['score.py', '--solution', '.', '--profile', 'paper']\n"
+        f"sys.path.insert(0, {str(TASK)!r})\n"
+        f"try:\n    runpy.run_path({str(TASK / 'score.py')!r}, run_name='__main__')\n"
+        "except SystemExit as end:\n    assert end.code == 0\nassert 'torch' not in sys.modules\n"
+    )
+    done = python(tmp_path, "-c", program)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_profile_without_a_truth_is_a_usage_error(tiny: Task, workspace: Path) -> None:
+    done = python(workspace, str(tiny.scorer), "--solution", ".", "--profile", "cpu")
+    assert done.returncode == 2
+    assert "has no truth for profile cpu yet; run: python tools/sweep.py --profile cpu" in done.stderr
+
+
+def test_a_workspace_has_what_the_instructions_say(laid_out: Path) -> None:
+    assert {path.name for path in laid_out.iterdir()} == FILES
+    instructions = (TASK / "instructions.md").read_text()
+    assert all(name in instructions for name in FILES)
+    assert {path.name for path in (laid_out / "data").iterdir()} == {"train.bin", "valid.bin"}
+    for path in laid_out.glob("*.py"):
+        assert not re.search(r"^\s*(from|import) re_bench", path.read_text(), re.MULTILINE), path.name
+
+
+def test_the_instructions_say_the_numbers_of_the_table() -> None:
+    instructions = (TASK / "instructions.md").read_text()
+    for profile, scale in SCALES.items():
+        row = next(line for line in instructions.splitlines() if line.startswith(f"| {profile} "))
+        figures = [f"{scale.batch}, {scale.context}", f"{scale.target_flops:g}".replace("+", "")]
+        if scale.experiments:
+            figures += [f"{flops:g}".replace("+", "") for flops in vars(scale.experiments).values() if flops in
+                        (scale.experiments.run_flops, scale.experiments.total_flops)]  # fmt: skip
+        assert all(figure in row for figure in figures), (row, figures)
+
+
+def test_bytes_are_the_text_and_are_split_by_documents(laid_out: Path) -> None:
+    words = bytes_text.vocabulary_bytes({"<|endoftext|>": 0, "the": 1, "Ġfox": 2, "Ġjumps": 3, "é": 4, "Ċ": 5, "Ā": 6})
+    assert words == [b"\0", b"the", b" fox", b" jumps", b"\xe9", b"\n", b"\0"]
+    assert bytes_text.spelled_out(np.array([1, 2, 5, 0], np.uint16), words) == b"the fox\n\0"
+    train, valid = ((laid_out / "data" / name).read_bytes() for name in ("train.bin", "valid.bin"))
+    assert b" jumps" in train
+    assert 0.01 < len(valid) / len(train) < 0.03
+    documents = [
+        f"document {index} says {index * 7919 % 10007} and then {index * 104729 % 10007}" for index in range(1000)
+    ]
+    documents[990] = documents[5]  # a copy, in a group that is for validation
+    train, valid = bytes_text.divided(b"".join(text.encode() + b"\0" for text in documents))
+    assert train.decode().split("\0")[:-1] == documents[:980]
+    assert valid.decode().split("\0")[:-1] == documents[980:990] + documents[991:]
+
+
+def test_an_experiment_is_charged_saved_and_repeated(workspace: Path) -> None:
+    (workspace / "example_config.py").write_text("n_embd = 8\nmax_iters = 60\n")
+    done = python(workspace, "train.py")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"run 1: n_embd 8, max_iters 60, 3\.539e\+07 FLOPs, loss \d\.\d+ after", done.stdout)
+    assert python(workspace, "train.py", "--seed", "0").returncode == 0
+    one, two = (json.loads((workspace / "runs" / f"00{number}.json").read_text()) for number in (1, 2))
+    assert one["loss"] == two["loss"]
+    assert one["curve"] == two["curve"]
+    assert len(one["curve"]) == 60
+    assert one["curve"][-1][1] < one["curve"][0][1]
+    assert one["flops"] == 72 * 4 * 64 * 32 * 60
+    ledger = [json.loads(line) for line in (workspace / "ledger.jsonl").read_text().splitlines()]
+    assert [line["flops"] for line in ledger] == [one["flops"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ("n_embd = 64\nmax_iters = 1000", "over the limit of 1e+08 a run"),
+        ("n_embd = 10\nmax_iters = 10", "must be a multiple of the 4 heads, got 10"),
+        ("n_embd = 8.0\nmax_iters = 10", "must be integers, got 8.0"),
+        ("n_embd = 8\nmax_iters = -10", "must be positive"),
+        ("n_embd = 8", "mine.py must set max_iters"),
+    ],
+)
+def test_an_experiment_that_may_not_be_is_refused_and_free(workspace: Path, config: str, reason: str) -> None:
+    (workspace / "mine.py").write_text(config)
+    done = python(workspace, "train.py", "mine.py")
+    assert done.returncode == 1
+    assert reason in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (workspace / "ledger.jsonl").exists()
+
+
+def test_all_experiments_together_are_limited_and_a_lying_ledger_is_noticed(workspace: Path) -> None:
+    cheat = (TASK / "cheats" / "lying_ledger" / "make.py").read_text()
+    (workspace / "make.py").write_text(cheat)
+    done = python(workspace, "make.py")
+    assert done.returncode == 0, done.stderr
+    (workspace / "mine.py").write_text("n_embd = 8\nmax_iters = 1\n")
+    done = python(workspace, "train.py", "mine.py")
+    assert "claims another number or cost than its run has" in done.stderr
+    (workspace / "ledger.jsonl").write_text("{}\n")
+    done = python(workspace, "train.py", "mine.py")
+    assert "ledger.jsonl, line 1 is no run ('n_embd'); the ledger is not to be edited" in done.stderr
+
+
+def test_plots_are_drawn_where_matplotlib_is(workspace: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert "there are no experiments yet" in python(workspace, "plot.py").stderr
+    (workspace / "runs").mkdir()
+    run = {"n_embd": 8, "flops": 1e7, "loss": 3.0, "curve": [[1, 5.0], [2, 4.0]]}
+    (workspace / "runs" / "001.json").write_text(json.dumps(run))
+    (workspace / "runs" / "002.json").write_text(json.dumps({**run, "loss": None, "curve": []}))
+    done = python(workspace, "plot.py", "seen.png")
+    assert (done.returncode, (workspace / "seen.png").read_bytes()[:4]) == (0, b"\x89PNG"), done.stderr
+
+
+def test_a_sweep_is_resumed_and_says_how_to_repeat_a_run(tiny: Task, tmp_path: Path) -> None:
+    program = (
+        "import json, sys\nfrom pathlib import Path\nimport sweep\nfrom small_scaling_law.profiles import SCALES\n"
+        "if __name__ == '__main__':\n"
+        "    planned = sweep.jobs(SCALES['cpu'], [sweep.Row(0.001, (4, 8)), sweep.Row(0.002, (4,), (8,))], 5)\n"
+        "    out, count = Path(sys.argv[1]), int(sys.argv[2])\n"
+        "    sweep.prepare('cpu', print)\n"
+        "    print(len(list(sweep.sweep('cpu', planned[:count], out, 1))))\n"
+    )
+    (tiny.directory / "tools" / "program.py").write_text(program)
+    out = tmp_path / "runs.jsonl"
+    done = python(tiny.directory, "tools/program.py", str(out), "2", PYTHONPATH=str(tiny.directory))
+    assert done.stdout == "2\n", done.stderr
+    with out.open("a") as file:
+        file.write('{"half a li')
+    done = python(tiny.directory, "tools/program.py", str(out), "3", PYTHONPATH=str(tiny.directory))
+    assert done.stdout == "1\n", done.stderr
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len({(line["n_embd"], line["max_iters"], line["seed"]) for line in lines}) == 3
+    keys = {"share", "seed", "flops", "loss", "curve", "settings", "code", "text", "fixed", "hardware", "versions"}
+    assert keys <= set(lines[0])
+
+
+def test_a_sweep_that_is_stopped_leaves_nothing_running(tiny: Task, tmp_path: Path) -> None:
+    out = tmp_path / "runs.jsonl"
+    command = [sys.executable, "tools/sweep.py", "--profile", "cpu", "--workers", "2", "--out", str(out)]
+    environment = {**os.environ, "PYTHONPATH": str(tiny.directory)}
+    with subprocess.Popen(command, cwd=tiny.directory, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stdout.read() is not None  # ends only when no worker holds it any more
+    assert out.read_text().endswith("\n")
+
+
+@pytest.fixture
+def meter(tiny: Task, tmp_path: Path) -> Iterator[Path]:
+    """Return the socket of a meter, whose trusted workspace is ``state``."""
+    directory = tmp_path / "meter"
+    directory.mkdir()
+    address, state = directory / "socket", directory / "state"
+    command = [sys.executable, "-m", "small_scaling_law.meter", "--profile", "cpu", "--socket", str(address)]
+    with subprocess.Popen(
+        [*command, "--state", str(state)], cwd=tiny.directory, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert "listening" in process.stderr.readline()
+        yield address
+        process.terminate()
+        assert process.wait(20) == 143
+    assert not address.exists()
+
+
+def test_the_meter_makes_and_counts_runs_outside(meter: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RE_BENCH_EXPERIMENTS", str(meter))
+    (workspace / "example_config.py").write_text("n_embd = 8\nmax_iters = 60\n")
+    (workspace / "experiment.py").write_text("raise SystemExit('changed by the agent')")
+    done = [python(workspace, "train.py", "--seed", "3") for _repeat in range(2)]
+    assert [process.returncode for process in done] == [0, 0], done[0].stderr
+    one, two = (json.loads((workspace / "runs" / f"00{number}.json").read_text()) for number in (1, 2))
+    assert one["loss"] == two["loss"]
+    assert not (workspace / "ledger.jsonl").exists()
+    (workspace / "example_config.py").write_text("n_embd = 64\nmax_iters = 1000\n")
+    done = [python(workspace, "train.py")]
+    assert (done[0].returncode, done[0].stderr.count("\n")) == (1, 1)
+    assert "over the limit of 1e+08 a run" in done[0].stderr
+    ledger = [json.loads(line) for line in (meter.parent / "state" / "ledger.jsonl").read_text().splitlines()]
+    assert [line["flops"] for line in ledger] == [one["flops"]] * 2
+
+
+def test_the_meter_refuses_what_is_no_request(meter: Path) -> None:
+    for line in (b"[8, 60]\n", b"[8, 60, true]\n", b"[8, 60, 0.5]\n", b"\xff\n", b"[" * 300, b"{}\n", b"\n"):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(meter))
+            connection.sendall(line)
+            assert "a request is a line of JSON" in json.loads(connection.makefile().readline())["refused"], line
+
+
+def test_a_meter_that_is_not_there_is_said(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RE_BENCH_EXPERIMENTS", str(workspace / "none"))
+    assert "none cannot be reached: No such file" in python(workspace, "train.py").stderr
+
+
+@pytest.mark.slow  # nox -s score runs the real one
+def test_the_reference_keeps_the_budget_and_answers(tiny: Task, tmp_path: Path) -> None:
+    lay_out(tiny, tmp_path / "workspace", "reference", profile="cpu")
+    started = time.monotonic()
+    done = python(tmp_path / "workspace", "predict.py")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads((tmp_path / "workspace" / "answer.json").read_text())
+    assert set(answer) == {"n_embd", "max_iters", "loss_prediction"}
+    spent = [json.loads(line)["flops"] for line in (tmp_path / "workspace" / "ledger.jsonl").read_text().splitlines()]
+    assert max(spent) <= 1e8
+    assert sum(spent) <= 2e9
+    assert time.monotonic() - started < 60
+    report = json.loads((tmp_path / "workspace" / "report.json").read_text())
+    assert len(report["losses"]) == 3
+    assert all(len(report[name]["percentiles_5_50_95"]) == 3 for name in ("n_embd", "loss_prediction"))
+
+
+def test_cheats_say_what_they_try_and_what_stops_them() -> None:
+    for path in (TASK / "cheats").glob("*/make.py"):
+        text = path.read_text()
+        assert text.startswith('"""'), path
+        assert "\nStopped by: " in text, path
