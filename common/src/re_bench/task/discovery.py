@@ -142,7 +142,11 @@ def _repository_tasks() -> list[Path]:
 def _installed_tasks() -> Iterator[Path]:
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
         module = importlib.util.find_spec(entry.module)
-        places = list(module.submodule_search_locations or []) if module else []
-        if not any((Path(place) / "task.toml").is_file() for place in places):
+        packages = [Path(package) for package in (module.submodule_search_locations if module else None) or []]
+        # A wheel's package is the task's directory; that of an editable install is in it.
+        directories = [
+            top for package in packages for top in (package, package.parent) if (top / "task.toml").is_file()
+        ]
+        if not directories:
             raise UsageError(f"entry point {entry.name} = {entry.value!r}: no package with a task.toml in it")
-        yield Path(next(place for place in places if (Path(place) / "task.toml").is_file()))
+        yield directories[0]

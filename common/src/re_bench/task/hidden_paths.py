@@ -74,8 +74,9 @@ def _is_directory(path: Path) -> bool:
 
 
 def _packages() -> set[Path]:
-    """Return where the packages lie that bring a task by an entry point."""
-    return {place.parent for entry in entry_points(group=ENTRY_POINTS) for place in _places(entry.module)}
+    """Return where the packages lie that bring a task by an entry point, or the folders that such a package is in."""
+    packages = {place for entry in entry_points(group=ENTRY_POINTS) for place in _places(entry.module)}
+    return {top for package in packages for top in package.parents[:2]}
 
 
 def _places(module: str) -> Iterator[Path]:
