@@ -11,22 +11,19 @@ import os
 import random
 import resource
 import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tasks" / "rust_codecontests"))
-
-from judge import Judge, Judgement, Limits, Test, Verdict, compiler
+from rust_codecontests.judge import Judge, Judgement, Limits, Test, Verdict, compiler, toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -119,7 +116,7 @@ def bare(source: str, texts: list[str], place: Path) -> list[str]:
     place.mkdir(exist_ok=True)
     (place / "main.rs").write_text(source)
     options = ("--edition", "2021", *compiler.OPTIONS, "-o", "main", "main.rs")
-    subprocess.run([compiler.find_toolchain().rustc, *options], cwd=place, check=True)
+    subprocess.run([toolchain.find_toolchain().rustc, *options], cwd=place, check=True)
     return [run(place / "main", place / "input", text) for text in texts]
 
 

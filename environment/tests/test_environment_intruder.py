@@ -39,7 +39,9 @@ def marks() -> dict[str, bytes]:
         for path in sorted(TOP.glob("tasks/*/reference/*.py"))
     }
     truth = (TOP / "tasks" / "small_scaling_law" / "small_scaling_law" / "truth" / "cpu.json").read_bytes()[100:400]
-    problem = next(iter(sorted((TOP / "tasks" / "rust_codecontests" / "problems" / "test").glob("*/statement.md"))))
+    problem = next(
+        iter(sorted((TOP / "tasks/rust_codecontests/rust_codecontests/problems/test").glob("*/statement.md")))
+    )
     heldout = {
         f"held-out text of {path.parent.name}": path.read_bytes()[5000:5400]
         for path in sorted((cache_directory() / "text").glob("*/heldout.bin"))

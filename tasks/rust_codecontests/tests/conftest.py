@@ -1,8 +1,7 @@
-"""The task's modules without their names, which other tasks may have too; and the task with three of its problems."""
+"""The task with three of its problems, and programs in processes of their own."""
 
 from __future__ import annotations
 
-import importlib
 import os
 import shutil
 import subprocess
@@ -14,23 +13,9 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
 
 TASK = Path(__file__).parents[1]
-MODULES = (
-    "judge",
-    "judge.verdicts",
-    "judge.compiler",
-    "judge.runner",
-    "judge.toolchain",
-    "judge.judging",
-    "pool",
-    "codecontests",
-    "dataset",
-    "problem_source",
-    "proofs",
-    "prepare",
-)
+PACKAGE = TASK / TASK.name
 PROBLEMS = ("train/badge_codes", "valid/tide_steps", "test/woven_bracelet")
 MANIFEST = """
 id = "example_rust"
@@ -50,54 +35,33 @@ time_limit_s = 60
 """
 
 
-@pytest.fixture(scope="session")
-def data_modules() -> dict[str, ModuleType]:
-    """Import what makes and reads problems, and forget the names again."""
-    path, before = sys.path.copy(), {name: sys.modules.pop(name, None) for name in MODULES}
-    sys.path.insert(0, str(TASK))
-    found = {name: importlib.import_module(name) for name in MODULES}
-    sys.path[:] = path
-    for name, module in before.items():
-        del sys.modules[name]
-        if module is not None:
-            sys.modules[name] = module
-    return found
-
-
 def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
 
 
-def pin(task: Path) -> None:
-    program = f"import sys\nsys.path.insert(0, {str(task)!r})\nimport prepare\n"
-    (task / "pinning.py").write_text(f"{program}if __name__ == '__main__':\n    prepare.pin(print)\n")
-    done = run(task / "pinning.py")
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.fixture(scope="session")
 def python() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Return a function that runs a Python program with a command line and some environment."""
+    """Return a function that runs Python with a command line and some environment."""
     return run
 
 
 @pytest.fixture(scope="session")
 def pinned_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of what makes the problems, with one problem for each split; leave it as it is."""
-    task = tmp_path_factory.mktemp("tasks") / "three_problems"
-    task.mkdir()
-    for path in TASK.glob("*.py"):
-        shutil.copy(path, task)
-    shutil.copytree(TASK / "judge", task / "judge", ignore=shutil.ignore_patterns("__pycache__"))
+    """Return a copy of the package and its tools, with one problem for each split; leave it as it is."""
+    task = tmp_path_factory.mktemp("tasks") / TASK.name
+    without_data = shutil.ignore_patterns("__pycache__", "problems")
+    shutil.copytree(PACKAGE, task / TASK.name, ignore=without_data)
+    shutil.copytree(TASK / "tools", task / "tools", ignore=without_data)
     for name in PROBLEMS:
-        shutil.copytree(TASK / "problems" / name, task / "problems" / name)
+        shutil.copytree(PACKAGE / "problems" / name, task / TASK.name / "problems" / name)
     (task / "task.toml").write_text(MANIFEST + PROFILE.format("cpu") + PROFILE.format("paper"))
-    pin(task)
+    done = run("-c", "from rust_codecontests import prepare\nprepare.pin(print)", PYTHONPATH=str(task))
+    assert done.returncode == 0, done.stderr
     return task
 
 
 @pytest.fixture
 def task(pinned_task: Path, tmp_path: Path) -> Path:
     """Return a copy of the task with three problems."""
-    return shutil.copytree(pinned_task, tmp_path / "three_problems")
+    return shutil.copytree(pinned_task, tmp_path / "tasks" / TASK.name)

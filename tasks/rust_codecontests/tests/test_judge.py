@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,15 +12,13 @@ from hypothesis import strategies as st
 
 from re_bench.errors import UsageError
 from re_bench.processes import StoppedError, stopping_threads
-
-TASK = Path(__file__).parents[1]
-sys.path.insert(0, str(TASK))
-
-from judge import Judge, Judgement, Limits, Test, Verdict, compiler, toolchain  # noqa: E402 - after the path
-from judge.verdicts import first_difference  # noqa: E402
+from re_bench.sandbox import open_backend
+from rust_codecontests.judge import Judge, Judgement, Limits, Test, Verdict, compiler, toolchain
+from rust_codecontests.judge.verdicts import first_difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 LIMITS = Limits(time_s=1.0, memory_mib=256)
 DOUBLE = """
@@ -271,7 +267,7 @@ def test_what_is_asked_for_is_checked(tmp_path: Path, monkeypatch: pytest.Monkey
     toolchain.find_toolchain.cache_clear()
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match=r"rustc not found: .* install Rust from https://rustup\.rs"):
-        compiler.Compiler(None, "2021", tmp_path)
+        compiler.Compiler(open_backend("none"), "2021", tmp_path)
     for name, text in {"rustc": "#!/bin/sh\necho 'error: no default toolchain' >&2; exit 1\n"}.items():
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-TASK = Path(__file__).parents[1]
-sys.path.insert(0, str(TASK))
-
-from judge import Judge, Judgement, Limits, Test, Verdict  # noqa: E402 - after the path
+from rust_codecontests.judge import Judge, Judgement, Limits, Test, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+TASK = Path(__file__).parents[1]
 LIMITS = Limits(time_s=1.0, memory_mib=256, wall_s=2.0, compile_s=1.0)
 EXPECTED = "hidden-expected-output-4711"
 
@@ -86,7 +84,7 @@ fn main() {
         "fork" => unsafe { loop { if fork() == 0 { prctl(15, b"judge-bomb\\0".as_ptr()); } } },
         "forked-work" => unsafe {
             if fork() == 0 { setsid(); spin(); }
-            sleep(1);
+            sleep(2);
             "1".into()
         },
         "daemon" => unsafe {

@@ -3,42 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from re_bench.errors import ReBenchError
+from re_bench.guest.worker import load
+from re_bench.task.discovery import open_task
 from re_bench_gateway.settings import PlugIn
 from re_bench_gateway.upstreams.plug_in import PlugInUpstream
-
-if TYPE_CHECKING:
-    from types import ModuleType
+from rust_codecontests import pool, profiles
+from rust_codecontests.stand_in.model import StandIn
 
 TASK = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def modules() -> dict[str, ModuleType]:
-    before = {name: sys.modules.pop(name, None) for name in ("pool", "ablation")}
-    sys.path.insert(0, str(TASK))
-    found = {name: importlib.import_module(name) for name in before}
-    sys.path.remove(str(TASK))
-    for name, module in before.items():
-        del sys.modules[name]
-        if module is not None:
-            sys.modules[name] = module
-    return found
-
-
-@pytest.fixture(scope="module")
-def pool(modules: dict[str, ModuleType]) -> Any:
-    return modules["pool"]
+def ablation() -> Any:
+    return load(TASK / "tools" / "ablation.py", "rust_codecontests_ablation")
 
 
 @pytest.fixture
@@ -59,7 +46,7 @@ def compiles(source: str, directory: Path) -> bool:
     return subprocess.run(command, cwd=directory, capture_output=True, check=False).returncode == 0
 
 
-def test_pools_hold_programs_and_no_word_about_them(pool: Any) -> None:
+def test_pools_hold_programs_and_no_word_about_them() -> None:
     for directory in pool.directories():
         problem = pool.read(directory)
         assert len(problem.flawed) >= 4
@@ -71,7 +58,7 @@ def test_pools_hold_programs_and_no_word_about_them(pool: Any) -> None:
         assert len({program.canonical for program in problem.programs}) == len(problem.programs)
 
 
-def test_every_statement_is_recognised_and_no_name_is(pool: Any) -> None:
+def test_every_statement_is_recognised_and_no_name_is() -> None:
     answer = pool.answer()
     for directory in pool.directories():
         statement = (directory / "statement.md").read_text()
@@ -80,32 +67,28 @@ def test_every_statement_is_recognised_and_no_name_is(pool: Any) -> None:
         assert "I recognise no problem" in reply(answer, f"Solve the problem {directory.name} in Rust.")
 
 
-def test_a_renamed_problem_gets_the_same_answers(pool: Any, tmp_path: Path) -> None:
+def test_a_renamed_problem_gets_the_same_answers(tmp_path: Path) -> None:
     directory = pool.directories(["test"])[0]
     answers = []
     for name in ("a", "b"):
         shutil.copytree(directory, tmp_path / name / "test" / name)
-        model = pool.StandIn([pool.read(tmp_path / name / "test" / name)])
+        model = StandIn([pool.read(tmp_path / name / "test" / name)])
         answers.append([reply(model.answer, (directory / "statement.md").read_text()) for _ in range(5)])
     assert answers[0] == answers[1]
 
 
-def test_the_gateway_makes_the_model_from_here(modules: dict[str, ModuleType], pool: Any) -> None:
+def test_the_gateway_makes_the_model_that_the_manifest_names(monkeypatch: pytest.MonkeyPatch) -> None:
     directory = pool.directories(["test"])[0]
-    before, known = sys.path.copy(), sys.modules.get("pool")
-    sys.modules["pool"] = modules["pool"]
-    upstream = PlugInUpstream(PlugIn(factory="pool:answer", path=TASK, arguments={"seed": 3, "splits": ["test"]}))
-    sys.path[:] = before
-    del sys.modules["pool"]
-    if known is not None:
-        sys.modules["pool"] = known
+    model = open_task(TASK).manifest.model
+    assert model is not None
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    upstream = PlugInUpstream(PlugIn(factory=model.stand_in, path=TASK, arguments={"seed": 3, "splits": ["test"]}))
     content = (directory / "statement.md").read_text()
     assert reply(upstream._answer, content) == reply(pool.answer(3, ["test"]), content)
 
 
 @pytest.mark.slow
-def test_the_ladder_rises_on_a_few_problems(modules: dict[str, ModuleType], cache: Path) -> None:
-    pool, ablation = modules["pool"], modules["ablation"]
+def test_the_ladder_rises_on_a_few_problems(ablation: Any, cache: Path) -> None:
     cases = [ablation.case_of(directory) for directory in pool.directories(["valid"])[:2]]
     rows = ablation.table(cases, seeds=12, calls=8)
     solved = [sum(row["shares"]) / 12 for row in rows]
@@ -116,15 +99,14 @@ def test_the_ladder_rises_on_a_few_problems(modules: dict[str, ModuleType], cach
     assert list(cache.rglob("*.json"))
 
 
-def test_raw_replies_do_not_compile(pool: Any, tmp_path: Path) -> None:
+def test_raw_replies_do_not_compile(tmp_path: Path) -> None:
     answer = pool.answer()
     for directory in pool.directories(["test"])[::5]:
         content = f"Write a Rust program.\n{(directory / 'statement.md').read_text()}"
         assert not compiles(reply(answer, content, temperature=0.7, max_tokens=1600), tmp_path)
 
 
-def test_extracted_programs_compile_as_their_pool_says(modules: dict[str, ModuleType], tmp_path: Path) -> None:
-    pool, ablation = modules["pool"], modules["ablation"]
+def test_extracted_programs_compile_as_their_pool_says(ablation: Any, tmp_path: Path) -> None:
     answer = pool.answer()
     for directory in pool.directories(["test"])[::6]:
         problem = pool.read(directory)
@@ -134,6 +116,16 @@ def test_extracted_programs_compile_as_their_pool_says(modules: dict[str, Module
             assert compiles(source, tmp_path) == (verdict != "compile error")
 
 
-def test_a_directory_that_is_no_problem_is_named(pool: Any, tmp_path: Path) -> None:
+def test_a_directory_that_is_no_problem_is_named(tmp_path: Path) -> None:
     with pytest.raises(ReBenchError, match=re.escape(str(tmp_path))):
         pool.read(tmp_path)
+
+
+def test_scorer_and_manifest_name_the_same_models() -> None:
+    task = open_task(TASK)
+    model = task.manifest.model
+    assert model is not None
+    assert profiles.stand_in(task).factory == model.stand_in
+    assert [(entry.name, entry.asks_for or entry.name) for entry in profiles.MODELS] == [
+        (name, model.name) for name in (model.name, *model.aliases)
+    ]

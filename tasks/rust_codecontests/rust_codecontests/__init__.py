@@ -1,0 +1,1 @@
+"""The package of the task rust_codecontests."""

@@ -1,0 +1,131 @@
+"""What a submission answers: its process is asked for programs here, batch by batch; nothing it says is believed."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from re_bench.errors import ReBenchError
+from re_bench.sandbox.untrusted import SubmissionFaultError
+from re_bench_gateway import Settings, serving
+from rust_codecontests.dataset import without_hidden_tests
+from rust_codecontests.judge.toolchain import find_toolchain
+from rust_codecontests.profiles import MODELS, SOURCE_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from re_bench.scoring.score import Job
+    from re_bench_gateway import Gateway, Usage
+    from rust_codecontests.dataset import Problem
+    from rust_codecontests.profiles import ProfileSettings
+
+__all__ = ["MODULE", "Answer", "collect_answers"]
+
+MODULE = "solve_code_contests_rust"
+FAILURES = ("exception", "not a string", "not Unicode text", "out of time", "too long")
+"""What the harness may say went wrong with a problem."""
+ENDED, MALFORMED = "process ended", "malformed reply"
+"""What may have gone wrong with its whole batch."""
+_GRACE_S = 10.0
+_TEXT = 500
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a submission answered to one problem: a program, or why there is none."""
+
+    source: str | None
+    failure: str = ""
+    """One of a few fixed words, which its author may read."""
+    text: str = ""
+    """In the submission's own words, which its author may not read: it could put the problem there."""
+
+
+def collect_answers(job: Job, profile: ProfileSettings, problems: Sequence[Problem]) -> tuple[list[Answer], Usage]:
+    """Return the submission's answers to all problems, in order, and what it has used of the model.
+
+    Raises:
+        InvalidSubmissionError: if the module cannot be imported, before any problem is shown to it.
+        UsageError: without Rust, or a key for the model.
+        ReBenchError: if the model's server answered no call at all.
+    """
+    with tempfile.TemporaryDirectory(prefix="re-bench-calls-") as directory:
+        log = Path(directory, "calls.jsonl")
+        settings = Settings(upstream=profile.upstream(job.task), models=MODELS, budget=profile.budget, log=log)
+        with serving(settings) as gateway:
+            answers = list(_in_batches(job, profile, gateway, problems))
+            usage = gateway.usage()
+    if settings.upstream.kind == "openai" and usage.failed and not usage.requests:
+        raise ReBenchError(
+            f"the model's server answered none of {usage.failed} calls; are OPENAI_API_KEY and OPENAI_BASE_URL right?"
+        )
+    return answers, usage
+
+
+def _in_batches(job: Job, profile: ProfileSettings, gateway: Gateway, problems: Sequence[Problem]) -> Iterator[Answer]:
+    """Yield the answers to all problems. Each batch gets a process of its own."""
+    for start in range(0, len(problems), profile.batch):
+        batch = problems[start : start + profile.batch]
+        job.progress(f"problems {start + 1} to {start + len(batch)} of {len(problems)}")
+        with ExitStack() as stack:
+            process = stack.enter_context(job.untrusted("harness/solver.py", **_sandbox_options(profile, gateway)))
+            module = {"directory": str(job.submission), "module": MODULE}
+            try:
+                process.call("load", module, timeout_s=profile.load_s)
+            except SubmissionFaultError as fault:
+                if start == 0:
+                    raise
+                # By now it has seen problems, so that its words must not reach its author.
+                yield from [Answer(None, ENDED, str(fault)[:_TEXT])] * len(batch)
+                continue
+            request = {
+                "problems": [without_hidden_tests(problem) for problem in batch],
+                "socket": str(gateway.socket),
+                "token": gateway.token,
+                "streams": profile.streams,
+                "seconds": profile.batch_s,
+            }
+            sizes = [SOURCE_BYTES] * len(batch)
+            try:
+                reply = process.call("solve", request, outputs=sizes, timeout_s=profile.batch_s + _GRACE_S)
+            except SubmissionFaultError as fault:
+                yield from [Answer(None, ENDED, str(fault)[:_TEXT])] * len(batch)
+                continue
+        yield from _answers_in(reply.value, reply.outputs)
+
+
+def _sandbox_options(profile: ProfileSettings, gateway: Gateway) -> dict[str, Any]:
+    """Return what the process sees beside the submission: the gateway's socket and Rust, which it may use."""
+    sysroot = find_toolchain().sysroot
+    search = f"{Path(sys.prefix, 'bin')}:{sysroot / 'bin'}:/usr/local/bin:/usr/bin:/bin"
+    visible = (gateway.socket, *([] if sysroot == Path("/usr") else [sysroot]))
+    return {"also": visible, "environment": {"PATH": search, "RUST_EDITION": profile.edition}}
+
+
+def _answers_in(reply: Any, outputs: Sequence[bytes]) -> list[Answer]:
+    """Return the answers to a batch; one malformed answer makes all of them worthless."""
+    malformed = [Answer(None, MALFORMED)] * len(outputs)
+    if not isinstance(reply, list) or len(reply) != len(outputs):
+        return malformed
+    answers = [_answer_in(entry, output) for entry, output in zip(reply, outputs, strict=True)]
+    return malformed if None in answers else [answer for answer in answers if answer]
+
+
+def _answer_in(entry: Any, output: bytes) -> Answer | None:
+    """Return an answer, or None if it is malformed."""
+    if not isinstance(entry, dict):
+        return None
+    size, failure = entry.get("bytes"), entry.get("failed")
+    if failure is not None:
+        return Answer(None, failure, str(entry.get("text", ""))[:_TEXT]) if failure in FAILURES else None
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= len(output):
+        return None
+    try:
+        return Answer(output[:size].decode())
+    except UnicodeDecodeError:
+        return Answer(None, "not Unicode text")

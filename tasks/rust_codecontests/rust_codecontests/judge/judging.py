@@ -1,0 +1,161 @@
+"""From a source to a verdict."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from re_bench.errors import ReBenchError
+from re_bench.processes import check_stopping, stopping_threads
+from re_bench.sandbox import open_backend
+from re_bench.sandbox.process import describe_exit
+from rust_codecontests.judge.compiler import Compiler
+from rust_codecontests.judge.runner import CPU_TIME, HARNESS, WALL_CLOCK, Outcome, Runner, SandboxEndedError
+from rust_codecontests.judge.verdicts import Judgement, Limits, Test, Verdict, first_difference
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from re_bench.sandbox.spec import Backend
+
+__all__ = ["Judge"]
+
+_HARNESS_S = 60.0
+_HARNESS_EDITION = "2021"  # whatever the programs' own is
+_NO_MEMORY = b"memory allocation of "  # what Rust's standard library says before it aborts
+_STDERR_SHOWN = 500
+
+
+class Judge:
+    """Judges Rust programs in the sandbox; a context manager, for the compiled programs are kept as long as it is open.
+
+    Args:
+        backend: the sandbox or its name; by default as :func:`re_bench.sandbox.spec.open_backend` chooses.
+        edition: of the Rust language.
+        cache: directory that keeps compiled programs for later judges; by default they go with this one.
+        jobs: how many programs :meth:`judge_all` judges at a time; by default as many as there are cores for us.
+
+    Raises:
+        UsageError: without Rust or a sandbox, or for an unknown edition.
+    """
+
+    def __init__(
+        self,
+        backend: Backend | str | None = None,
+        edition: str = "2021",
+        cache: Path | None = None,
+        jobs: int | None = None,
+    ) -> None:
+        self._backend = open_backend(backend) if backend is None or isinstance(backend, str) else backend
+        self._jobs = jobs or len(os.sched_getaffinity(0))
+        with ExitStack() as stack:
+            directory = cache or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="re-bench-judge-")))
+            directory.mkdir(parents=True, exist_ok=True)
+            self._compiler = Compiler(self._backend, edition, directory.resolve())
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack.close()
+
+    def judge(self, source: str, tests: Sequence[Test], limits: Limits, public: int = 0) -> Judgement:
+        """Compile one program and run it on ``tests`` until it fails one.
+
+        CPU time decides on the time limit; wall-clock time only ends programs that wait for something. Memory that
+        cannot be had is a memory limit, as is a peak above it. Too much output is a runtime error.
+
+        Args:
+            source: one file of Rust that uses the standard library alone.
+            tests: in the order in which they are run.
+            limits: what it may use.
+            public: how many tests, from the first on, its author may be told about.
+        """
+        check_stopping()
+        started = time.monotonic()
+        compiled = self._compiler.compile(source, limits.compile_s)
+        if compiled.program is None:
+            return Judgement(Verdict.COMPILE_ERROR, None, compiled.message, 0, 0.0, time.monotonic() - started)
+        cpu_s = 0.0
+        with ExitStack() as stack:
+            runner: Runner | None = None
+            for number, test in enumerate(tests):
+                runner = runner or stack.enter_context(self._runner(compiled.program, limits, len(tests)))
+                verdict, reason, used_s = _run(runner, test, limits)
+                check_stopping()
+                cpu_s += used_s
+                if verdict is not Verdict.ACCEPTED:
+                    message = f"{verdict} on test {number + 1}" + (f": {reason}" if number < public else "")
+                    return Judgement(verdict, number, message, number, cpu_s, time.monotonic() - started)
+        return Judgement(Verdict.ACCEPTED, None, "accepted", len(tests), cpu_s, time.monotonic() - started)
+
+    def judge_all(self, programs: Sequence[tuple[str, Sequence[Test], Limits, int]]) -> list[Judgement]:
+        """Judge many programs, each with the arguments of :meth:`judge`, and return the judgements in their order."""
+        pool = ThreadPoolExecutor(self._jobs)
+        try:
+            judgements = list(pool.map(lambda program: self.judge(*program), programs))
+        except BaseException:
+            with stopping_threads():
+                pool.shutdown(cancel_futures=True)
+            raise
+        pool.shutdown()
+        return judgements
+
+    def _runner(self, program: Path, limits: Limits, tests: int) -> Runner:
+        harness = self._compiler.compile(HARNESS.read_text(encoding="utf-8"), _HARNESS_S, _HARNESS_EDITION)
+        if harness.program is None:
+            raise ReBenchError(f"the judge's own {HARNESS.name} does not compile here: {harness.message}")
+        return Runner(self._backend, harness.program, program, limits, tests)
+
+
+def _run(runner: Runner, test: Test, limits: Limits) -> tuple[Verdict, str, float]:
+    """Return the verdict on one test, the reason in words for a public one, and the CPU seconds used."""
+    try:
+        outcome = runner.run(test.input)
+    except SandboxEndedError as error:
+        reason = str(error)
+        if "memory" in reason:
+            return Verdict.MEMORY_LIMIT, _too_much_memory(limits), 0.0
+        return Verdict.RUNTIME_ERROR, reason, 0.0
+    verdict, reason = _excess(outcome, limits) or _fault(outcome, limits) or _answer(outcome, test)
+    return verdict, reason, outcome.cpu_s
+
+
+def _excess(outcome: Outcome, limits: Limits) -> tuple[Verdict, str] | None:
+    """Return which limit was exceeded, if any."""
+    if outcome.cpu_s > limits.time_s or outcome.end == CPU_TIME:
+        return Verdict.TIME_LIMIT, f"it used more than {limits.time_s:g} s of CPU time"
+    if outcome.end == WALL_CLOCK:
+        return Verdict.TIME_LIMIT, f"it waited, and had not ended after {limits.wall_s:g} s"
+    refused = outcome.status == -signal.SIGABRT and _NO_MEMORY in outcome.stderr
+    if refused or outcome.peak_mib > limits.memory_mib:
+        return Verdict.MEMORY_LIMIT, _too_much_memory(limits)
+    return None
+
+
+def _too_much_memory(limits: Limits) -> str:
+    return f"it needed more than {limits.memory_mib} MiB of memory"
+
+
+def _fault(outcome: Outcome, limits: Limits) -> tuple[Verdict, str] | None:
+    """Return how the program ended, if not well."""
+    if outcome.status == 0:
+        return None
+    if outcome.status == -signal.SIGXFSZ:
+        return Verdict.RUNTIME_ERROR, f"it wrote more than {limits.output_kib} KiB"
+    stderr = outcome.stderr.decode(errors="replace").strip()[-_STDERR_SHOWN:]
+    return Verdict.RUNTIME_ERROR, describe_exit(outcome.status) + (
+        f"; the end of its stderr:\n{stderr}" if stderr else ""
+    )
+
+
+def _answer(outcome: Outcome, test: Test) -> tuple[Verdict, str]:
+    difference = first_difference(outcome.stdout, test.output)
+    return (Verdict.ACCEPTED, "") if difference is None else (Verdict.WRONG_ANSWER, str(difference))

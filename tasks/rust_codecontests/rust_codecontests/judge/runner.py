@@ -1,0 +1,157 @@
+"""Running a compiled program in a sandbox of its own, one test after another.
+
+``harness.rs`` describes what goes over the socket; what comes back is bounded and otherwise believed (see the package).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import struct
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from re_bench.limits import Limits as Bounds
+from re_bench.sandbox.process import Running, accept, describe_exit
+from re_bench.sandbox.spec import SandboxSpec
+from rust_codecontests.judge.toolchain import hidden_from_programs
+
+if TYPE_CHECKING:
+    from re_bench.sandbox.spec import Backend
+    from rust_codecontests.judge.verdicts import Limits
+
+__all__ = ["BY_ITSELF", "CPU_TIME", "HARNESS", "WALL_CLOCK", "Outcome", "Runner", "SandboxEndedError"]
+
+HARNESS = Path(__file__).with_name("harness.rs")
+BY_ITSELF, WALL_CLOCK, CPU_TIME = range(3)  # as in the harness
+
+_REQUEST = struct.Struct("<QIIIQ")
+_REPLY = struct.Struct("<iIQQII")
+_START_S = 60.0
+_GRACE_S = 10.0
+_END_S = 1.0
+_PATIENCE = 5  # the harness's own, and one
+_BESIDE_MIB = 128  # for the main thread's stack, the harness and its copies of input and output
+_PROCESSES = 64
+_STDERR_KEPT = 2048
+
+
+class SandboxEndedError(Exception):
+    """The program's sandbox ended, or answered nonsense, in the middle of a test; the text is the reason, if known."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run did and used."""
+
+    status: int
+    """Exit status; negative for a signal."""
+    end: int
+    """Why it ended, one of :data:`BY_ITSELF`, :data:`WALL_CLOCK` and :data:`CPU_TIME`."""
+    cpu_s: float
+    peak_mib: float
+    """Most memory that one of its processes held, in MiB."""
+    stdout: bytes
+    stderr: bytes
+    """The end of it."""
+
+
+class Runner:
+    """One program in its sandbox; leaving the ``with`` block ends it and all that it started.
+
+    Args:
+        backend: the sandbox.
+        harness: the compiled ``harness.rs``.
+        program: the binary.
+        limits: for each test.
+        tests: how many there are at most.
+
+    Raises:
+        ReBenchError: if the sandbox does not come up.
+    """
+
+    def __init__(self, backend: Backend, harness: Path, program: Path, limits: Limits, tests: int) -> None:
+        self._limits = limits
+        self._longest = _PATIENCE * limits.wall_s + _GRACE_S
+        with ExitStack() as stack:
+            directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="re-bench-run-")))
+            directory.chmod(0o755)  # the sandbox runs as another user
+            address = directory / "socket"
+            bare = backend.name == "none"  # which shows everything, and everything where it is
+            mounts = {directory: "/judge", harness: "/harness", program: "/program"}
+            inside = {path: str(path) if bare else name for path, name in mounts.items()}
+            command = [inside[harness], f"{inside[directory]}/socket", inside[program], "shared" if bare else "alone"]
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(str(address))
+                address.chmod(0o666)
+                listener.listen(1)
+                visible = {name: path for path, name in inside.items()}
+                spec = SandboxSpec(visible, first=True, limits=self._bounds(tests), hidden=hidden_from_programs())
+                self._running = stack.enter_context(Running(backend, command, spec))
+                self._channel = stack.enter_context(accept(listener, self._running, _START_S))
+            address.unlink()
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._channel.close()  # at which the harness ends
+        self._running.wait_at_most(_END_S)
+        self._stack.close()
+
+    def run(self, text: str) -> Outcome:
+        """Run the program on the input ``text``.
+
+        Raises:
+            SandboxEndedError: if there is no answer, which is the program's doing.
+        """
+        limits, data = self._limits, text.encode()
+        times = (math.ceil(limits.time_s * 1e6), math.ceil(limits.wall_s * 1e3))
+        bounds = (*times, limits.memory_mib, limits.output_kib << 10)
+        deadline = time.monotonic() + self._longest
+        try:
+            self._channel.settimeout(self._longest)
+            self._channel.sendall(_REQUEST.pack(*bounds, len(data)) + data)
+            status, end, cpu_us, peak_kib, *sizes = _REPLY.unpack(self._receive(_REPLY.size, deadline))
+            if sizes[0] > limits.output_kib << 10 or sizes[1] > _STDERR_KEPT:
+                raise SandboxEndedError("it broke the judge's protocol")
+            stdout, stderr = (self._receive(size, deadline) for size in sizes)
+        except OSError:
+            raise SandboxEndedError(self._end_reason()) from None
+        return Outcome(os.waitstatus_to_exitcode(status), end, cpu_us / 1e6, peak_kib / 1024, stdout, stderr)
+
+    def _end_reason(self) -> str:
+        ended = self._running.wait_at_most(_END_S)
+        if ended is None:
+            return "it gave no answer"
+        self._running.kill()  # after which all output of the harness has arrived
+        stderr = self._running.stderr.text().strip()[-_STDERR_KEPT:]
+        return self._running.stopped or f"what runs it ended with {describe_exit(ended)}" + (
+            f": {stderr}" if stderr else ""
+        )
+
+    def _bounds(self, tests: int) -> Bounds:
+        limits = self._limits
+        return Bounds(
+            wall_s=_START_S + tests * self._longest,
+            cpu_s=math.ceil(limits.time_s) + 60,  # of each process, and the harness has a little to do for every test
+            memory_mib=limits.memory_mib + _BESIDE_MIB,
+            processes=_PROCESSES,
+            open_files=256,
+        )
+
+    def _receive(self, size: int, deadline: float) -> bytes:
+        received = bytearray()
+        while len(received) < size:
+            self._channel.settimeout(max(deadline - time.monotonic(), 1e-3))
+            data = self._channel.recv(size - len(received))
+            if not data:
+                raise ConnectionResetError
+            received += data
+        return bytes(received)

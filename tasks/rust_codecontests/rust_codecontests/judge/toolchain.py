@@ -1,0 +1,90 @@
+"""The Rust toolchain of this machine, and what of the system is hidden from compilers and programs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.errors import UsageError
+from re_bench.sandbox.spec import python_directories
+from re_bench.task.hidden_paths import hidden_directories
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["EDITIONS", "Toolchain", "find_toolchain", "hidden_from_compilers", "hidden_from_programs"]
+
+EDITIONS = ("2015", "2018", "2021", "2024")
+
+_PACKAGE = Path(__file__).parents[1]
+_TASK = _PACKAGE if (_PACKAGE / "task.toml").is_file() else _PACKAGE.parent  # in a wheel they are one directory
+_REMEDY = "install Rust from https://rustup.rs or as your system's package `rustc`"
+_TIMEOUT_S = 60.0
+_UNNEEDED = (Path("/usr/share"), Path("/usr/src"), Path("/usr/games"), Path("/usr/libexec"))
+_LOCAL = Path("/usr/local")
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A Rust compiler with its standard library."""
+
+    sysroot: Path
+    """The directory with all of it."""
+    version: str
+    """What ``rustc -vV`` prints."""
+
+    @property
+    def rustc(self) -> Path:
+        """The compiler itself, not rustup's wrapper."""
+        return self.sysroot / "bin" / "rustc"
+
+
+@lru_cache(maxsize=1)
+def find_toolchain() -> Toolchain:
+    """Return the toolchain of the ``rustc`` on ``PATH``.
+
+    Raises:
+        UsageError: if there is none, it does not answer, or the linker that it calls is missing.
+    """
+    if shutil.which("rustc") is None:
+        raise UsageError(f"rustc not found: Rust programs cannot be judged here; {_REMEDY}")
+    toolchain = Toolchain(Path(_ask("rustc", "--print", "sysroot").strip()), _ask("rustc", "-vV"))
+    if not toolchain.rustc.is_file():
+        raise UsageError(f"the Rust toolchain {toolchain.sysroot} has no bin/rustc; {_REMEDY}")
+    if shutil.which("cc") is None:
+        raise UsageError("cc not found, which rustc links with; install a C compiler (`apt-get install gcc libc6-dev`)")
+    return toolchain
+
+
+@lru_cache(maxsize=1)
+def hidden_from_programs() -> Sequence[Path]:
+    """Return what a program under test does not see of what a sandbox would show: Python, tasks, most of ``/usr``."""
+    whole = (*python_directories(), *_UNNEEDED, _LOCAL)
+    tops = [path.resolve() for path in whole]
+    parts = (path for path in hidden_directories(_TASK) if not any(path.is_relative_to(top) for top in tops))
+    return (*whole, *parts)
+
+
+@lru_cache(maxsize=1)
+def hidden_from_compilers() -> Sequence[Path]:
+    """Return what a compiler does not see: the same, but for ``/usr/local`` where the linker lies there."""
+    linker = Path(shutil.which("cc") or "cc").resolve()
+    return tuple(path for path in hidden_from_programs() if path != _LOCAL or not linker.is_relative_to(_LOCAL))
+
+
+def _ask(*command: str) -> str:
+    try:
+        answer = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
+        )
+    except subprocess.CalledProcessError as error:
+        reason = (error.stderr.strip().splitlines() or [f"exit status {error.returncode}"])[0]
+    except (OSError, subprocess.TimeoutExpired) as error:
+        reason = str(error)
+    else:
+        return answer.stdout
+    raise UsageError(f"`{' '.join(command)}` failed: {reason}; {_REMEDY}")

@@ -1,0 +1,124 @@
+"""What is judged and what comes out, and how outputs are compared."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Difference", "Judgement", "Limits", "Test", "Verdict", "first_difference"]
+
+_TOKEN_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Test:
+    """One test of a problem."""
+
+    __test__ = False  # pytest: this is no class of tests
+
+    input: str
+    """What the program reads from stdin."""
+    output: str
+    """What it has to write to stdout, token by token."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a program may use, for each test but for :attr:`compile_s`.
+
+    Raises:
+        ValueError: for a limit that is not positive and finite.
+    """
+
+    time_s: float
+    """CPU seconds, user and system together, of all threads and processes."""
+    memory_mib: int
+    """Memory, in MiB: what each process allocates, touched or not, stacks of threads included, and what all of them
+    together hold."""
+    wall_s: float = 0.0
+    """Wall-clock seconds; 0 for ``3 * time_s + 2``. Time that the program waited for a core does not count."""
+    compile_s: float = 10.0
+    """CPU seconds of the compiler; of wall-clock time it may take ``3 * compile_s + 2``."""
+    output_kib: int = 4096
+    """How much it may write to stdout, and to stderr, in KiB; more is a runtime error."""
+
+    def __post_init__(self) -> None:
+        """Fill in the wall-clock limit and check all of them."""
+        if self.wall_s == 0:
+            object.__setattr__(self, "wall_s", 3 * self.time_s + 2)
+        for name in ("time_s", "memory_mib", "wall_s", "compile_s", "output_kib"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0):
+                raise ValueError(f"{name} is {value!r}; a limit is a positive number")
+
+
+class Verdict(StrEnum):
+    """What a judge says of a program."""
+
+    ACCEPTED = "accepted"
+    WRONG_ANSWER = "wrong answer"
+    TIME_LIMIT = "time limit"
+    MEMORY_LIMIT = "memory limit"
+    RUNTIME_ERROR = "runtime error"
+    COMPILE_ERROR = "compile error"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict on one program."""
+
+    verdict: Verdict
+    test: int | None
+    """The first test that failed, counted from 0."""
+    message: str
+    """What the program's author may be told, tests and tokens counted from 1. Of a compile error: the compiler's
+    message, bounded. Of a public test: how it failed. Of another test: the verdict and the test's number."""
+    tests_passed: int
+    cpu_s: float
+    """CPU seconds of all runs together, the compiler's not included."""
+    seconds: float
+    """Wall-clock seconds that judging took, compiling included."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where an output first departs from what was expected."""
+
+    number: int
+    """Of the token, counted from 1."""
+    expected: bytes | None
+    """None if the output has too many tokens."""
+    found: bytes | None
+    """None if it has too few."""
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        if self.found is None:
+            return f"token {self.number} is missing, expected {_quoted(self.expected)}"
+        if self.expected is None:
+            return f"token {self.number} is {_quoted(self.found)}, expected the end of the output"
+        return f"token {self.number} is {_quoted(self.found)}, expected {_quoted(self.expected)}"
+
+
+def first_difference(output: bytes, expected: str) -> Difference | None:
+    """Compare an output with what was expected, token by token, and return where they first differ, or None.
+
+    Tokens are separated by ASCII whitespace and compared byte by byte, so that an output need not be UTF-8.
+    """
+    tokens, expected_tokens = output.split(), expected.encode().split()
+    if tokens == expected_tokens:
+        return None
+    number = next((i for i, pair in enumerate(zip(tokens, expected_tokens, strict=False)) if pair[0] != pair[1]), None)
+    if number is None:
+        number = min(len(tokens), len(expected_tokens))
+    return Difference(number + 1, _at(expected_tokens, number), _at(tokens, number))
+
+
+def _at(tokens: list[bytes], number: int) -> bytes | None:
+    return tokens[number] if number < len(tokens) else None
+
+
+def _quoted(token: bytes | None) -> str:
+    text = (token or b"").decode(errors="backslashreplace")
+    return f'"{text[:_TOKEN_SHOWN]}{"…" if len(text) > _TOKEN_SHOWN else ""}"'

@@ -1,0 +1,119 @@
+"""The problems of profile ``cpu`` with their tests, made from ``problems/`` by each problem's own ``tests.py``."""
+
+from __future__ import annotations
+
+import os
+import random
+import runpy
+import signal
+import tomllib
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import TYPE_CHECKING
+
+from re_bench.errors import ReBenchError
+from rust_codecontests import pool
+from rust_codecontests.dataset import Problem
+from rust_codecontests.judge.verdicts import Test
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["SEED", "Oracle", "make_problem", "make_problems", "with_examples", "worker_processes"]
+
+SEED = 7
+"""Of the random tests."""
+
+
+class Oracle:
+    """What a problem's ``tests.py`` defines: inputs, and two solutions.
+
+    Raises:
+        ReBenchError: if it cannot be run, or does not define all of it.
+    """
+
+    public: Sequence[str]
+    private: Callable[[], Iterable[str]]
+    generated: Callable[[random.Random], Iterable[str]]
+    small: Callable[[random.Random], str]
+    solve: Callable[[str], str]
+    brute: Callable[[str], str]
+
+    def __init__(self, directory: Path) -> None:
+        path = directory / "tests.py"
+        try:
+            names = runpy.run_path(str(path), run_name=f"{directory.name}_tests")
+            self.public = names["PUBLIC"]
+            for name in ("private", "generated", "small", "solve", "brute"):
+                setattr(self, name, names[name])
+        except Exception as error:
+            raise ReBenchError(f"{path}: {type(error).__name__}: {error}") from error
+
+    def inputs(self) -> Iterator[str]:
+        """Yield the inputs of all tests, the public ones first."""
+        yield from self.public
+        yield from self.private()
+        yield from self.generated(random.Random(SEED))
+
+    def tests(self, inputs: Iterable[str]) -> tuple[Test, ...]:
+        """Return tests on inputs, whose outputs are those of the fast solution."""
+        return tuple(Test(text, self.solve(text).rstrip() + "\n") for text in inputs)
+
+
+def make_problem(directory: Path) -> Problem:
+    """Return the problem in a directory, with all its tests.
+
+    Raises:
+        ReBenchError: if its files are not as README.md says.
+    """
+    oracle = Oracle(directory)
+    try:
+        settings = tomllib.loads((directory / "problem.toml").read_text())
+        public = oracle.tests(oracle.public)
+        return Problem(
+            name=directory.name,
+            description=with_examples(pool.statement(directory), public),
+            public=public,
+            private=oracle.tests(oracle.private()),
+            generated=oracle.tests(oracle.generated(random.Random(SEED))),
+            time_limit_s=settings["time_limit_s"],
+            memory_limit_mib=settings["memory_limit_mib"],
+            difficulty=settings["difficulty"],
+        )
+    except Exception as error:
+        raise ReBenchError(f"{directory}: no problem can be made of it ({type(error).__name__}: {error})") from error
+
+
+def with_examples(statement: str, examples: Sequence[Test]) -> str:
+    """Return a statement followed by its examples, laid out as in CodeContests."""
+    texts = (f"Input\n\n{test.input.rstrip()}\n\nOutput\n\n{test.output.rstrip()}\n" for test in examples)
+    return "\n\n".join([statement.rstrip(), "Example" if len(examples) == 1 else "Examples", "\n".join(texts)])
+
+
+def make_problems(directories: Sequence[Path]) -> Iterator[Problem]:
+    """Make many problems in processes of their own, as many at a time as there are cores for us, and in their order.
+
+    Raises:
+        ReBenchError: as :func:`make_problem`.
+    """
+    if len(directories) == 1:
+        yield make_problem(directories[0])
+        return
+    with worker_processes() as processes:
+        yield from processes.map(make_problem, directories)
+
+
+@contextmanager
+def worker_processes() -> Iterator[ProcessPoolExecutor]:
+    """Give as many processes as there are cores for us; whoever leaves early does not wait for what has not begun."""
+    processes = ProcessPoolExecutor(len(os.sched_getaffinity(0)), get_context("spawn"), _leave_interrupts_to_the_parent)
+    try:
+        yield processes
+    finally:
+        processes.shutdown(cancel_futures=True)
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,87 @@
+"""How a submission is scored in each profile; scorer and documentation go by this."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from re_bench.errors import UsageError
+from re_bench_gateway import Budget, Model, OpenAICompatible, PlugIn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from re_bench.task.discovery import Task
+
+__all__ = ["MODEL", "MODELS", "PROFILES", "SOURCE_BYTES", "ProfileSettings", "openai_compatible", "stand_in"]
+
+MODEL = "gpt-3.5-turbo-0125"
+MODELS = (Model(name=MODEL), Model(name="gpt-3.5-turbo", asks_for=MODEL))
+"""All that the gateway lets through: the original's model, by either name."""
+SOURCE_BYTES = 64 << 10
+"""Longest program, in bytes of UTF-8, as contests have it."""
+
+
+@dataclass(frozen=True)
+class ProfileSettings:
+    """One profile."""
+
+    upstream: Callable[[Task], OpenAICompatible | PlugIn]
+    """What answers the submission's calls; raises a UsageError if it cannot be had here."""
+    model: str
+    """What answers, for the log."""
+    edition: str
+    """Of the Rust language."""
+    budget: Budget
+    """For all problems together."""
+    label: str = ""
+    """What every message begins with."""
+    batch: int = 20
+    """Problems whose solutions are asked for at the same time."""
+    batch_s: float = 60.0
+    """Wall-clock seconds for a batch."""
+    load_s: float = 30.0
+    """Wall-clock seconds for importing the module."""
+    streams: int = 50
+    """What the semaphore starts at: calls at a time."""
+
+
+def stand_in(task: Task) -> PlugIn:
+    """Return the stand-in model of the held-out problems; its seed is fixed, so that scores can be compared."""
+    factory = "rust_codecontests.pool:answer"
+    return PlugIn(factory=factory, path=task.directory, arguments={"seed": 0, "splits": ["test"]})
+
+
+def openai_compatible(_task: Task) -> OpenAICompatible:
+    """Return OpenAI's API, or the server at ``OPENAI_BASE_URL``, with the key of the scorer's own environment.
+
+    Raises:
+        UsageError: without a key.
+    """
+    key = os.environ.get("OPENAI_API_KEY")
+    if not key:
+        raise UsageError(
+            f"profile paper asks {MODEL} at OpenAI: set OPENAI_API_KEY, and OPENAI_BASE_URL for another server that"
+            " offers it; or use --profile cpu, which has a stand-in for the model"
+        )
+    address = os.environ.get("OPENAI_BASE_URL")
+    return OpenAICompatible(key=key, base_url=address) if address else OpenAICompatible(key=key)
+
+
+PROFILES = {
+    "cpu": ProfileSettings(
+        upstream=stand_in,
+        model="stand-in",
+        edition="2021",
+        budget=Budget(dollars=1.0, tokens=750_000, requests=600),
+        label="stand-in model: ",
+    ),
+    "paper": ProfileSettings(
+        upstream=openai_compatible,
+        model=MODEL,
+        edition="2018",
+        budget=Budget(dollars=10.0, tokens=10_000_000, requests=2_500),
+    ),
+}
+"""The profiles by name; batches, their time and the edition of ``paper`` are the original's."""

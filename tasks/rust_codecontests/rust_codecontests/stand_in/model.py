@@ -1,0 +1,147 @@
+"""The stand-in model: from the body of a chat completion request to a whole completion."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from re_bench_gateway.errors import UpstreamError, error_body
+from rust_codecontests.stand_in.program_choice import ODDS, Odds, ProgramChooser
+from rust_codecontests.stand_in.prompt_reading import PromptReader, text_of
+from rust_codecontests.stand_in.reply_text import plan, reply_with, unknown_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rust_codecontests.stand_in.problems import Problem
+
+__all__ = ["FINGERPRINT", "StandIn", "prompt_tokens", "tokens"]
+
+FINGERPRINT = "stand-in"
+"""What every completion has as ``system_fingerprint``."""
+CONTEXT_TOKENS, ANSWER_TOKENS = 16_385, 4_096  # as gpt-3.5-turbo-0125
+_TOKEN_BYTES, _MESSAGE_TOKENS = 4, 4
+
+
+def tokens(text: str) -> int:
+    """Return how many tokens a text counts as: one for every 4 bytes begun."""
+    return -(-len(text.encode()) // _TOKEN_BYTES)
+
+
+def prompt_tokens(messages: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many tokens messages count as: those of their texts, and 4 for each message."""
+    return sum(tokens(text_of([message])) + _MESSAGE_TOKENS for message in messages)
+
+
+class StandIn:
+    """Answers like a weak chat model that is asked for Rust programs. All it knows is a pool of programs.
+
+    An answer depends on the messages, the seeds and how often these messages were asked before, and on nothing else.
+    At temperature 0, and with a request's own ``seed``, it does not depend on how often. Each of ``n`` choices counts
+    as one asking. ``max_tokens``, ``max_completion_tokens`` and ``stop`` cut an answer short; other parameters of
+    sampling, tools and response formats change nothing.
+
+    Args:
+        problems: what it can be asked about.
+        seed: of all that is drawn.
+        odds: those of every difficulty.
+
+    Raises:
+        ValueError: if a problem has a difficulty without odds.
+    """
+
+    def __init__(self, problems: Sequence[Problem], *, seed: int = 0, odds: Mapping[str, Odds] = ODDS) -> None:
+        if unknown := {problem.difficulty for problem in problems} - set(odds):
+            raise ValueError(f"no odds for the difficulties {', '.join(sorted(unknown))}; there are {', '.join(odds)}")
+        self._reader = PromptReader(problems)
+        self._choosers = {problem.key: ProgramChooser(problem, odds[problem.difficulty], seed) for problem in problems}
+        self._seed = seed
+        self._times_asked: Counter[bytes] = Counter()
+
+    async def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a ``chat.completion`` for the body of a request.
+
+        Raises:
+            UpstreamError: if prompt and answer may be longer than the context, as the real model's server says it.
+        """
+        messages = request["messages"]
+        limit = _first_number(request, "max_completion_tokens", "max_tokens")
+        prompt = prompt_tokens(messages)
+        if prompt + (limit or 1) > CONTEXT_TOKENS:
+            raise _too_long(prompt)
+        identity = json.dumps([[message.get("role"), text_of([message])] for message in messages])
+        texts = self._texts(messages, self._draws(identity, request))
+        room = min(limit or ANSWER_TOKENS, ANSWER_TOKENS)
+        choices = [_choice(number, _stopped(text, request.get("stop")), room) for number, text in enumerate(texts)]
+        completion = sum(tokens(choice["message"]["content"]) for choice in choices)
+        digest = hashlib.sha256("\0".join([identity, *texts]).encode()).hexdigest()
+        return {
+            "id": f"chatcmpl-standin-{digest[:24]}",
+            "object": "chat.completion",
+            "created": 0,
+            "model": request["model"],
+            "system_fingerprint": FINGERPRINT,
+            "choices": choices,
+            "usage": {
+                "prompt_tokens": prompt,
+                "completion_tokens": completion,
+                "total_tokens": prompt + completion,
+            },
+        }
+
+    def _texts(self, messages: Sequence[Mapping[str, Any]], draws: Sequence[random.Random]) -> list[str]:
+        """Return the text of every choice."""
+        prompt = self._reader.read(messages)
+        if prompt.problem is None:
+            return [unknown_problem() for _ in draws]
+        if prompt.no_code:
+            return [plan(draw) for draw in draws]
+        chooser = self._choosers[prompt.problem.key]
+        return [reply_with(chooser.choose(prompt, draw).source, prompt, draw) for draw in draws]
+
+    def _draws(self, identity: str, request: Mapping[str, Any]) -> list[random.Random]:
+        """Return what decides, for every choice."""
+        count = _first_number(request, "n") or 1
+        prefix = f"{self._seed} {identity}"
+        if request.get("temperature") == 0:
+            return [random.Random(f"{prefix} greedy") for _ in range(count)]
+        if (seed := request.get("seed")) is not None:
+            return [random.Random(f"{prefix} seed {seed} {choice}") for choice in range(count)]
+        key = hashlib.sha256(prefix.encode()).digest()
+        before = self._times_asked[key]
+        self._times_asked[key] += count
+        return [random.Random(f"{prefix} time {before + choice}") for choice in range(count)]
+
+
+def _first_number(request: Mapping[str, Any], *names: str) -> int | None:
+    """Return the first of some whole numbers that a request has."""
+    return next((int(request[name]) for name in names if request.get(name) is not None), None)
+
+
+def _stopped(text: str, stop: object) -> str:
+    """Truncate a text before the first of the request's stop sequences."""
+    ends = [stop] if isinstance(stop, str) else stop if isinstance(stop, list) else []
+    return text[: min((text.find(end) for end in ends if isinstance(end, str) and end and end in text), default=None)]
+
+
+def _choice(index: int, text: str, room: int) -> dict[str, Any]:
+    """Return a choice of at most ``room`` tokens."""
+    truncated = tokens(text) > room
+    content = text.encode()[: room * _TOKEN_BYTES].decode(errors="ignore") if truncated else text
+    return {
+        "index": index,
+        "message": {"role": "assistant", "content": content, "refusal": None},
+        "logprobs": None,
+        "finish_reason": "length" if truncated else "stop",
+    }
+
+
+def _too_long(prompt: int) -> UpstreamError:
+    message = (
+        f"This model's maximum context length is {CONTEXT_TOKENS} tokens. However, your messages are {prompt} tokens."
+    )
+    code = "context_length_exceeded"
+    return UpstreamError(400, error_body(message, "invalid_request_error", param="messages", code=code))

@@ -1,0 +1,144 @@
+"""Which program of a problem's pool the stand-in model answers with.
+
+All odds are in :data:`ODDS` and the constants below it. **They are our choice.** They are modelled on nothing but the
+order of magnitude of a weak chat model, and set so that each step of a careful system shows: a score from the stand-in
+says how well a system uses such a model, not how well any real model does.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cache
+from typing import TYPE_CHECKING
+
+from rust_codecontests.stand_in.problems import ACCEPTED, COMPILE_ERROR
+from rust_codecontests.stand_in.prompt_reading import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rust_codecontests.stand_in.problems import Problem, Program
+    from rust_codecontests.stand_in.prompt_reading import Prompt
+
+__all__ = ["ODDS", "Odds", "ProgramChooser"]
+
+
+@dataclass(frozen=True)
+class Odds:
+    """Probabilities of a difficulty, before the model's ability and the prompt."""
+
+    first: float
+    """That a program asked for without more is right."""
+    blind: float
+    """That the model never finds the idea of a problem: without a report it is never right."""
+    mended: float
+    """That a program that does not compile comes back compiling, given the compiler's message."""
+    mended_right: float
+    """That it is right then, if of all programs it was most like a right one."""
+    tested: float
+    """That a wrong program comes back right, given a failing test."""
+
+
+ODDS: Mapping[str, Odds] = {
+    "easy": Odds(first=0.40, blind=0.05, mended=0.85, mended_right=0.80, tested=0.55),
+    "medium": Odds(first=0.22, blind=0.15, mended=0.75, mended_right=0.60, tested=0.35),
+    "hard": Odds(first=0.09, blind=0.40, mended=0.55, mended_right=0.35, tested=0.15),
+}
+
+FLAWS: Mapping[str, float] = {
+    COMPILE_ERROR: 0.58,
+    "wrong answer": 0.27,
+    "time limit": 0.08,
+    "runtime error": 0.05,
+    "memory limit": 0.02,
+}
+"""How often a flawed answer has each verdict, if the pool has it."""
+
+REASONING = 1.25
+"""Factor of all odds of a right answer if the prompt asks to reason about algorithm and limits first."""
+COMPLAINT = 1.2
+"""Factor of the odds of a right answer if a wrong one is shown with a complaint only."""
+BLIND = 0.25
+"""Factor of the odds of a right answer to a report, on a problem of which the model does not find the idea."""
+UNLIKE = 0.5
+"""Factor of the odds that a mended program is right if it was more like a wrong one."""
+STUBBORN = 0.4
+"""Probability that an answer to a report that is no better is the same program again."""
+KEPT, KEPT_AGAINST_REPORT = 0.85, 0.5
+"""Probabilities that a right program that is shown comes back, without and with something against it."""
+HIGHEST = 0.9
+"""No odds of a right answer are higher."""
+
+
+class ProgramChooser:
+    """Chooses among the programs of one problem.
+
+    What the model brings to a problem is fixed by the problem and the seed: whether it is blind to the idea, a factor
+    of the odds of right answers from 0.5 to 1.5, and a weight of every program: a model makes the same mistakes again.
+    """
+
+    def __init__(self, problem: Problem, odds: Odds, seed: int) -> None:
+        draw = random.Random(f"{seed} talent {problem.key}")
+        self._problem, self._odds = problem, odds
+        self._blind = draw.random() < odds.blind
+        self._ability = draw.uniform(0.5, 1.5)
+        self._habits = {program: draw.uniform(0.3, 1.7) for program in problem.programs}
+
+    def choose(self, prompt: Prompt, draw: random.Random) -> Program:
+        """Choose a program to answer a prompt with; ``draw`` decides."""
+        shown, report = prompt.shown, prompt.report
+        factor = self._ability * (REASONING if prompt.reasoning else 1.0)
+        unaided = self._odds.first * (0.0 if self._blind else factor)
+        if shown is None:
+            return self._afresh(unaided, draw)
+        if shown.verdict == ACCEPTED:
+            kept = KEPT if report is Report.NONE else KEPT_AGAINST_REPORT
+            return shown if draw.random() < kept else self._afresh(unaided, draw)
+        aided = factor * (BLIND if self._blind else 1.0)
+        if report is Report.COMPILER:
+            if draw.random() < self._odds.mended:
+                return self._mended(shown, self._odds.mended_right * aided, draw)
+            return self._again(shown, 0.0, draw)
+        right = self._odds.tested * aided if report is Report.TEST else unaided * COMPLAINT
+        return self._again(shown, right, draw)
+
+    def _afresh(self, right: float, draw: random.Random) -> Program:
+        """Answer without regard to any program: a right one with the probability ``right``."""
+        return self._likely(
+            self._problem.correct if draw.random() < min(right, HIGHEST) else self._problem.flawed, draw
+        )
+
+    def _again(self, shown: Program, right: float, draw: random.Random) -> Program:
+        """Answer to what is said against a program: a right one, the same one, or another flawed one."""
+        if draw.random() < min(right, HIGHEST):
+            return nearest(shown, tuple(self._problem.correct))
+        others = [program for program in self._problem.flawed if program != shown]
+        return shown if not others or draw.random() < STUBBORN else self._likely(others, draw)
+
+    def _mended(self, shown: Program, right: float, draw: random.Random) -> Program:
+        """Answer to a compiler's message with what compiles: a right program, or the likest wrong one."""
+        compiling = tuple(program for program in self._problem.programs if program.verdict != COMPILE_ERROR)
+        odds = right if nearest(shown, compiling).verdict == ACCEPTED else right * UNLIKE
+        wrong = tuple(program for program in compiling if program.verdict != ACCEPTED)
+        return nearest(shown, wrong if wrong and draw.random() >= min(odds, HIGHEST) else tuple(self._problem.correct))
+
+    def _likely(self, programs: Sequence[Program], draw: random.Random) -> Program:
+        """Choose one of the programs by verdict, then by habit."""
+        verdicts = sorted({program.verdict for program in programs})
+        # "accepted" has no share: it stands alone.
+        verdict = draw.choices(verdicts, [FLAWS.get(verdict, 1.0) for verdict in verdicts])[0]
+        candidates = [program for program in programs if program.verdict == verdict]
+        return draw.choices(candidates, [self._habits[program] for program in candidates])[0]
+
+
+@cache
+def nearest(program: Program, candidates: tuple[Program, ...]) -> Program:
+    """Return the candidate that shares most lines with a program."""
+    lines = program.source.splitlines()
+
+    def similarity(candidate: Program) -> float:
+        return SequenceMatcher(None, lines, candidate.source.splitlines(), autojunk=False).ratio()
+
+    return max(candidates, key=similarity)

@@ -1,0 +1,173 @@
+"""Good, bad and hostile modules: in the real sandbox, on made-up problems, with a gateway that is not asked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import re_bench.scoring.score
+from re_bench.guest.worker import load
+from rust_codecontests import answers, dataset
+from rust_codecontests.dataset import Problem
+from rust_codecontests.judge import Test
+from rust_codecontests.profiles import PROFILES
+
+TASK = Path(__file__).parents[1]
+score = load(TASK / "score.py", "rust_codecontests_score")
+DOUBLE = """
+use std::io::Read;
+fn main() {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).unwrap();
+    println!("{}", 2 * text.trim().parse::<i64>().unwrap());
+}
+"""
+FUNCTION = "async def generate_solution(client, semaphore, problem):\n"
+
+
+def problem(name: str) -> Problem:
+    return Problem(
+        name=name,
+        description=f"Print the double of a number. {name}",
+        public=(Test("1\n", "2\n"),),
+        private=(Test("-5\n", "-10\n"),),
+        generated=(Test("3000000000\n", "6000000000\n"),),
+        time_limit_s=1.0,
+        memory_limit_mib=256,
+        difficulty="easy",
+    )
+
+
+@pytest.fixture
+def scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Return a function that scores a module by the real scorer on problems of some names."""
+
+    def run(source: str | bytes, *names: str, **changes: Any) -> dict[str, Any]:
+        directory = tmp_path / "submission"
+        directory.mkdir()
+        data = source if isinstance(source, bytes) else source.encode()
+        (directory / "solve_code_contests_rust.py").write_bytes(data)
+        monkeypatch.setattr(dataset, "read", lambda _profile, _split: [problem(name) for name in names])
+        monkeypatch.setitem(PROFILES, "cpu", replace(PROFILES["cpu"], **changes))
+        with pytest.raises(SystemExit):
+            re_bench.scoring.score.main(
+                score.measure, TASK, ["--solution", str(directory), "--profile", "cpu", "--json"]
+            )
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        assert found["message"].startswith("stand-in model: ")
+        return found
+
+    return run
+
+
+MANY = f"""
+import asyncio, sys
+RIGHT = '''{DOUBLE}'''
+{FUNCTION}
+    name = problem["name"]
+    if name == "raises": raise KeyError(problem["description"])
+    if name == "exits": sys.exit(0)
+    if name == "number": return 5
+    if name == "nothing": return None
+    if name == "surrogate": return RIGHT + "\\ud800"
+    if name == "ten megabytes": return RIGHT + "/" * 10_000_000
+    if name == "empty": return ""
+    if name == "zeros": return "\\0" * 100
+    if name == "never": await asyncio.Event().wait()
+    if name == "swallows":
+        while True:
+            try: await asyncio.sleep(1000)
+            except asyncio.CancelledError: pass
+    if name == "prints":
+        for _ in range(100): print("x" * 1_000_000)
+    return RIGHT
+"""
+
+
+def test_each_fault_costs_one_problem(scored: Any) -> None:
+    names = ("right", "raises", "exits", "number", "nothing", "surrogate", "ten megabytes", "empty", "zeros", "never")
+    found = scored(MANY, *names, "swallows", "prints", batch_s=4.0)
+    assert found["status"] == "valid", found
+    details = found["details"]
+    assert (details["solved"], details["problems"], details["model"]) == (2, 12, "stand-in")
+    assert details["verdicts"] == {"accepted": 2, "compile error": 2}
+    assert details["failures"] == {
+        "exception": 2, "not a string": 2, "not Unicode text": 1, "too long": 1, "out of time": 2,
+    }  # fmt: skip
+    assert found["raw"] == pytest.approx(2 / 12)
+    assert details["standard_error"] == pytest.approx((2 / 12 * 10 / 12 / 12) ** 0.5, abs=1e-6)
+    assert "2 of 12 problems solved" in found["message"]
+    assert "2 out of time" in found["message"]
+
+
+@pytest.mark.parametrize("fault", ["time.sleep(1000)", "os._exit(0)", "os.kill(os.getpid(), 9)", "FORGE"])
+def test_a_batch_that_is_lost_leaves_the_next_one_alone(
+    scored: Any, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    monkeypatch.setattr(answers, "_GRACE_S", 1.0)
+    does = (
+        'sys.modules["rust_codecontests.harness.solver"]._answer = lambda task, room: {"bytes": 1 << 40}'
+        if fault == "FORGE"
+        else fault
+    )
+    source = f"import os, sys, time\n{FUNCTION}    if problem['name'] == 'bad': {does}\n    return '''{DOUBLE}'''\n"
+    found = scored(source, "bad", "beside", "right", batch=2, batch_s=2.0)
+    reason = "malformed reply" if fault == "FORGE" else "process ended"
+    assert (found["status"], found["details"]["failures"]) == ("valid", {reason: 2})
+    assert found["details"]["solved"] == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("def generate_solution(:\n", "SyntaxError"),
+        (b"\xff\xfe = 1\n", "SyntaxError"),
+        ("import nowhere\n", "No module named 'nowhere'"),
+        ("x = 1\n", "solve_code_contests_rust.py defines no generate_solution"),
+        ("def generate_solution(client, semaphore, problem):\n    return ''\n", "must be defined by `async def`"),
+        ("import sys\nsys.exit(0)\n", "SystemExit: 0"),
+        ("import os\nos._exit(0)\n", "exit status 0"),
+        ("while True: pass\n", "the call of load took longer than 3 s"),
+    ],
+    ids=["syntax", "bytes", "import", "missing", "not async", "sys.exit", "os._exit", "hangs"],
+)
+def test_a_module_that_cannot_be_used_is_invalid_with_the_reason(scored: Any, source: str, reason: str) -> None:
+    found = scored(source, "right", load_s=3.0)
+    assert (found["status"], found["raw"]) == ("invalid", None)
+    assert reason in found["message"]
+
+
+def test_what_a_submission_says_of_problems_does_not_reach_its_author(scored: Any) -> None:
+    source = (TASK / "cheats" / "statements_in_errors" / "solve_code_contests_rust.py").read_text()
+    found = scored(source, "first", "second")
+    assert found["details"]["failures"] == {"exception": 2}
+    assert "STOLEN" in found["details"]["errors"][0]
+    assert not any(word in found["message"] for word in ("STOLEN", "first", "double"))
+
+
+CURIOUS = f"""
+import asyncio, os, sys
+from pathlib import Path
+FIELDS = ["name", "description", "public_tests", "time_limit", "memory_limit_bytes", "difficulty"]
+{FUNCTION}
+    assert sorted(problem) == sorted(FIELDS), list(problem)
+    ours = ("rust_codecontests/problems", "rust_codecontests/pool.py", "score.py", "reference")
+    assert not any(Path({str(TASK)!r}, name).exists() for name in ours)
+    assert not any("calls.jsonl" in files for _top, _inside, files in os.walk("/tmp"))
+    Path("/tmp/main.rs").write_text('''{DOUBLE}''')
+    command = ("rustc", "--edition", os.environ["RUST_EDITION"], "main.rs")
+    compiling = await asyncio.create_subprocess_exec(*command, cwd="/tmp")
+    assert await compiling.wait() == 0
+    running = await asyncio.create_subprocess_exec("/tmp/main", stdin=-1, stdout=-1)
+    assert await running.communicate(b"21") == (b"42\\n", None)
+    return Path("/tmp/main.rs").read_text()
+"""
+
+
+def test_a_submission_sees_rust_and_nothing_hidden(scored: Any) -> None:
+    found = scored(CURIOUS, "right")
+    assert found["details"]["solved"] == 1, found

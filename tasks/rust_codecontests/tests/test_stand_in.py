@@ -1,0 +1,282 @@
+"""The stand-in model: the same answer to the same asking, problems known by their statements, odds as stated."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from re_bench_gateway.errors import UpstreamError
+from rust_codecontests.stand_in.model import StandIn, prompt_tokens, tokens
+from rust_codecontests.stand_in.problems import Problem, Program, canonical
+from rust_codecontests.stand_in.program_choice import ODDS, Odds
+from rust_codecontests.stand_in.reply_text import OTHER_LANGUAGE, varied
+
+MODEL = "gpt-3.5-turbo-0125"
+READ = "    let mut text = String::new();\n    std::io::stdin().read_line(&mut text).unwrap();\n"
+RIGHT = (
+    f'fn main() {{\n{READ}    let n: i64 = text.trim().parse().unwrap();\n    println!("{{}}", n * 2); // twice\n}}\n'
+)
+WRONG = RIGHT.replace("n * 2", "n * 3")
+SLOW = RIGHT.replace("n * 2", "(0..n).map(|_| 2).sum::<i64>()")
+BROKEN = RIGHT.replace("let mut text", "let text")
+POOL = (
+    Program(RIGHT, "accepted"),
+    Program(WRONG, "wrong answer"),
+    Program(SLOW, "time limit"),
+    Program(BROKEN, "compile error"),
+)
+MARSH = (
+    "A boatman crosses a marsh with baskets of eels. Every morning he counts n eels in his basket, and every evening"
+    " his brother brings as many again, so that the basket holds twice what it held before.\n\nInput\n\nThe only line"
+    " holds one integer n, where -10^9 <= n <= 10^9; it may be negative, since eels may be owed.\n\nOutput\n\nPrint"
+    " one integer, the number of eels in the basket at night after the brother has come."
+)
+TOWER = (
+    "In an old tower bells hang one above the other. The ringer climbs the stairs and may skip at most k of the bells,"
+    " but never two that follow each other. She wants the deepest sound that can be had in one climb.\n\nInput\n\nThe"
+    " first line holds n and k, where 1 <= k <= n <= 20000. The second line holds the depths of all bells from below."
+    "\n\nOutput\n\nPrint one integer, the sum of the depths of the bells she rings on her best climb to the top."
+)
+COMPILER = "error[E0596]: cannot borrow `text` as mutable, as it is not declared as mutable\n --> main.rs:3:36"
+TEST = "It fails a test.\nInput:\n4\nExpected output:\n8\nYour output:\n12"
+
+
+def problem(statement: str = MARSH, difficulty: str = "easy") -> Problem:
+    return Problem(statement, difficulty, POOL)
+
+
+def user(content: str) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": content}]
+
+
+def asking(model: StandIn, messages: list[dict[str, Any]], **further: Any) -> dict[str, Any]:
+    return asyncio.run(model.answer({"model": MODEL, "messages": messages, **further}))
+
+
+def text(model: StandIn, messages: list[dict[str, Any]], **further: Any) -> str:
+    content: str = asking(model, messages, **further)["choices"][0]["message"]["content"]
+    return content
+
+
+def held(answer: str) -> Program | None:
+    return next((program for program in POOL if program.canonical in canonical(answer)), None)
+
+
+def share_right(messages: list[dict[str, Any]], difficulty: str = "easy", models: int = 400) -> float:
+    """Return how often the answer is right, over models of different seeds."""
+    every = (StandIn([problem(difficulty=difficulty)], seed=seed) for seed in range(models))
+    return sum(held(text(model, messages)) == POOL[0] for model in every) / models
+
+
+def with_remark(source: str, remark: str) -> list[dict[str, Any]]:
+    return [*user(MARSH), {"role": "assistant", "content": f"Here:\n```rust\n{source}```"}, *user(remark)]
+
+
+# Determinism
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 10**6), prefix=st.text(max_size=40), count=st.integers(1, 4))
+def test_an_answer_depends_on_messages_seed_and_count_alone(seed: int, prefix: str, count: int) -> None:
+    one, other = (StandIn([problem(), problem(TOWER)], seed=seed) for _ in range(2))
+    messages = user(f"{prefix}\n{MARSH}")
+    first = [asking(one, messages) for _ in range(count)]
+    asking(other, user(TOWER))  # another prompt in between changes nothing
+    assert first == [asking(other, messages) for _ in range(count)]
+    together = asking(StandIn([problem(), problem(TOWER)], seed=seed), messages, n=count)["choices"]
+    assert [choice["message"] for choice in together] == [each["choices"][0]["message"] for each in first]
+
+
+def test_asked_again_it_varies_and_at_temperature_0_it_does_not() -> None:
+    model = StandIn([problem()])
+    assert len({text(model, user(MARSH)) for _ in range(12)}) > 9
+    assert len({text(model, user(MARSH), temperature=0) for _ in range(5)}) == 1
+    assert len({text(model, user(MARSH), seed=4) for _ in range(5)}) == 1
+    assert len({text(model, user(MARSH), seed=seed) for seed in range(5)}) > 2
+
+
+def test_samples_of_one_program_differ_in_text_and_not_in_meaning() -> None:
+    program = RIGHT.replace("n * 2", '"a // b\n\n  let mut c"')
+    versions = {varied(program, random.Random(draw)) for draw in range(40)}
+    assert len(versions) > 8
+    assert len({canonical(version) for version in versions}) == 1
+    assert all('"a // b\n\n  let mut c"' in version for version in versions)
+
+
+# Recognising
+
+
+def recognised(model: StandIn, messages: list[dict[str, Any]]) -> bool:
+    return "I recognise no problem" not in text(model, messages)
+
+
+def mangled(statement: str) -> str:
+    return "> " + re.sub(r"\s+", "\n", statement.upper().replace("<=", "≤").replace("Input", "**INPUT:**")) + "  "
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"You are a careful programmer.\n\n{MARSH}\n\nAnswer in Rust, think of the limits.",
+        mangled(MARSH),
+        MARSH[: len(MARSH) // 2 + 10],
+        MARSH[len(MARSH) // 2 - 10 :],
+        MARSH.replace("eels", "eels,").replace("basket", "`basket`"),
+    ],
+)
+def test_a_problem_is_recognised_in_whatever_dress(content: str) -> None:
+    model = StandIn([problem(), problem(TOWER, "hard")])
+    assert recognised(model, user(content))
+    assert recognised(model, [{"role": "system", "content": [{"type": "text", "text": content}]}, *user("Solve it.")])
+
+
+@pytest.mark.parametrize("content", ["eel_doubling", "Solve the marsh problem in Rust.", MARSH[: len(MARSH) // 3], ""])
+def test_a_name_or_a_scrap_recognises_nothing(content: str) -> None:
+    answer = text(StandIn([problem()]), user(content))
+    assert "I recognise no problem" in answer
+    assert held(answer) is None
+
+
+def test_of_two_statements_the_last_counts() -> None:
+    marsh = Problem(MARSH, "easy", POOL)
+    tower = Problem(
+        TOWER, "easy", (Program("fn main() { tower() }", "wrong answer"), Program("fn main() {}", "accepted"))
+    )
+    model = StandIn([marsh, tower])
+    shot = [*user(MARSH), {"role": "assistant", "content": f"```rust\n{RIGHT}```"}]
+    for _ in range(20):
+        assert held(text(model, [*shot, *user(TOWER)], max_tokens=4000)) is None
+
+
+# Odds
+
+
+@pytest.mark.parametrize("difficulty", list(ODDS))
+def test_the_first_answer_is_right_as_often_as_stated(difficulty: str) -> None:
+    odds = ODDS[difficulty]
+    stated = odds.first * (1 - odds.blind) * (1 - OTHER_LANGUAGE[0])
+    assert abs(share_right(user(MARSH), difficulty) - stated) < 0.07
+
+
+def test_some_problems_are_never_solved_by_sampling_alone() -> None:
+    never = 0
+    for seed in range(40):
+        model = StandIn([problem(difficulty="hard")], seed=seed, odds={"hard": Odds(0.5, 0.5, 0.5, 0.5, 0.5)})
+        never += all(held(text(model, user(MARSH))) != POOL[0] for _ in range(30))
+    assert 10 < never < 30
+
+
+@pytest.mark.parametrize("difficulty", ["easy", "medium"])
+def test_a_report_raises_the_odds_by_how_much_it_says(difficulty: str) -> None:
+    fresh = share_right(user(MARSH), difficulty)
+    compiler = share_right(with_remark(BROKEN, COMPILER), difficulty)
+    test = share_right(with_remark(WRONG, TEST), difficulty)
+    silent = share_right(with_remark(WRONG, "That is wrong. Try again."), difficulty)
+    assert compiler > fresh * 1.3
+    assert test > fresh
+    assert test > silent
+    assert abs(silent - fresh) < 0.1
+
+
+def test_a_compiler_message_mends_mostly_what_does_not_compile() -> None:
+    answers = [held(text(StandIn([problem()], seed=seed), with_remark(BROKEN, COMPILER))) for seed in range(200)]
+    assert sum(answer not in {POOL[3], None} for answer in answers) > 130
+
+
+def test_a_report_that_cannot_be_true_helps_no_more_than_a_complaint() -> None:
+    false = share_right(with_remark(WRONG, COMPILER), models=300)
+    assert false == share_right(with_remark(WRONG, "There is an error, fix it."), models=300) or abs(false - 0.33) < 0.1
+
+
+def test_a_program_is_known_by_its_tokens_and_a_right_one_is_kept() -> None:
+    shown = re.sub(r" {4}", "\t", RIGHT).replace("// twice", "// three times\n")
+    assert share_right(with_remark(shown, "Explain it.")) > 0.7
+    assert share_right(user(f"{MARSH}\nIs this right?\n{shown}")) > 0.7
+
+
+def test_asking_to_reason_helps_a_little() -> None:
+    plain = share_right(user(MARSH), models=1000)
+    reasoned = share_right(
+        user(f"{MARSH}\nFirst think step by step about the algorithm and its complexity."), models=1000
+    )
+    assert plain * 1.08 < reasoned < plain * 1.5
+
+
+def test_insisting_on_rust_keeps_other_languages_away() -> None:
+    def others(wish: str) -> int:
+        model = StandIn([problem()])
+        answers = [text(model, user(f"{MARSH}\n{wish}")) for _ in range(400)]
+        return sum("```python" in answer or "```cpp" in answer for answer in answers)
+
+    assert others("") > others("Use Rust.") > others("Answer only in Rust, never in Python.")
+
+
+# The answer's form
+
+
+def test_code_comes_alone_only_if_asked_for_and_not_always_then() -> None:
+    model = StandIn([problem()])
+    plain = [text(model, user(MARSH)) for _ in range(300)]
+    assert not any(answer.lstrip().startswith(("fn ", "use ")) for answer in plain)
+    bare = [text(model, user(f"{MARSH}\nReply with only the code, no markdown.")) for _ in range(300)]
+    assert 0.4 < sum(answer.startswith("fn main") for answer in bare) / 300 < 0.75
+    assert "fn main" not in text(model, user(f"{MARSH}\nOutline the algorithm. Do not write any code yet."))
+
+
+def test_replies_take_several_forms() -> None:
+    model = StandIn([problem()])
+    answers = [text(model, user(f"{MARSH}\nUse Rust.")) for _ in range(300)]
+    fences = [answer.count("```") for answer in answers]
+    assert {0, 2, 4} == set(fences)
+    assert fences.count(2) > 180
+    assert sum("```rust" in answer for answer in answers) > 120
+    assert any("\n```\nfn main" in answer for answer in answers)
+
+
+@settings(max_examples=40)
+@given(limit=st.integers(1, 400), n=st.integers(1, 4), name=st.sampled_from(["max_tokens", "max_completion_tokens"]))
+def test_limits_are_kept_and_usage_adds_up(limit: int, n: int, name: str) -> None:
+    messages = [{"role": "system", "content": "ä"}, *user(MARSH)]
+    whole = asking(StandIn([problem()]), messages, n=n)
+    cut = asking(StandIn([problem()]), messages, n=n, **{name: limit})
+    for before, after in zip(whole["choices"], cut["choices"], strict=True):
+        long = tokens(before["message"]["content"]) > limit
+        assert after["finish_reason"] == ("length" if long else "stop")
+        assert before["message"]["content"].startswith(after["message"]["content"])
+        assert tokens(after["message"]["content"]) <= limit
+    usage = cut["usage"]
+    assert usage["prompt_tokens"] == prompt_tokens(messages)
+    assert usage["completion_tokens"] == sum(tokens(each["message"]["content"]) for each in cut["choices"])
+    assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
+
+
+def test_every_answer_is_labelled_and_looks_like_the_api_s() -> None:
+    answer = asking(StandIn([problem()]), user(MARSH))
+    assert answer["model"] == MODEL
+    assert answer["system_fingerprint"] == "stand-in"
+    assert answer["object"] == "chat.completion"
+    assert answer["choices"][0]["finish_reason"] == "stop"
+
+
+def test_stop_sequences_cut() -> None:
+    model = StandIn([problem()])
+    assert not any("fn main" in text(model, user(MARSH), stop=["fn main"]) for _ in range(10))
+
+
+def test_a_prompt_longer_than_the_context_is_refused_as_the_api_does() -> None:
+    with pytest.raises(UpstreamError) as refused:
+        asking(StandIn([problem()]), user("word " * 14_000))
+    assert refused.value.body["error"]["code"] == "context_length_exceeded"
+
+
+def test_a_difficulty_without_odds_is_named() -> None:
+    with pytest.raises(ValueError, match="brutal"):
+        StandIn([problem(difficulty="brutal")])
+    with pytest.raises(ValueError, match="a pool needs"):
+        Problem(MARSH, "easy", POOL[:1])

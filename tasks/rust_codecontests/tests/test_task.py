@@ -1,0 +1,285 @@
+"""The whole task: real gateway, stand-in model or a server of our own, real sandboxes and judge, on a few problems."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import re_bench.scoring.score
+from re_bench.guest.worker import load
+from re_bench.task.discovery import open_task
+from re_bench_gateway import Budget, Settings, serving
+from rust_codecontests import dataset, problem_source, profiles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TASK = Path(__file__).parents[1]
+score = load(TASK / "score.py", "rust_codecontests_score_2")
+NAMES = ("petal_pairs", "odd_tags", "uneven_badges")
+KEY = "sk-proj-this-is-the-real-key-0123456789"
+FUNCTION = "async def generate_solution(client, semaphore, problem):\n"
+
+
+@pytest.fixture(scope="module")
+def problems() -> list[dataset.Problem]:
+    return [problem_source.make_problem(TASK / "rust_codecontests" / "problems" / "test" / name) for name in NAMES]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    place = tmp_path / "workspace"
+    for part in ("starter", "baseline"):
+        shutil.copytree(TASK / part, place, dirs_exist_ok=True)
+    return place
+
+
+@pytest.fixture
+def scored(workspace: Path, problems: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Return a function that scores the workspace, with a module or a directory laid over it."""
+    monkeypatch.setattr(dataset, "read", lambda _profile, _split: problems)
+
+    def run(solution: str | Path, profile: str = "cpu", **changed: Any) -> dict[str, Any]:
+        if isinstance(solution, Path):
+            shutil.copytree(solution, workspace, dirs_exist_ok=True)
+        else:
+            (workspace / "solve_code_contests_rust.py").write_text(solution)
+        monkeypatch.setitem(profiles.PROFILES, profile, replace(profiles.PROFILES[profile], **changed))
+        with pytest.raises(SystemExit):
+            re_bench.scoring.score.main(
+                score.measure, TASK, ["--solution", str(workspace), "--profile", profile, "--json"]
+            )
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    return run
+
+
+def test_the_baseline_solves_nothing_with_one_call_each(scored: Any) -> None:
+    found = scored(TASK / "baseline")
+    assert (found["status"], found["raw"]) == ("valid", 0.0)
+    assert found["message"].startswith("stand-in model: 0 of 3 problems solved")
+    assert found["details"]["verdicts"] == {"compile error": 3}
+    assert found["details"]["usage"]["requests"] == 3
+    assert found["details"]["usage"]["dollars"] > 0
+
+
+@pytest.mark.slow  # nox -s score scores it on all problems
+def test_the_reference_solves_most(scored: Any) -> None:
+    found = scored(TASK / "reference")
+    assert found["details"]["solved"] >= 2, found
+
+
+def test_a_spent_budget_leaves_the_rest_unsolved(scored: Any) -> None:
+    found = scored(TASK / "baseline", budget=Budget(requests=1))
+    assert found["status"] == "valid"
+    assert found["details"]["failures"] == {"exception": 2}
+    assert "RateLimitError" in found["details"]["errors"][0]
+    assert "exceeded your current quota" in found["details"]["errors"][0]
+    assert found["details"]["usage"]["requests"] == 1
+    assert "calls over the budget" in found["message"]
+
+
+def test_nothing_is_spent_beyond_the_budget(scored: Any) -> None:
+    found = scored(TASK / "cheats" / "over_budget", budget=Budget(tokens=30_000))
+    usage = found["details"]["usage"]
+    assert found["raw"] == 0.0
+    assert 0 < usage["prompt_tokens"] + usage["completion_tokens"] <= 30_000
+    assert usage["refused"] > 0
+
+
+class Server(ThreadingHTTPServer):
+    """Offers the model: any prompt gets a program that prints 0, or the status that is set."""
+
+    daemon_threads = True
+    status = 200
+
+    def __init__(self) -> None:
+        self.keys: list[str | None] = []
+        super().__init__(("127.0.0.1", 0), Handler)
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def log_message(self, *_args: object) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.server.keys.append(self.headers["authorization"])
+        message = {"role": "assistant", "content": 'fn main() { println!("0"); }'}
+        body: dict[str, Any] = {
+            "id": "c",
+            "object": "chat.completion",
+            "created": 1,
+            "model": profiles.MODEL,
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+        }
+        if self.server.status != 200:
+            body = {"error": {"message": "no", "type": "invalid_request_error", "code": "invalid_api_key"}}
+        data = json.dumps(body).encode()
+        self.send_response(self.server.status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    with Server() as found:
+        threading.Thread(target=found.serve_forever, daemon=True).start()
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{found.server_address[1]}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        yield found
+        found.shutdown()
+
+
+ASKING = f"""
+import os
+{FUNCTION}
+    assert not any(name.startswith("OPENAI") for name in os.environ)
+    messages = [{{"role": "user", "content": problem["description"]}}]
+    answer = await client.chat.completions.create(model="gpt-3.5-turbo", messages=messages)
+    return answer.choices[0].message.content
+"""
+
+
+def test_the_real_model_is_asked_with_a_key_that_no_sandbox_has(scored: Any, server: Server) -> None:
+    found = scored(ASKING, "paper")
+    assert found["status"] == "valid", found["message"]
+    details = found["details"]
+    assert (details["failures"], sum(details["verdicts"].values())) == ({}, 3)
+    assert details["model"] == profiles.MODEL
+    assert details["usage"]["dollars"] == pytest.approx(3 * (100 * 0.5 + 10 * 1.5) / 1e6)
+    assert not found["message"].startswith("stand-in")
+    assert set(server.keys) == {f"Bearer {KEY}"}
+
+
+def test_a_server_that_refuses_everything_is_no_fault_of_the_submission(scored: Any, server: Server) -> None:
+    server.status = 401
+    found = scored(TASK / "baseline", "paper")
+    assert (found["status"], found["raw"]) == ("error", None)
+    assert "are OPENAI_API_KEY and OPENAI_BASE_URL right?" in found["message"]
+
+
+def test_without_a_key_there_is_no_score_of_profile_paper(
+    workspace: Path, problems: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dataset, "read", lambda _profile, _split: problems)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(SystemExit) as stopped:
+        re_bench.scoring.score.main(score.measure, TASK, ["--solution", str(workspace), "--profile", "paper"])
+    assert stopped.value.code == 2
+    assert "set OPENAI_API_KEY" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("profile", ["cpu", "paper"])
+def test_missing_problems_name_the_command(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any, profile: str
+) -> None:
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "nothing"))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(SystemExit) as stopped:
+        re_bench.scoring.score.main(score.measure, TASK, ["--solution", str(workspace), "--profile", profile])
+    assert stopped.value.code == 2
+    assert f"run: re-bench prepare rust_codecontests --profile {profile}" in capsys.readouterr().err
+
+
+def test_agents_can_try_their_solution(workspace: Path, problems: Any, tmp_path: Path) -> None:
+    (workspace / "data").mkdir()
+    (workspace / "data" / "valid.jsonl").write_text("".join(map(dataset.to_json_line, problems)))
+    (workspace / "double.rs").write_text("fn main() { println!(7); }")
+    settings = Settings(
+        upstream=profiles.stand_in(open_task(TASK)), models=profiles.MODELS, log=tmp_path / "calls.jsonl", tcp=True
+    )
+    with serving(settings) as gateway:
+        reach = {**os.environ, "OPENAI_BASE_URL": gateway.address or "", "OPENAI_API_KEY": gateway.token}
+        commands = (("try_it.py", "--first", "2"), ("rust_tools.py", "double.rs", NAMES[0]))
+        tried, judged = (
+            subprocess.run([sys.executable, *command], cwd=workspace, env=reach, capture_output=True, text=True)  # noqa: PLW1510
+            for command in commands
+        )
+    assert (tried.returncode, judged.returncode) == (0, 0), tried.stderr + judged.stderr
+    assert {line.partition(":")[0] for line in tried.stdout.splitlines() if ": compile error: " in line} == {*NAMES[:2]}
+    assert "0 of 2 solved: 0.000 +- 0.000" in tried.stdout
+    assert "format argument must be a string literal" in judged.stdout
+
+
+@pytest.fixture(scope="module")
+def programs() -> Any:
+    return load(TASK / "reference" / "programs.py", "rust_reference_programs")
+
+
+MAIN = 'fn main() {\n    println!("1");\n}'
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        MAIN,
+        f"```rust\n{MAIN}\n```",
+        f"Sure!\n\n```\n{MAIN}\n```\nIt prints 1.",
+        f"```rust\nfn main() {{}}\n```\nAnd in full:\n```rust\n{MAIN}\n```",
+        f"Input:\n```\n1 2\n```\n{MAIN}\n\nThis is it.",
+        f"```rust\n{MAIN}\n",
+    ],
+    ids=["bare", "fenced", "no language", "sketch first", "example first", "cut off"],
+)
+def test_the_reference_finds_the_program_in_an_answer(programs: Any, answer: str) -> None:
+    assert programs.program_in(answer).strip() == MAIN
+
+
+def test_the_reference_finds_no_program_where_there_is_none(programs: Any) -> None:
+    assert programs.program_in("```python\nprint(1)\n```\nuse this") == ""
+    assert programs.key(f"// one\n{MAIN}") == programs.key(f"{MAIN}\n/* two */")
+
+
+def test_the_reference_elects_what_agrees_with_most() -> None:
+    votes = load(TASK / "reference" / "votes.py", "rust_reference_votes")
+    assert votes.elected([["1", "2"], ["1", "3"], ["1", "3"]], [1, 1, 1]) == 1
+    assert votes.elected([["1", None], ["1", "3"]], [1, 1]) == 1
+    assert votes.elected([["1"], ["2"], ["2"]], [5, 1, 1]) == 0
+    assert votes.elected([["1", None, None], ["2", "3", "3"]], [3, 1]) == 0
+    made = votes.made_inputs(["3\n1 2 3\n"], "The first line has n (1 <= n <= 5000), then n numbers of at most 10^9.")
+    assert made == votes.made_inputs(["3\n1 2 3\n"], "n at most 5000, numbers at most 10^9")
+    assert max(map(len, made)) > 5_000
+    assert votes.limits_in("1 <= n <= 5000, at most 10^9") == [5000, 10**9]
+
+
+def test_the_instructions_state_the_budgets_and_the_times() -> None:
+    text = (TASK / "instructions.md").read_text()
+    for name, entry in profiles.PROFILES.items():
+        budget = entry.budget
+        row = next(line for line in text.splitlines() if line.startswith(f"| {name} |"))
+        assert row.endswith(f"| {budget.dollars:g} | {budget.tokens:,} | {budget.requests:,} |")
+        assert f"{entry.batch} problems at the same time, **{entry.batch_s:g} seconds" in text
+
+
+@pytest.mark.parametrize("path", sorted((TASK / "cheats").glob("*/*.py")), ids=lambda path: path.parent.name)
+def test_cheats_say_what_they_try_and_what_stops_them(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith('"""Cheat: ')
+    assert "\nStopped because " in text
+
+
+def test_the_stub_would_take_the_judge_s_place_in_its_own_process(python: Any) -> None:
+    cheat = TASK / "cheats" / "stub_judge" / "solve_code_contests_rust.py"
+    program = (
+        f"import runpy\nstub = runpy.run_path({str(cheat)!r})\n"
+        "from rust_codecontests.judge import Judge\nfrom rust_codecontests.judge.verdicts import first_difference\n"
+        "assert {type(Judge), type(first_difference)} == {stub['Accepted']}\n"
+    )
+    assert python("-c", program).returncode == 0
