@@ -30,7 +30,7 @@ PLUGINS = ("pytest-timeout", "pytest-xdist", "pytest-benchmark")
 SUBMITTING = ("openai",)  # what submissions import beside
 TESTING = ("pytest", *PLUGINS, "hypothesis", "hatchling", "editables", "nox", "ors-sdk")
 SERVING = ("aiohttp", "openai", "openreward", "ors-sdk", "starlette", "uvicorn")
-LINTING = ("ruff", "mypy", "nox", "pytest", *PLUGINS, "hypothesis", "numpy", "pydantic", "tomlkit", *SERVING)
+LINTING = ("ruff", "mypy", "nox", "pytest", *PLUGINS, "hypothesis", "numpy", "pydantic", "tomli-w", *SERVING)
 PACKAGES = ("common[text,lm,paper]", "gateway", "environment", "agents/mlab[ors]")
 SYSTEM = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 

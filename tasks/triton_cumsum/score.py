@@ -42,7 +42,6 @@ def measure(job: Job) -> Measured:
 def timed(job: Job) -> Measured:
     """Check the submission and time it on the GPU; see ``measured/contest.py``."""
     gpu = gpu_state.identify()
-    job.on_device(gpu.name)
     harness = "measured/player/gpu_player.py"
     ours = [job.task.directory / name for name in ("baseline", "reference")]
     with (

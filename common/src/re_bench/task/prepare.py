@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point, run_program
 from re_bench.task.discovery import Task, open_task
-from re_bench.task.manifest import PROFILES
+from re_bench.task.field_types import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,13 +8,13 @@ import shutil
 import stat
 import sys
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.data.files import clone
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu import state as gpu_state
-from re_bench.limits import Limits
 from re_bench.processes import check_stopping
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import run
@@ -134,7 +134,7 @@ def _run(task: Task, workspace: Path, recipe: Recipe, profile: str, sandbox: str
         writable={place: workspace},
         environment={"RE_BENCH_PROFILE": profile, "RE_BENCH_SEED": str(seed)},
         directory=place,
-        limits=Limits(**entry.limits.model_dump() | {"wall_s": recipe.time_limit_s, "cpu_s": cpu_s}),
+        limits=replace(entry.limits, wall_s=recipe.time_limit_s, cpu_s=cpu_s),
         gpu=gpu_state.identify().uuid if entry.device == "cuda" else None,
         hidden=hidden_directories(task.directory),
     )
