@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.processes import cli_entry_point
+from re_bench.processes import (
+    StoppedError,
+    cli_entry_point,
+    raise_if_stop_requested,
+    request_stop,
+    stop_requested,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -173,3 +179,14 @@ def test_the_handlers_of_before_come_back() -> None:
     with cli_entry_point("inner"):
         assert signal.getsignal(signal.SIGTERM) not in before
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
+def test_a_request_to_stop_lasts_as_long_as_somebody_waits() -> None:
+    with request_stop():
+        with request_stop():
+            pass
+        assert stop_requested()
+        with pytest.raises(StoppedError):
+            raise_if_stop_requested()
+    assert not stop_requested()
+    raise_if_stop_requested()

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from prepare import HERE, lay_out, prepare
 
 from re_bench.errors import UsageError
-from re_bench.processes import StoppedError, cli_entry_point, run_program, stopping_threads
+from re_bench.processes import StoppedError, cli_entry_point, request_stop, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +105,7 @@ def serve(meter: Meter) -> None:
     try:
         meter.serve_forever()
     finally:
-        with stopping_threads():
+        with request_stop():
             meter.server_close()
         Path(str(meter.server_address)).unlink(missing_ok=True)
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "StoppedError",
-    "check_stopping",
     "cli_entry_point",
+    "raise_if_stop_requested",
+    "request_stop",
     "run_program",
-    "stopping",
-    "stopping_threads",
+    "stop_requested",
     "temporary_directory",
     "tree",
 ]
@@ -33,7 +32,7 @@ __all__ = [
 _GRACE_S = 10.0
 _POLL_S = 0.2
 _STDERR = 2
-_stopping = threading.Event()
+_stop_requests: list[object] = []
 
 
 class StoppedError(BaseException):
@@ -86,28 +85,31 @@ def temporary_directory(prefix: str) -> Iterator[Path]:
 
 
 @contextmanager
-def stopping_threads() -> Iterator[None]:
-    """Have all threads give up what they run, for as long as the block waits for them.
+def request_stop() -> Iterator[None]:
+    """Ask all threads to stop what they run, for as long as the block waits for them.
 
-    Whatever waits for a program in a thread ends the program and raises :class:`StoppedError`.
+    Whatever waits for a program in a thread ends the program and raises :class:`StoppedError`. The request is one of
+    the whole process, as are the signals that lead to it, so that nothing between a signal and a program that a
+    thread waits for has to hand it on. Requests may overlap.
     """
-    _stopping.set()
+    request = object()
+    _stop_requests.append(request)
     yield
-    _stopping.clear()  # not after an exception: then nobody has waited
+    _stop_requests.remove(request)  # not after an exception: then nobody has waited
 
 
-def stopping() -> bool:
-    """Tell whether threads are asked to give up."""
-    return _stopping.is_set()
+def stop_requested() -> bool:
+    """Tell whether threads are asked to stop."""
+    return bool(_stop_requests)
 
 
-def check_stopping() -> None:
-    """Give up if threads are asked to.
+def raise_if_stop_requested() -> None:
+    """Do nothing, or stop this thread.
 
     Raises:
-        StoppedError: if they are.
+        StoppedError: if threads are asked to stop.
     """
-    if stopping():
+    if stop_requested():
         raise StoppedError
 
 
@@ -159,7 +161,7 @@ def run_program(
 def _output(process: subprocess.Popen[bytes], time_limit_s: float | None) -> bytes:
     deadline = float("inf") if time_limit_s is None else time.monotonic() + time_limit_s
     while True:
-        check_stopping()
+        raise_if_stop_requested()
         try:
             output, _none = process.communicate(timeout=min(_POLL_S, max(0.0, deadline - time.monotonic())))
         except subprocess.TimeoutExpired:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.processes import stopping_threads, temporary_directory
+from re_bench.processes import request_stop, temporary_directory
 from re_bench.report.tables import number
 from re_bench.runs.score_process import score_submission, score_variant
 from re_bench.runs.validation_report import ANCHORED, Report, judge
@@ -107,7 +107,7 @@ def _workers(jobs: int, *, separate_cores: bool) -> Iterator[ThreadPoolExecutor]
     try:
         yield pool
     except BaseException:
-        with stopping_threads():
+        with request_stop():
             pool.shutdown(cancel_futures=True)
         raise
     pool.shutdown()

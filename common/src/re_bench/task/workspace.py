@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from re_bench.data.files import clone
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu import state as gpu_state
-from re_bench.processes import check_stopping
+from re_bench.processes import raise_if_stop_requested
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
@@ -171,7 +171,7 @@ def _copy(layer: Path, target: Path) -> None:
 
 def _copy_file(source: str, target: str) -> None:
     """Copy a file, without reading it where the file system can share its blocks until one of them is written."""
-    check_stopping()
+    raise_if_stop_requested()
     with Path(source).open("rb") as reader, Path(target).open("wb") as writer:
         shared = clone(reader, writer)
     if not shared:
