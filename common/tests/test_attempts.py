@@ -96,7 +96,7 @@ def test_one_changed_byte_loses_its_line_and_nothing_else(log: AttemptLog, mask:
         hit = data[:index].count(b"\n")
         lost = {hit, hit + 1} if byte == ord("\n") else {hit}
         read = log.read()
-        assert read.attempts == tuple(attempt for at, attempt in enumerate(attempts) if at not in lost), index
+        assert read.attempts == tuple(attempt for number, attempt in enumerate(attempts) if number not in lost), index
         assert read.torn >= 1
 
 

@@ -62,10 +62,16 @@ def result(stdout: str) -> dict[str, Any]:
 
 def test_a_valid_score_has_raw_and_reward(tmp_path: Path) -> None:
     code, stdout, _stderr = score(tmp_path, "return Measured(2.0, 'fine', {'more': [1]})", "--json")
-    found = result(stdout)
-    assert (code, found["status"], found["raw"], found["reward"], found["message"]) == (0, "valid", 2.0, 0.5, "fine")
-    assert found["details"]["more"] == [1]
-    assert len(found["details"]["submission"]) == 64
+    values = result(stdout)
+    assert (code, values["status"], values["raw"], values["reward"], values["message"]) == (
+        0,
+        "valid",
+        2.0,
+        0.5,
+        "fine",
+    )
+    assert values["details"]["more"] == [1]
+    assert len(values["details"]["submission"]) == 64
 
 
 @pytest.mark.parametrize(
@@ -81,10 +87,10 @@ def test_a_valid_score_has_raw_and_reward(tmp_path: Path) -> None:
 )
 def test_everything_else_has_neither(tmp_path: Path, body: str, code: int, status: str, text: str) -> None:
     ended, stdout, _stderr = score(tmp_path, body, "--json")
-    found = result(stdout)
-    assert (ended, found["status"], found["raw"], found["reward"]) == (code, status, None, None)
-    assert text in found["message"]
-    assert len(found["message"]) < 5000
+    values = result(stdout)
+    assert (ended, values["status"], values["raw"], values["reward"]) == (code, status, None, None)
+    assert text in values["message"]
+    assert len(values["message"]) < 5000
 
 
 def test_for_people_the_same_is_said_in_words(tmp_path: Path) -> None:

@@ -39,4 +39,8 @@ def _sandbox(options: argparse.Namespace) -> int:
     return 0 if holds else 1
 
 
-COMMANDS = (Command("sandbox", "try everything that a sandbox must hold", _sandbox_options, _sandbox),)
+COMMANDS = (
+    Command(
+        "sandbox", "attack the sandbox of this machine in every way that it must withstand", _sandbox_options, _sandbox
+    ),
+)

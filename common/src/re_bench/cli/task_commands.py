@@ -111,5 +111,5 @@ def _prepare(options: argparse.Namespace) -> int:
 COMMANDS = (
     Command("tasks", "list the tasks and their anchors", _tasks_options, _tasks),
     Command("prepare", "make the data and models that tasks need", _prepare_options, _prepare),
-    Command("workspace", "lay out what an agent finds, or one of our solutions", _workspace_options, _workspace),
+    Command("workspace", "lay out what an agent starts from, or one of our solutions", _workspace_options, _workspace),
 )

@@ -63,7 +63,7 @@ _IN_DETAILS = ("sandbox", "submission")
 
 @dataclass(frozen=True)
 class Measured:
-    """What a scorer found of a valid submission."""
+    """What a scorer measured of a valid submission."""
 
     raw: float
     """The raw score, in the task's own unit and direction."""

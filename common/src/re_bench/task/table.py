@@ -41,7 +41,7 @@ class Table(BaseModel):
             table = handler(data)
         except ValidationError as error:
             errors += [cls._restate(details) for details in error.errors(include_url=False)]
-        # Also when fields are wrong: nobody wants to be told of the second mistake after mending the first.
+        # Also when fields are wrong: nobody wants to learn of the second mistake after correcting the first.
         if isinstance(data, Mapping):
             errors += [_error(loc, f"{text}{_got(get_in(data, *loc))}") for loc, text in cls.conflicts(data)]
         if errors or table is None:
