@@ -279,10 +279,8 @@ def test_tasks_are_found_on_the_path_by_entry_points_beside_each_other_and_in_a_
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     monkeypatch.chdir(tmp_path / "checkout" / "inner")
     directories = hidden_directories(tmp_path / "beside" / "d")
-    assert {path for path in directories if path.is_relative_to(tmp_path)} == {
-        *task_directories,
-        tmp_path / "checkout" / ".git",
-    }
+    history = tmp_path / "checkout" / ".git"
+    assert {path for path in directories if path.is_relative_to(tmp_path)} == {*task_directories, history}
     assert {path.parent for path in TOP.glob("tasks/*/task.toml")} <= set(directories)
 
 

@@ -92,7 +92,7 @@ def test_a_broken_manifest_is_named(made_up: Task) -> None:
     (made_up.directory / "task.toml").write_text("id = 1")
     done = prepare_py(made_up, "--profile", "cpu")
     assert done.returncode == 1
-    assert "made_up/task.toml: id: expected text" in done.stderr
+    assert "made_up/task.toml: id: Input should be a valid string, got 1" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -1,4 +1,6 @@
-"""Prepare what a task needs before it can run: ``python -m re_bench.task.prepare DIRECTORY --profile NAME [--into DIR]``.
+"""Prepare what a task needs before it can run.
+
+As a program: ``python -m re_bench.task.prepare DIRECTORY --profile NAME [--into DIR]``.
 
 A task that needs something has a module ``prepare.py`` in its package, with two functions. ``prepare(profile, say)``
 makes what the profile needs in the cache of prepared data, nothing twice, and tells ``say`` what it does, line by line.
