@@ -30,7 +30,7 @@ description = "small"
 device = "cpu"
 time_limit_s = 30
 in_run = true
-{devices}
+
 [cheats.letters]
 description = "words"
 expect = "invalid"
@@ -44,9 +44,9 @@ profiles = ["gpu", "paper"]
 [cheats.slow]
 description = "pays on a card only"
 expect = "invalid"
-on.cpu = {{expect = "no_better"}}
+on.cpu = {expect = "no_better"}
 """
-DEVICE = """
+DEVICE = """\
 [[profiles.cpu.devices]]
 starting = 20.0
 reference = 4.0
@@ -54,7 +54,7 @@ source = {kind = "measured", where = "x", hardware = "card A", date = 2026-01-31
 spread = {starting = 0, reference = 0}, versions = {}}
 """
 SCORER = """
-import os, sys
+import os
 from pathlib import Path
 from re_bench.errors import InvalidSubmissionError
 from re_bench.scoring.score import Measured, RunAnchors, main
@@ -69,16 +69,12 @@ def measured(directory):
         raise InvalidSubmissionError("that is no number")
 
 def measure(job):
-    if "LATE" not in os.environ:
-        job.on_device(device)
-    print("measuring", file=sys.stderr)
     given = os.environ.get("ANCHORS", f"{measured(here / 'baseline')} {measured(here / 'reference')}")
     anchors = RunAnchors(*map(float, given.split())) if given else None
     return Measured(measured(job.submission), "fine", {"hardware": device} if device else {}, anchors)
 
 main(measure, here)
 """
-OWN_DETAILS = ("anchors", "stored_anchors", "stored_reward")
 FIELDS = ["task", "profile", "status", "raw", "reward", "message", "details", "seconds"]
 
 
@@ -95,7 +91,8 @@ def paced(tmp_path: Path) -> Path:
     ):
         (task / name).mkdir(parents=True)
         (task / name / "number").write_text(value)
-    (task / "task.toml").write_text(MANIFEST.format(devices=DEVICE))
+    (task / "task.toml").write_text(MANIFEST)
+    (task / "anchors.toml").write_text(DEVICE)
     (task / "score.py").write_text(SCORER)
     return task
 
@@ -113,55 +110,17 @@ def score(task: Path, number: str, *arguments: str, **environment: str) -> subpr
 
 
 def result(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    found = json.loads(done.stdout)
-    assert isinstance(found, dict)
-    assert list(found) == FIELDS
-    return found
+    values = json.loads(done.stdout)
+    assert isinstance(values, dict)
+    assert list(values) == FIELDS
+    return values
 
 
-def test_the_reward_comes_from_the_run_and_the_stored_anchors_stand_beside(paced: Path) -> None:
-    found = result(score(paced, "6", "--json", PACE="3"))
-    assert (found["status"], found["raw"], found["reward"]) == ("valid", 18.0, 0.5)
-    assert {key: found["details"][key] for key in OWN_DETAILS} == {
-        "anchors": {"starting": 30.0, "reference": 6.0, "source": "measured in this run"},
-        "stored_anchors": {"starting": 20.0, "reference": 4.0, "date": "2026-01-31"},
-        "stored_reward": 0.125,
-    }
-
-
-@pytest.mark.parametrize("device", ["card B", ""])
-def test_a_device_that_is_not_stored_has_nothing_beside(paced: Path, device: str) -> None:
-    done = score(paced, "6", "--json", DEVICE=device)
-    details = result(done)["details"]
-    assert (details["stored_anchors"], details["stored_reward"], result(done)["reward"]) == (None, None, 0.5)
-
-
-def test_stored_anchors_of_this_device_give_the_reward_when_asked_for(paced: Path) -> None:
-    done = score(paced, "6", "--json", "--anchors", "stored", PACE="3")
-    found = result(done)
-    assert found["reward"] == found["details"]["stored_reward"] == 0.125
-    assert found["details"]["anchors"] == {
-        "starting": 20.0, "reference": 4.0, "source": "stored: card A, 2026-01-31",
-    }  # fmt: skip
-    assert result(score(paced, "6", "--json", "--anchors", "stored", ANCHORS=""))["reward"] == 0.875
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_stored_anchors_of_another_device_are_refused_in_one_line(paced: Path, when: str) -> None:
-    environment = {"LATE": "1"} if when == "after" else {}
-    done = score(paced, "6", "--json", "--anchors", "stored", DEVICE="card B", **environment)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.removeprefix("measuring\n" if when == "after" else "") == (
-        "score.py: profile cpu has no stored anchors for 'card B'; it has them for: card A; "
-        "run nox -s calibrate-paced -- --profile cpu, or leave out --anchors stored\n"
-    )
-
-
-def test_where_nothing_is_stored_yet_it_says_so(paced: Path) -> None:
-    (paced / "task.toml").write_text(MANIFEST.format(devices=""))
-    done = score(paced, "6", "--anchors", "stored")
-    assert done.returncode == 2
-    assert "no stored anchors for 'card A'; it has them for: no device yet; run nox" in done.stderr
+@pytest.mark.parametrize("device", ["card A", "card B", ""])
+def test_the_reward_comes_from_the_run_whatever_is_stored(paced: Path, device: str) -> None:
+    score_now = result(score(paced, "6", "--json", PACE="3", DEVICE=device))
+    assert (score_now["status"], score_now["raw"], score_now["reward"]) == ("valid", 18.0, 0.5)
+    assert score_now["details"]["anchors"] == {"starting": 30.0, "reference": 6.0, "source": "measured in this run"}
 
 
 @pytest.mark.parametrize(
@@ -177,17 +136,13 @@ def test_where_nothing_is_stored_yet_it_says_so(paced: Path) -> None:
 @pytest.mark.parametrize("number", ["6", "nan"])
 def test_unusable_anchors_of_a_run_are_our_fault(paced: Path, anchors: str, text: str, number: str) -> None:
     done = score(paced, number, "--json", ANCHORS=anchors)
-    found = result(done)
-    assert (done.returncode, found["status"], found["raw"], found["reward"]) == (1, "error", None, None)
-    assert text in found["message"]
+    failed = result(done)
+    assert (done.returncode, failed["status"], failed["raw"], failed["reward"]) == (1, "error", None, None)
+    assert text in failed["message"]
 
 
 def test_people_are_told_which_anchors_were_used(paced: Path) -> None:
-    said = "reward 0.5000 (anchors measured in this run; {})"
-    assert said.format("0.1250 by stored ones") in score(paced, "6", PACE="3").stdout
-    assert said.format("this device has no stored ones") in score(paced, "6", DEVICE="card B").stdout
-    by_stored = score(paced, "6", "--anchors", "stored").stdout
-    assert "reward 0.8750 (anchors stored: card A, 2026-01-31; 0.8750 by stored ones)" in by_stored
+    assert "raw 18 seconds, reward 0.5000 (anchors measured in this run)\n" in score(paced, "6", PACE="3").stdout
 
 
 def test_validation_uses_the_expectations_of_the_profile_and_says_what_it_left_out(paced: Path) -> None:
@@ -219,13 +174,12 @@ def test_calibration_replaces_this_device_and_keeps_the_others(paced: Path) -> N
         ("card A", 10.0, 2.0), ("card B", 50.0, 10.0),
     ]  # fmt: skip
     assert {entry.source.repeats for entry in devices} == {2}
-    stored = result(score(paced, "6", "--json", "--anchors", "stored", DEVICE="card B", PACE="5"))
-    assert (stored["reward"], stored["details"]["stored_reward"]) == (0.5, 0.5)
+    assert (paced / "task.toml").read_text() == MANIFEST
 
 
 def test_calibration_needs_the_name_of_the_device(paced: Path) -> None:
-    before = (paced / "task.toml").read_bytes()
+    before = (paced / "anchors.toml").read_bytes()
     done = run("-m", "re_bench.cli", "calibrate", paced, "--repeats", "1", DEVICE="")
     assert done.returncode == 1
     assert "must name the same device in details['hardware'] every time; it named none" in done.stderr
-    assert (paced / "task.toml").read_bytes() == before
+    assert (paced / "anchors.toml").read_bytes() == before

@@ -169,14 +169,14 @@ def test_a_solution_can_be_scored_beside_ours(quick: Path, tmp_path: Path) -> No
 
 
 def test_workspace_lays_out_what_an_agent_finds(tmp_path: Path) -> None:
-    found = {}
+    sources = {}
     for variant in ("baseline", "reference"):
         done = re_bench("workspace", "ai_rd_triton_cumsum", tmp_path / variant, "--with", variant)
         assert done.returncode == 0, done.stderr
-        found[variant] = (tmp_path / variant / "solution.py").read_text()
-    assert found["baseline"] != found["reference"]
+        sources[variant] = (tmp_path / variant / "solution.py").read_text()
+    assert sources["baseline"] != sources["reference"]
     task = TOP / "tasks" / "triton_cumsum"
-    assert found["reference"] == (task / "reference" / "solution.py").read_text()
+    assert sources["reference"] == (task / "reference" / "solution.py").read_text()
     assert not (tmp_path / "baseline" / "score.py").exists()
 
 

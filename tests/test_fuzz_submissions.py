@@ -216,10 +216,9 @@ def scored(player: Any, root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     def run(tree: dict[str, Any]) -> Score:
         with tempfile.TemporaryDirectory() as place:
             Path(place).chmod(0o755)
-            given = Path(place) / "given"
-            lay_out(tree, given)
-            options = argparse.Namespace(solution=given, profile="cpu", sandbox="bubblewrap", anchors="run")
-            return core._score(open_task(TASK), measure, options)
+            submission = Path(place) / "submission"
+            lay_out(tree, submission)
+            return core.score(open_task(TASK), measure, submission, profile="cpu", sandbox="bubblewrap")
 
     return run
 
@@ -466,7 +465,7 @@ def test_the_program_gives_a_reason_and_no_traceback(tmp_path: Path, case: str) 
     command = [sys.executable, str(TASK / "score.py"), "--solution", str(tmp_path / "submission"), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert "Traceback" not in done.stderr
-    score = core.Score(**json.loads(done.stdout))
+    score = core.Score.from_dict(json.loads(done.stdout))
     check(score)
     assert (done.returncode, score.status) == (3, "invalid")
     assert re.search(reason, score.message)

@@ -37,9 +37,9 @@ def test_readme_instructions_and_reference_carry_the_canary(task: Path) -> None:
 
 @pytest.mark.parametrize("task", BUILT, ids=lambda task: task.name)
 def test_every_cheat_has_a_folder_and_a_table(task: Path) -> None:
-    found = open_task(task)
-    assert set(found.cheats) == set(found.manifest.cheats)
-    assert len(found.cheats) >= 4
+    opened = open_task(task)
+    assert set(opened.cheats) == set(opened.manifest.cheats)
+    assert len(opened.cheats) >= 4
 
 
 @pytest.mark.parametrize("task", BUILT, ids=lambda task: task.name)

@@ -17,8 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import re_bench.data.jsonl
 import re_bench.runs.attempts
-from re_bench.runs.attempts import MAX_LINE, Attempt, AttemptLog, FinalScore, LogContents, LogError
+from re_bench.data.jsonl import LogError
+from re_bench.runs.attempts import MAX_LINE, Attempt, AttemptLog, FinalScore, LogContents
 
 SOURCES = Path(re_bench.runs.attempts.__file__).parents[1]
 GOOD = Attempt(
@@ -61,7 +63,7 @@ def test_what_was_appended_is_read(log: AttemptLog) -> None:
 
 def test_a_log_that_does_not_exist_is_empty_and_stays_absent(log: AttemptLog) -> None:
     assert log.read() == LogContents((), 0)
-    assert log.final("min", (1.0, 0.0)) == FinalScore(None, None, 0, 0)
+    assert log.final("min", (1.0, 0.0)) == FinalScore(0, None, None, 0, 0)
     assert not log.path.exists()
 
 
@@ -94,13 +96,13 @@ def test_one_changed_byte_loses_its_line_and_nothing_else(log: AttemptLog, mask:
         hit = data[:index].count(b"\n")
         lost = {hit, hit + 1} if byte == ord("\n") else {hit}
         read = log.read()
-        assert read.attempts == tuple(attempt for at, attempt in enumerate(attempts) if at not in lost), index
+        assert read.attempts == tuple(attempt for number, attempt in enumerate(attempts) if number not in lost), index
         assert read.torn >= 1
 
 
 @given(st.lists(st.binary() | st.sampled_from([b"\n", b"{}", b"[1]", b'{"attempt":{}}', b"[" * 100_000])))
 def test_reading_never_raises_for_what_the_file_holds(parts: list[bytes]) -> None:
-    read = re_bench.runs.attempts._contents(b"\n".join(parts))
+    read = re_bench.runs.attempts._contents(re_bench.data.jsonl._split(b"\n".join(parts)))
     assert read.attempts == ()
     assert read.torn == sum(bool(line) for part in parts for line in part.split(b"\n"))
 
@@ -175,7 +177,7 @@ def test_what_is_no_plain_file_is_refused_without_waiting(tmp_path: Path, kind: 
 
 
 def test_a_missing_directory_is_said(tmp_path: Path) -> None:
-    with pytest.raises(LogError, match="the directory of the attempt log is missing"):
+    with pytest.raises(LogError, match="the directory of the log is missing"):
         AttemptLog(tmp_path / "no" / "log").append(GOOD)
 
 
@@ -208,7 +210,7 @@ def test_any_text_survives_as_unicode(message: str, key: str) -> None:
     line, written = re_bench.runs.attempts._line(
         dataclasses.replace(GOOD, message=message, details={key: message}, n=1)
     )
-    assert re_bench.runs.attempts._contents(line) == LogContents((written,), 0)
+    assert re_bench.runs.attempts._contents([line]) == LogContents((written,), 0)
     assert written.message == message.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     written.message.encode()
 
@@ -258,8 +260,8 @@ def test_the_final_score(log: AttemptLog) -> None:
     for raw in (3.0, None, 2.0, 4.0, None):
         scored = dataclasses.replace(GOOD, raw=raw) if raw is not None else BAD
         log.append(scored)
-    assert log.final("min", (4.0, 0.0)) == FinalScore(2.0, 0.5, 5, 3)
-    assert log.final("max", (4.0, 0.0)) == FinalScore(4.0, 0.0, 5, 3)
+    assert log.final("min", (4.0, 0.0)) == FinalScore(5, 2.0, 0.5, 5, 3)
+    assert log.final("max", (4.0, 0.0)) == FinalScore(5, 4.0, 0.0, 5, 3)
 
 
 def test_where_attempts_have_anchors_of_their_own_the_final_reward_is_that_of_the_final_raw_score(
@@ -267,13 +269,13 @@ def test_where_attempts_have_anchors_of_their_own_the_final_reward_is_that_of_th
 ) -> None:
     for raw, reward in ((3.0, 0.1), (2.0, 0.7), (4.0, None)):
         log.append(dataclasses.replace(GOOD, raw=raw, reward=reward))
-    assert log.final("min", None) == FinalScore(2.0, 0.7, 3, 3)
-    assert log.final("last", None) == FinalScore(4.0, None, 3, 3)
+    assert log.final("min", None) == FinalScore(3, 2.0, 0.7, 3, 3)
+    assert log.final("last", None) == FinalScore(3, 4.0, None, 3, 3)
 
 
 def test_failing_every_time_is_never_a_score(log: AttemptLog) -> None:
     log.append(BAD)
-    assert log.final("min", (1.5, 0.5)) == FinalScore(None, None, 1, 0)
+    assert log.final("min", (1.5, 0.5)) == FinalScore(1, None, None, 1, 0)
 
 
 def _append_many(path: Path, message: str, count: int) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from re_bench.scoring.score import Score
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -60,10 +62,16 @@ def result(stdout: str) -> dict[str, Any]:
 
 def test_a_valid_score_has_raw_and_reward(tmp_path: Path) -> None:
     code, stdout, _stderr = score(tmp_path, "return Measured(2.0, 'fine', {'more': [1]})", "--json")
-    found = result(stdout)
-    assert (code, found["status"], found["raw"], found["reward"], found["message"]) == (0, "valid", 2.0, 0.5, "fine")
-    assert found["details"]["more"] == [1]
-    assert len(found["details"]["submission"]) == 64
+    values = result(stdout)
+    assert (code, values["status"], values["raw"], values["reward"], values["message"]) == (
+        0,
+        "valid",
+        2.0,
+        0.5,
+        "fine",
+    )
+    assert values["details"]["more"] == [1]
+    assert len(values["details"]["submission"]) == 64
 
 
 @pytest.mark.parametrize(
@@ -79,13 +87,32 @@ def test_a_valid_score_has_raw_and_reward(tmp_path: Path) -> None:
 )
 def test_everything_else_has_neither(tmp_path: Path, body: str, code: int, status: str, text: str) -> None:
     ended, stdout, _stderr = score(tmp_path, body, "--json")
-    found = result(stdout)
-    assert (ended, found["status"], found["raw"], found["reward"]) == (code, status, None, None)
-    assert text in found["message"]
-    assert len(found["message"]) < 5000
+    values = result(stdout)
+    assert (ended, values["status"], values["raw"], values["reward"]) == (code, status, None, None)
+    assert text in values["message"]
+    assert len(values["message"]) < 5000
 
 
 def test_for_people_the_same_is_said_in_words(tmp_path: Path) -> None:
     code, stdout, _stderr = score(tmp_path, "return Measured(2.0, 'fine')")
     assert code == 0
     assert "raw 2 points, reward 0.5000\nfine\n" in stdout
+
+
+def test_sandbox_and_submission_are_details_in_json_alone() -> None:
+    typed = Score("t", "cpu", "valid", 1.0, None, "fine", {"more": 1}, 0.5, sandbox="none", submission="ab")
+    values = typed.to_dict()
+    assert list(values) == ["task", "profile", "status", "raw", "reward", "message", "details", "seconds"]
+    assert values["details"] == {"sandbox": "none", "submission": "ab", "more": 1}
+    assert Score.from_dict(values) == typed
+    assert Score.from_dict(json.loads(typed.to_json())) == typed
+
+
+def test_a_score_that_is_an_error_has_no_submission() -> None:
+    failed = Score.error("t", "cpu", "no idea", seconds=1.23456)
+    assert (failed.status, failed.raw, failed.reward, failed.seconds) == ("error", None, None, 1.235)
+    assert failed.to_dict()["details"] == {}
+    with pytest.raises(TypeError):
+        Score.from_dict(failed.to_dict() | {"colour": "red"})
+    with pytest.raises(KeyError):
+        Score.from_dict({"task": "t"})

@@ -70,8 +70,8 @@ def drawing(made_up: Task, backend: Backend, change: Change) -> Task:
 
 
 def test_cheats_share_what_is_drawn_and_cannot_change_it_for_each_other(drawing: Task) -> None:
-    status, rows, said = validated(drawing, "--repeats", "2", "--jobs", "2")
-    assert status == 0, said
+    status, rows, stderr = validated(drawing, "--repeats", "2", "--jobs", "2")
+    assert status == 0, stderr
     rewards = {name: [score["reward"] for score in row["scores"]] for name, row in rows.items()}
     assert rewards == {
         "baseline": [0.0] * 2, "reference": [1.0] * 2, "cheats/spoils": [0.0], "cheats/spoils_too": [0.0],
@@ -82,18 +82,18 @@ def test_cheats_share_what_is_drawn_and_cannot_change_it_for_each_other(drawing:
     assert drawn["cheats/spoils_too"] == [spoilt]
     assert spoilt.endswith("x")
     assert len({spoilt[:-1], *drawn["baseline"], *drawn["reference"]}) == 5
-    assert said.count("making what cpu needs") == 1
-    assert said.count("made_up: reference: made in ") == 2
-    assert said.count("made_up: cheats/words: made in ") == 1
+    assert stderr.count("making what cpu needs") == 1
+    assert stderr.count("made_up: reference: made in ") == 2
+    assert stderr.count("made_up: cheats/words: made in ") == 1
 
 
 def test_what_takes_longest_is_started_first(made_up: Task, backend: Backend, tmp_path: Path) -> None:
     del backend  # there is one
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "number").write_text("3")
-    status, rows, said = validated(made_up, "--solution", str(tmp_path / "given"), "--jobs", "1")
-    assert status == 0, said
-    ended = [line.split("made_up: ")[1].split(":")[0] for line in said.splitlines() if line.startswith("[")]
+    status, rows, stderr = validated(made_up, "--solution", str(tmp_path / "given"), "--jobs", "1")
+    assert status == 0, stderr
+    ended = [line.split("made_up: ")[1].split(":")[0] for line in stderr.splitlines() if line.startswith("[")]
     assert ended == ["reference", "baseline", "--solution", "cheats/words"]
     assert list(rows) == ["baseline", "reference", "cheats/words", "--solution"]
 
@@ -103,7 +103,7 @@ def test_a_solution_that_cannot_be_made_fails_alone(made_up: Task, backend: Back
     del backend  # there is one
     file = {"reference": "reference/train.py", "cheats/words": "cheats/words/make.sh"}[variant]
     (made_up.directory / file).write_text(f"# {'long ' * 100}\nthis is no program in either language")
-    status, rows, said = validated(made_up)
+    status, rows, stderr = validated(made_up)
     assert status == 1
     outcomes = {name: (row["scores"][0]["status"], row["holds"]) for name, row in rows.items()}
     expected = {"baseline": ("valid", True), "reference": ("valid", True), "cheats/words": ("invalid", True)}
@@ -114,14 +114,14 @@ def test_a_solution_that_cannot_be_made_fails_alone(made_up: Task, backend: Back
     assert "this is no program" in score["message"] or "this: command not found" in score["message"]
     assert f"made_up: {variant}: the command " in verdict
     assert len(verdict) < 200
-    assert score["message"] in said
-    assert "Traceback (most recent call last)" not in said
+    assert score["message"] in stderr
+    assert "Traceback (most recent call last)" not in stderr
 
 
 def test_a_solution_that_cannot_be_copied_fails_alone(made_up: Task, backend: Backend) -> None:
     del backend  # there is one
     (made_up.directory / "cheats" / "words" / "link").symlink_to("nowhere")
-    status, rows, _said = validated(made_up)
+    status, rows, _stderr = validated(made_up)
     assert status == 1
     assert {name: row["holds"] for name, row in rows.items()} == {
         "baseline": True, "reference": True, "cheats/words": False,
@@ -138,7 +138,7 @@ def test_a_baseline_without_a_score_is_nothing_to_compare_with(
     (drawing.directory / "baseline" / "number").write_text("")
     change(drawing, "score.py", "    except ValueError:", "    except ValueError:\n        import os; os._exit(9)")
     (drawing.directory / "cheats" / "words" / "make.sh").write_text("printf 1 > number")
-    status, rows, _said = validated(drawing)
+    status, rows, _stderr = validated(drawing)
     assert status == 1
     assert rows["baseline"]["scores"][0]["status"] == "error"
     assert "ended with exit status 9" in rows["baseline"]["verdict"]
@@ -148,9 +148,9 @@ def test_a_baseline_without_a_score_is_nothing_to_compare_with(
 
 def test_what_cannot_be_done_here_is_no_row_but_the_end(made_up: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(made_up.directory))
-    status, rows, said = validated(made_up)
+    status, rows, stderr = validated(made_up)
     assert (status, rows) == (2, {})
-    assert said.splitlines()[-1].startswith("re-bench: no sandbox: bwrap")
+    assert stderr.splitlines()[-1].startswith("re-bench: no sandbox: bwrap")
 
 
 def test_side_by_side_where_the_manifest_says_so(made_up: Task, backend: Backend, change: Change) -> None:
@@ -165,12 +165,12 @@ def test_side_by_side_where_the_manifest_says_so(made_up: Task, backend: Backend
         pytest.skip("one core")
     change(task, "score.py", "    try:\n", MEET)
     change(task, "score.py", '"fine")', '"fine", {"cores": sorted(os.sched_getaffinity(0))})')
-    status, rows, said = validated(task)
-    assert (status, list(rows)) == (0, ["baseline", "reference", "cheats/words"]), said
+    status, rows, stderr = validated(task)
+    assert (status, list(rows)) == (0, ["baseline", "reference", "cheats/words"]), stderr
     used = [rows[name]["scores"][0]["details"]["cores"] for name in ("baseline", "reference")]
-    assert [len(each) for each in used] == [1, 1]
-    assert {core for each in used for core in each} <= cores
-    _status, rows, _said = validated(task, "--jobs", str(len(cores) + 1))
+    assert [len(numbers) for numbers in used] == [1, 1]
+    assert {core for numbers in used for core in numbers} <= cores
+    _status, rows, _stderr = validated(task, "--jobs", str(len(cores) + 1))
     assert rows["baseline"]["scores"][0]["details"]["cores"]
 
 

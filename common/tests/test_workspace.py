@@ -124,17 +124,17 @@ def test_a_solution_without_a_command_needs_no_sandbox(
     made_up: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, re_bench: Command
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    wanted = ("workspace", made_up.directory, tmp_path / "workspace", "--profile", "cpu")
-    refused = re_bench(*wanted, "--with", "reference")
+    arguments = ("workspace", made_up.directory, tmp_path / "workspace", "--profile", "cpu")
+    refused = re_bench(*arguments, "--with", "reference")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "re-bench: no sandbox: bwrap" in refused.stderr
     assert not (tmp_path / "workspace").exists()
-    assert re_bench(*wanted).returncode == 0
+    assert re_bench(*arguments).returncode == 0
 
 
 @pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize(
-    ("new", "why"),
+    ("new", "reason"),
     [
         ('raise KeyError("no such layer")', r"\(exit status 1\):\n(.*\n)*KeyError: 'no such layer'"),
         ("import time; time.sleep(60)", r"\(it ran longer than 2 s\):\n"),
@@ -142,11 +142,11 @@ def test_a_solution_without_a_command_needs_no_sandbox(
     ],
 )
 def test_a_command_that_fails_is_our_error_and_leaves_nothing(
-    made_up: Task, tmp_path: Path, new: str, why: str, change: Change
+    made_up: Task, tmp_path: Path, new: str, reason: str, change: Change
 ) -> None:
     task = change(made_up, "task.toml", '"train.py", "10"]\ntime_limit_s = 30', '"train.py", "10"]\ntime_limit_s = 2')
     task = change(task, "reference/train.py", 'print("trained")', new)
-    with pytest.raises(ReBenchError, match=rf"^made_up: reference: the command python train.py 10 failed {why}"):
+    with pytest.raises(ReBenchError, match=rf"^made_up: reference: the command python train.py 10 failed {reason}"):
         lay_out_and_make(task, tmp_path / "workspace", "reference", profile="cpu")
     assert not (tmp_path / "workspace").exists()
 

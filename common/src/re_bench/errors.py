@@ -1,4 +1,4 @@
-"""The failures that re-bench tells apart, each with the exit status that a program returns for it."""
+"""Exceptions by whose fault they are; each has the exit status that a program returns for it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["InvalidSubmissionError", "ReBenchError", "UsageError"]
 
 
 class ReBenchError(Exception):
-    """Something of ours failed; the text says what, where and what to do. Exit status 1."""
+    """Something of ours failed; the message says what, where, and what to do. Exit status 1."""
 
     exit_status = 1
 
@@ -18,6 +18,6 @@ class UsageError(ReBenchError):
 
 
 class InvalidSubmissionError(ReBenchError):
-    """The submission is at fault; the text is the reason that its author reads. Exit status 3."""
+    """The submission is at fault; the message is the reason that its author reads. Exit status 3."""
 
     exit_status = 3

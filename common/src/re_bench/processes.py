@@ -1,13 +1,13 @@
-"""Processes: how our own programs end and are run by others, and which descend from which."""
+"""Processes: how our own programs end, how one runs another, and which descend from which."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 from re_bench.errors import ReBenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = [
     "StoppedError",
-    "check_stopping",
     "cli_entry_point",
+    "raise_if_stop_requested",
+    "request_stop",
     "run_program",
-    "stopping",
-    "stopping_threads",
+    "stop_requested",
     "temporary_directory",
     "tree",
 ]
@@ -32,7 +32,7 @@ __all__ = [
 _GRACE_S = 10.0
 _POLL_S = 0.2
 _STDERR = 2
-_stopping = threading.Event()
+_stop_requests: list[object] = []
 
 
 class StoppedError(BaseException):
@@ -41,18 +41,18 @@ class StoppedError(BaseException):
 
 @contextmanager
 def cli_entry_point(program: str) -> Iterator[None]:
-    """Give the process the ends that all our programs have.
+    """Turn errors into one line on stderr and an exit status; exit cleanly on signals.
 
-    A failure of ours is one line on stderr, after the name ``program``, and its exit status. On SIGTERM and on an
-    interrupt the block is left, so that programs we run and temporary directories go, and the status is 128 and the
-    signal's number. Further signals do not disturb this. An interrupt that is ignored, as in the background of a shell
-    script, stays so.
+    The line begins with the name ``program``; the status is that of the :class:`ReBenchError`. On SIGTERM and on an
+    interrupt the block is left by :class:`SystemExit`, so that programs we run and temporary directories are cleaned
+    up, with the status 128 plus the signal's number. Further signals do not interrupt that. An interrupt that is
+    ignored already, as in the background of a shell script, stays ignored.
     """
     numbers = [signal.SIGTERM] + [signal.SIGINT] * (signal.getsignal(signal.SIGINT) is not signal.SIG_IGN)
 
     def leave(number: int, _frame: object) -> None:
-        for each in numbers:
-            signal.signal(each, _not_again)
+        for handled in numbers:
+            signal.signal(handled, _do_nothing)
         sys.exit(128 + number)
 
     before = {number: signal.signal(number, leave) for number in numbers}
@@ -66,74 +66,88 @@ def cli_entry_point(program: str) -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
-def _not_again(_number: int, _frame: object) -> None:
-    """Do nothing. Programs that are started while we clear up do not inherit this, as they would ``SIG_IGN``."""
+def _do_nothing(_number: int, _frame: object) -> None:
+    """Do nothing. Unlike ``SIG_IGN``, this is not inherited by programs that are started while we clean up."""
 
 
 @contextmanager
 def temporary_directory(prefix: str) -> Iterator[Path]:
-    """Have a temporary directory within the block, which goes with it, also when a signal comes while it is removed."""
-    place = tempfile.TemporaryDirectory(prefix=prefix)
+    """Make a temporary directory for the block; it is removed at the end, even if a signal comes meanwhile."""
+    directory = tempfile.TemporaryDirectory(prefix=prefix)
     try:
-        yield Path(place.name)
+        yield Path(directory.name)
     finally:
         try:
-            place.cleanup()
-        except BaseException:  # a signal, as cli_entry_point has it, which does not come twice
-            shutil.rmtree(place.name, ignore_errors=True)
+            directory.cleanup()
+        except BaseException:  # raised by cli_entry_point on a signal, which comes only once
+            shutil.rmtree(directory.name, ignore_errors=True)
             raise
 
 
 @contextmanager
-def stopping_threads() -> Iterator[None]:
-    """Have all threads give up what they run, for as long as the block waits for them.
+def request_stop() -> Iterator[None]:
+    """Ask all threads to stop what they run, for as long as the block waits for them.
 
-    Whatever waits for a program in a thread ends the program and raises :class:`StoppedError`.
+    Whatever waits for a program in a thread ends the program and raises :class:`StoppedError`. The request is one of
+    the whole process, as are the signals that lead to it, so that nothing between a signal and a program that a
+    thread waits for has to hand it on. Requests may overlap.
     """
-    _stopping.set()
+    request = object()
+    _stop_requests.append(request)
     yield
-    _stopping.clear()  # not after an exception: then nobody has waited
+    _stop_requests.remove(request)  # not after an exception: then nobody has waited
 
 
-def stopping() -> bool:
-    """Tell whether threads are asked to give up."""
-    return _stopping.is_set()
+def stop_requested() -> bool:
+    """Tell whether threads are asked to stop."""
+    return bool(_stop_requests)
 
 
-def check_stopping() -> None:
-    """Give up if threads are asked to.
+def raise_if_stop_requested() -> None:
+    """Do nothing, or stop this thread.
 
     Raises:
-        StoppedError: if they are.
+        StoppedError: if threads are asked to stop.
     """
-    if stopping():
+    if stop_requested():
         raise StoppedError
 
 
 def run_program(
-    program: Sequence[str], *, capture: bool, time_limit_s: float | None = None, directory: Path | None = None
+    program: Sequence[str],
+    *,
+    capture: bool,
+    time_limit_s: float | None = None,
+    directory: Path | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> tuple[int, bytes]:
-    """Run a Python program to its end; it is stopped, with time to clear up, if we are stopped.
+    """Run a Python program to its end; it is stopped, with time to clean up, if we are stopped.
 
     Args:
         program: the arguments of the interpreter: the program's path and its command line.
-        capture: whether its stdout is wanted; else that goes to our stderr, as its stderr always does.
+        capture: whether to return its stdout; else that goes to our stderr, as its stderr always does.
         time_limit_s: wall-clock seconds that it may take.
-        directory: where it runs, if not here.
+        directory: its working directory, if not ours.
+        environment: variables that it gets besides ours.
 
     Returns:
-        Its exit status, and what it wrote to stdout if that is wanted.
+        Its exit status, and what it wrote to stdout if that was captured.
 
     Raises:
         subprocess.TimeoutExpired: if it was stopped at its time limit.
         StoppedError: if we are ending.
     """
     stdout = subprocess.PIPE if capture else _STDERR
-    words = [sys.executable, *program]
-    # In a group of its own, so that a terminal's interrupt reaches us alone, and the program by our doing.
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=stdout, cwd=directory, process_group=0) as process:
+    with subprocess.Popen(
+        [sys.executable, *program],
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        cwd=directory,
+        env={**os.environ, **(environment or {})},
+        process_group=0,  # so that a terminal's interrupt reaches us alone, who stop the program
+    ) as process:
         try:
-            written = _output(process, time_limit_s)
+            output = _output(process, time_limit_s)
         except BaseException:
             process.terminate()
             try:
@@ -141,20 +155,20 @@ def run_program(
             except subprocess.TimeoutExpired:
                 process.kill()
             raise
-    return process.returncode, written
+    return process.returncode, output
 
 
 def _output(process: subprocess.Popen[bytes], time_limit_s: float | None) -> bytes:
     deadline = float("inf") if time_limit_s is None else time.monotonic() + time_limit_s
     while True:
-        check_stopping()
+        raise_if_stop_requested()
         try:
-            written, _none = process.communicate(timeout=min(_POLL_S, max(0.0, deadline - time.monotonic())))
+            output, _none = process.communicate(timeout=min(_POLL_S, max(0.0, deadline - time.monotonic())))
         except subprocess.TimeoutExpired:
             if time.monotonic() >= deadline:
                 raise
         else:
-            return written or b""
+            return output or b""
 
 
 def tree(root: int) -> Iterator[int]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import UsageError
-from re_bench.scoring.score import choose_profile
 from re_bench.task.discovery import find_tasks
+from re_bench.task.profile_choice import choose_profile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from re_bench.limits import Limits
 from re_bench_environment.experiments import has_meter
 from re_bench_environment.models import MODEL, needs_key, wants_model
 
@@ -31,7 +30,7 @@ def prompt(offer: Offer, settings: Settings, place: str, *, stand_in: bool) -> s
 
 def _place(offer: Offer, settings: Settings, place: str) -> list[str]:
     profile = offer.profile
-    limits = settings.limits(_least(offer))
+    limits = settings.limits(offer.profile.limits)
     gpu = "one NVIDIA GPU" if profile.device == "cuda" else "no GPU"
     modelled = " Scores are modelled, not measured." if profile.modelled else ""
     bounds = f"{limits.memory_mib} MiB of memory, {limits.disk_mib} MiB of disk, {limits.processes} processes"
@@ -68,7 +67,3 @@ def _tools(offer: Offer, settings: Settings) -> list[str]:
         f"`answer` scores a copy of your workspace as it is, as often as you like; you are told {told}.",
         f"`answer` with `get_final_score=true` scores it once more and ends the episode with the {which} score.",
     ]
-
-
-def _least(offer: Offer) -> Limits:
-    return Limits(**offer.profile.limits.model_dump())

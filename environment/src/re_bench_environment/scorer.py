@@ -47,11 +47,11 @@ def main() -> None:
             print(f"scorer: {error}", file=sys.stderr, flush=True)
             score = _failed(task, options.profile, error, time.monotonic() - started)
             final = record(task, score, options.log)
-    print(json.dumps({"score": asdict(score), "final": final}, allow_nan=False), flush=True)
+    print(json.dumps({"score": score.to_dict(), "final": asdict(final)}, allow_nan=False), flush=True)
 
 
 def _failed(task: Task, profile: str, error: ReBenchError, seconds: float) -> Score:
-    return Score(task.name, profile, "error", None, None, str(error), {}, round(seconds, 3))
+    return Score.error(task.name, profile, str(error), seconds=seconds)
 
 
 def _end_with_server() -> None:

@@ -7,9 +7,10 @@ import json
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
+from re_bench.runs.attempts import FinalScore
 from re_bench.scoring.score import Score
 from re_bench_environment.children import end, environment
 
@@ -31,8 +32,8 @@ class Scored:
     """An attempt, which is on the disk."""
 
     score: Score
-    final: dict[str, Any]
-    """The attempt's number, and the score of all attempts so far; see :func:`re_bench.runs.score_process.record`."""
+    final: FinalScore
+    """The score of all attempts so far, with this attempt's number."""
     waited_s: float
 
 
@@ -61,7 +62,7 @@ class Scorings:
             written = await self._run(offer, workspace, log, extra)
         try:
             answer = json.loads(written)
-            return Scored(Score(**answer["score"]), answer["final"], waited)
+            return Scored(Score.from_dict(answer["score"]), FinalScore(**answer["final"]), waited)
         except (ValueError, TypeError, KeyError):
             raise ReBenchError("the scorer ended without a score; the operator's log says why") from None
 

@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
-from re_bench.processes import stopping_threads
+from re_bench.processes import request_stop
 
 os.environ.setdefault("OPENREWARD_DISABLE_UPDATE_CHECK", "1")  # a server asks no package index
 
@@ -38,7 +38,7 @@ class _Server(uvicorn.Server):
     """Ends sessions by way of the SDK, without waiting for what is being prepared for them."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        with stopping_threads():
+        with request_stop():
             await super().shutdown(sockets)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu import state as gpu_state
-from re_bench.processes import StoppedError, stopping_threads
+from re_bench.processes import StoppedError, request_stop
 from re_bench.sandbox import open_backend
 from re_bench.task.hidden_paths import hidden_directories
 from re_bench.task.workspace import lay_out
@@ -111,7 +111,7 @@ class Service:
     async def close(self) -> None:
         """End all sessions and everything that they share."""
         self.stopping = True
-        with stopping_threads():
+        with request_stop():
             closing = [session.close() for session in list(self.sessions.values())]
             failed = [error for error in await asyncio.gather(*closing, return_exceptions=True) if error is not None]
             await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)

@@ -8,13 +8,12 @@ import json
 import secrets
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
 from re_bench.guest import port_forward
-from re_bench.limits import Limits
 from re_bench.runs.attempts import AttemptLog
 from re_bench.scoring.score import Score
 from re_bench_environment.experiments import Experiments, has_meter
@@ -199,11 +198,11 @@ class Session:
                 await access.close()
 
     def _told(self, scored: Scored) -> Verdict:
-        self.attempts, self.best = scored.final["attempts"], scored.final["reward"]
+        self.attempts, self.best = scored.final.attempts, scored.final.reward
         return interim_verdict(
             self.offer.manifest,
             scored.score,
-            scored.final["attempt"],
+            scored.final.attempt,
             scored.waited_s,
             withhold=self._service.settings.withhold_rewards,
         )
@@ -222,8 +221,8 @@ class Session:
         anchors = offer.manifest.anchors(offer.profile_name)
         ends = (anchors.starting, anchors.reference) if anchors else None
         last = await asyncio.to_thread(AttemptLog(self.log).final, offer.manifest.aggregation, ends)
-        score = Score(offer.task.name, offer.profile_name, "error", None, None, why, {}, 0.0)
-        return await self._finished(Scored(score, {"attempt": last.attempts + 1, **asdict(last)}, 0.0))
+        score = Score.error(offer.task.name, offer.profile_name, why)
+        return await self._finished(Scored(score, replace(last, attempt=last.attempts + 1), 0.0))
 
     def _final_has_failed(self) -> bool:
         """Count a final answer that was not scored; tell whether it is one too many."""
@@ -233,7 +232,7 @@ class Session:
     async def _finished(self, scored: Scored) -> Verdict:
         await self._release()
         self._now("finished")
-        self._note(final=scored.final)
+        self._note(final=asdict(scored.final))
         return final_verdict(self.offer.manifest, scored.score, scored.final, scored.waited_s)
 
     async def _opened_shell(self) -> Shell:
@@ -264,7 +263,7 @@ class Session:
         return await Shell.open(
             service.backend,
             self.workspace,
-            limits=service.settings.limits(Limits(**offer.profile.limits.model_dump())),
+            limits=service.settings.limits(offer.profile.limits),
             environment=variables,
             also=shown,
             hidden=await service.hidden(offer),

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from re_bench.runs.attempts import FinalScore
     from re_bench.scoring.score import Score
     from re_bench.task.manifest import Manifest
 
@@ -63,30 +62,30 @@ def interim_verdict(
     return Verdict("\n".join(line for line in lines if line), reward, metadata=metadata)
 
 
-def final_verdict(manifest: Manifest, score: Score, final: Mapping[str, Any], waited_s: float) -> Verdict:
+def final_verdict(manifest: Manifest, score: Score, final: FinalScore, waited_s: float) -> Verdict:
     """Return what is said at the end: the score of all attempts, by the manifest's aggregation of raw scores.
 
     Args:
         manifest: the task's.
         score: that of the last attempt.
-        final: what :func:`re_bench.runs.score_process.record` returned.
+        final: that of all attempts, with the number of the last one.
         waited_s: how long the scoring had to wait.
     """
-    raw, reward = final["raw"], final["reward"]
-    lines = [_headline(score, final["attempt"]), _message(score), "", "The episode has ended."]
+    raw, reward = final.raw, final.reward
+    lines = [_headline(score, final.attempt), _message(score), "", "The episode has ended."]
     if raw is None:
-        lines.append(f"None of {final['attempts']} attempts was valid: there is no final score, and the reward is 0.")
+        lines.append(f"None of {final.attempts} attempts was valid: there is no final score, and the reward is 0.")
     else:
-        which = f"{_FROM[manifest.aggregation]} of {final['valid']} valid attempts ({final['attempts']} in all)"
+        which = f"{_FROM[manifest.aggregation]} of {final.valid} valid attempts ({final.attempts} in all)"
         lines.append(f"Final score, {which}: {_scores(manifest, raw, reward)}")
     lines += _waited(waited_s)
-    metadata = _metadata(score, final["attempt"], waited_s)
+    metadata = _metadata(score, final.attempt, waited_s)
     metadata["final"] = {
         "raw": raw,
         "reward": reward,
         "aggregation": manifest.aggregation,
-        "attempts": final["attempts"],
-        "valid": final["valid"],
+        "attempts": final.attempts,
+        "valid": final.valid,
     }
     return Verdict("\n".join(lines), reward or 0.0, finished=True, metadata=metadata)
 
@@ -120,7 +119,7 @@ def _metadata(score: Score, attempt: int, waited_s: float) -> dict[str, Any]:
         "raw": score.raw,
         "reward": score.reward,
         "attempt": attempt,
-        "submission": score.details.get("submission"),
+        "submission": score.submission or None,
         "seconds": score.seconds,
         "waited_s": round(waited_s, 3),
     }

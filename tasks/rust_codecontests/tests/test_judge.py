@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from re_bench.errors import UsageError
-from re_bench.processes import StoppedError, stopping_threads
+from re_bench.processes import StoppedError, request_stop
 from re_bench.sandbox import open_backend
 from rust_codecontests.judge import Judge, Judgement, Limits, Test, Verdict, compiler, toolchain
 from rust_codecontests.judge.verdicts import first_difference
@@ -254,7 +254,7 @@ def test_a_judge_that_is_stopped_ends_its_programs(judge: Judge) -> None:
 
         running = pool.submit(judged)
         began.wait()
-        with stopping_threads(), pytest.raises(StoppedError):
+        with request_stop(), pytest.raises(StoppedError):
             running.result(timeout=20)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
-from re_bench.processes import StoppedError, cli_entry_point, run_program, stopping_threads
+from re_bench.processes import StoppedError, cli_entry_point, request_stop, run_program
 from small_scaling_law.prepare import lay_out, prepare
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def serve(meter: Meter) -> None:
     try:
         meter.serve_forever()
     finally:
-        with stopping_threads():
+        with request_stop():
             meter.server_close()
         Path(str(meter.server_address)).unlink(missing_ok=True)
 

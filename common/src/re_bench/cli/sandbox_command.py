@@ -39,4 +39,4 @@ def _sandbox(options: argparse.Namespace) -> int:
     return 0 if holds else 1
 
 
-COMMANDS = (Command("sandbox", "try everything that a sandbox must hold", _sandbox_options, _sandbox),)
+COMMANDS = (Command("sandbox", "attack the sandbox of this machine and report what holds", _sandbox_options, _sandbox),)

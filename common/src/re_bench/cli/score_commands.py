@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,36 +30,36 @@ def _regrade_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _score(options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
     from re_bench.runs.score_process import score_and_record, score_submission
     from re_bench.scoring.score import EXIT_STATUS, describe
     from re_bench.task.discovery import find_task
 
     task = find_task(options.task)
-    wanted = (task, options.directory, options.profile, options.sandbox)
-    score, final = score_and_record(*wanted, options.log) if options.log else (score_submission(*wanted), None)
+    request = (task, options.directory, options.profile, options.sandbox)
+    score, final = score_and_record(*request, options.log) if options.log else (score_submission(*request), None)
     if options.json:
-        print_json(json.loads(score.to_json()) | ({"final": final} if final else {}))
+        print_json(score.to_dict() | ({"final": asdict(final)} if final else {}))
     else:
         print(describe(task, score))
         if final:
-            print(f"attempt {final['attempt']}, final so far: raw {final['raw']}, reward {final['reward']}")
+            print(f"attempt {final.attempt}, final so far: raw {final.raw}, reward {final.reward}")
     return EXIT_STATUS[score.status]
 
 
 def _regrade(options: argparse.Namespace) -> int:
-    from dataclasses import asdict
-
     from re_bench.errors import UsageError
     from re_bench.runs.regrade import regrade, regraded_table
 
     if not options.log.is_file():
         raise UsageError(f"{options.log}: there is no attempt log")
-    done = regrade(options.log, into=options.into, sandbox=options.sandbox)
+    regraded = regrade(options.log, into=options.into, sandbox=options.sandbox)
     if options.json:
-        print_json({"regraded": [asdict(entry) for entry in done]})
+        print_json({"regraded": [entry.to_dict() for entry in regraded]})
     else:
-        print(regraded_table(done))
-    return 0 if all(entry.score is not None and entry.score.status != "error" for entry in done) else 1
+        print(regraded_table(regraded))
+    return 0 if all(entry.score is not None and entry.score.status != "error" for entry in regraded) else 1
 
 
 COMMANDS = (

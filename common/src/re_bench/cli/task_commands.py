@@ -50,8 +50,8 @@ def _tasks(options: argparse.Namespace) -> int:
     rows = []
     for name, task in tasks.items():
         manifest = task.manifest
-        known = {profile: manifest.anchors(profile) for profile in manifest.profiles}
-        pairs = [(profile, anchors.starting, anchors.reference) for profile, anchors in known.items() if anchors]
+        stored = [(profile, entry.anchors) for profile, entry in manifest.profiles.items()]
+        pairs = [(profile, anchors.starting, anchors.reference) for profile, anchors in stored if anchors]
         pairs += [
             (f"{profile}, {device.source.hardware}", device.starting, device.reference)
             for profile, entry in manifest.profiles.items()
@@ -65,45 +65,45 @@ def _tasks(options: argparse.Namespace) -> int:
 
 
 def _workspace(options: argparse.Namespace) -> int:
-    from re_bench.scoring.score import profile_name
     from re_bench.task.discovery import find_task
+    from re_bench.task.profile_choice import profile_name
     from re_bench.task.workspace import lay_out_and_make
 
-    task, place, variant = find_task(options.task), options.directory, options.variant
+    task, directory, variant = find_task(options.task), options.directory, options.variant
     profile = profile_name(task, options.profile)
     task.profile(profile)
-    lay_out_and_make(task, place, variant, profile=profile, sandbox=options.sandbox)
+    lay_out_and_make(task, directory, variant, profile=profile, sandbox=options.sandbox)
     if options.json:
-        print_json({"task": task.name, "profile": profile, "directory": str(place.resolve()), "with": variant})
+        print_json({"task": task.name, "profile": profile, "directory": str(directory.resolve()), "with": variant})
     else:
-        print(f"{place}: {task.name} with {variant}, profile {profile}")
+        print(f"{directory}: {task.name} with {variant}, profile {profile}")
     return 0
 
 
 def _prepare(options: argparse.Namespace) -> int:
     import time
 
-    from re_bench.scoring.score import profile_name
     from re_bench.task.discovery import find_task, find_tasks
     from re_bench.task.prepare import run_preparation
+    from re_bench.task.profile_choice import profile_name
 
-    named = [find_task(name) for name in options.tasks]
-    for task in named:
+    selected = [find_task(name) for name in options.tasks]
+    for task in selected:
         task.profile(profile_name(task, options.profile))
-    done = []
-    for task in named or [task for task in find_tasks().values() if task.preparer.is_file()]:
+    outcomes = []
+    for task in selected or [task for task in find_tasks().values() if task.preparer.is_file()]:
         profile, started = profile_name(task, options.profile), time.monotonic()
         if profile not in task.manifest.profiles:
             outcome = "no such profile"
         else:
             outcome = "prepared" if run_preparation(task, profile) else "nothing to prepare"
         seconds = round(time.monotonic() - started, 1)
-        done.append({"task": task.name, "profile": profile, "outcome": outcome, "seconds": seconds})
+        outcomes.append({"task": task.name, "profile": profile, "outcome": outcome, "seconds": seconds})
         if not options.json:
             print(f"{task.name}, profile {profile}: {outcome}, {seconds} s", flush=True)
     if options.json:
-        print_json({"tasks": done})
-    elif not done:
+        print_json({"tasks": outcomes})
+    elif not outcomes:
         print("no task here needs anything prepared")
     return 0
 
@@ -111,5 +111,5 @@ def _prepare(options: argparse.Namespace) -> int:
 COMMANDS = (
     Command("tasks", "list the tasks and their anchors", _tasks_options, _tasks),
     Command("prepare", "make the data and models that tasks need", _prepare_options, _prepare),
-    Command("workspace", "lay out what an agent finds, or one of our solutions", _workspace_options, _workspace),
+    Command("workspace", "lay out what an agent starts from, or one of our solutions", _workspace_options, _workspace),
 )

@@ -1,4 +1,4 @@
-"""The commands of those who keep tasks: ``validate`` and ``calibrate``."""
+"""The commands for maintainers of tasks: ``validate`` and ``calibrate``."""
 
 from __future__ import annotations
 
@@ -41,11 +41,9 @@ def _calibrate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _validate(options: argparse.Namespace) -> int:
-    from dataclasses import asdict
-
     from re_bench.runs.validate import default_jobs, default_repeats, validate
-    from re_bench.scoring.score import choose_profile
     from re_bench.task.discovery import find_task, find_tasks
+    from re_bench.task.profile_choice import choose_profile
 
     named = [find_task(name) for name in options.tasks]
     tasks = named or [task for task in find_tasks().values() if task.scorer.is_file()]
@@ -60,14 +58,14 @@ def _validate(options: argparse.Namespace) -> int:
             print(report.text(), flush=True)
     holds = all(report.holds for report in reports)
     if options.json:
-        print_json({"reports": [asdict(report) | {"holds": report.holds} for report in reports], "holds": holds})
+        print_json({"reports": [report.to_dict() for report in reports], "holds": holds})
     return 0 if holds else 1
 
 
 def _calibrate(options: argparse.Namespace) -> int:
     from re_bench.runs.calibrate import calibrate
-    from re_bench.scoring.score import choose_profile
     from re_bench.task.discovery import find_task
+    from re_bench.task.profile_choice import choose_profile
 
     task = find_task(options.task)
     profile, _entry = choose_profile(task, options.profile)
@@ -76,7 +74,7 @@ def _calibrate(options: argparse.Namespace) -> int:
         print_json({"task": task.name, "profile": profile, "anchors": anchors.model_dump(mode="json")})
     else:
         print(f"{task.name}, profile {profile}: starting {anchors.starting}, reference {anchors.reference}")
-        print(f"written to {task.directory / 'task.toml'}")
+        print(f"written to {task.directory / 'anchors.toml'}")
     return 0
 
 

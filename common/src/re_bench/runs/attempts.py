@@ -1,24 +1,20 @@
 """The append-only log of a run's attempts, one line of JSON each.
 
 A line is `{"attempt":{...},"crc":"8 hex digits","v":1}` in one canonical spelling, so that a line is whole exactly
-if encoding what it says gives its bytes again. Earlier bytes are never touched: what a kill left half-written stays, is
-fenced off by a newline before the next attempt, and is counted as torn by whoever reads.
+if encoding what it says gives its bytes again. Lines that a kill has torn stay, and are counted when the log is read.
 """
 
-import contextlib
 import dataclasses
-import errno
-import fcntl
 import json
 import math
 import os
-import stat
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from re_bench.data.jsonl import locked_log, read_lines
 from re_bench.normalise import How, aggregate, finite, normalise
 
 Status = Literal["valid", "invalid", "error"]
@@ -31,10 +27,6 @@ _VERSION = 1
 _DETAILS_BUDGET = MAX_LINE // 2
 _MESSAGE_BUDGET = MAX_LINE // 4
 _TEXTS = ("time", "task", "profile", "message", "submission", "sandbox", "scorer")
-
-
-class LogError(OSError):
-    """The log is not a plain file that can be used; the message says what it is instead."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,12 +66,17 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class FinalScore:
-    """The score of a whole run: `raw` and `reward` are None if no attempt was valid."""
+    """The score of a whole run so far."""
 
+    attempt: int
+    """The number of the last attempt; 0 if there is none."""
     raw: float | None
+    """None, as the reward, if no attempt was valid."""
     reward: float | None
     attempts: int
+    """How many there were."""
     valid: int
+    """How many of them were valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +101,7 @@ class LogContents:
         raw = aggregate(scores, aggregation)
         own = next((attempt.reward for attempt in reversed(self.attempts) if attempt.raw == raw), None)
         reward = own if raw is None or anchors is None else normalise(raw, *anchors)
-        return FinalScore(raw, reward, len(scores), sum(score is not None for score in scores))
+        return FinalScore(_last(self.attempts), raw, reward, len(scores), sum(score is not None for score in scores))
 
 
 class AttemptLog:
@@ -136,12 +133,11 @@ class AttemptLog:
         if attempt.n != 0:
             raise ValueError(f"an attempt gets its number from the log, this one already has {attempt.n}")
         _check(attempt)
-        handle = _open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            return self._append_locked(handle, attempt)
-        finally:
-            os.close(handle)
+        with locked_log(self.path) as log:
+            number = _last(_contents(log.lines()).attempts) + 1
+            line, written = _line(dataclasses.replace(attempt, n=number))
+            log.append(line)
+        return written
 
     def read(self) -> LogContents:
         """Read every whole attempt; a log that does not exist yet is empty.
@@ -151,88 +147,11 @@ class AttemptLog:
         Raises:
             LogError: if the path is not a plain file.
         """
-        try:
-            handle = _open(self.path, os.O_RDONLY)
-        except FileNotFoundError:
-            return LogContents((), 0)
-        with os.fdopen(handle, "rb") as stream:
-            return _contents(stream.read())
+        return _contents(read_lines(self.path))
 
     def final(self, aggregation: How, anchors: tuple[float, float] | None) -> FinalScore:
         """Read the log and combine its attempts; see `LogContents.final`."""
         return self.read().final(aggregation, anchors)
-
-    def _append_locked(self, handle: int, attempt: Attempt) -> Attempt:
-        earlier = _read_all(handle)
-        if not earlier:
-            # Before the first line, so that no attempt is acknowledged in a file a power cut could unlink.
-            _sync_directory(self.path.parent)
-        highest = max((known.n for known in _contents(earlier).attempts), default=0)
-        line, written = _line(dataclasses.replace(attempt, n=highest + 1))
-        fence = b"" if not earlier or earlier.endswith(b"\n") else b"\n"
-        _write_all(handle, fence + line)
-        os.fsync(handle)
-        return written
-
-
-def _open(path: Path, flags: int) -> int:
-    """Open a regular file, and nothing else, without waiting for anyone."""
-    try:
-        # Not following links and not blocking: the path may have been prepared by somebody unfriendly.
-        handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        _explain(path, error, creating=bool(flags & os.O_CREAT))
-        raise
-    mode = os.fstat(handle).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(handle)
-        raise _not_plain(path, mode)
-    return handle
-
-
-def _explain(path: Path, error: OSError, *, creating: bool) -> None:
-    """Raise LogError where the system's own words for a failed open would mislead."""
-    if creating and error.errno == errno.ENOENT:
-        msg = "the directory of the attempt log is missing"
-        raise LogError(errno.ENOENT, msg, str(path)) from error
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        mode = os.lstat(path).st_mode
-        if not stat.S_ISREG(mode):
-            raise _not_plain(path, mode) from error
-
-
-def _not_plain(path: Path, mode: int) -> LogError:
-    return LogError(errno.EINVAL, f"the attempt log must be a plain file, this is {_kind(mode)}", str(path))
-
-
-def _kind(mode: int) -> str:
-    """Name the kind of a file that is not regular."""
-    if stat.S_ISLNK(mode):
-        return "a symbolic link"
-    if stat.S_ISDIR(mode):
-        return "a directory"
-    return "a named pipe" if stat.S_ISFIFO(mode) else "a device or socket"
-
-
-def _read_all(handle: int) -> bytes:
-    with os.fdopen(os.dup(handle), "rb") as stream:
-        stream.seek(0)
-        return stream.read()
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    """Write every byte; the system may take fewer than it is given."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(handle, rest) :]
-
-
-def _sync_directory(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _check(attempt: Attempt) -> None:
@@ -284,14 +203,18 @@ def _decode(line: bytes) -> Attempt | None:
     return attempt if numbered else None
 
 
-def _contents(data: bytes) -> LogContents:
-    read = [_decode(line) for line in data.split(b"\n") if line]
-    whole = tuple(attempt for attempt in read if attempt is not None)
-    return LogContents(whole, len(read) - len(whole))
+def _contents(lines: Iterable[bytes]) -> LogContents:
+    decoded = [_decode(line) for line in lines]
+    whole = tuple(attempt for attempt in decoded if attempt is not None)
+    return LogContents(whole, len(decoded) - len(whole))
+
+
+def _last(attempts: Iterable[Attempt]) -> int:
+    return max((attempt.n for attempt in attempts), default=0)
 
 
 def _line(attempt: Attempt) -> tuple[bytes, Attempt]:
-    """Return the line of an attempt, with its newline, and the attempt as the line tells it."""
+    """Return the line of an attempt, without its newline, and the attempt as the line tells it."""
     attempt = _cleaned(attempt)
     line = _encode(_fields(attempt))
     if len(line) >= MAX_LINE:
@@ -299,7 +222,7 @@ def _line(attempt: Attempt) -> tuple[bytes, Attempt]:
     written = _decode(line)
     if written is None or len(line) >= MAX_LINE:
         raise ValueError(f"the attempt does not fit a line of {MAX_LINE} bytes even without details")
-    return line + b"\n", written
+    return line, written
 
 
 def _fields(attempt: Attempt) -> dict[str, Any]:
@@ -350,9 +273,9 @@ def _shortened(attempt: Attempt) -> Attempt:
         if room < 0:
             break
         kept[key] = attempt.details[key]
-    lost = len(sizes) - len(kept)
-    if lost:
-        kept["left_out"] = f"{lost} of {len(sizes)} details: a line holds at most {MAX_LINE} bytes"
+    left_out = len(sizes) - len(kept)
+    if left_out:
+        kept["left_out"] = f"{left_out} of {len(sizes)} details: a line holds at most {MAX_LINE} bytes"
     return dataclasses.replace(attempt, details=kept, message=_shortened_text(attempt.message))
 
 

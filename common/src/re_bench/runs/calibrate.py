@@ -1,8 +1,9 @@
-"""Measuring a task's anchors: baseline and reference, scored again and again, written back with their circumstances."""
+"""Measure a task's anchors: score baseline and reference several times, and write the means down with their source."""
 
 from __future__ import annotations
 
 import datetime as dt
+import os
 import statistics
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,8 @@ from re_bench.data.provenance import hardware, versions
 from re_bench.errors import ReBenchError
 from re_bench.processes import run_program
 from re_bench.runs.score_process import score_variant
-from re_bench.task.manifest import Anchors, Source, Spread
-from re_bench.task.manifest_edit import write_anchors
+from re_bench.task.anchors import Anchors, Source, Spread
+from re_bench.task.manifest_file import write_anchors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,12 +26,12 @@ _DIGITS = 9
 
 
 def calibrate(task: Task, profile: str, *, repeats: int, sandbox: str | None = None) -> Anchors:
-    """Score baseline and reference ``repeats`` times each, interleaved, and write their means into ``task.toml``.
+    """Score baseline and reference ``repeats`` times each, interleaved, and write their means into ``anchors.toml``.
 
     The hardware and versions that a scorer names in its details (``hardware``, ``versions``) go before our own. Where
     a profile measures its anchors in every run, they are stored for the device that the scorer names.
 
-    A task whose truth is computed has a program ``rebuild.py`` beside its scorer, which is run first.
+    Where the manifest has ``[rebuild]``, its program makes the task's computed truth anew first.
 
     Raises:
         ReBenchError: if the truth cannot be rebuilt, one of the scores is not valid, or such a scorer names no device
@@ -39,12 +40,13 @@ def calibrate(task: Task, profile: str, *, repeats: int, sandbox: str | None = N
     _rebuild(task, profile)
     scores: dict[str, list[Score]] = {"baseline": [], "reference": []}
     for seed in range(repeats):
-        for variant, found in scores.items():
-            found.append(_valid(task, variant, score_variant(task, variant, profile, sandbox, seed=seed)))
-    starting, reference = ([score.raw for score in found if score.raw is not None] for found in scores.values())
+        for variant, repeats_so_far in scores.items():
+            score = score_variant(task, variant, profile, sandbox, seed=seed)
+            repeats_so_far.append(_check_valid(task, variant, score))
+    starting, reference = ([score.raw for score in variant if score.raw is not None] for variant in scores.values())
     details = scores["reference"][0].details
     if task.manifest.profiles[profile].in_run:
-        _check_device(task, [score for found in scores.values() for score in found])
+        _check_device(task, [*scores["baseline"], *scores["reference"]])
     source = Source(
         kind="modelled" if task.manifest.profiles[profile].modelled else "measured",
         where=f"nox -s calibrate-{task.name}",
@@ -60,15 +62,20 @@ def calibrate(task: Task, profile: str, *, repeats: int, sandbox: str | None = N
 
 
 def _rebuild(task: Task, profile: str) -> None:
-    program = task.directory / "rebuild.py"
-    if not program.is_file():
+    rebuild = task.manifest.rebuild
+    if rebuild is None:
         return
-    status, _nothing = run_program([str(program), "--profile", profile], capture=False)
+    program = task.directory / rebuild.program
+    if not program.is_file():
+        raise ReBenchError(f"{task.name}: {program} is missing, which the manifest names in [rebuild]")
+    path = os.pathsep.join(filter(None, (str(task.import_directory), os.environ.get("PYTHONPATH"))))
+    arguments = [str(program), "--profile", profile]
+    status, _stdout = run_program(arguments, capture=False, environment={"PYTHONPATH": path})
     if status != 0:
         raise ReBenchError(f"{task.name}: the truth was not rebuilt: {program} ended with exit status {status}")
 
 
-def _valid(task: Task, variant: str, score: Score) -> Score:
+def _check_valid(task: Task, variant: str, score: Score) -> Score:
     if score.status != "valid":
         raise ReBenchError(
             f"{task.name}: {variant} is {score.status}, so there is nothing to calibrate: {score.message}"
@@ -80,9 +87,9 @@ def _check_device(task: Task, scores: Sequence[Score]) -> None:
     """Raise unless all scores name one device: by its name the stored anchors are found again."""
     names = {str(score.details.get("hardware") or "") for score in scores}
     if len(names) > 1 or "" in names:
-        found = ", ".join(sorted(name or "none" for name in names))
+        listing = ", ".join(sorted(name or "none" for name in names))
         raise ReBenchError(
-            f"{task.name}: the scorer must name the same device in details['hardware'] every time; it named {found}"
+            f"{task.name}: the scorer must name the same device in details['hardware'] every time; it named {listing}"
         )
 
 

@@ -1,10 +1,10 @@
-"""Scoring stored submissions again, with today's scorer, and comparing with what the log says."""
+"""Score stored submissions again, with today's scorer, and compare with the log."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from re_bench.report.tables import number, table
 from re_bench.runs.attempts import Attempt, AttemptLog
@@ -30,6 +30,10 @@ class Regraded:
     attempt: Attempt
     score: Score | None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of the attempt and its score."""
+        return {"attempt": asdict(self.attempt), "score": None if self.score is None else self.score.to_dict()}
+
     def cells(self) -> list[str]:
         """Return the row of the table."""
         then = [self.attempt.status, number(self.attempt.raw), number(self.attempt.reward)]
@@ -54,22 +58,22 @@ def regrade(log: Path, *, into: Path | None = None, sandbox: str | None = None) 
     """
     store = Store(log)
     scores: dict[tuple[str, str], Score] = {}
-    done = []
+    regraded = []
     for attempt in AttemptLog(log).read().attempts:
-        kept = store.find(attempt.submission)
-        if kept is None:
-            done.append(Regraded(attempt, None))
+        submission = store.find(attempt.submission)
+        if submission is None:
+            regraded.append(Regraded(attempt, None))
             continue
         task, key = find_task(attempt.task), (attempt.profile, attempt.submission)
         if key not in scores:
             print(f"regrading attempt {attempt.n} of {attempt.task}", file=sys.stderr, flush=True)
-            scores[key] = score_submission(task, kept, attempt.profile, sandbox)
-        done.append(Regraded(attempt, scores[key]))
+            scores[key] = score_submission(task, submission, attempt.profile, sandbox)
+        regraded.append(Regraded(attempt, scores[key]))
         if into is not None:
             record(task, scores[key], into)
-    return done
+    return regraded
 
 
-def regraded_table(done: Sequence[Regraded]) -> str:
-    """Return the comparison of then and now."""
-    return table(_HEADER, [entry.cells() for entry in done])
+def regraded_table(regraded: Sequence[Regraded]) -> str:
+    """Return the table that compares then and now."""
+    return table(_HEADER, [entry.cells() for entry in regraded])

@@ -1,17 +1,17 @@
-"""Running a task's scorer the way everybody does: as the program ``score.py`` with ``--json``."""
+"""One scoring, in a process of its own: the task's ``score.py`` with ``--json``."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
 import subprocess
-from dataclasses import asdict
+from dataclasses import replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.processes import run_program, temporary_directory
-from re_bench.runs.attempts import Attempt, AttemptLog
+from re_bench.runs.attempts import Attempt, AttemptLog, FinalScore
 from re_bench.runs.submission_store import Store
 from re_bench.scoring.score import EXIT_STATUS, Score
 from re_bench.task.workspace import lay_out_and_make
@@ -53,16 +53,14 @@ def score_submission(task: Task, submission: Path, profile: str = "auto", sandbo
 
 
 def _time_limit(task: Task, profile: str) -> float | None:
-    known = task.manifest.profiles
-    limits = [known[name].time_limit_s for name in known if profile in {name, "auto"}]
-    return max(limits, default=None)
+    profiles = task.manifest.profiles.items()
+    return max((entry.time_limit_s for name, entry in profiles if profile in {name, "auto"}), default=None)
 
 
 def _parse(stdout: bytes) -> Score | None:
     try:
-        fields: dict[str, Any] = json.loads(stdout)
-        score = Score(**fields)
-    except (ValueError, TypeError):
+        score = Score.from_dict(json.loads(stdout))
+    except (ValueError, TypeError, KeyError):
         return None
     return score if score.status in EXIT_STATUS else None
 
@@ -86,16 +84,16 @@ def score_variant(
         prepared: prepared files to copy; see :func:`re_bench.task.workspace.lay_out`.
         seed: what the command that makes the solution gets as ``RE_BENCH_SEED``.
     """
-    with temporary_directory("re-bench-workspace-") as place:
-        place.chmod(0o755)
-        workspace = place / "workspace"
+    with temporary_directory("re-bench-workspace-") as directory:
+        directory.chmod(0o755)
+        workspace = directory / "workspace"
         lay_out_and_make(task, workspace, variant, profile=profile, sandbox=sandbox, prepared=prepared, seed=seed)
         return score_submission(task, workspace, profile, sandbox)
 
 
 def score_and_record(
     task: Task, submission: Path, profile: str, sandbox: str | None, log: Path
-) -> tuple[Score, dict[str, Any]]:
+) -> tuple[Score, FinalScore]:
     """Keep a copy of ``submission`` beside ``log``, score the copy, and append the attempt; see :func:`record`.
 
     Raises:
@@ -103,17 +101,17 @@ def score_and_record(
         ReBenchError: as :func:`score_submission`.
     """
     try:
-        kept = Store(log).keep(submission, task.bounds)
+        copy = Store(log).keep(submission, task.manifest.staging)
     except InvalidSubmissionError:
-        kept = submission  # too large to keep: the scorer says so, and the log says it too
+        copy = submission  # too large to keep, which the scorer reports and the log records
     except OSError as error:
         raise UsageError(f"{log}: a copy of the submission cannot be kept beside it: {error.strerror}") from None
-    score = score_submission(task, kept, profile, sandbox)
+    score = score_submission(task, copy, profile, sandbox)
     return score, record(task, score, log)
 
 
-def record(task: Task, score: Score, path: Path) -> dict[str, Any]:
-    """Append ``score`` to the attempt log at ``path``; return the attempt's number and the final score so far.
+def record(task: Task, score: Score, path: Path) -> FinalScore:
+    """Append ``score`` to the attempt log at ``path``; return the final score so far, with this attempt's number.
 
     Raises:
         UsageError: if the log is of another task or profile, or cannot be written.
@@ -130,11 +128,10 @@ def record(task: Task, score: Score, path: Path) -> dict[str, Any]:
         final = log.final(task.manifest.aggregation, (anchors.starting, anchors.reference) if anchors else None)
     except OSError as error:
         raise UsageError(str(error)) from None
-    return {"attempt": attempt.n, **asdict(final)}
+    return replace(final, attempt=attempt.n)
 
 
 def _attempt(task: Task, score: Score) -> Attempt:
-    details = dict(score.details)
     return Attempt(
         time=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
         task=score.task,
@@ -143,9 +140,9 @@ def _attempt(task: Task, score: Score) -> Attempt:
         raw=score.raw,
         reward=score.reward,
         message=score.message,
-        submission=str(details.pop("submission", "")),
-        sandbox=str(details.pop("sandbox", "")),
+        submission=score.submission,
+        sandbox=score.sandbox,
         scorer=f"re-bench-common {version('re-bench-common')}, task version {task.manifest.version}",
-        details=details,
+        details=dict(score.details),
         seconds=score.seconds,
     )

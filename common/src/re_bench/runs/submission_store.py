@@ -34,10 +34,10 @@ class Store:
         incoming = Path(tempfile.mkdtemp(prefix=".incoming-", dir=self.directory))
         try:
             staged = stage(submission, incoming / "copy", bounds)
-            kept = self.directory / staged.sha256
+            copy = self.directory / staged.sha256
             with suppress(OSError):  # it is there already, with the same content
-                staged.directory.rename(kept)
-            return kept
+                staged.directory.rename(copy)
+            return copy
         finally:
             shutil.rmtree(incoming)
 

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Self
 
 from re_bench.errors import ReBenchError
 from re_bench.guest.truncate import HeadTail
-from re_bench.processes import check_stopping, stopping, tree
+from re_bench.processes import raise_if_stop_requested, stop_requested, tree
 from re_bench.sandbox import resource_usage
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Running:
         """
         self._process.wait()
         self.kill()
-        check_stopping()
+        raise_if_stop_requested()
         seconds = time.monotonic() - self._started
         status = _exit_status(self._process.returncode)
         return Finished(status, self._stopped, self.stdout.text(), self.stderr.text(), seconds)
@@ -141,7 +141,7 @@ class Running:
     def _violation(self) -> str:
         """Return which limit the program is over, or why else it must end; the empty string if it may go on."""
         root, limits = self._process.pid, self._limits
-        if stopping():
+        if stop_requested():
             return "re-bench was stopped"
         if time.monotonic() - self._started > limits.wall_s:
             return f"it ran longer than {limits.wall_s:g} s"
@@ -162,7 +162,7 @@ def accept(listener: socket.socket, running: Running, within_s: float) -> socket
             return listener.accept()[0]
         except TimeoutError:
             continue
-    check_stopping()
+    raise_if_stop_requested()
     finished = running.wait_at_most(2.0)
     raise ReBenchError(
         f"the sandboxed process did not start ({describe_exit(finished)}): {running.stderr.text().strip()[-_TAIL:]}"

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import ReBenchError
 from re_bench.normalise import finite, normalise
 
 if TYPE_CHECKING:
+    from re_bench.task.anchors import Anchors
     from re_bench.task.discovery import Task
-    from re_bench.task.manifest import Anchors, Profile
 
-__all__ = ["ANCHORS", "RunAnchors", "Scale", "Wanted", "choose_scale", "shown_beside", "stored_on"]
-
-Wanted = Literal["run", "stored"]
-ANCHORS: tuple[Wanted, ...] = ("run", "stored")
-"""What may be asked for where a profile measures its anchors in every run."""
+__all__ = ["RunAnchors", "Scale", "choose_scale"]
 
 
 @dataclass(frozen=True)
@@ -45,66 +41,29 @@ class Scale:
         return normalise(raw, self.starting, self.reference)
 
 
-def choose_scale(
-    task: Task, profile: str, measured: RunAnchors | None, hardware: object, wanted: Wanted = "run"
-) -> Scale | None:
+def choose_scale(task: Task, profile: str, measured: RunAnchors | None) -> Scale | None:
     """Return the anchors to use, or None if the profile has not been calibrated yet.
 
     Args:
         task: the task.
         profile: the name of one of its profiles.
-        measured: what the scorer measured of baseline and reference, if it did.
-        hardware: the name of the device that it measured on, if it says so.
-        wanted: ``stored`` leaves aside what was measured.
+        measured: what the scorer measured of baseline and reference, if it did; it comes before stored anchors.
 
     Raises:
         ReBenchError: if anchors were to be measured and were not, or cannot be used.
         TypeError, ValueError: if a measured anchor is no finite number.
-        UsageError: if stored anchors are wanted and this device has none.
     """
     entry = task.manifest.profiles[profile]
-    if wanted == "run" and measured is not None:
-        return _of_run(task, measured)
-    if not entry.in_run:
-        return _of_manifest(entry.anchors) if entry.anchors else None
-    if wanted == "run":
+    if measured is not None:
+        return _from_run(task, measured)
+    if entry.in_run:
         raise ReBenchError(
             f"profile {profile} measures its anchors in every run (in_run), and the scorer returned none"
         )
-    return _of_manifest(stored_on(task, profile, hardware))
+    return _from_manifest(entry.anchors) if entry.anchors else None
 
 
-def stored_on(task: Task, profile: str, hardware: object) -> Anchors:
-    """Return the stored anchors of a device, in a profile that measures its anchors in every run.
-
-    Raises:
-        UsageError: if there are none.
-    """
-    entry = task.manifest.profiles[profile]
-    found = entry.anchors_on(hardware)
-    if found is None:
-        names = ", ".join(str(other.source.hardware) for other in entry.devices) or "no device yet"
-        device = "a device without a name" if hardware is None else repr(hardware)
-        raise UsageError(
-            f"profile {profile} has no stored anchors for {device}; it has them for: {names}; "
-            f"run nox -s calibrate-{task.name} -- --profile {profile}, or leave out --anchors stored"
-        )
-    return found
-
-
-def shown_beside(profile: Profile, raw: float, hardware: object) -> dict[str, Any]:
-    """Return what a score's details say of the stored anchors, where the profile measures them in every run."""
-    if not profile.in_run:
-        return {}
-    stored = profile.anchors_on(hardware)
-    if stored is None:
-        return {"stored_anchors": None, "stored_reward": None}
-    date = stored.source.date.isoformat() if stored.source.date else None
-    anchors = {"starting": stored.starting, "reference": stored.reference, "date": date}
-    return {"stored_anchors": anchors, "stored_reward": _of_manifest(stored).reward(raw)}
-
-
-def _of_run(task: Task, measured: RunAnchors) -> Scale:
+def _from_run(task: Task, measured: RunAnchors) -> Scale:
     starting = finite(measured.starting, "the starting score measured in this run")
     reference = finite(measured.reference, "the reference score measured in this run")
     # The wrong way round, the scale would reward what is worse than the baseline.
@@ -115,7 +74,7 @@ def _of_run(task: Task, measured: RunAnchors) -> Scale:
     return Scale(starting, reference, "measured in this run")
 
 
-def _of_manifest(anchors: Anchors) -> Scale:
+def _from_manifest(anchors: Anchors) -> Scale:
     source = anchors.source
-    words = "published" if source.kind == "published" else f"stored: {source.hardware}, {source.date}"
-    return Scale(anchors.starting, anchors.reference, words)
+    text = "published" if source.kind == "published" else f"stored: {source.hardware}, {source.date}"
+    return Scale(anchors.starting, anchors.reference, text)

@@ -167,9 +167,9 @@ class _Copier:
         for part in (os.fsencode(str(path)), kind.encode(), content):
             self.hash.update(len(part).to_bytes(8, "big") + part)
 
-    def _skip(self, path: PurePosixPath, why: str) -> None:
+    def _skip(self, path: PurePosixPath, reason: str) -> None:
         if len(self.staged.skipped) < _SKIPPED:
-            self.staged.skipped.append(f"{_shown(path)}: {why}")
+            self.staged.skipped.append(f"{_shown(path)}: {reason}")
         elif len(self.staged.skipped) == _SKIPPED:
             self.staged.skipped.append("and more")
 

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
-from re_bench.limits import Bounds
-from re_bench.task.manifest import Manifest, Profile, load
+from re_bench.task.manifest_file import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from re_bench.task.manifest import Manifest, Profile
 
 __all__ = ["ENTRY_POINTS", "Task", "find_task", "find_tasks", "open_task"]
 
@@ -53,10 +54,15 @@ class Task:
         """Return the full name of the module ``name`` of the task's package; of a task without one, the name itself."""
         return f"{self.name}.{name}" if (self.package / "__init__.py").is_file() else name
 
+    @property
+    def import_directory(self) -> Path:
+        """What must be on Python's path so that the modules of the task can be imported where it is not installed."""
+        is_package = (self.directory / "__init__.py").is_file()  # as in a wheel
+        return self.directory.parent if is_package else self.directory
+
     def add_to_path(self) -> None:
         """Make the modules of the task importable in this process, also where the task is not installed."""
-        whole = (self.directory / "__init__.py").is_file()  # as in a wheel: the directory is the package
-        sys.path.insert(0, str(self.directory.parent if whole else self.directory))
+        sys.path.insert(0, str(self.import_directory))
 
     @property
     def preparer(self) -> Path:
@@ -67,11 +73,6 @@ class Task:
     def cheats(self) -> list[str]:
         """The names of the cheats, in order."""
         return sorted(path.name for path in (self.directory / "cheats").glob("*") if path.is_dir())
-
-    @property
-    def bounds(self) -> Bounds:
-        """What of a submission is copied, and how large that may be."""
-        return Bounds(**self.manifest.staging.model_dump())
 
     def profile(self, name: str) -> Profile:
         """Return the profile called ``name``.
@@ -89,7 +90,7 @@ def open_task(directory: Path) -> Task:
     """Return the task in ``directory``.
 
     Raises:
-        ManifestError: if its ``task.toml`` is missing or malformed.
+        ManifestError: if its ``task.toml`` is missing, or that or its ``anchors.toml`` malformed.
     """
     directory = directory.resolve()
     return Task(directory, load(directory / "task.toml"))
@@ -102,15 +103,15 @@ def find_tasks() -> dict[str, Task]:
         ManifestError: if one has a malformed manifest.
         UsageError: if two have the same name, or a package's entry point leads to no task.
     """
-    found: dict[str, Task] = {}
+    tasks: dict[str, Task] = {}
     for directory in (*_repository_tasks(), *_installed_tasks()):
         task = open_task(directory)
-        other = found.setdefault(task.name, task)
+        other = tasks.setdefault(task.name, task)
         if other.directory != task.directory:
             raise UsageError(
                 f"two tasks are called {task.name}: {other.directory} and {task.directory}; rename one directory"
             )
-    return found
+    return tasks
 
 
 def find_task(name: str) -> Task:

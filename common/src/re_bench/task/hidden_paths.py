@@ -1,4 +1,4 @@
-"""What must not show, wherever a sandbox shows packages: tasks with their references and truth, and held-out text."""
+"""The directories that no sandbox may show: tasks with their references and truth, caches, and held-out text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["hidden_directories"]
 
 _ENVIRONMENTS = ("", "*/", "envs/*/", "pkgs/*/", "*/envs/*/", "*/pkgs/*/")
 """Where below a prefix other Pythons have packages: itself, environments directly in it, and those of conda."""
-_PACKAGES = (*(f"{place}lib*/python3*/*-packages" for place in _ENVIRONMENTS), "pkgs/*/site-packages")
+_PACKAGES = (*(f"{prefix}lib*/python3*/*-packages" for prefix in _ENVIRONMENTS), "pkgs/*/site-packages")
 
 
 def hidden_directories(task: Path) -> list[Path]:
@@ -34,11 +34,11 @@ def hidden_directories(task: Path) -> list[Path]:
     """
     tops = {Path(entry) for entry in sys.path} | _packages() | {task.parent}
     checkouts = {parent for start in (Path.cwd(), Path(__file__)) for parent in start.resolve().parents} | {Path.cwd()}
-    found = {task, *(top / ".git" for top in checkouts), *_held_out_text()}
+    directories = {task, *(top / ".git" for top in checkouts), *_held_out_text()}
     for top in (*tops, *(checkout / "tasks" for checkout in checkouts)):
         with suppress(OSError):  # it may not be ours to look into
-            found.update(manifest.parent for manifest in top.glob("*/task.toml"))
-    return sorted({path.resolve() for path in found if _is_directory(path)})
+            directories.update(manifest.parent for manifest in top.glob("*/task.toml"))
+    return sorted({path.resolve() for path in directories if _is_directory(path)})
 
 
 def _held_out_text() -> Iterator[Path]:
@@ -49,11 +49,11 @@ def _held_out_text() -> Iterator[Path]:
 
     with suppress(RuntimeError):  # a user without a home has no cache
         yield cache_directory()
-    for place in _hub_caches():
+    for cache in _hub_caches():
         with suppress(RuntimeError):
-            yield place.expanduser()
+            yield cache.expanduser()
     for name in HELD_OUT_FROM:
-        yield from _places(name)
+        yield from _locations(name)
     for top in (Path("/usr"), Path("/usr/local"), *python_directories()):
         for pattern in _PACKAGES:
             for packages in top.glob(pattern):
@@ -75,11 +75,11 @@ def _is_directory(path: Path) -> bool:
 
 def _packages() -> set[Path]:
     """Return where the packages lie that bring a task by an entry point, or the folders that such a package is in."""
-    packages = {place for entry in entry_points(group=ENTRY_POINTS) for place in _places(entry.module)}
+    packages = {place for entry in entry_points(group=ENTRY_POINTS) for place in _locations(entry.module)}
     return {top for package in packages for top in package.parents[:2]}
 
 
-def _places(module: str) -> Iterator[Path]:
+def _locations(module: str) -> Iterator[Path]:
     with suppress(ImportError, AttributeError, ValueError):  # a broken package
-        found = importlib.util.find_spec(module)
-        yield from map(Path, (found.submodule_search_locations if found else None) or [])
+        spec = importlib.util.find_spec(module)
+        yield from map(Path, (spec.submodule_search_locations if spec else None) or [])

@@ -1,4 +1,6 @@
-"""What a task needs before it can run: ``python -m re_bench.task.prepare DIRECTORY --profile NAME [--into DIR]``.
+"""Prepare what a task needs before it can run.
+
+As a program: ``python -m re_bench.task.prepare DIRECTORY --profile NAME [--into DIR]``.
 
 A task that needs something has a module ``prepare.py`` in its package, with two functions. ``prepare(profile, say)``
 makes what the profile needs in the cache of prepared data, nothing twice, and tells ``say`` what it does, line by line.
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point, run_program
 from re_bench.task.discovery import Task, open_task
-from re_bench.task.manifest import PROFILES
+from re_bench.task.field_types import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Workspaces: what an agent finds, or one of our solutions laid over it and made."""
+"""Workspaces: what an agent starts from, or one of our solutions laid over it and made."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import shutil
 import stat
 import sys
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.data.files import clone
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu import state as gpu_state
-from re_bench.limits import Limits
-from re_bench.processes import check_stopping
+from re_bench.processes import raise_if_stop_requested
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
@@ -94,9 +94,9 @@ def make(task: Task, workspace: Path, variant: str, *, profile: str, sandbox: st
     with _failing_as(f"{task.name}: {variant}: the command {words} cannot be run in {workspace}"):
         finished = _run(task, workspace.resolve(), recipe, profile, sandbox, seed=seed)
     if finished.status != 0 or finished.stopped:
-        why = finished.stopped or f"exit status {finished.status}"
+        reason = finished.stopped or f"exit status {finished.status}"
         printed = f"{finished.stdout}{finished.stderr}"[-_TAIL:]
-        raise ReBenchError(f"{task.name}: {variant}: the command {words} failed ({why}):\n{printed}")
+        raise ReBenchError(f"{task.name}: {variant}: the command {words} failed ({reason}):\n{printed}")
     print(f"{task.name}: {variant}: made in {finished.seconds:.1f} s", file=sys.stderr, flush=True)
 
 
@@ -127,19 +127,19 @@ def _recipe(task: Task, variant: str) -> Recipe | None:
 def _run(task: Task, workspace: Path, recipe: Recipe, profile: str, sandbox: str | None, *, seed: int) -> Finished:
     backend = open_backend(sandbox)
     first, *rest = recipe.command
-    place, entry = str(workspace), task.profile(profile)
+    path, entry = str(workspace), task.profile(profile)
     # CPU seconds are those of a process, which may use all cores for as long as it runs.
     cpu_s = max(entry.limits.cpu_s, math.ceil(recipe.time_limit_s * (os.cpu_count() or 1)))
-    around = SandboxSpec(
-        writable={place: workspace},
+    spec = SandboxSpec(
+        writable={path: workspace},
         environment={"RE_BENCH_PROFILE": profile, "RE_BENCH_SEED": str(seed)},
-        directory=place,
-        limits=Limits(**entry.limits.model_dump() | {"wall_s": recipe.time_limit_s, "cpu_s": cpu_s}),
+        directory=path,
+        limits=replace(entry.limits, wall_s=recipe.time_limit_s, cpu_s=cpu_s),
         gpu=gpu_state.identify().uuid if entry.device == "cuda" else None,
         hidden=hidden_directories(task.directory),
     )
     with _writable_by_everybody(workspace):
-        return run(backend, [backend.python if first == "python" else first, *rest], around)
+        return run(backend, [backend.python if first == "python" else first, *rest], spec)
 
 
 @contextmanager
@@ -171,7 +171,7 @@ def _copy(layer: Path, target: Path) -> None:
 
 def _copy_file(source: str, target: str) -> None:
     """Copy a file, without reading it where the file system can share its blocks until one of them is written."""
-    check_stopping()
+    raise_if_stop_requested()
     with Path(source).open("rb") as reader, Path(target).open("wb") as writer:
         shared = clone(reader, writer)
     if not shared:
@@ -189,11 +189,11 @@ def _removed_on_failure(directory: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _failing_as(what: str) -> Iterator[None]:
-    """Make an error of the system ours; ``what`` says what cannot be done."""
+def _failing_as(message: str) -> Iterator[None]:
+    """Raise errors of the system as ours, with ``message`` in front."""
     try:
         yield
     except shutil.Error as error:  # of several files: source, copy and reason of each
-        raise ReBenchError(f"{what}: {error.args[0][0][2]}") from None
+        raise ReBenchError(f"{message}: {error.args[0][0][2]}") from None
     except OSError as error:
-        raise ReBenchError(f"{what}: {error}") from None
+        raise ReBenchError(f"{message}: {error}") from None

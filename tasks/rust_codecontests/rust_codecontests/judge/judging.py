@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from re_bench.errors import ReBenchError
-from re_bench.processes import check_stopping, stopping_threads
+from re_bench.processes import raise_if_stop_requested, request_stop
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import describe_exit
 from rust_codecontests.judge.compiler import Compiler
@@ -78,7 +78,7 @@ class Judge:
             limits: what it may use.
             public: how many tests, from the first on, its author may be told about.
         """
-        check_stopping()
+        raise_if_stop_requested()
         started = time.monotonic()
         compiled = self._compiler.compile(source, limits.compile_s)
         if compiled.program is None:
@@ -89,7 +89,7 @@ class Judge:
             for number, test in enumerate(tests):
                 runner = runner or stack.enter_context(self._runner(compiled.program, limits, len(tests)))
                 verdict, reason, used_s = _run(runner, test, limits)
-                check_stopping()
+                raise_if_stop_requested()
                 cpu_s += used_s
                 if verdict is not Verdict.ACCEPTED:
                     message = f"{verdict} on test {number + 1}" + (f": {reason}" if number < public else "")
@@ -102,7 +102,7 @@ class Judge:
         try:
             judgements = list(pool.map(lambda program: self.judge(*program), programs))
         except BaseException:
-            with stopping_threads():
+            with request_stop():
                 pool.shutdown(cancel_futures=True)
             raise
         pool.shutdown()

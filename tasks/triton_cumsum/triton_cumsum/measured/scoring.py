@@ -25,7 +25,6 @@ def run(job: Job) -> Timing:
         ReBenchError: if one of our solutions fails, or the GPU is not steady.
     """
     gpu = gpu_state.identify()
-    job.on_device(gpu.name)
     harness = "harness/gpu_runner.py"
     ours = [job.task.directory / name for name in ("baseline", "reference")]
     with (

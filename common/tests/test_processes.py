@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.processes import cli_entry_point
+from re_bench.processes import (
+    StoppedError,
+    cli_entry_point,
+    raise_if_stop_requested,
+    request_stop,
+    stop_requested,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,18 +52,18 @@ def waiting(made_up: Task, backend: Backend, change: Change) -> Callable[[str], 
     return wait
 
 
-def stopped(arguments: list[str | Path], when: str, place: Path, number: signal.Signals) -> tuple[int, str]:
-    """Run the command until it waits, stop it, and return its exit status and what it said on stderr after that."""
-    (place / "tmp").mkdir()
+def stopped(arguments: list[str | Path], when: str, directory: Path, number: signal.Signals) -> tuple[int, str]:
+    """Run the command until it waits, stop it, and return its exit status and what it wrote to stderr after that."""
+    (directory / "tmp").mkdir()
     command = [sys.executable, "-m", "re_bench.cli", *map(str, arguments)]
-    environment = os.environ | {"TMPDIR": str(place / "tmp")}
+    environment = os.environ | {"TMPDIR": str(directory / "tmp")}
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
     ) as process:
         assert process.stderr is not None
         try:
             until = time.monotonic() + 60
-            while not (there := list(place.glob(AT_WORK[when][3]))) or (when == "making" and is_baseline(there)):
+            while not (there := list(directory.glob(AT_WORK[when][3]))) or (when == "making" and is_baseline(there)):
                 assert process.poll() is None, process.stderr.read()
                 assert time.monotonic() < until
                 time.sleep(0.05)
@@ -75,9 +81,9 @@ def is_baseline(numbers: list[Path]) -> bool:
     return all(path.read_text() != "10" for path in numbers)
 
 
-def processes_of(place: Path) -> list[str]:
+def processes_of(directory: Path) -> list[str]:
     listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    return [line for line in listing.stdout.splitlines() if str(place) in line]
+    return [line for line in listing.stdout.splitlines() if str(directory) in line]
 
 
 @SIGNALS
@@ -87,9 +93,9 @@ def test_a_stopped_validation_leaves_nothing(
 ) -> None:
     task = waiting(when)
     arguments: list[str | Path] = ["validate", task.directory, "--profile", "cpu", "--jobs", "2"]
-    status, said = stopped(arguments, when, tmp_path, number)
+    status, stderr = stopped(arguments, when, tmp_path, number)
     assert (status, processes_of(tmp_path), list((tmp_path / "tmp").iterdir())) == (128 + number, [], [])
-    assert "Traceback" not in said
+    assert "Traceback" not in stderr
 
 
 @SIGNALS
@@ -102,10 +108,10 @@ def test_so_does_every_other_command(
 ) -> None:
     task, workspace = waiting(when), tmp_path / "tmp" / "re-bench-workspace-mine" / "workspace"
     more: list[str | Path] = [workspace, "--with", "reference"] if command == "workspace" else []
-    status, said = stopped([command, task.directory, *more, "--profile", "cpu"], when, tmp_path, number)
+    status, stderr = stopped([command, task.directory, *more, "--profile", "cpu"], when, tmp_path, number)
     assert (status, processes_of(tmp_path), workspace.exists()) == (128 + number, [], False)
     assert [path for path in (tmp_path / "tmp").iterdir() if path != workspace.parent] == []
-    assert "Traceback" not in said
+    assert "Traceback" not in stderr
 
 
 @SIGNALS
@@ -114,9 +120,9 @@ def test_a_stopped_scoring_leaves_nothing(
 ) -> None:
     task = waiting("scoring")
     arguments: list[str | Path] = ["score", task.directory, task.directory / "baseline", "--profile", "cpu"]
-    status, said = stopped(arguments, "scoring", tmp_path, number)
+    status, stderr = stopped(arguments, "scoring", tmp_path, number)
     assert (status, processes_of(tmp_path), list((tmp_path / "tmp").iterdir())) == (128 + number, [], [])
-    assert "Traceback" not in said
+    assert "Traceback" not in stderr
 
 
 CLEARING_UP = """
@@ -147,9 +153,9 @@ def test_further_signals_do_not_disturb_the_clearing_up(number: signal.Signals) 
 REMOVING = """
 from re_bench.processes import cli_entry_point, temporary_directory
 with cli_entry_point("removing"):
-    with temporary_directory("re-bench-") as place:
+    with temporary_directory("re-bench-") as directory:
         for number in range(20_000):
-            (place / str(number)).touch()
+            (directory / str(number)).touch()
         print("leaving", flush=True)
 """
 
@@ -173,3 +179,14 @@ def test_the_handlers_of_before_come_back() -> None:
     with cli_entry_point("inner"):
         assert signal.getsignal(signal.SIGTERM) not in before
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
+def test_a_request_to_stop_lasts_as_long_as_somebody_waits() -> None:
+    with request_stop():
+        with request_stop():
+            pass
+        assert stop_requested()
+        with pytest.raises(StoppedError):
+            raise_if_stop_requested()
+    assert not stop_requested()
+    raise_if_stop_requested()

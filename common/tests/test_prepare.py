@@ -92,7 +92,7 @@ def test_a_broken_manifest_is_named(made_up: Task) -> None:
     (made_up.directory / "task.toml").write_text("id = 1")
     done = prepare_py(made_up, "--profile", "cpu")
     assert done.returncode == 1
-    assert "made_up/task.toml: id: expected text" in done.stderr
+    assert "made_up/task.toml: id: Input should be a valid string, got 1" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -147,7 +147,7 @@ def test_a_task_without_a_program_needs_nothing(made_up: Task, tmp_path: Path) -
 def test_the_command_prepares_the_tasks_it_is_given(made_up: Task, tmp_path: Path, re_bench: Command) -> None:
     first = re_bench("prepare", made_up.directory, TOP / "tasks" / "triton_cumsum", "--profile", "cpu", "--json")
     assert first.returncode == 0, first.stderr
-    outcomes = [(each["task"], each["profile"], each["outcome"]) for each in json.loads(first.stdout)["tasks"]]
+    outcomes = [(entry["task"], entry["profile"], entry["outcome"]) for entry in json.loads(first.stdout)["tasks"]]
     assert outcomes == [("made_up", "cpu", "prepared"), ("triton_cumsum", "cpu", "nothing to prepare")]
     assert "made_up: making what cpu needs" in first.stderr
     assert (tmp_path / "cache" / "made_up" / "cpu" / "data").is_file()
@@ -200,14 +200,14 @@ def test_the_command_ends_with_2_where_it_cannot_be_prepared(
 
 
 def test_a_missing_package_is_named_with_what_brings_it(made_up: Task, change: Change, re_bench: Command) -> None:
-    said = "prepare.py: made_up: the package nowhere is missing; run: "
-    said += "pip install -c constraints.txt -e common -e tasks/made_up"
+    message = "prepare.py: made_up: the package nowhere is missing; run: "
+    message += "pip install -c constraints.txt -e common -e tasks/made_up"
     change(made_up, "prepare.py", '        print("chatter of a library")', "        import nowhere.at_all")
     done = prepare_py(made_up, "--profile", "cpu")
-    assert (done.returncode, done.stderr.splitlines()) == (2, ["made_up: making what cpu needs", said])
+    assert (done.returncode, done.stderr.splitlines()) == (2, ["made_up: making what cpu needs", message])
     change(made_up, "prepare.py", "import shutil\n", "import shutil\n\nimport nowhere\n")
     done = re_bench("prepare", made_up.directory, "--profile", "cpu")
-    assert (done.returncode, done.stdout, done.stderr.splitlines()[0]) == (2, "", said)
+    assert (done.returncode, done.stdout, done.stderr.splitlines()[0]) == (2, "", message)
     assert "Traceback" not in done.stderr
 
 

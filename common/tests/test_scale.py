@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.scoring.scale import RunAnchors, Scale, choose_scale, shown_beside
+from re_bench.scoring.scale import RunAnchors, Scale, choose_scale
 from re_bench.task.discovery import Task, open_task
 
 if TYPE_CHECKING:
@@ -37,25 +37,16 @@ def task(path: Path) -> Task:
 def test_measured_anchors_come_before_stored_ones(
     task: Task, profile: str, measured: RunAnchors | None, scale: Scale | None
 ) -> None:
-    assert choose_scale(task, profile, measured, None) == scale
-
-
-def test_stored_anchors_can_be_asked_for_everywhere(task: Task) -> None:
-    assert choose_scale(task, "gpu", RUN, None, "stored") == Scale(2.0, 1.0, "published")
-    assert choose_scale(task, "cpu", RUN, None, "stored") is None
+    assert choose_scale(task, profile, measured) == scale
 
 
 @pytest.mark.parametrize("kind", ["measured", "modelled"])
 def test_stored_anchors_say_where_and_when(path: Path, kind: str) -> None:
-    anchors = f'\n[profiles.cpu]\nanchors = {{starting = 3, reference = 1, source = {{kind = "{kind}", {STORED}}}}}\n'
-    path.write_text(path.read_text().replace("\n[profiles.cpu]\n", anchors))
-    found = choose_scale(open_task(path.parent), "cpu", None, None)
-    assert found == Scale(3.0, 1.0, f"stored: H200, {dt.date(2026, 1, 31)}")
+    anchors = f'[profiles.cpu]\nanchors = {{starting = 3, reference = 1, source = {{kind = "{kind}", {STORED}}}}}\n'
+    path.with_name("anchors.toml").write_text(anchors)
+    scale = choose_scale(open_task(path.parent), "cpu", None)
+    assert scale == Scale(3.0, 1.0, f"stored: H200, {dt.date(2026, 1, 31)}")
 
 
 def test_a_scale_gives_the_reward() -> None:
     assert Scale(2.0, 1.0, "published").reward(1.5) == 0.5
-
-
-def test_nothing_is_shown_beside_where_anchors_are_stored(task: Task) -> None:
-    assert shown_beside(task.manifest.profiles["gpu"], 1.0, "H200") == {}

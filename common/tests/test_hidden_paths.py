@@ -118,11 +118,11 @@ def test_an_installed_task_is_hidden_from_its_submissions(backend: Backend, site
         [*command, "--sandbox", "bubblewrap", "--json"], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr + done.stdout
-    found: dict[str, Any] = json.loads(done.stdout)["details"]
-    assert len(found["there"]) >= 20
+    details: dict[str, Any] = json.loads(done.stdout)["details"]
+    assert len(details["there"]) >= 20
     named = [str(site / "small" / name / "solution.py") for name in ("baseline", "reference")]
     for harness, beside in (("look.py", ["look.py"]), ("player/look.py", ["look.py", "more.py"])):
-        away, home = found[f"away {harness}"], found[f"home {harness}"]
+        away, home = details[f"away {harness}"], details[f"home {harness}"]
         assert (away["read"], sorted(home["read"])) == ([], named)
         assert away["beside"] == beside
         assert str(site / "helper.py") in away["listed"]
@@ -179,9 +179,9 @@ def test_held_out_text_is_hidden_from_every_submission(backend: Backend, site: P
     }
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
-    found = set(map(Path, done.stdout.splitlines()))
-    assert set(shown) <= found
-    assert found & set(secrets) == set()
+    files = set(map(Path, done.stdout.splitlines()))
+    assert set(shown) <= files
+    assert files & set(secrets) == set()
 
 
 @pytest.mark.parametrize(
@@ -200,28 +200,28 @@ def test_the_hubs_cache_is_hidden_where_the_hub_has_it(
             monkeypatch.delenv(name, raising=False)
         else:
             monkeypatch.setenv(name, value.format(tmp_path))
-    for place in ("home", "caches/huggingface"):
-        (tmp_path / place).mkdir(parents=True)
+    for name in ("home", "caches/huggingface"):
+        (tmp_path / name).mkdir(parents=True)
     hidden = {path for path in hidden_directories(tmp_path / "task") if path.is_relative_to(tmp_path)}
     assert hidden == {tmp_path / expected}
 
 
 def test_what_submissions_work_with_is_not_hidden(backend: Backend, tmp_path: Path) -> None:
-    around = SandboxSpec(limits=Limits(wall_s=60), hidden=hidden_directories(tmp_path))
-    finished = run(backend, [backend.python, "-c", "import numpy, safetensors.torch, torch; print('there')"], around)
+    spec = SandboxSpec(limits=Limits(wall_s=60), hidden=hidden_directories(tmp_path))
+    finished = run(backend, [backend.python, "-c", "import numpy, safetensors.torch, torch; print('there')"], spec)
     assert (finished.stdout, finished.stderr) == ("there\n", "")
 
 
 def test_without_hiding_the_same_files_can_be_read(backend: Backend, site: Path) -> None:
-    around = SandboxSpec(read_only={str(site): site}, limits=LIMITS)
-    assert run(backend, ["cat", str(site / "small" / "truth.py")], around).stdout == "answer = 42\n"
+    spec = SandboxSpec(read_only={str(site): site}, limits=LIMITS)
+    assert run(backend, ["cat", str(site / "small" / "truth.py")], spec).stdout == "answer = 42\n"
 
 
 def test_a_hidden_directory_cannot_be_filled(backend: Backend, site: Path) -> None:
-    given = site / "small" / "reference"
-    around = SandboxSpec({str(given): given, str(site): site}, limits=LIMITS, hidden=[site / "small"])
-    script = f"cat {given}/solution.py; ls {site}/small; cd {site}/small && touch made reference/made; ls"
-    finished = run(backend, ["bash", "-c", script], around)
+    visible = site / "small" / "reference"
+    spec = SandboxSpec({str(visible): visible, str(site): site}, limits=LIMITS, hidden=[site / "small"])
+    script = f"cat {visible}/solution.py; ls {site}/small; cd {site}/small && touch made reference/made; ls"
+    finished = run(backend, ["bash", "-c", script], spec)
     assert finished.stdout == "2\nreference\nreference\n"
     assert finished.stderr.count("Read-only file system") == 2 or "Permission denied" in finished.stderr
 
@@ -238,37 +238,37 @@ def test_a_harness_in_the_directory_of_a_task_comes_alone(backend: Backend, harn
 
 def test_the_deepest_path_decides(tmp_path: Path) -> None:
     site, link = tmp_path / "real" / "site", tmp_path / "link"
-    task, given = site / "task", site / "task" / "given"
-    given.mkdir(parents=True)
+    task, visible = site / "task", site / "task" / "visible"
+    visible.mkdir(parents=True)
     link.symlink_to(tmp_path / "real")
-    around = SandboxSpec(
-        {str(given): given, "/shown": link, str(task / "missing"): given},
-        {"/work": given},
+    spec = SandboxSpec(
+        {str(visible): visible, "/shown": link, str(task / "missing"): visible},
+        {"/work": visible},
         hidden=[task, link / "site" / "task", tmp_path / "missing", tmp_path / "elsewhere"],
     )
-    assert mounts(around, [site]) == [
+    assert mounts(spec, [site]) == [
         Mount("/shown", link),
-        Mount("/work", given, writable=True),
+        Mount("/work", visible, writable=True),
         Mount("/shown/site/task", None),
         Mount(str(task), None),
-        Mount(str(given), given),
-        Mount(str(task / "missing"), given),
+        Mount(str(visible), visible),
+        Mount(str(task / "missing"), visible),
     ]
 
 
 def test_what_is_shown_as_a_whole_is_not_hidden(tmp_path: Path) -> None:
     (tmp_path / "task").mkdir()
-    around = SandboxSpec({str(tmp_path / "task"): tmp_path / "task"}, hidden=[tmp_path / "task"])
-    assert mounts(around, [tmp_path]) == [Mount(str(tmp_path / "task"), tmp_path / "task")]
+    spec = SandboxSpec({str(tmp_path / "task"): tmp_path / "task"}, hidden=[tmp_path / "task"])
+    assert mounts(spec, [tmp_path]) == [Mount(str(tmp_path / "task"), tmp_path / "task")]
 
 
 def test_tasks_are_found_on_the_path_by_entry_points_beside_each_other_and_in_a_checkout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = [tmp_path / name for name in ("site/a", "site/b/c", "beside/d", "beside/e", "checkout/tasks/f")]
-    for place in places:
-        make_task(place)
-        (place / "task.toml").write_text("broken")
+    task_directories = [tmp_path / name for name in ("site/a", "site/b/c", "beside/d", "beside/e", "checkout/tasks/f")]
+    for directory in task_directories:
+        make_task(directory)
+        (directory / "task.toml").write_text("broken")
     (tmp_path / "site" / "b" / "__init__.py").touch()
     for name, module in (("b", "b.c"), ("gone", "nowhere.at.all")):
         (tmp_path / "site" / f"{name}-1.dist-info").mkdir()
@@ -279,9 +279,10 @@ def test_tasks_are_found_on_the_path_by_entry_points_beside_each_other_and_in_a_
     (tmp_path / "checkout" / "inner").mkdir()
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     monkeypatch.chdir(tmp_path / "checkout" / "inner")
-    found = hidden_directories(tmp_path / "beside" / "d")
-    assert {path for path in found if path.is_relative_to(tmp_path)} == {*places, tmp_path / "checkout" / ".git"}
-    assert {path.parent for path in TOP.glob("tasks/*/task.toml")} <= set(found)
+    directories = hidden_directories(tmp_path / "beside" / "d")
+    history = tmp_path / "checkout" / ".git"
+    assert {path for path in directories if path.is_relative_to(tmp_path)} == {*task_directories, history}
+    assert {path.parent for path in TOP.glob("tasks/*/task.toml")} <= set(directories)
 
 
 def test_a_task_is_found_and_hidden_whose_installed_package_is_in_its_folder(

@@ -1,0 +1,143 @@
+"""Append-only logs of lines: an append is on the disk before it returns, and a kill cannot spoil earlier lines."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["LockedLog", "LogError", "locked_log", "read_lines"]
+
+
+class LogError(OSError):
+    """The log is not a plain file that can be used; the message says what it is instead."""
+
+
+class LockedLog:
+    """A log while this process alone may append to it."""
+
+    def __init__(self, path: Path, handle: int) -> None:
+        self._path, self._handle = path, handle
+
+    def lines(self) -> list[bytes]:
+        """Return the lines that are there, without newlines; the last one may be torn."""
+        return _split(self._read())
+
+    def append(self, line: bytes) -> None:
+        """Add a line, returning only once it is on the disk.
+
+        Earlier bytes are never touched: a newline comes before the line where a kill has left half of another one.
+
+        Args:
+            line: without its newline.
+
+        Raises:
+            OSError: if the system refuses the write, of which a part may be in the file.
+        """
+        size = os.fstat(self._handle).st_size
+        if not size:
+            # Before the first line, so that no line is acknowledged in a file that a power cut could unlink.
+            _sync_directory(self._path.parent)
+        torn = size > 0 and os.pread(self._handle, 1, size - 1) != b"\n"
+        _write_all(self._handle, b"\n" * torn + line + b"\n")
+        os.fsync(self._handle)
+
+    def _read(self) -> bytes:
+        with os.fdopen(os.dup(self._handle), "rb") as stream:
+            stream.seek(0)
+            return stream.read()
+
+
+@contextmanager
+def locked_log(path: Path) -> Iterator[LockedLog]:
+    """Open a log for appending, made if need be and readable by its owner alone; others wait until the block ends.
+
+    Raises:
+        LogError: if the path is not a plain file or its directory is missing.
+    """
+    handle = _open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield LockedLog(path, handle)
+    finally:
+        os.close(handle)
+
+
+def read_lines(path: Path) -> list[bytes]:
+    """Return the lines of a log without newlines; a log that does not exist yet is empty.
+
+    Takes no lock, so a line that is being written at this moment may be torn.
+
+    Raises:
+        LogError: if the path is not a plain file.
+    """
+    try:
+        handle = _open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return []
+    with os.fdopen(handle, "rb") as stream:
+        return _split(stream.read())
+
+
+def _split(data: bytes) -> list[bytes]:
+    return [line for line in data.split(b"\n") if line]
+
+
+def _open(path: Path, flags: int) -> int:
+    """Open a regular file, and nothing else, without waiting for anyone."""
+    try:
+        # Not following links and not blocking: the path may have been prepared by somebody unfriendly.
+        handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        _explain(path, error, creating=bool(flags & os.O_CREAT))
+        raise
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        raise _not_plain(path, mode)
+    return handle
+
+
+def _explain(path: Path, error: OSError, *, creating: bool) -> None:
+    """Raise LogError where the system's own message for a failed open would mislead."""
+    if creating and error.errno == errno.ENOENT:
+        raise LogError(errno.ENOENT, "the directory of the log is missing", str(path)) from error
+    with suppress(FileNotFoundError, NotADirectoryError):
+        mode = os.lstat(path).st_mode
+        if not stat.S_ISREG(mode):
+            raise _not_plain(path, mode) from error
+
+
+def _not_plain(path: Path, mode: int) -> LogError:
+    return LogError(errno.EINVAL, f"the log must be a plain file, this is {_kind(mode)}", str(path))
+
+
+def _kind(mode: int) -> str:
+    """Name the kind of a file that is not regular."""
+    if stat.S_ISLNK(mode):
+        return "a symbolic link"
+    if stat.S_ISDIR(mode):
+        return "a directory"
+    return "a named pipe" if stat.S_ISFIFO(mode) else "a device or socket"
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    """Write every byte; the system may take fewer than it is given."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+def _sync_directory(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

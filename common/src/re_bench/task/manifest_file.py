@@ -1,0 +1,200 @@
+"""The files of a manifest: ``task.toml``, written by people, and ``anchors.toml``, written by ``re-bench calibrate``.
+
+``anchors.toml`` holds the tables ``[profiles.NAME.anchors]`` and ``[[profiles.NAME.devices]]`` of measured and modelled
+anchors, and comes before such tables of ``task.toml``, where published anchors stand.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import re
+import stat
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from re_bench.errors import ReBenchError
+from re_bench.task.anchors import Anchors
+from re_bench.task.manifest import Manifest
+from re_bench.task.table import Table, get_in
+
+__all__ = ["ManifestError", "anchors_file", "load", "write_anchors"]
+
+_MODE = 0o644
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_COMMENT = "# Measured anchors, written whole by `re-bench calibrate`; docs/task-authors.md explains them.\n"
+
+
+class ManifestError(ReBenchError, ValueError):
+    """A manifest is unusable; the message has one line for each problem, also in `problems`."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class _ProfileAnchors(Table):
+    """What `anchors.toml` may say of a profile; what these must be, the manifest says."""
+
+    anchors: Any = None
+    devices: Any = None
+
+
+class _AnchorsFile(Table):
+    """What `anchors.toml` may hold."""
+
+    profiles: dict[str, _ProfileAnchors] = Field(default_factory=dict)
+
+
+def anchors_file(path: Path) -> Path:
+    """Return the `anchors.toml` beside a `task.toml`."""
+    return path.with_name("anchors.toml")
+
+
+def load(path: Path) -> Manifest:
+    """Read a task's manifest.
+
+    Args:
+        path: the `task.toml`; an `anchors.toml` beside it is read too.
+
+    Raises:
+        ManifestError: if it cannot be read or is not a manifest; lists every problem with file, key, and what was
+            expected.
+    """
+    data = _read_toml(path)
+    measured = _read_toml(anchors_file(path)) if os.path.lexists(anchors_file(path)) else {}
+    return _validate(path, data, measured)
+
+
+def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
+    """Write the `anchors.toml` beside a `task.toml` anew, with new anchors of one profile.
+
+    Where a profile measures its anchors in every run, the anchors of the device ``anchors.source.hardware`` are
+    replaced, or added behind those of other devices. The file changes at once or not at all.
+
+    Args:
+        path: the `task.toml`.
+        profile: a profile that it has.
+        anchors: the new anchors.
+
+    Raises:
+        ManifestError: if the manifest is unusable, lacks the profile, or would be unusable with these anchors.
+        OSError: if the file cannot be replaced.
+    """
+    import tomli_w  # noqa: PLC0415 - most users only read
+
+    data, target = _read_toml(path), anchors_file(path)
+    measured = _read_toml(target) if target.exists() else {}
+    entry = _validate(path, data, measured).profiles.get(profile)
+    if entry is None:
+        raise ManifestError([f"{path}: profiles.{profile}: Field required, a table to hold the anchors"])
+    devices = {device.source.hardware: device for device in (*entry.devices, anchors)}
+    table = {"devices": [_dump(device) for device in devices.values()]} if entry.in_run else {"anchors": _dump(anchors)}
+    measured = {"profiles": measured.get("profiles", {}) | {profile: table}}
+    _validate(path, data, measured)
+    _replace(target, f"{_COMMENT}\n{tomli_w.dumps(measured)}".encode())
+
+
+def _dump(anchors: Anchors) -> dict[str, Any]:
+    return anchors.model_dump(exclude_none=True)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    """Return what a file says.
+
+    Raises:
+        ManifestError: if it is no readable file in UTF-8, or not TOML; says what is there instead.
+    """
+    text = _read_text(path)
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ManifestError([f"{path}: expected valid TOML, got: {error}"]) from error
+
+
+def _read_text(path: Path) -> str:
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            kind = "a directory" if stat.S_ISDIR(mode) else "a pipe, socket or device"
+            raise ManifestError([f"{path}: expected a file, got {kind}"])
+        return path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise ManifestError([f"{path}: expected UTF-8 text, got other bytes at offset {error.start}"]) from error
+    except OSError as error:
+        reason = "no such file" if error.errno == errno.ENOENT else error.strerror
+        raise ManifestError([f"{path}: expected a readable file, got: {reason}"]) from error
+
+
+def _validate(path: Path, data: Mapping[str, Any], measured: Mapping[str, Any]) -> Manifest:
+    """Return the manifest that both files are together.
+
+    Raises:
+        ManifestError: lists every problem.
+    """
+    anchors_path, profiles = anchors_file(path), get_in(data, "profiles")
+    problems = []
+    try:
+        _AnchorsFile.model_validate(measured)
+    except ValidationError as error:
+        problems += _describe(error, lambda _loc: anchors_path)
+        measured = {}
+    if isinstance(profiles, Mapping):
+        entries = get_in(measured, "profiles") or {}
+        unknown = [name for name in entries if name not in profiles]
+        problems += [f"{anchors_path}: profiles.{_quote(name)}: {path.name} has no such profile" for name in unknown]
+        profiles = {
+            name: {**profile, **entries.get(name, {})} if isinstance(profile, Mapping) else profile
+            for name, profile in profiles.items()
+        }
+        data = {**data, "profiles": profiles}
+    try:
+        manifest = Manifest.model_validate(data)
+    except ValidationError as error:
+        problems += _describe(
+            error, lambda loc: anchors_path if loc[2:] and get_in(measured, *loc[:3]) is not None else path
+        )
+    if problems:
+        raise ManifestError(problems)
+    return manifest
+
+
+def _describe(error: ValidationError, file_of: Callable[[tuple[str | int, ...]], Path]) -> list[str]:
+    """Return a line for each problem; ``file_of`` gives the file that a key is in."""
+    return [
+        f"{file_of(details['loc'])}: {_spell(details['loc'])}: {details['msg']}"
+        for details in error.errors(include_url=False)
+    ]
+
+
+def _spell(loc: tuple[str | int, ...]) -> str:
+    """Spell a key as TOML would, with list positions in brackets, from 0."""
+    parts = [f"[{part}]" if isinstance(part, int) else f".{_quote(part)}" for part in loc]
+    return "".join(parts).removeprefix(".")
+
+
+def _quote(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Put a new version in a file's place at once; a symbolic link goes on pointing at it."""
+    target = Path(os.path.realpath(path))
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else _MODE
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            os.fchmod(handle, mode)
+            stream.write(data)
+            stream.flush()
+            os.fsync(handle)
+        Path(name).replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise

@@ -1,0 +1,58 @@
+"""Calibration runs the program that makes a task's computed truth, and writes no file but the anchors'."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+
+    from re_bench.sandbox.spec import Backend
+    from re_bench.task.discovery import Task
+
+    Change = Callable[[Task, str, str, str], Task]
+    ReBench = Callable[..., subprocess.CompletedProcess[str]]
+
+REBUILD = """\
+import argparse
+from pathlib import Path
+
+import prepare  # a module of the task
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--profile")
+Path(__file__).with_name("rebuilt").write_text(f"{parser.parse_args().profile} {prepare.__file__}")
+"""
+
+
+def with_rebuild(task: Task, change: Change, program: str) -> Task:
+    tools = task.directory / "tools"
+    tools.mkdir()
+    (tools / "rebuild.py").write_text(program)
+    return change(task, "task.toml", "[reference]\n", '[rebuild]\nprogram = "tools/rebuild.py"\n\n[reference]\n')
+
+
+def test_the_truth_is_rebuilt_first_by_a_program_that_can_import_the_task(
+    made_up: Task, backend: Backend, change: Change, re_bench: ReBench
+) -> None:
+    del backend  # there is one
+    task = with_rebuild(made_up, change, REBUILD)
+    manifest = (task.directory / "task.toml").read_bytes()
+    done = re_bench("calibrate", task.directory, "--profile", "cpu", "--repeats", "1")
+    assert done.returncode == 0, done.stderr
+    assert (task.directory / "tools" / "rebuilt").read_text() == f"cpu {task.preparer}"
+    assert f"written to {task.directory / 'anchors.toml'}\n" in done.stdout
+    assert (task.directory / "task.toml").read_bytes() == manifest
+
+
+def test_without_its_truth_nothing_is_calibrated(made_up: Task, change: Change, re_bench: ReBench) -> None:
+    task = with_rebuild(made_up, change, "raise SystemExit(3)")
+    failed = re_bench("calibrate", task.directory, "--profile", "cpu")
+    (task.directory / "tools" / "rebuild.py").unlink()
+    missing = re_bench("calibrate", task.directory, "--profile", "cpu")
+    assert (failed.returncode, missing.returncode) == (1, 1)
+    assert "made_up: the truth was not rebuilt:" in failed.stderr
+    assert "tools/rebuild.py ended with exit status 3" in failed.stderr
+    assert "tools/rebuild.py is missing, which the manifest names in [rebuild]" in missing.stderr
+    assert not (task.directory / "anchors.toml").exists()
