@@ -32,7 +32,7 @@ def solution(name: str, tmp_path: Path) -> Any:
     return load(tmp_path / "model.py", f"restricted_mlm_{name}_model").new_model()
 
 
-class Tied(nn.Module):  # type: ignore[misc]
+class Tied(nn.Module):
     """Mixes positions by free matrices; the head is the embedding."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Tied(nn.Module):  # type: ignore[misc]
         return self.head(x)
 
 
-class Attention(nn.Module):  # type: ignore[misc]
+class Attention(nn.Module):
     """Attention with squared relu and learned positions."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ rate is rounded to single precision; of three runs made both ways on an H200 two
 from __future__ import annotations
 
 import torch
-import training
+import training  # type: ignore[import-not-found] # beside the sweep, as agents have it
 from torch import Tensor, nn
 
 __all__ = ["install"]

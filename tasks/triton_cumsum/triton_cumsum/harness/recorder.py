@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Recorder(TorchDispatchMode):  # type: ignore[misc] # torch is not followed by the type checker
+class Recorder(TorchDispatchMode):
     """A context in which steps are recorded; ``trace`` gives them afterwards.
 
     The argument is the input tensor. Tensors are known by identity: each result of a step gets a new number, and a
