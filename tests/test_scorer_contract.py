@@ -1,152 +1,105 @@
-"""Contract 1, kept by the scorer of triton_cumsum for good, wrong, crashing and hanging submissions."""
+"""Contract 1, kept by the scorer of every task that is here, for good, wrong and impossible submissions."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-TASK = Path(__file__).resolve().parents[1] / "tasks" / "triton_cumsum"
+from re_bench.task.discovery import Task, find_tasks
+from re_bench.task.manifest import PROFILES
+from re_bench.task.workspace import lay_out
+
 FIELDS = ["task", "profile", "status", "raw", "reward", "message", "details", "seconds"]
-
-CASES = {
-    "raises": ("def prefix_sum(x):\n    raise RuntimeError('no idea')\n", "no idea"),
-    "does not import": ("import nowhere\n", "nowhere"),
-    "no function": ("y = 1\n", "defines no function prefix_sum"),
-    "leaves": ("import os\ndef prefix_sum(x):\n    os._exit(0)\n", "exit status 0"),
-    "crashes": ("import os\ndef prefix_sum(x):\n    os.kill(os.getpid(), 11)\n", "signal 11"),
-    "wrong": ("def prefix_sum(x):\n    return x.cumsum(0).to(x.dtype)\n", "first at index 0"),
-    "wrong dtype": ("def prefix_sum(x):\n    return x.cumsum(0)\n", "dtype"),
-    "wrong shape": ("def prefix_sum(x):\n    return x[:0].clone()\n", "shape"),
-    "aliases": ("def prefix_sum(x):\n    return x\n", "memory of its input"),
-    "not a tensor": ("def prefix_sum(x):\n    return x.tolist()\n", "list"),
-    "prints a gigabyte": (
-        "import os\ndef prefix_sum(x):\n    for _ in range(1024): os.write(1, b'x' * (1 << 20))\n    return x\n",
-        "memory of its input",
-    ),
-    "forks": (
-        "import os, time\ndef prefix_sum(x):\n    while True:\n        if os.fork() == 0: time.sleep(999.25)\n",
-        "MiB of memory|Resource temporarily unavailable",
-    ),
-}
-
-QUICK = ("raises", "crashes", "wrong", "aliases", "forks")
-"""The cases that are always tried; the cheats of the task are others."""
+TASKS = [task for task in find_tasks().values() if task.scorer.is_file() and "cpu" in task.manifest.profiles]
+HAS_GPU = bool(list(Path("/dev").glob("nvidia[0-9]*")))
 
 
-def score(directory: Path, *arguments: str, name: str = "score.py") -> tuple[int, str, str]:
-    command = [sys.executable, str(TASK / name), "--solution", str(directory), *arguments]
+@pytest.fixture(params=TASKS, ids=lambda task: task.name)
+def task(request: pytest.FixtureRequest) -> Task:
+    chosen: Task = request.param
+    return chosen
+
+
+def score(task: Task, directory: Path, *arguments: str) -> tuple[int, str, str]:
+    command = [sys.executable, str(task.scorer), "--solution", str(directory), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=110)
     return done.returncode, done.stdout, done.stderr
 
 
-def submission(tmp_path: Path, source: str) -> Path:
-    directory = tmp_path / "submission"
-    directory.mkdir()
-    (directory / "solution.py").write_text(source)
-    return directory
-
-
-def check(stdout: str, status: str) -> dict[str, Any]:
+def check(task: Task, stdout: str, status: str, sandbox: str = "bubblewrap") -> dict[str, Any]:
     result = json.loads(stdout)
     assert isinstance(result, dict)
     assert list(result) == FIELDS
-    assert (result["task"], result["profile"], result["status"]) == ("triton_cumsum", "cpu", status)
+    assert (result["task"], result["profile"], result["status"]) == (task.name, "cpu", status)
     assert isinstance(result["details"], dict)
-    assert result["details"]["sandbox"] == "bubblewrap"
+    assert result["details"]["sandbox"] == sandbox
     assert result["seconds"] > 0
     return result
 
 
-def test_a_good_submission_is_valid(tmp_path: Path) -> None:
-    directory = submission(tmp_path, (TASK / "reference" / "solution.py").read_text())
-    before = {path: path.read_bytes() for path in directory.rglob("*")}
-    code, stdout, stderr = score(directory, "--profile", "cpu", "--json")
+def test_the_baseline_is_valid_and_left_as_it_is(task: Task, tmp_path: Path) -> None:
+    lay_out(task, tmp_path / "workspace", profile="cpu")
+    before = {path: path.read_bytes() for path in (tmp_path / "workspace").rglob("*") if path.is_file()}
+    code, stdout, stderr = score(task, tmp_path / "workspace", "--profile", "cpu", "--json")
     assert code == 0, stderr
-    result = check(stdout, "valid")
+    result = check(task, stdout, "valid")
     assert math.isfinite(result["raw"])
     assert math.isfinite(result["reward"])
-    assert "modelled" in result["message"]
-    assert {path: path.read_bytes() for path in directory.rglob("*")} == before
+    assert ("modelled" in result["message"]) == task.manifest.profiles["cpu"].modelled
+    after = {path: path.read_bytes() for path in (tmp_path / "workspace").rglob("*") if path.is_file()}
+    assert after == before
 
 
-@pytest.mark.parametrize(
-    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
-)
-def test_a_bad_submission_is_invalid_with_its_reason(tmp_path: Path, case: str) -> None:
-    source, reason = CASES[case]
-    code, stdout, stderr = score(submission(tmp_path, source), "--json")
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])
+def test_an_empty_submission_is_invalid_and_the_sandbox_is_recorded(task: Task, tmp_path: Path, sandbox: str) -> None:
+    code, stdout, stderr = score(task, tmp_path, "--profile", "cpu", "--sandbox", sandbox, "--json")
     assert code == 3, stderr
-    result = check(stdout, "invalid")
+    result = check(task, stdout, "invalid", sandbox)
     assert (result["raw"], result["reward"]) == (None, None)
-    assert re.search(reason, result["message"])
+    assert result["message"] == f"the submission has no {' or '.join(task.manifest.submission)}"
+
+
+@pytest.mark.parametrize("content", [b"\0\xff garbage", b"raise RuntimeError('no idea')\n"])
+def test_a_file_of_garbage_is_invalid_with_a_reason(task: Task, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / task.manifest.submission[0]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    code, stdout, stderr = score(task, tmp_path, "--profile", "cpu", "--json")
+    assert code == 3, stderr
+    result = check(task, stdout, "invalid")
+    assert (result["raw"], result["reward"]) == (None, None)
+    assert result["message"].strip()
     assert "Traceback" not in result["message"]
 
 
-def test_a_hanging_submission_is_stopped_and_leaves_nothing(tmp_path: Path) -> None:
-    source = "import subprocess, time\nsubprocess.Popen(['sleep', '777.25'])\ndef prefix_sum(x):\n    time.sleep(999)\n"
-    started = time.monotonic()
-    code, stdout, _stderr = score(submission(tmp_path, source), "--json")
-    assert (code, check(stdout, "invalid")["message"]) == (
-        3,
-        "the call of run took longer than 30 s",
-    )
-    assert time.monotonic() - started < 60
-    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert "777.25" not in listing
-    assert "999.25" not in listing
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (("--profile", "paper"), "score.py: triton_cumsum has no profile 'paper'; it has: cpu, gpu"),
-        pytest.param(
-            ("--profile", "gpu"),
-            "score.py: profile gpu needs a CUDA device and this machine shows none; use --profile cpu",
-            marks=pytest.mark.skipif(bool(list(Path("/dev").glob("nvidia[0-9]*"))), reason="this machine has a GPU"),
-        ),
-        (("--profile", "huge"), "invalid choice: 'huge'"),
-        (("--sandbox", "jail"), "invalid choice: 'jail'"),
-    ],
-)
 def test_a_request_that_cannot_be_met_is_one_line_and_exit_2(
-    tmp_path: Path, arguments: tuple[str, str], text: str
+    task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, stdout, stderr = score(submission(tmp_path, ""), *arguments)
-    assert (code, stdout) == (2, "")
-    assert text in stderr
-    assert "Traceback" not in stderr
-
-
-def test_a_missing_directory_is_exit_2(tmp_path: Path) -> None:
-    code, stdout, stderr = score(tmp_path / "nowhere", "--json")
-    assert (code, stdout) == (2, "")
-    assert stderr.count("\n") == 1
-    assert "not a directory that can be read" in stderr
-
-
-def test_an_empty_submission_is_invalid(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    code, stdout, _stderr = score(tmp_path / "empty", "--json")
-    assert (code, check(stdout, "invalid")["message"]) == (3, "the submission has no solution.py")
-
-
-def test_without_a_sandbox_there_is_no_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    profiles = task.manifest.profiles
+    requests = [(["--profile", "huge"], "invalid choice: 'huge'"), (["--sandbox", "jail"], "invalid choice: 'jail'")]
+    requests += [
+        (["--profile", name], f"score.py: {task.name} has no profile '{name}'; it has: {', '.join(profiles)}")
+        for name in PROFILES
+        if name not in profiles
+    ]
+    requests += [
+        (["--profile", name], f"score.py: profile {name} needs a CUDA device and this machine shows none")
+        for name, entry in profiles.items()
+        if entry.device == "cuda" and not HAS_GPU
+    ]
+    requests.append((["--solution", str(tmp_path / "nowhere")], "not a directory that can be read"))
+    for arguments, text in requests:
+        code, stdout, stderr = score(task, tmp_path, *arguments, "--json")
+        assert (code, stdout) == (2, ""), arguments
+        assert text in stderr
+        assert "Traceback" not in stderr
     monkeypatch.setenv("PATH", str(tmp_path))
-    code, stdout, stderr = score(submission(tmp_path, ""), "--json")
-    assert (code, stdout) == (2, "")
+    code, stdout, stderr = score(task, tmp_path, "--profile", "cpu", "--json")
+    assert (code, stdout, stderr.count("\n")) == (2, "", 1)
     assert "no sandbox: bwrap, prlimit, setpriv not found; install it with `apt-get install bubblewrap" in stderr
-
-
-def test_scoring_without_protection_is_recorded(tmp_path: Path) -> None:
-    directory = submission(tmp_path, "def prefix_sum(x):\n    return x\n")
-    code, stdout, _stderr = score(directory, "--json", "--sandbox", "none")
-    assert (code, json.loads(stdout)["details"]["sandbox"]) == (3, "none")

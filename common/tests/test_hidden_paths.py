@@ -85,7 +85,8 @@ def look(args, inputs, outputs):
 def make_task(directory: Path) -> None:
     files = {
         "task.toml": MANIFEST.format(name=directory.name), "score.py": SCORER, "truth.py": "answer = 42\n",
-        "look.py": LOOK, "player/look.py": LOOK, "player/more.py": "more = 1\n", "__init__.py": "secret = 1\n",
+        "look.py": LOOK, "player/look.py": LOOK, "player/more.py": "more = 1\n",
+        "player/__init__.py": "", "__init__.py": "secret = 1\n",
         "baseline/solution.py": "1\n", "reference/solution.py": "2\n", "cheats/first/solution.py": "3\n",
     }  # fmt: skip
     for name, text in files.items():
@@ -121,7 +122,7 @@ def test_an_installed_task_is_hidden_from_its_submissions(backend: Backend, site
     details: dict[str, Any] = json.loads(done.stdout)["details"]
     assert len(details["there"]) >= 20
     named = [str(site / "small" / name / "solution.py") for name in ("baseline", "reference")]
-    for harness, beside in (("look.py", ["look.py"]), ("player/look.py", ["look.py", "more.py"])):
+    for harness, beside in (("look.py", ["look.py"]), ("player/look.py", ["__init__.py", "look.py", "more.py"])):
         away, home = details[f"away {harness}"], details[f"home {harness}"]
         assert (away["read"], sorted(home["read"])) == ([], named)
         assert away["beside"] == beside
@@ -229,9 +230,12 @@ def test_a_hidden_directory_cannot_be_filled(backend: Backend, site: Path) -> No
 def test_a_harness_in_the_directory_of_a_task_comes_alone(backend: Backend, harness: Callable[[str], Path]) -> None:
     path = harness("import os\ndef go(a, i, o):\n    return os.listdir(os.path.dirname(__file__))\n")
     (path.parent / "truth.py").write_text("answer = 42\n")
-    for manifest, expected in ((False, {"harness.py", "truth.py"}), (True, {"harness.py"})):
-        if manifest:
-            (path.parent / "task.toml").touch()
+    for name, expected in (
+        ("truth.py", {"harness.py"}),
+        ("__init__.py", {"harness.py", "truth.py", "__init__.py"}),
+        ("task.toml", {"harness.py"}),
+    ):
+        (path.parent / name).touch()
         with Untrusted(backend, path, SandboxSpec(limits=LIMITS)) as process:
             assert set(process.call("go").value) - {"__pycache__"} == expected
 

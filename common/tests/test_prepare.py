@@ -156,7 +156,20 @@ def test_the_command_prepares_the_tasks_it_is_given(made_up: Task, tmp_path: Pat
     assert again.stdout.startswith("made_up, profile cpu: prepared, ")
 
 
-def test_without_names_the_command_prepares_all_that_need_it(made_up: Task, tmp_path: Path, re_bench: Command) -> None:
+WITHOUT_INSTALLED_TASKS = """
+import importlib.metadata as metadata, sys
+entry_points = metadata.entry_points
+metadata.entry_points = lambda **of: () if of == {"group": "re_bench.tasks"} else entry_points(**of)
+from re_bench.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_without_names_the_command_prepares_all_that_need_it(made_up: Task, tmp_path: Path) -> None:
+    def re_bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", WITHOUT_INSTALLED_TASKS, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=checkout)
+
     checkout = tmp_path / "checkout"  # as a repository with this task and one that needs nothing
     (checkout / "common").mkdir(parents=True)
     (checkout / "noxfile.py").touch()
@@ -167,12 +180,12 @@ def test_without_names_the_command_prepares_all_that_need_it(made_up: Task, tmp_
         (checkout / "tasks" / "made_up" / "task.toml").read_bytes()
     )
     for profile, outcome in (("cpu", "prepared"), ("paper", "no such profile")):
-        done = re_bench("prepare", "--profile", profile, cwd=checkout)
+        done = re_bench("prepare", "--profile", profile)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith(f"made_up, profile {profile}: {outcome}, ")
         assert len(done.stdout.splitlines()) == 1
     (checkout / "tasks" / "made_up" / "prepare.py").unlink()
-    done = re_bench("prepare", cwd=checkout)
+    done = re_bench("prepare")
     assert (done.returncode, done.stdout) == (0, "no task here needs anything prepared\n")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from re_bench.guest.worker import load
+from re_bench.data.files import import_file
 from restricted_mlm.prepare import lay_out_restricted
 
 TASK = Path(__file__).parents[1]
@@ -50,6 +50,6 @@ def model_of(tmp_path: Path) -> Any:
     def made(source: str) -> Any:
         path = tmp_path / "model.py"
         path.write_text(source)
-        return load(path, f"made_up_model_{abs(hash(source))}").get_trained_model()
+        return import_file(path, f"made_up_model_{abs(hash(source))}").get_trained_model()
 
     return made

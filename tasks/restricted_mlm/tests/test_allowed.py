@@ -8,14 +8,14 @@ import pytest
 import torch
 from safetensors.torch import save
 
+from re_bench.data.files import import_file
 from re_bench.guest.refused import RefusedError
-from re_bench.guest.worker import load
 from restricted_mlm.harness.restricted import export, graph, interpret, plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-snippets = load(Path(__file__).with_name("snippets.py"), "restricted_mlm_snippets")
+snippets = import_file(Path(__file__).with_name("snippets.py"), "restricted_mlm_snippets")
 
 SHAPE, VOCABULARY = (2, 16), 65
 LIMITS = plan.Limits(1 << 20, 1e9)

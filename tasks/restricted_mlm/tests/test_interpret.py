@@ -10,8 +10,8 @@ from safetensors.torch import save
 from torch import nn
 from torch.nn.functional import relu
 
+from re_bench.data.files import import_file
 from re_bench.guest.refused import RefusedError
-from re_bench.guest.worker import load
 from restricted_mlm.harness.restricted import export, graph, interpret, plan
 
 TASK = Path(__file__).parents[1]
@@ -29,7 +29,7 @@ def solution(name: str, tmp_path: Path) -> Any:
     """Return a new model of the file ``model.py`` of one of our solutions."""
     (tmp_path / "profile.json").write_text(json.dumps(PROFILE))
     (tmp_path / "model.py").write_bytes((TASK / name / "model.py").read_bytes())
-    return load(tmp_path / "model.py", f"restricted_mlm_{name}_model").new_model()
+    return import_file(tmp_path / "model.py", f"restricted_mlm_{name}_model").new_model()
 
 
 class Tied(nn.Module):

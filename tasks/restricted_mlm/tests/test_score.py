@@ -12,13 +12,13 @@ import pytest
 import torch
 
 import re_bench.scoring.score
-from re_bench.guest.worker import load
+from re_bench.data.files import import_file
 from restricted_mlm import grading
 from restricted_mlm.harness import exporter
 from restricted_mlm.harness.restricted import allowed, graph
 
 TASK = Path(__file__).parents[1]
-score = load(TASK / "score.py", "restricted_mlm_score")
+score = import_file(TASK / "score.py", "restricted_mlm_score")
 MASK = 64
 TOKENS = np.random.default_rng(0).integers(0, MASK, 1_000).astype(np.uint16)
 DRAW: dict[str, Any] = {"random": None, "mask_id": MASK, "share": 0.15}

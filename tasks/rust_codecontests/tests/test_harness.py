@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import re_bench.scoring.score
-from re_bench.guest.worker import load
+from re_bench.data.files import import_file
 from rust_codecontests import answers, dataset
 from rust_codecontests.dataset import Problem
 from rust_codecontests.judge import Test
 from rust_codecontests.profiles import PROFILES
 
 TASK = Path(__file__).parents[1]
-score = load(TASK / "score.py", "rust_codecontests_score")
+score = import_file(TASK / "score.py", "rust_codecontests_score")
 DOUBLE = """
 use std::io::Read;
 fn main() {

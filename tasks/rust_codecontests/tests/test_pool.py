@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from re_bench.data.files import import_file
 from re_bench.errors import ReBenchError
-from re_bench.guest.worker import load
 from re_bench.task.discovery import open_task
 from re_bench_gateway.settings import PlugIn
 from re_bench_gateway.upstreams.plug_in import PlugInUpstream
@@ -25,7 +25,7 @@ TASK = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def ablation() -> Any:
-    return load(TASK / "tools" / "ablation.py", "rust_codecontests_ablation")
+    return import_file(TASK / "tools" / "ablation.py", "rust_codecontests_ablation")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from re_bench.guest.worker import load
+from re_bench.data.files import import_file
 from rust_codecontests import pool
 from rust_codecontests.judge import Judge, Judgement, Test, Verdict
 from rust_codecontests.problem_source import make_problem
@@ -30,7 +30,7 @@ PROBLEM = TASK / "rust_codecontests" / "problems" / "train" / "badge_codes"
 @pytest.fixture(scope="module")
 def checks() -> Any:
     """Return the program that proves problems."""
-    return load(TASK / "tools" / "check_problems.py", "rust_codecontests_check_problems")
+    return import_file(TASK / "tools" / "check_problems.py", "rust_codecontests_check_problems")
 
 
 @pytest.fixture(scope="module")

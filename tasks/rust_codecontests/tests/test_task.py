@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import re_bench.scoring.score
-from re_bench.guest.worker import load
+from re_bench.data.files import import_file
 from re_bench.task.discovery import open_task
 from re_bench_gateway import Budget, Settings, serving
 from rust_codecontests import dataset, problem_source, profiles
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TASK = Path(__file__).parents[1]
-score = load(TASK / "score.py", "rust_codecontests_score_2")
+score = import_file(TASK / "score.py", "rust_codecontests_score_2")
 NAMES = ("petal_pairs", "odd_tags", "uneven_badges")
 KEY = "sk-proj-this-is-the-real-key-0123456789"
 FUNCTION = "async def generate_solution(client, semaphore, problem):\n"
@@ -220,7 +220,7 @@ def test_agents_can_try_their_solution(workspace: Path, problems: Any, tmp_path:
 
 @pytest.fixture(scope="module")
 def programs() -> Any:
-    return load(TASK / "reference" / "programs.py", "rust_reference_programs")
+    return import_file(TASK / "reference" / "programs.py", "rust_reference_programs")
 
 
 MAIN = 'fn main() {\n    println!("1");\n}'
@@ -248,7 +248,7 @@ def test_the_reference_finds_no_program_where_there_is_none(programs: Any) -> No
 
 
 def test_the_reference_elects_what_agrees_with_most() -> None:
-    votes = load(TASK / "reference" / "votes.py", "rust_reference_votes")
+    votes = import_file(TASK / "reference" / "votes.py", "rust_reference_votes")
     assert votes.elected([["1", "2"], ["1", "3"], ["1", "3"]], [1, 1, 1]) == 1
     assert votes.elected([["1", None], ["1", "3"]], [1, 1]) == 1
     assert votes.elected([["1"], ["2"], ["2"]], [5, 1, 1]) == 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from re_bench.guest.worker import load
+from re_bench.data.files import import_file
 
 TASK = Path(__file__).parents[1]
-compare = load(TASK / "tools" / "compare.py", "triton_cumsum_compare")
+compare = import_file(TASK / "tools" / "compare.py", "triton_cumsum_compare")
 
 
 def test_the_page_shows_the_data_that_lie_beside_it() -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 
-from re_bench.guest.worker import load
+from re_bench.data.files import import_file
 from triton_cumsum.harness import fast_interpreter
 from triton_cumsum.harness.memory_counter import Counter
 from triton_cumsum.harness.work_counter import counted
 
-measure_device = load(Path(__file__).parents[1] / "tools" / "measure_device.py", "triton_cumsum_measure_device")
+measure_device = import_file(Path(__file__).parents[1] / "tools" / "measure_device.py", "triton_cumsum_measure_device")
 BLOCK = 64
 LENGTH = 4 * BLOCK
 

@@ -1,15 +1,18 @@
-"""Files: their checksums, and copies that share blocks with the original."""
+"""Files: their checksums, copies that share blocks with the original, and Python files that lie in no package."""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import importlib.util
+import sys
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import ModuleType
 
-__all__ = ["clone", "sha256_of"]
+__all__ = ["clone", "import_file", "sha256_of"]
 
 _FICLONE = 0x40049409  # of <linux/fs.h>
 
@@ -27,3 +30,14 @@ def clone(source: BinaryIO, target: BinaryIO) -> bool:
     except OSError:
         return False
     return True
+
+
+def import_file(path: Path, name: str) -> ModuleType:
+    """Import a Python file that lies in no package, such as a task's ``score.py`` or a tool, as the module ``name``."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -9,7 +9,6 @@ Nothing that leaves this process is believed: it shares its memory with the subm
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import mmap
 import os
 import socket
@@ -25,17 +24,6 @@ MAX_REQUEST = 64 << 20
 MAX_ERROR = 4000
 
 mapped: dict[str, Any] = {}
-
-
-def load(path: Path, name: str) -> ModuleType:
-    """Import the file at ``path`` as module ``name``."""
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def shared_memory(descriptor: int, *, writable: bool) -> memoryview:
@@ -78,8 +66,7 @@ def answer(harness: ModuleType, request: dict[str, Any], descriptors: list[int])
 def describe(error: BaseException) -> str:
     """Return an exception's text; its class is named too unless it is a refusal, whose text is enough."""
     refused = importlib.import_module("re_bench.guest.refused")
-    plain = isinstance(error, refused.RefusedError) or getattr(type(error), "plain", False)
-    text = str(error) if plain else f"{type(error).__name__}: {error}"
+    text = str(error) if isinstance(error, refused.RefusedError) else f"{type(error).__name__}: {error}"
     return text[:MAX_ERROR]
 
 

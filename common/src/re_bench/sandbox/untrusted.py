@@ -201,11 +201,8 @@ def _lay_out(root: Path, harness: Path) -> str:
     (root / "re_bench" / "__init__.py").touch()
     target, directory = root / "task", harness.parent
     target.mkdir()
-    if (directory / "task.toml").exists():
+    if (directory / "task.toml").exists() or not (directory / "__init__.py").is_file():
         shutil.copy(harness, target)
-        return harness.stem
-    if not (directory / "__init__.py").is_file():
-        shutil.copytree(directory, target, ignore=without_caches, dirs_exist_ok=True)
         return harness.stem
     names = [directory.name]
     while (directory.parents[len(names) - 1] / "__init__.py").is_file():

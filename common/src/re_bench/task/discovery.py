@@ -97,20 +97,20 @@ def open_task(directory: Path) -> Task:
 
 
 def find_tasks() -> dict[str, Task]:
-    """Return all tasks by name: the repository's, then those of installed packages.
+    """Return all tasks by name: the checkout's, then those of installed packages that no task of it has the name of.
 
     Raises:
         ManifestError: if one has a malformed manifest.
-        UsageError: if two have the same name, or a package's entry point leads to no task.
+        UsageError: if two packages bring tasks of the same name, or a package's entry point leads to no task.
     """
-    tasks: dict[str, Task] = {}
-    for directory in (*_repository_tasks(), *_installed_tasks()):
-        task = open_task(directory)
-        other = tasks.setdefault(task.name, task)
-        if other.directory != task.directory:
-            raise UsageError(
-                f"two tasks are called {task.name}: {other.directory} and {task.directory}; rename one directory"
-            )
+    tasks = {directory.name: open_task(directory) for directory in _repository_tasks()}
+    installed: dict[str, Path] = {}
+    for directory in _installed_tasks():
+        other = installed.setdefault(directory.name, directory)
+        if other != directory:
+            raise UsageError(f"two tasks are called {directory.name}: {other} and {directory}; uninstall one of them")
+        if directory.name not in tasks:
+            tasks[directory.name] = open_task(directory)
     return tasks
 
 

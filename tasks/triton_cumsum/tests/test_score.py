@@ -1,0 +1,104 @@
+"""What the scorer says of good, wrong, crashing and hanging solutions."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TASK = Path(__file__).resolve().parents[1]
+FIELDS = ["task", "profile", "status", "raw", "reward", "message", "details", "seconds"]
+
+CASES = {
+    "raises": ("def prefix_sum(x):\n    raise RuntimeError('no idea')\n", "no idea"),
+    "does not import": ("import nowhere\n", "nowhere"),
+    "no function": ("y = 1\n", "defines no function prefix_sum"),
+    "leaves": ("import os\ndef prefix_sum(x):\n    os._exit(0)\n", "exit status 0"),
+    "crashes": ("import os\ndef prefix_sum(x):\n    os.kill(os.getpid(), 11)\n", "signal 11"),
+    "wrong": ("def prefix_sum(x):\n    return x.cumsum(0).to(x.dtype)\n", "first at index 0"),
+    "wrong dtype": ("def prefix_sum(x):\n    return x.cumsum(0)\n", "dtype"),
+    "wrong shape": ("def prefix_sum(x):\n    return x[:0].clone()\n", "shape"),
+    "aliases": ("def prefix_sum(x):\n    return x\n", "memory of its input"),
+    "not a tensor": ("def prefix_sum(x):\n    return x.tolist()\n", "list"),
+    "prints a gigabyte": (
+        "import os\ndef prefix_sum(x):\n    for _ in range(1024): os.write(1, b'x' * (1 << 20))\n    return x\n",
+        "memory of its input",
+    ),
+    "forks": (
+        "import os, time\ndef prefix_sum(x):\n    while True:\n        if os.fork() == 0: time.sleep(999.25)\n",
+        "MiB of memory|Resource temporarily unavailable",
+    ),
+}
+
+QUICK = ("raises", "crashes", "wrong", "aliases", "forks")
+"""The cases that are always tried; the cheats of the task are others."""
+
+
+def score(directory: Path, *arguments: str, name: str = "score.py") -> tuple[int, str, str]:
+    command = [sys.executable, str(TASK / name), "--solution", str(directory), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=110)
+    return done.returncode, done.stdout, done.stderr
+
+
+def submission(tmp_path: Path, source: str) -> Path:
+    directory = tmp_path / "submission"
+    directory.mkdir()
+    (directory / "solution.py").write_text(source)
+    return directory
+
+
+def check(stdout: str, status: str) -> dict[str, Any]:
+    result = json.loads(stdout)
+    assert isinstance(result, dict)
+    assert list(result) == FIELDS
+    assert (result["task"], result["profile"], result["status"]) == ("triton_cumsum", "cpu", status)
+    assert isinstance(result["details"], dict)
+    assert result["details"]["sandbox"] == "bubblewrap"
+    assert result["seconds"] > 0
+    return result
+
+
+def test_a_good_submission_is_valid(tmp_path: Path) -> None:
+    directory = submission(tmp_path, (TASK / "reference" / "solution.py").read_text())
+    before = {path: path.read_bytes() for path in directory.rglob("*")}
+    code, stdout, stderr = score(directory, "--profile", "cpu", "--json")
+    assert code == 0, stderr
+    result = check(stdout, "valid")
+    assert math.isfinite(result["raw"])
+    assert math.isfinite(result["reward"])
+    assert "modelled" in result["message"]
+    assert {path: path.read_bytes() for path in directory.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
+)
+def test_a_bad_submission_is_invalid_with_its_reason(tmp_path: Path, case: str) -> None:
+    source, reason = CASES[case]
+    code, stdout, stderr = score(submission(tmp_path, source), "--json")
+    assert code == 3, stderr
+    result = check(stdout, "invalid")
+    assert (result["raw"], result["reward"]) == (None, None)
+    assert re.search(reason, result["message"])
+    assert "Traceback" not in result["message"]
+
+
+def test_a_hanging_submission_is_stopped_and_leaves_nothing(tmp_path: Path) -> None:
+    source = "import subprocess, time\nsubprocess.Popen(['sleep', '777.25'])\ndef prefix_sum(x):\n    time.sleep(999)\n"
+    started = time.monotonic()
+    code, stdout, _stderr = score(submission(tmp_path, source), "--json")
+    assert (code, check(stdout, "invalid")["message"]) == (
+        3,
+        "the call of run took longer than 30 s",
+    )
+    assert time.monotonic() - started < 60
+    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert "777.25" not in listing
+    assert "999.25" not in listing
