@@ -57,9 +57,9 @@ def scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
             re_bench.scoring.score.main(
                 score.measure, TASK, ["--solution", str(directory), "--profile", "cpu", "--json"]
             )
-        found: dict[str, Any] = json.loads(capsys.readouterr().out)
-        assert found["message"].startswith("stand-in model: ")
-        return found
+        outcome: dict[str, Any] = json.loads(capsys.readouterr().out)
+        assert outcome["message"].startswith("stand-in model: ")
+        return outcome
 
     return run
 
@@ -90,18 +90,18 @@ RIGHT = '''{DOUBLE}'''
 
 def test_each_fault_costs_one_problem(scored: Any) -> None:
     names = ("right", "raises", "exits", "number", "nothing", "surrogate", "ten megabytes", "empty", "zeros", "never")
-    found = scored(MANY, *names, "swallows", "prints", batch_s=4.0)
-    assert found["status"] == "valid", found
-    details = found["details"]
+    outcome = scored(MANY, *names, "swallows", "prints", batch_s=4.0)
+    assert outcome["status"] == "valid", outcome
+    details = outcome["details"]
     assert (details["solved"], details["problems"], details["model"]) == (2, 12, "stand-in")
     assert details["verdicts"] == {"accepted": 2, "compile error": 2}
     assert details["failures"] == {
         "exception": 2, "not a string": 2, "not Unicode text": 1, "too long": 1, "out of time": 2,
     }  # fmt: skip
-    assert found["raw"] == pytest.approx(2 / 12)
+    assert outcome["raw"] == pytest.approx(2 / 12)
     assert details["standard_error"] == pytest.approx((2 / 12 * 10 / 12 / 12) ** 0.5, abs=1e-6)
-    assert "2 of 12 problems solved" in found["message"]
-    assert "2 out of time" in found["message"]
+    assert "2 of 12 problems solved" in outcome["message"]
+    assert "2 out of time" in outcome["message"]
 
 
 @pytest.mark.parametrize("fault", ["time.sleep(1000)", "os._exit(0)", "os.kill(os.getpid(), 9)", "FORGE"])
@@ -115,10 +115,10 @@ def test_a_batch_that_is_lost_leaves_the_next_one_alone(
         else fault
     )
     source = f"import os, sys, time\n{FUNCTION}    if problem['name'] == 'bad': {does}\n    return '''{DOUBLE}'''\n"
-    found = scored(source, "bad", "beside", "right", batch=2, batch_s=2.0)
+    outcome = scored(source, "bad", "beside", "right", batch=2, batch_s=2.0)
     reason = "malformed reply" if fault == "FORGE" else "process ended"
-    assert (found["status"], found["details"]["failures"]) == ("valid", {reason: 2})
-    assert found["details"]["solved"] == 1
+    assert (outcome["status"], outcome["details"]["failures"]) == ("valid", {reason: 2})
+    assert outcome["details"]["solved"] == 1
 
 
 @pytest.mark.parametrize(
@@ -136,17 +136,17 @@ def test_a_batch_that_is_lost_leaves_the_next_one_alone(
     ids=["syntax", "bytes", "import", "missing", "not async", "sys.exit", "os._exit", "hangs"],
 )
 def test_a_module_that_cannot_be_used_is_invalid_with_the_reason(scored: Any, source: str, reason: str) -> None:
-    found = scored(source, "right", load_s=3.0)
-    assert (found["status"], found["raw"]) == ("invalid", None)
-    assert reason in found["message"]
+    outcome = scored(source, "right", load_s=3.0)
+    assert (outcome["status"], outcome["raw"]) == ("invalid", None)
+    assert reason in outcome["message"]
 
 
 def test_what_a_submission_says_of_problems_does_not_reach_its_author(scored: Any) -> None:
     source = (TASK / "cheats" / "statements_in_errors" / "solve_code_contests_rust.py").read_text()
-    found = scored(source, "first", "second")
-    assert found["details"]["failures"] == {"exception": 2}
-    assert "STOLEN" in found["details"]["errors"][0]
-    assert not any(word in found["message"] for word in ("STOLEN", "first", "double"))
+    outcome = scored(source, "first", "second")
+    assert outcome["details"]["failures"] == {"exception": 2}
+    assert "STOLEN" in outcome["details"]["errors"][0]
+    assert not any(word in outcome["message"] for word in ("STOLEN", "first", "double"))
 
 
 CURIOUS = f"""
@@ -169,5 +169,5 @@ FIELDS = ["name", "description", "public_tests", "time_limit", "memory_limit_byt
 
 
 def test_a_submission_sees_rust_and_nothing_hidden(scored: Any) -> None:
-    found = scored(CURIOUS, "right")
-    assert found["details"]["solved"] == 1, found
+    outcome = scored(CURIOUS, "right")
+    assert outcome["details"]["solved"] == 1, outcome

@@ -112,7 +112,7 @@ def test_judging_stops_at_the_first_failing_test(judge: Judge) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "why"),
+    ("what", "reason"),
     [
         ("panic", "exit status 101; the end of its stderr:\n"),
         ("code", "exit status 3"),
@@ -123,10 +123,10 @@ def test_judging_stops_at_the_first_failing_test(judge: Judge) -> None:
         ("complain", "it wrote more than 4096 KiB"),
     ],
 )
-def test_runtime_errors(judge: Judge, what: str, why: str) -> None:
+def test_runtime_errors(judge: Judge, what: str, reason: str) -> None:
     judgement = fault(judge, what)
     assert judgement.verdict is Verdict.RUNTIME_ERROR
-    assert judgement.message.startswith(f"runtime error on test 1: {why}")
+    assert judgement.message.startswith(f"runtime error on test 1: {reason}")
     assert len(judgement.message) < 700
 
 

@@ -111,8 +111,8 @@ def test_extracted_programs_compile_as_their_pool_says(ablation: Any, tmp_path: 
     for directory in pool.directories(["test"])[::6]:
         problem = pool.read(directory)
         source = ablation.program_in(reply(answer, f"Write a Rust program.\n{problem.statement}", seed=1))
-        known = {program.canonical: program.verdict for program in problem.programs}
-        if (verdict := known.get(ablation.canonical(source))) is not None:
+        verdicts = {program.canonical: program.verdict for program in problem.programs}
+        if (verdict := verdicts.get(ablation.canonical(source))) is not None:
             assert compiles(source, tmp_path) == (verdict != "compile error")
 
 

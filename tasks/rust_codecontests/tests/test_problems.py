@@ -58,7 +58,7 @@ def test_there_are_enough_problems_and_no_name_is_used_twice(directories: list[P
 
 def test_every_problem_has_its_form(checks: Any, directories: list[Path]) -> None:
     faults = {directory.name: checks.faults_of_form(directory) for directory in directories}
-    assert {name: found for name, found in faults.items() if found} == {}
+    assert {name: lines for name, lines in faults.items() if lines} == {}
 
 
 def test_the_held_out_problems_have_every_difficulty() -> None:
@@ -118,7 +118,7 @@ FORMS: list[tuple[str, Callable[[Path], object]]] = [
 def test_a_fault_of_form_is_found(checks: Any, problem: Path, fault: str, change: Callable[[Path], object]) -> None:
     assert checks.faults_of_form(problem) == []
     change(problem)
-    assert any(found.startswith(fault) or fault in found for found in checks.faults_of_form(problem))
+    assert any(line.startswith(fault) or fault in line for line in checks.faults_of_form(problem))
 
 
 COUNTED = """
@@ -145,7 +145,7 @@ TESTS: list[tuple[str, str]] = [
 def test_a_fault_of_tests_is_found(checks: Any, problem: Path, fault: str, code: str) -> None:
     with (problem / "tests.py").open("a") as file:
         file.write(f"\n\n{code}")
-    assert any(fault in found for found in checks.make_tested(problem).faults)
+    assert any(fault in line for line in checks.make_tested(problem).faults)
 
 
 @pytest.fixture
@@ -169,13 +169,13 @@ def test_a_correct_program_that_fails_and_a_wrong_one_that_does_not_are_faults(
     checks: Any, judged: tuple[Any, list[Any], list[Any]]
 ) -> None:
     problem, programs, judgements = judged
-    places = {program.verdict: place for place, program in enumerate(programs)}.values()
-    for place in places:
-        other = Verdict.TIME_LIMIT if programs[place].verdict is Verdict.ACCEPTED else Verdict.ACCEPTED
+    positions = {program.verdict: position for position, program in enumerate(programs)}.values()
+    for position in positions:
+        other = Verdict.TIME_LIMIT if programs[position].verdict is Verdict.ACCEPTED else Verdict.ACCEPTED
         changed = list(judgements)
-        changed[place] = dataclasses.replace(judgements[place], verdict=other, message="otherwise")
+        changed[position] = dataclasses.replace(judgements[position], verdict=other, message="otherwise")
         faults = checks.faults_of_programs(problem, programs, changed)
-        assert faults[0] == f"{programs[place].name}: otherwise (0.10 s), not {programs[place].verdict}"
+        assert faults[0] == f"{programs[position].name}: otherwise (0.10 s), not {programs[position].verdict}"
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_public_tests_find_some_wrong_programs_and_not_all(
     checks: Any, judged: tuple[Any, list[Any], list[Any]], failed_at: int, fault: str
 ) -> None:
     problem, programs, judgements = judged
-    changed = [each if each.test is None else dataclasses.replace(each, test=failed_at) for each in judgements]
+    changed = [entry if entry.test is None else dataclasses.replace(entry, test=failed_at) for entry in judgements]
     assert checks.faults_of_programs(problem, programs, changed) == [fault]
 
 

@@ -90,7 +90,7 @@ def test_an_answer_depends_on_messages_seed_and_count_alone(seed: int, prefix: s
     asking(other, user(TOWER))  # another prompt in between changes nothing
     assert first == [asking(other, messages) for _ in range(count)]
     together = asking(StandIn([problem(), problem(TOWER)], seed=seed), messages, n=count)["choices"]
-    assert [choice["message"] for choice in together] == [each["choices"][0]["message"] for each in first]
+    assert [choice["message"] for choice in together] == [answer["choices"][0]["message"] for answer in first]
 
 
 def test_asked_again_it_varies_and_at_temperature_0_it_does_not() -> None:
@@ -252,7 +252,7 @@ def test_limits_are_kept_and_usage_adds_up(limit: int, n: int, name: str) -> Non
         assert tokens(after["message"]["content"]) <= limit
     usage = cut["usage"]
     assert usage["prompt_tokens"] == prompt_tokens(messages)
-    assert usage["completion_tokens"] == sum(tokens(each["message"]["content"]) for each in cut["choices"])
+    assert usage["completion_tokens"] == sum(tokens(choice["message"]["content"]) for choice in cut["choices"])
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
 
 

@@ -38,10 +38,10 @@ def problems() -> list[dataset.Problem]:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    place = tmp_path / "workspace"
+    directory = tmp_path / "workspace"
     for part in ("starter", "baseline"):
-        shutil.copytree(TASK / part, place, dirs_exist_ok=True)
-    return place
+        shutil.copytree(TASK / part, directory, dirs_exist_ok=True)
+    return directory
 
 
 @pytest.fixture
@@ -59,41 +59,41 @@ def scored(workspace: Path, problems: Any, monkeypatch: pytest.MonkeyPatch, caps
             re_bench.scoring.score.main(
                 score.measure, TASK, ["--solution", str(workspace), "--profile", profile, "--json"]
             )
-        found: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return found
+        outcome: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return outcome
 
     return run
 
 
 def test_the_baseline_solves_nothing_with_one_call_each(scored: Any) -> None:
-    found = scored(TASK / "baseline")
-    assert (found["status"], found["raw"]) == ("valid", 0.0)
-    assert found["message"].startswith("stand-in model: 0 of 3 problems solved")
-    assert found["details"]["verdicts"] == {"compile error": 3}
-    assert found["details"]["usage"]["requests"] == 3
-    assert found["details"]["usage"]["dollars"] > 0
+    outcome = scored(TASK / "baseline")
+    assert (outcome["status"], outcome["raw"]) == ("valid", 0.0)
+    assert outcome["message"].startswith("stand-in model: 0 of 3 problems solved")
+    assert outcome["details"]["verdicts"] == {"compile error": 3}
+    assert outcome["details"]["usage"]["requests"] == 3
+    assert outcome["details"]["usage"]["dollars"] > 0
 
 
 @pytest.mark.slow  # nox -s score scores it on all problems
 def test_the_reference_solves_most(scored: Any) -> None:
-    found = scored(TASK / "reference")
-    assert found["details"]["solved"] >= 2, found
+    outcome = scored(TASK / "reference")
+    assert outcome["details"]["solved"] >= 2, outcome
 
 
 def test_a_spent_budget_leaves_the_rest_unsolved(scored: Any) -> None:
-    found = scored(TASK / "baseline", budget=Budget(requests=1))
-    assert found["status"] == "valid"
-    assert found["details"]["failures"] == {"exception": 2}
-    assert "RateLimitError" in found["details"]["errors"][0]
-    assert "exceeded your current quota" in found["details"]["errors"][0]
-    assert found["details"]["usage"]["requests"] == 1
-    assert "calls over the budget" in found["message"]
+    outcome = scored(TASK / "baseline", budget=Budget(requests=1))
+    assert outcome["status"] == "valid"
+    assert outcome["details"]["failures"] == {"exception": 2}
+    assert "RateLimitError" in outcome["details"]["errors"][0]
+    assert "exceeded your current quota" in outcome["details"]["errors"][0]
+    assert outcome["details"]["usage"]["requests"] == 1
+    assert "calls over the budget" in outcome["message"]
 
 
 def test_nothing_is_spent_beyond_the_budget(scored: Any) -> None:
-    found = scored(TASK / "cheats" / "over_budget", budget=Budget(tokens=30_000))
-    usage = found["details"]["usage"]
-    assert found["raw"] == 0.0
+    outcome = scored(TASK / "cheats" / "over_budget", budget=Budget(tokens=30_000))
+    usage = outcome["details"]["usage"]
+    assert outcome["raw"] == 0.0
     assert 0 < usage["prompt_tokens"] + usage["completion_tokens"] <= 30_000
     assert usage["refused"] > 0
 
@@ -139,12 +139,12 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with Server() as found:
-        threading.Thread(target=found.serve_forever, daemon=True).start()
-        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{found.server_address[1]}/v1")
+    with Server() as fake:
+        threading.Thread(target=fake.serve_forever, daemon=True).start()
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{fake.server_address[1]}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        yield found
-        found.shutdown()
+        yield fake
+        fake.shutdown()
 
 
 ASKING = f"""
@@ -158,21 +158,21 @@ import os
 
 
 def test_the_real_model_is_asked_with_a_key_that_no_sandbox_has(scored: Any, server: Server) -> None:
-    found = scored(ASKING, "paper")
-    assert found["status"] == "valid", found["message"]
-    details = found["details"]
+    outcome = scored(ASKING, "paper")
+    assert outcome["status"] == "valid", outcome["message"]
+    details = outcome["details"]
     assert (details["failures"], sum(details["verdicts"].values())) == ({}, 3)
     assert details["model"] == profiles.MODEL
     assert details["usage"]["dollars"] == pytest.approx(3 * (100 * 0.5 + 10 * 1.5) / 1e6)
-    assert not found["message"].startswith("stand-in")
+    assert not outcome["message"].startswith("stand-in")
     assert set(server.keys) == {f"Bearer {KEY}"}
 
 
 def test_a_server_that_refuses_everything_is_no_fault_of_the_submission(scored: Any, server: Server) -> None:
     server.status = 401
-    found = scored(TASK / "baseline", "paper")
-    assert (found["status"], found["raw"]) == ("error", None)
-    assert "are OPENAI_API_KEY and OPENAI_BASE_URL right?" in found["message"]
+    outcome = scored(TASK / "baseline", "paper")
+    assert (outcome["status"], outcome["raw"]) == ("error", None)
+    assert "are OPENAI_API_KEY and OPENAI_BASE_URL right?" in outcome["message"]
 
 
 def test_without_a_key_there_is_no_score_of_profile_paper(

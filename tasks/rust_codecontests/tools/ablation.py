@@ -274,7 +274,7 @@ def table(cases: Sequence[Case], seeds: int, calls: int) -> list[dict[str, Any]]
     for name, rung in RUNGS:
         runs = [asyncio.run(solved(cases, rung, seed, calls)) for seed in range(seeds)]
         shares = [share for share, _calls in runs]
-        rows.append({"name": name, "shares": shares, "calls": statistics.mean(asked for _share, asked in runs)})
+        rows.append({"name": name, "shares": shares, "calls": statistics.mean(count for _share, count in runs)})
     return rows
 
 

@@ -89,16 +89,16 @@ class Difference:
     """Of the token, counted from 1."""
     expected: bytes | None
     """None if the output has too many tokens."""
-    found: bytes | None
+    actual: bytes | None
     """None if it has too few."""
 
     def __str__(self) -> str:
         """Say it in words."""
-        if self.found is None:
+        if self.actual is None:
             return f"token {self.number} is missing, expected {_quoted(self.expected)}"
         if self.expected is None:
-            return f"token {self.number} is {_quoted(self.found)}, expected the end of the output"
-        return f"token {self.number} is {_quoted(self.found)}, expected {_quoted(self.expected)}"
+            return f"token {self.number} is {_quoted(self.actual)}, expected the end of the output"
+        return f"token {self.number} is {_quoted(self.actual)}, expected {_quoted(self.expected)}"
 
 
 def first_difference(output: bytes, expected: str) -> Difference | None:
