@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from shell_help import processes_with, session_in
+from shell_session import processes_with, session_in
 
 import re_bench
 import re_bench_environment
@@ -36,7 +36,7 @@ import asyncio, json, sys
 from pathlib import Path
 from re_bench.sandbox import open_backend
 from re_bench.limits import Limits
-from re_bench_environment.shell import Shell
+from re_bench_environment.shell.shell import Shell
 
 async def main(place, commands):
     (place / "workspace").mkdir()
@@ -115,8 +115,8 @@ def test_without_a_sandbox_the_shell_is_the_same_but_for_the_walls(tmp_path: Pat
         assert session.run("sleep 173.2", 0.5).timed_out
         assert session.says("echo $A $PWD") == "5 /\n"
         output = session.run("seq 1 100000")
-        assert output.whole is not None
-        assert output.whole.read_text().endswith("\n100000\n")
+        assert output.file is not None
+        assert output.file.read_text().endswith("\n100000\n")
         assert len(processes_with("173.2")) == 1
         assert "the shell ended" in session.run("exit 3").text
         session.run("pkill -f 'sleep 173[.]2'; kill -9 $PPID")

@@ -8,10 +8,10 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shell_help import processes_with, shell_in
+from shell_session import processes_with, shell_in
 
 if TYPE_CHECKING:
-    from re_bench_environment.shell import Shell
+    from re_bench_environment.shell.shell import Shell
 
 SESSIONS, CALLS = 50, 5
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from shell_help import Session, processes_with, session_in
+from shell_session import Session, processes_with, session_in
 
 from re_bench.guest import port_forward
 

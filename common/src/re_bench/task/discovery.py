@@ -53,10 +53,15 @@ class Task:
         """Return the full name of the module ``name`` of the task's package; of a task without one, the name itself."""
         return f"{self.name}.{name}" if (self.package / "__init__.py").is_file() else name
 
+    @property
+    def import_directory(self) -> Path:
+        """The directory from which the modules of the task are imported, also where the task is not installed."""
+        whole = (self.directory / "__init__.py").is_file()  # as in a wheel: the directory is the package
+        return self.directory.parent if whole else self.directory
+
     def add_to_path(self) -> None:
         """Make the modules of the task importable in this process, also where the task is not installed."""
-        whole = (self.directory / "__init__.py").is_file()  # as in a wheel: the directory is the package
-        sys.path.insert(0, str(self.directory.parent if whole else self.directory))
+        sys.path.insert(0, str(self.import_directory))
 
     @property
     def preparer(self) -> Path:
