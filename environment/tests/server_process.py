@@ -1,4 +1,4 @@
-"""A real server process for tests: two made-up quick tasks, both official clients, and requests by hand."""
+"""A real server process for tests: made-up quick tasks, both official clients, and requests by hand."""
 
 from __future__ import annotations
 
@@ -19,12 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from re_bench.task.discovery import open_task
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
 TOP = Path(__file__).resolve().parents[2]
-INSIDE = Path(__file__).parent / "inside_session"
 START_S = 60.0
+TASKS = {
+    task.manifest.id: task for task in map(open_task, sorted(path.parent for path in TOP.glob("tasks/*/task.toml")))
+}
+"""The tasks of the repository, by id."""
+EXAMPLES = ("example_quick", "example_quiet", "example_equipped")
 CLIENTS = ("openreward", "ors")
 SECRET_NAMES = ("OPENREWARD_API_KEY", "ORS_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
@@ -83,12 +89,60 @@ if __name__ == "__main__":
 '''
 
 
+EQUIPMENT = """
+[model]
+name = "gpt-3.5-turbo-0125"
+aliases = ["another-name"]
+stand_in = "equipped_model:stand_in"
+key = ["paper"]
+
+[meter]
+module = "equipped_meter"
+request = "[width, steps], all integers"
+"""
+
+STAND_IN = """
+def stand_in(*, held_out):
+    async def answer(request):
+        content = f"held out: {held_out}; asked: {request['messages'][0]['content']}"
+        choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        return {"id": "x", "object": "chat.completion", "created": 1, "model": request["model"],
+                "choices": [choice], "usage": usage}
+    return answer
+"""
+
+METER = """
+import argparse, json, socketserver
+from pathlib import Path
+
+class Handler(socketserver.StreamRequestHandler):
+    def handle(self):
+        request = json.loads(self.rfile.readline())
+        with (options.state / "ledger.jsonl").open("a") as ledger:
+            ledger.write(json.dumps(request) + "\\n")
+        run = len((options.state / "ledger.jsonl").read_text().splitlines())
+        self.wfile.write(json.dumps({"run": run, "request": request}).encode() + b"\\n")
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--profile", required=True)
+for name in ("--socket", "--state"):
+    parser.add_argument(name, type=Path, required=True)
+options = parser.parse_args()
+socketserver.UnixStreamServer(str(options.socket), Handler).serve_forever()
+"""
+
+
 def make_tasks(site: Path) -> Path:
-    """Make two installed packages: ``quick`` shows its score and takes the best, ``quiet`` hides it, takes the last."""
+    """Make installed packages: ``quick`` shows its score and takes the best, ``quiet`` hides it and takes the last.
+
+    ``equipped`` is as ``quick``, with a model and a meter.
+    """
     kinds = {
         "quick": {"direction": "lower", "aggregation": "min", "show_score": "true", "reference": "-2.0"},
         "quiet": {"direction": "higher", "aggregation": "last", "show_score": "false", "reference": "4.0"},
     }
+    kinds["equipped"] = kinds["quick"]
     for name, kind in kinds.items():
         task = site / name
         for folder in ("starter", "baseline", "reference"):
@@ -99,6 +153,11 @@ def make_tasks(site: Path) -> Path:
         (task / "starter" / "notes.md").write_text("a note\n")
         (task / "baseline" / "answer.txt").write_text("0\n")
         (task / "reference" / "answer.txt").write_text("-2\n")
+        if name == "equipped":
+            with (task / "task.toml").open("a") as manifest:
+                manifest.write(EQUIPMENT)
+            (task / "equipped_model.py").write_text(STAND_IN)
+            (task / "equipped_meter.py").write_text(METER)
         about = site / f"{name}_task-1.dist-info"
         about.mkdir()
         (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-task\nVersion: 1\n")
@@ -163,8 +222,8 @@ def address(process: subprocess.Popen[str], log: Path, start: int) -> str:
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline:
         for line in log.read_text()[start:].splitlines():
-            if line.startswith("{") and (said := json.loads(line))["event"] == "serving":
-                return str(said["address"])
+            if line.startswith("{") and (reply := json.loads(line))["event"] == "serving":
+                return str(reply["address"])
         if process.poll() is not None:
             break
         time.sleep(0.05)
@@ -172,7 +231,7 @@ def address(process: subprocess.Popen[str], log: Path, start: int) -> str:
 
 
 @contextlib.asynccontextmanager
-async def opened(client: str, url: str, task: str, api_key: str = "", **secrets: str) -> AsyncIterator[Any]:
+async def opened(client: str, url: str, task_id: str, api_key: str = "", **secrets: str) -> AsyncIterator[Any]:
     """Open a session with one of the official clients."""
     if client == "openreward":
         from openreward import AsyncOpenReward  # noqa: PLC0415 - takes seconds
@@ -185,12 +244,12 @@ async def opened(client: str, url: str, task: str, api_key: str = "", **secrets:
         one = AsyncORS(base_url=url, api_key=api_key or None)
         environment = one.environment("rebench")
     try:
-        tasks = {each.task_spec["id"]: each for each in await environment.list_tasks("test")}
-        async with environment.session(tasks[task], secrets=secrets or None) as session:
+        tasks = {task.task_spec["id"]: task for task in await environment.list_tasks("test")}
+        async with environment.session(tasks[task_id], secrets=secrets or None) as session:
             yield session
     finally:
-        for each in list(one.environments._clients.values()):
-            await each.close()
+        for client_session in list(one.environments._clients.values()):
+            await client_session.close()
         await one.environments._get_connector().close()
 
 
@@ -210,11 +269,11 @@ def text(output: Any) -> str:
 def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
     """Return what a condition gives once it is true."""
     deadline = time.monotonic() + seconds
-    while not (found := condition()):
+    while not (results := condition()):
         if time.monotonic() > deadline:
             pytest.fail("it did not come true")
         select.select([], [], [], 0.05)
-    return found
+    return results
 
 
 def command_lines_naming(directory: Path) -> list[str]:
@@ -249,16 +308,16 @@ class Raw:
     def __init__(self, server: Server, task: str, sid: str = "", **headers: str) -> None:
         self.server, self.sid = server, sid or uuid.uuid4().hex
         self.headers = headers
-        status, said = self.post("/create", {"task_spec": {"id": task}, "env_name": "rebench"})
-        assert status == 200, said
+        status, reply = self.post("/create", {"task_spec": {"id": task}, "env_name": "rebench"})
+        assert status == 200, reply
 
     def post(self, path: str, content: Any, timeout: float = 60) -> tuple[int, Any]:
         return post(self.server.url, path, content, {"X-Session-ID": self.sid, **self.headers}, timeout)
 
     def call(self, name: str, **arguments: Any) -> Any:
-        status, said = self.post("/rebench/call", {"name": name, "input": arguments})
-        assert status == 200, said
-        return result(said)
+        status, reply = self.post("/rebench/call", {"name": name, "input": arguments})
+        assert status == 200, reply
+        return result(reply)
 
     def delete(self) -> None:
         self.post("/delete", {})
@@ -278,17 +337,17 @@ def post(url: str, path: str, content: Any, headers: dict[str, str], timeout: fl
 
 def events(stream: bytes) -> list[tuple[str, str]]:
     """Return the events of a stream, as the protocol says: exactly one space goes from the beginning of data."""
-    found = []
+    results = []
     for block in stream.decode().replace("\r\n", "\n").split("\n\n"):
         lines = [line.partition(":") for line in block.split("\n") if line and not line.startswith(":")]
         fields = {name: value.removeprefix(" ") for name, _colon, value in lines}
         if "event" in fields:
-            found.append((fields["event"], fields.get("data", "")))
-    return found
+            results.append((fields["event"], fields.get("data", "")))
+    return results
 
 
 def result(stream: bytes) -> Any:
     """Return what a call gave."""
-    found = events(stream)
-    assert not [data for name, data in found if name == "error"], found
-    return json.loads("".join(data for name, data in found if name in {"chunk", "end"}))
+    results = events(stream)
+    assert not [data for name, data in results if name == "error"], results
+    return json.loads("".join(data for name, data in results if name in {"chunk", "end"}))

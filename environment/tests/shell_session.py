@@ -30,19 +30,19 @@ SMALL = Limits(
 )
 
 
-async def shell_in(place: Path, backend: str = "bubblewrap", **more: Any) -> Shell:
+async def shell_in(directory: Path, backend: str = "bubblewrap", **more: Any) -> Shell:
     """Open a shell whose workspace and directory for us are in ``place``."""
-    arguments: dict[str, Any] = {"limits": SMALL, "environment": {}, "scratch": place / "scratch"} | more
-    return await Shell.open(open_backend(backend), place / "workspace", **arguments)
+    arguments: dict[str, Any] = {"limits": SMALL, "environment": {}, "scratch": directory / "scratch"} | more
+    return await Shell.open(open_backend(backend), directory / "workspace", **arguments)
 
 
 class Session:
     """A shell and the loop that it belongs to."""
 
-    def __init__(self, runner: asyncio.Runner, place: Path, **more: Any) -> None:
+    def __init__(self, runner: asyncio.Runner, directory: Path, **more: Any) -> None:
         self.runner = runner
-        self.workspace, self.scratch = place / "workspace", place / "scratch"
-        self.shell = runner.run(shell_in(place, **more))
+        self.workspace, self.scratch = directory / "workspace", directory / "scratch"
+        self.shell = runner.run(shell_in(directory, **more))
 
     def run(self, command: str, timeout_s: float = 30.0) -> Output:
         return self.runner.run(self.shell.run(command, timeout_s))
@@ -57,12 +57,12 @@ class Session:
 
 
 @contextmanager
-def session_in(place: Path, **more: Any) -> Iterator[Session]:
+def session_in(directory: Path, **more: Any) -> Iterator[Session]:
     """Open a shell with a workspace and a directory for us in ``place``."""
     for name in ("workspace", "scratch"):
-        (place / name).mkdir(exist_ok=True)
+        (directory / name).mkdir(exist_ok=True)
     with asyncio.Runner() as runner:
-        session = Session(runner, place, **more)
+        session = Session(runner, directory, **more)
         try:
             yield session
         finally:

@@ -19,8 +19,8 @@ def names(server: Server) -> list[str]:
 
 @pytest.mark.parametrize("toolset", ["web", "cli", "no-such-toolset"])
 def test_a_toolset_is_refused_before_there_is_a_session(server: Server, toolset: str) -> None:
-    status, said = post(server.url, "/create", BODY | {"toolset_name": toolset}, {"X-Session-ID": "with-tools"})
-    assert (status, "tools of its own" in said["detail"]) == (400, True)
+    status, reply = post(server.url, "/create", BODY | {"toolset_name": toolset}, {"X-Session-ID": "with-tools"})
+    assert (status, "tools of its own" in reply["detail"]) == (400, True)
     assert names(server) == []
 
 

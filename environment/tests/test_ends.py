@@ -37,10 +37,10 @@ def test_when_the_hours_are_over_nothing_works_on_in_the_background(tmp_path: Pa
         time.sleep(3.6)
         output = session.call("answer")["output"]
         assert output["metadata"]["status"] == "valid"
-        (place,) = server.sessions()
-        size = (place / "workspace" / "more").stat().st_size
+        (directory,) = server.sessions()
+        size = (directory / "workspace" / "more").stat().st_size
         time.sleep(0.5)
-        assert (place / "workspace" / "more").stat().st_size == size
+        assert (directory / "workspace" / "more").stat().st_size == size
         assert "hours of this session are over" in session.call("bash", command="true")["output"]["blocks"][0]["text"]
         assert session.call("answer", get_final_score=True)["output"]["finished"] is True
 
@@ -58,8 +58,8 @@ def test_an_episode_can_end_when_no_scorer_lives(server: Server) -> None:
 
 
 def killed_final(server: Server, session: Raw) -> dict[str, Any]:
-    told: list[dict[str, Any]] = []
-    caller = threading.Thread(target=lambda: told.append(session.call("answer", get_final_score=True)["output"]))
+    outcome: list[dict[str, Any]] = []
+    caller = threading.Thread(target=lambda: outcome.append(session.call("answer", get_final_score=True)["output"]))
     caller.start()
     for pid in until(lambda: running_scorers(server)):
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -67,7 +67,7 @@ def killed_final(server: Server, session: Raw) -> dict[str, Any]:
         os.kill(pid, signal.SIGKILL)
     caller.join(30)
     until(lambda: running_scorers(server) == [])  # else the next one kills what is dying already
-    return told[0]
+    return outcome[0]
 
 
 def test_a_server_that_is_preparing_ends_at_once(tmp_path: Path) -> None:

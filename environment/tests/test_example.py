@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-ANSWER = '{"n_embd": 64, "max_iters": 8400, "loss_prediction": 1.7}'
 SCRIPT: list[list[tuple[str, str]]] = [
-    [("bash", '{"command": "cat answer.json"}'), ("answer", "{}")],
+    [("bash", '{"command": "cat answer.txt"}'), ("answer", "{}")],
     [("no_such_tool", "{}"), ("bash", "no JSON"), ("bash", "{}")],
-    [("bash", json.dumps({"command": f"echo '{ANSWER}' > answer.json"}))],
+    [("bash", '{"command": "echo -1.5 > answer.txt"}')],
     [("answer", '{"get_final_score": true}')],
 ]
 
@@ -63,12 +62,12 @@ class Playing(BaseHTTPRequestHandler):
 @pytest.fixture
 def agent(tmp_path: Path) -> Path:
     text = (TOP / "docs" / "environment.md").read_text()
-    found = re.search(r"<!-- example: agent.py -->\n```python\n(.*?)```", text, re.DOTALL)
-    assert found
-    lines = found[1].splitlines()
+    results = re.search(r"<!-- example: agent.py -->\n```python\n(.*?)```", text, re.DOTALL)
+    assert results
+    lines = results[1].splitlines()
     assert len([line for line in lines if line.strip()]) <= 45
     path = tmp_path / "agent.py"
-    path.write_text(found[1])
+    path.write_text(results[1])
     return path
 
 
@@ -92,17 +91,17 @@ def test_the_agent_of_the_documentation(server: Server, agent: Path, model: Mode
     kept = {name: value for name, value in os.environ.items() if name not in SECRET_NAMES}
     address = {"RE_BENCH_SERVER": server.url, "OPENAI_BASE_URL": f"http://127.0.0.1:{model.server_port}/v1"}
     done = subprocess.run(
-        [sys.executable, str(agent), "ai_rd_small_scaling_law"], capture_output=True, text=True, check=False,
+        [sys.executable, str(agent), "example_quick"], capture_output=True, text=True, check=False,
         env=kept | address | {"OPENAI_API_KEY": "none", "MODEL": "m", "OPENREWARD_DISABLE_UPDATE_CHECK": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout.splitlines()[-1])
-    assert said["task"] == "ai_rd_small_scaling_law"
-    assert said["reward"] > 0.4
-    assert (said["attempts"], said["aggregation"]) == (2, "last")
-    told = [message["content"] for message in model.asked[2]["messages"] if message["role"] == "tool"]
-    assert '"n_embd": 128' in told[0]
-    assert "Attempt 1: valid" in told[1]
-    assert "not_found" in told[2]
-    assert "input_validation" in told[4]
+    reply = json.loads(done.stdout.splitlines()[-1])
+    assert reply["task"] == "example_quick"
+    assert reply["reward"] == 0.75
+    assert (reply["attempts"], reply["aggregation"]) == (2, "min")
+    outcome = [message["content"] for message in model.asked[2]["messages"] if message["role"] == "tool"]
+    assert outcome[0] == "0\n[exit status 0]"
+    assert "Attempt 1: valid" in outcome[1]
+    assert "not_found" in outcome[2]
+    assert "input_validation" in outcome[4]
     assert [tool["function"]["name"] for tool in model.asked[0]["tools"]] == ["answer", "bash"]

@@ -9,9 +9,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from server_process import TOP
+from server_process import TASKS, TOP
 
-from re_bench.task.discovery import Task, open_task
+from re_bench.task.discovery import Task
 from re_bench_environment.readme import with_tables
 from re_bench_environment.settings import use_mounted_data
 
@@ -25,7 +25,7 @@ HEADINGS = [
 
 @pytest.fixture(scope="module")
 def tasks() -> list[Task]:
-    return [open_task(path.parent) for path in sorted(TOP.glob("tasks/*/task.toml"))]
+    return list(TASKS.values())
 
 
 def test_the_tables_of_the_readme_say_what_the_manifests_say(tasks: list[Task]) -> None:
@@ -57,11 +57,11 @@ def test_server_py_is_the_command(tmp_path: Path) -> None:
 def test_requirements_and_dockerfile_name_what_is_there() -> None:
     lines = (ENVIRONMENT / "requirements.txt").read_text().splitlines()
     local = [Path(re.sub(r"\[.*", "", line)) for line in lines if line.startswith("./")]
-    assert [(TOP / place / "pyproject.toml").is_file() for place in local] == [True, True]
+    assert [(TOP / place / "pyproject.toml").is_file() for place in local] == [True, True, True]
     pins = {line.partition("==")[0] for line in (TOP / "constraints.txt").read_text().splitlines()}
     named = {line for line in lines if line and line[0] not in "#-."}
-    wanted = tomllib.loads((ENVIRONMENT / "pyproject.toml").read_text())["project"]["dependencies"]
-    assert named | {line.partition("==")[0] for line in wanted if "==" in line} <= pins
+    required = tomllib.loads((ENVIRONMENT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert named | {line.partition("==")[0] for line in required if "==" in line} <= pins
     assert "environment/requirements.txt" in (ENVIRONMENT / "Dockerfile").read_text()
     assert "environment/server.py" in (ENVIRONMENT / "Dockerfile").read_text()
 

@@ -35,7 +35,7 @@ def test_kill_9_loses_no_acknowledged_attempt_and_the_next_start_sweeps(tmp_path
         threading.Thread(target=_ignoring_its_end, args=(other,), daemon=True).start()
         until(lambda: any("--solution" in words for words in command_lines_naming(server.state)))
         assert server.end(signal.SIGKILL) == -signal.SIGKILL
-        logs = [place for place in server.sessions() if (place / "attempts.jsonl").exists()]
+        logs = [directory for directory in server.sessions() if (directory / "attempts.jsonl").exists()]
         assert len(logs) == 1
         before = (logs[0] / "attempts.jsonl").read_bytes()
     with serving(tmp_path, site) as server:
@@ -44,8 +44,8 @@ def test_kill_9_loses_no_acknowledged_attempt_and_the_next_start_sweeps(tmp_path
         assert not (logs[0] / "workspace").exists()
         assert (logs[0] / "attempts.jsonl").read_bytes() == before
         attempts = AttemptLog(logs[0] / "attempts.jsonl").read().attempts
-        told = [(one["attempt"], one["raw"], one["submission"]) for one in acknowledged]
-        assert [(attempt.n, attempt.raw, attempt.submission) for attempt in attempts] == told
+        outcome = [(one["attempt"], one["raw"], one["submission"]) for one in acknowledged]
+        assert [(attempt.n, attempt.raw, attempt.submission) for attempt in attempts] == outcome
         assert len(list((logs[0] / "attempts.jsonl.submissions").iterdir())) == 1
         assert [event["session"] for event in server.events() if event["event"] == "leftovers_removed"]
         assert post(server.url, "/ping", {}, {"X-Session-ID": session.sid})[0] == 404
@@ -61,22 +61,22 @@ def test_kill_9_at_a_random_moment_loses_no_acknowledged_attempt(tmp_path: Path,
         time.sleep(random.uniform(0.5, 2.5))
         server.end(signal.SIGKILL)
         caller.join(30)
-        (place,) = server.sessions()
+        (directory,) = server.sessions()
     with serving(tmp_path, site) as server:
-        assert server.sessions() == [place]
-    attempts = AttemptLog(place / "attempts.jsonl").read().attempts
+        assert server.sessions() == [directory]
+    attempts = AttemptLog(directory / "attempts.jsonl").read().attempts
     # One more may have been written and not been told any more.
     assert [(one.n, one.raw) for one in attempts][: len(acknowledged)] == acknowledged
     assert len(attempts) <= len(acknowledged) + 1
-    assert not (place / "workspace").exists()
+    assert not (directory / "workspace").exists()
 
 
 def _answering(session: Raw, acknowledged: list[tuple[int, float]]) -> None:
     with contextlib.suppress(OSError, http.client.HTTPException, json.JSONDecodeError):
         for number in range(1000):
             session.call("bash", command=f"echo -{number} > answer.txt")
-            told = session.call("answer")["output"]["metadata"]
-            acknowledged.append((told["attempt"], told["raw"]))
+            outcome = session.call("answer")["output"]["metadata"]
+            acknowledged.append((outcome["attempt"], outcome["raw"]))
 
 
 def _ignoring_its_end(session: Raw) -> None:
@@ -107,9 +107,9 @@ def test_a_ceiling_on_sessions_with_a_clear_refusal(tmp_path: Path, site: Path) 
     with serving(tmp_path, site, "--max-sessions", "2") as server:
         one, two = Raw(server, "example_quick"), Raw(server, "example_quiet")
         body = {"task_spec": {"id": "example_quick"}}
-        status, said = post(server.url, "/create", body, {"X-Session-ID": "three"})
+        status, reply = post(server.url, "/create", body, {"X-Session-ID": "three"})
         assert status == 429
-        assert "holds 2 sessions" in said["detail"]
+        assert "holds 2 sessions" in reply["detail"]
         two.delete()
         Raw(server, "example_quick", sid="three").delete()
         one.delete()
@@ -152,10 +152,10 @@ def test_a_port_in_use_and_a_profile_that_no_task_has_are_one_line(server: Serve
 def test_scorings_take_turns_and_say_how_long_they_waited(tmp_path: Path, site: Path) -> None:
     with serving(tmp_path, site, "--scorings", "1") as server:
         sessions = [Raw(server, "example_quick") for _ in range(3)]
-        told: list[Any] = []
+        outcome: list[Any] = []
         for session in sessions:
             session.call("bash", command="echo sleep 1 -1 > answer.txt")
-        callers = [threading.Thread(target=lambda s=session: told.append(s.call("answer"))) for session in sessions]
+        callers = [threading.Thread(target=lambda s=session: outcome.append(s.call("answer"))) for session in sessions]
         for caller in callers:
             caller.start()
         until(lambda: server.health()["scorings"] == {"running": 1, "waiting": 2})
@@ -164,7 +164,9 @@ def test_scorings_take_turns_and_say_how_long_they_waited(tmp_path: Path, site: 
         assert "  answer  " in view
         for caller in callers:
             caller.join(60)
-        texts = sorted((each["output"]["metadata"]["waited_s"], each["output"]["blocks"][0]["text"]) for each in told)
+        texts = sorted(
+            (item["output"]["metadata"]["waited_s"], item["output"]["blocks"][0]["text"]) for item in outcome
+        )
         assert texts[0][0] < 1
         assert "waited" not in texts[0][1]
         assert texts[2][0] > texts[1][0] > 1
@@ -179,9 +181,9 @@ def test_a_view_that_is_renewed_until_the_server_ends(tmp_path: Path, site: Path
             assert watching.stderr is not None
             first = watching.stdout.readline()
             server.end()
-            said, complained = watching.stdout.read(), watching.stderr.read()
+            reply, complained = watching.stdout.read(), watching.stderr.read()
         assert first.startswith("\x1b[H\x1b[2Jok, up 0:0")
-        assert "0 of 64 sessions" in said
+        assert "0 of 64 sessions" in reply
         assert "no server answers" in complained
         assert watching.returncode == 1
 

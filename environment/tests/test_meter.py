@@ -40,13 +40,13 @@ def test_no_meter_outlives_its_session(tmp_path: Path, what: Callable[[MeterProx
     until(lambda: command_lines_naming(tmp_path) == [], 2)
 
 
-async def closed(place: Path, what: Callable[[MeterProxy, Any, Any], Awaitable[None]]) -> None:
-    (place / "slow_meter.py").write_text(SLOW)
-    served: Any = SimpleNamespace(task=SimpleNamespace(import_directory=place), profile_name="cpu")
+async def closed(directory: Path, what: Callable[[MeterProxy, Any, Any], Awaitable[None]]) -> None:
+    (directory / "slow_meter.py").write_text(SLOW)
+    served: Any = SimpleNamespace(task=SimpleNamespace(import_directory=directory), profile_name="cpu")
     meter = Meter(module="slow_meter", request="[width, steps, seed], all integers")
-    proxy = MeterProxy(served, meter, place / "socket", place / "state")
+    proxy = MeterProxy(served, meter, directory / "socket", directory / "state")
     await proxy.open()
-    reader, writer = await asyncio.open_unix_connection(place / "socket")
+    reader, writer = await asyncio.open_unix_connection(directory / "socket")
     await what(proxy, reader, writer)
     async with asyncio.timeout(10):
         await proxy.close()
@@ -54,4 +54,4 @@ async def closed(place: Path, what: Callable[[MeterProxy, Any, Any], Awaitable[N
         assert b"listening" not in await reader.read()
     writer.close()
     await asyncio.sleep(0.2)
-    assert command_lines_naming(place) == []
+    assert command_lines_naming(directory) == []

@@ -23,11 +23,11 @@ TOKEN = "a-token-for-tests-0123456789"  # noqa: S105 - ours, for these tests
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
-    place = tmp_path_factory.mktemp("guarded")
-    file = place / "token"
+    directory = tmp_path_factory.mktemp("guarded")
+    file = directory / "token"
     file.write_text(f"{TOKEN}\n")
     file.chmod(0o600)
-    with serving(place, site, "--host", "0.0.0.0", "--token-file", str(file)) as running:  # noqa: S104
+    with serving(directory, site, "--host", "0.0.0.0", "--token-file", str(file)) as running:  # noqa: S104
         running.url = running.url.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
         yield running
 
@@ -63,9 +63,9 @@ def test_small_answers_are_sent_at_once(tmp_path: Path) -> None:
 
 
 def test_requests_are_bounded(server: Server) -> None:
-    status, said = post(server.url, "/create", b" " * (17 << 20), {"X-Session-ID": "sid"})
+    status, reply = post(server.url, "/create", b" " * (17 << 20), {"X-Session-ID": "sid"})
     assert status == 413
-    assert "bytes" in said["detail"]
+    assert "bytes" in reply["detail"]
     assert server.health()["status"] == "ok"
 
 

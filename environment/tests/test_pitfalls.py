@@ -34,14 +34,14 @@ def test_a_session_that_is_deleted_while_it_is_scored_lets_nobody_hang(server: S
     """A cancellation that leaks from a tool would keep its caller for ever."""
     session = Raw(server, "example_quick")
     session.call("bash", command="echo sleep 50 1 > answer.txt")
-    told: list[object] = []
-    caller = threading.Thread(target=lambda: told.append(session.call("answer")))
+    outcome: list[object] = []
+    caller = threading.Thread(target=lambda: outcome.append(session.call("answer")))
     caller.start()
     until(lambda: running_scorers(server))
     session.delete()
     caller.join(30)
     assert not caller.is_alive()
-    assert "session was ended" in json.dumps(told)
+    assert "session was ended" in json.dumps(outcome)
     until(lambda: not running_scorers(server))
     assert [one for one in server.health()["sessions"] if one["task"] == "example_quick"] == []
 
@@ -72,9 +72,9 @@ def test_a_broken_connection_is_taken_up_again_by_its_task_id(server: Server) ->
         assert stream.readline().strip() == b"event: task_id"
         task_id = stream.readline().decode().partition(": ")[2].strip()
     for _ in range(2):  # again, also when it is done
-        status, said = session.post("/rebench/call", call | {"task_id": task_id})
+        status, reply = session.post("/rebench/call", call | {"task_id": task_id})
         assert status == 200
-        assert result(said)["output"]["blocks"][0]["text"] == "1\n[exit status 0]"
+        assert result(reply)["output"]["blocks"][0]["text"] == "1\n[exit status 0]"
     assert session.call("bash", command="wc -l < marks")["output"]["blocks"][0]["text"] == "1\n[exit status 0]"
     assert events(session.post("/rebench/call", call | {"task_id": "0" * 32})[1])[0] == ("error", "unknown task_id")
     session.delete()
@@ -88,9 +88,9 @@ async def failing(server: Server) -> None:
     async with opened("openreward", server.url, "example_quick") as session:
         for word in ("crash", "leave"):
             await session.call_tool("bash", {"command": f"echo {word} > answer.txt"})
-            told = await session.call_tool("answer", {})
-            assert (told.reward, told.finished, told.metadata["status"]) == (0.0, False, "error")
-            assert "4711" not in text(told) + json.dumps(told.metadata)
+            outcome = await session.call_tool("answer", {})
+            assert (outcome.reward, outcome.finished, outcome.metadata["status"]) == (0.0, False, "error")
+            assert "4711" not in text(outcome) + json.dumps(outcome.metadata)
         await session.call_tool("bash", {"command": "echo -2 > answer.txt"})
         assert (await session.call_tool("answer", {})).reward == 1.0
 
@@ -140,9 +140,9 @@ def test_wrong_input_of_a_tool_is_refused_and_the_session_lives(server: Server) 
 
 def test_a_spec_is_the_clients_and_only_its_id_counts(server: Server) -> None:
     for spec in ({"id": "no_such_task"}, {}, {"id": 7}, {"id": ["example_quick"]}):
-        status, said = post(server.url, "/create", {"task_spec": spec}, {"X-Session-ID": "a-sid"})
+        status, reply = post(server.url, "/create", {"task_spec": spec}, {"X-Session-ID": "a-sid"})
         assert status == 404
-        assert "example_quick" in said["detail"]
+        assert "example_quick" in reply["detail"]
     session = Raw(server, "example_quick", sid="a-sid")
     assert post(server.url, "/create", {"task_spec": {"id": "example_quick"}}, {"X-Session-ID": "a-sid"})[0] == 400
     session.delete()
@@ -170,9 +170,9 @@ async def redirected(server: Server) -> None:
 def test_secrets_that_cannot_be_read_are_refused_without_being_repeated(server: Server) -> None:
     for header in ("no base64 sk-abcdefghijkl", base64.b64encode(b'{"openai_api_key": "sk-abcdefghijkl"}').decode()):
         headers = {"X-Session-ID": "secret", "X-Secrets": header}
-        status, said = post(server.url, "/create", {"task_spec": {"id": "example_quick"}}, headers)
+        status, reply = post(server.url, "/create", {"task_spec": {"id": "example_quick"}}, headers)
         assert status == 500
-        assert "abcdefghijkl" not in json.dumps(said) + server.log.read_text()
+        assert "abcdefghijkl" not in json.dumps(reply) + server.log.read_text()
 
 
 def test_many_calls_at_once_run_one_after_the_other(server: Server) -> None:

@@ -7,15 +7,12 @@ import json
 from typing import Any
 
 import pytest
-from server_process import CLIENTS, Raw, Server, opened, text
+from server_process import CLIENTS, EXAMPLES, TASKS, Raw, Server, opened, text
 
-FIVE = [
-    "ai_rd_fix_embedding",
-    "ai_rd_restricted_mlm",
-    "ai_rd_rust_codecontests_inference",
-    "ai_rd_small_scaling_law",
-    "ai_rd_triton_cumsum",
-]
+EXPERIMENT = (
+    'import os, socket; s = socket.socket(socket.AF_UNIX); s.connect(os.environ["RE_BENCH_EXPERIMENTS"]); '
+    's.sendall(b"[16, 20]\\n"); print(s.makefile().readline())'
+)
 
 
 def test_it_lists_one_environment_one_split_and_the_tasks(server: Server) -> None:
@@ -25,7 +22,7 @@ def test_it_lists_one_environment_one_split_and_the_tasks(server: Server) -> Non
     assert set(tools) == {"bash", "answer"}
     assert tools["bash"]["input_schema"]["required"] == ["command"]
     assert tools["answer"]["input_schema"]["properties"]["get_final_score"]["default"] is False
-    assert set(server.health()["tasks"]) == {*FIVE, "example_quick", "example_quiet"}
+    assert set(server.health()["tasks"]) == {*TASKS, *EXAMPLES}
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -64,41 +61,18 @@ async def answered(session: Any, number: str, **arguments: bool) -> Any:
     return await session.call_tool("answer", arguments)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("client", CLIENTS)
-def test_small_scaling_law_from_start_to_end(server: Server, client: str) -> None:
-    asyncio.run(scaling_law(server, client))
-
-
-async def scaling_law(server: Server, client: str) -> None:
-    async with opened(client, server.url, "ai_rd_small_scaling_law") as session:
-        assert "RE_BENCH_EXPERIMENTS" in (await session.get_prompt())[0].text
-        start = await session.call_tool("answer", {})
-        assert start.reward == pytest.approx(0.0, abs=1e-6)
-        assert start.metadata["status"] == "valid"
-        answer = json.dumps({"n_embd": 128, "max_iters": 1900, "loss_prediction": 2.0})
-        await session.call_tool("bash", {"command": f"echo '{answer}' > answer.json"})
-        final = await session.call_tool("answer", {"get_final_score": True})
-        assert final.finished
-        assert final.reward == final.metadata["final"]["reward"] != 0.0
-
-
 def test_experiments_are_made_and_counted_outside_of_the_sandbox(server: Server) -> None:
-    session = Raw(server, "ai_rd_small_scaling_law")
-    session.call("bash", command="printf 'n_embd = 16\nmax_iters = 20\n' > small.py")
+    session = Raw(server, "example_equipped")
     for number in (1, 2):
-        ran = session.call("bash", command="rm -f ledger.jsonl; python train.py small.py && cat runs/*.json")["output"]
+        ran = session.call("bash", command=f"rm -rf *; python3 -c '{EXPERIMENT}'")["output"]
         assert ran["metadata"]["exit_status"] == 0, ran
-        outcome = json.loads(ran["blocks"][0]["text"].splitlines()[-2])
-        assert (outcome["run"], outcome["n_embd"], outcome["max_iters"]) == (number, 16, 20)
-    (place,) = [path for path in server.sessions() if (path / "experiments").exists()]
-    assert len((place / "experiments" / "ledger.jsonl").read_text().splitlines()) == 2
-    session.call("bash", command="printf 'n_embd = 512\nmax_iters = 20000\n' > large.py")
-    refused = session.call("bash", command="python train.py large.py")["output"]
-    assert refused["metadata"]["exit_status"] != 0
-    assert "FLOPs" in refused["blocks"][0]["text"]
+        assert json.loads(ran["blocks"][0]["text"].splitlines()[0]) == {"run": number, "request": [16, 20]}
+    (directory,) = [path for path in server.sessions() if (path / "experiments").exists()]
+    assert len((directory / "experiments" / "ledger.jsonl").read_text().splitlines()) == 2
+    refused = session.call("bash", command=f"python3 -c '{EXPERIMENT}'".replace("[16, 20]", "1" * 300))["output"]
+    assert "a request is a line of JSON: [width, steps], all integers" in refused["blocks"][0]["text"]
     session.delete()
-    assert not place.exists()
+    assert not directory.exists()
 
 
 def test_a_task_that_hides_its_score_says_nothing_of_it_before_the_end(server: Server) -> None:
@@ -107,11 +81,11 @@ def test_a_task_that_hides_its_score_says_nothing_of_it_before_the_end(server: S
 
 async def hidden(server: Server) -> None:
     async with opened("openreward", server.url, "example_quiet") as session:
-        told = await answered(session, "3.0625")
+        outcome = await answered(session, "3.0625")
         # The reward is the protocol's, for whoever trains; text and metadata are what agents are shown.
-        assert told.reward == pytest.approx(0.765625)
-        assert told.metadata["raw"] is None
-        shown = text(told) + json.dumps(told.metadata)
+        assert outcome.reward == pytest.approx(0.765625)
+        assert outcome.metadata["raw"] is None
+        shown = text(outcome) + json.dumps(outcome.metadata)
         assert not [digits for digits in ("3.06", "0.76", ".765") if digits in shown]
         (ours,) = server.health()["sessions"]
         assert ours["best_reward"] is None

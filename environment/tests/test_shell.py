@@ -156,13 +156,13 @@ def test_broken_syntax_ends_with_the_command(session: Session, command: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("command", "why"),
+    ("command", "reason"),
     [("a\0b", "NUL character, at position 1"), ("x" * (5 << 20), "longer than 4 MiB")],
     ids=["NUL", "too long"],
 )
-def test_what_bash_cannot_read_is_refused(session: Session, command: str, why: str) -> None:
+def test_what_bash_cannot_read_is_refused(session: Session, command: str, reason: str) -> None:
     output = session.run(command)
-    assert why in output.text
+    assert reason in output.text
     assert "nothing was run" in output.text
     assert output.status is None
 

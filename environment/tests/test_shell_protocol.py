@@ -55,15 +55,15 @@ async def send(theirs: socket.socket, data: bytes) -> None:
 def test_answers_come_whole_however_they_are_cut() -> None:
     async def answers() -> list[dict[str, Any] | None]:
         async with connected() as (sandbox, theirs):
-            found = []
+            results = []
             for message in ({"a": "é"}, {"b": 2}):
                 waiting = asyncio.ensure_future(sandbox.reply(5))
                 for byte in frame(message):
                     await send(theirs, bytes([byte]))
                     await asyncio.sleep(0)
-                found.append(await waiting)
+                results.append(await waiting)
             theirs.close()
-            return [*found, await sandbox.reply(5)]
+            return [*results, await sandbox.reply(5)]
 
     assert asyncio.run(answers()) == [{"a": "é"}, {"b": 2}, None]
 

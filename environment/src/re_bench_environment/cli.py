@@ -76,7 +76,8 @@ def serve(options: argparse.Namespace) -> int:
         from re_bench_environment.server import serve as run  # noqa: PLC0415 - takes seconds
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"the server needs the package {error.name}; run: pip install -c constraints.txt -e environment"
+            f"the server needs the package {error.name}; "
+            "run: pip install -c constraints.txt -e common -e gateway -e environment"
         ) from None
     run(settings, insecure=options.insecure)
     return 0

@@ -1,7 +1,8 @@
 """The chat model of a task: a gateway between sessions and the model, which holds every key.
 
 In the profiles that the manifest's ``[model]`` names, a session with a key gets the real model, from OpenAI or from the
-server at ``OPENAI_BASE_URL``. Any other session gets the task's stand-in.
+server at ``OPENAI_BASE_URL``. Any other session gets the task's stand-in, which is called with ``held_out=False``: it
+must know nothing that is hidden from agents.
 """
 
 from __future__ import annotations
@@ -94,7 +95,8 @@ class ModelGateways:
         if real:
             upstream = OpenAICompatible(base_url=base_url) if base_url else OpenAICompatible()
         else:
-            upstream = PlugIn(factory=model.stand_in, path=served.task.import_directory)
+            arguments = {"held_out": False}
+            upstream = PlugIn(factory=model.stand_in, path=served.task.import_directory, arguments=arguments)
         models = (Model(name=model.name), *(Model(name=alias, asks_for=model.name) for alias in model.aliases))
         # By TCP too, for scorers, which run outside of all sandboxes.
         return Settings(upstream=upstream, models=models, log=log, tcp=True)

@@ -24,14 +24,14 @@ def main():
     marks = {name: base64.b64decode(mark) for name, mark in request["marks"].items()}
     names = set(request["names"])
     processes = glob.glob("/proc/[0-9]*")
-    found = {
+    results = {
         "marks": [*in_files(marks), *in_processes(marks, processes)],
         "names": [path for path in files("/") if os.path.basename(path) in names] + [*beyond(names, processes)],
-        "processes": [open(f"{place}/cmdline").read().replace("\0", " ") for place in processes],
+        "processes": [open(f"{directory}/cmdline").read().replace("\0", " ") for directory in processes],
         "reached": [address for address in addresses(request["port"]) if reaches(address)],
         "signalled": [pid for pid in request["pids"] if kills(pid)],
     }
-    print(json.dumps(found))
+    print(json.dumps(results))
 
 
 def in_files(marks):
@@ -42,17 +42,17 @@ def in_files(marks):
 
 
 def in_processes(marks, processes):
-    for place in processes:
+    for directory in processes:
         for part in ("environ", "cmdline", "maps", "mountinfo", "status"):
-            yield from ((name, f"{place}/{part}") for name in held(f"{place}/{part}", marks))
+            yield from ((name, f"{directory}/{part}") for name in held(f"{directory}/{part}", marks))
 
 
 def beyond(names, processes):
     """Look around from where other processes are, and from what they have open."""
-    for place in processes:
+    for directory in processes:
         for part in ("root", "cwd", *(f"fd/{number}" for number in range(20))):
             with contextlib.suppress(OSError):
-                yield from (f"{place}/{part}/{name}" for name in os.listdir(f"{place}/{part}") if name in names)
+                yield from (f"{directory}/{part}/{name}" for name in os.listdir(f"{directory}/{part}") if name in names)
 
 
 def addresses(port):
@@ -69,10 +69,10 @@ def kills(pid):
 
 
 def files(top):
-    for place, directories, names in os.walk(top):
-        if place == "/proc":
+    for directory, directories, names in os.walk(top):
+        if directory == "/proc":
             directories[:] = ["sys", "net"] if "sys" in directories else []
-        yield from (os.path.join(place, name) for name in (*names, *directories))
+        yield from (os.path.join(directory, name) for name in (*names, *directories))
 
 
 def held(path, marks):
