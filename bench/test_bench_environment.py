@@ -15,13 +15,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "environment" / "tests"))
 
-from serving_help import Server, events, make_tasks, opened, serving
+from server_process import Server, events, make_tasks, opened, serving
 
 from re_bench.limits import Limits
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
-from re_bench_environment.shell import Shell
+from re_bench_environment.shell.shell import Shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How long what people wait for takes: one round each, for they are long."""
+"""Durations of whole sessions of nox, of one round each because they are long."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
 
 TOP = Path(__file__).resolve().parents[1]
+TASKS = sorted(path.parent.name for path in TOP.glob("tasks/*/score.py"))
 PYTEST = ["-m", "pytest", "-q", "-p", "no:benchmark", "-n", "2"]
 
 
@@ -23,8 +24,9 @@ def once(benchmark: BenchmarkFixture, *arguments: str) -> None:
 
 @pytest.mark.benchmark(group="whole sessions")
 @pytest.mark.timeout(600)
-def test_score_triton_cumsum(benchmark: BenchmarkFixture) -> None:
-    once(benchmark, "-m", "re_bench.cli", "validate", "triton_cumsum", "--profile", "cpu")
+@pytest.mark.parametrize("task", TASKS)
+def test_score(benchmark: BenchmarkFixture, task: str) -> None:
+    once(benchmark, "-m", "re_bench.cli", "validate", task, "--profile", "cpu")
 
 
 @pytest.mark.benchmark(group="whole sessions")

@@ -64,7 +64,8 @@ def lay_out(tree: dict[str, Any], directory: Path) -> None:
             lay_out(entry, directory / name)
             continue
         with contextlib.suppress(FileExistsError):
-            make(*entry, directory / name)
+            kind, content = entry
+            make(kind, content, directory / name)
 
 
 def make(kind: str, content: Any, path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from serving_help import Server, make_tasks, serving
+from server_process import Server, make_tasks, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

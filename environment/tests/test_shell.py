@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from shell_help import Session, session_in
+from shell_session import Session, session_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,20 +103,20 @@ def test_long_output_is_cut_in_the_middle_and_kept_in_a_file(session: Session) -
     assert output.text.startswith("1\n2\n3\n")
     assert output.text.endswith("\n100000\n")
     assert len(output.text) < 10_000
-    assert f"bytes left out; all of it is in {output.whole}" in output.text
-    assert session.says(f"seq 1 100000 | cmp - {output.whole} && echo same") == "same\n"
+    assert f"bytes left out; all of it is in {output.file}" in output.text
+    assert session.says(f"seq 1 100000 | cmp - {output.file} && echo same") == "same\n"
 
 
 def test_output_that_is_just_short_enough_is_whole(session: Session) -> None:
     output = session.run("head -c 8192 /dev/zero | tr '\\0' x")
-    assert (output.text, output.whole) == ("x" * 8192, None)
+    assert (output.text, output.file) == ("x" * 8192, None)
 
 
 def test_files_of_output_are_few_and_bounded(session: Session) -> None:
     for _ in range(10):
         session.run("seq 1 10000")
     output = session.run("head -c 20000000 /dev/zero")
-    assert f"the first {16 << 20} bytes of all are in {output.whole}" in output.text
+    assert f"the first {16 << 20} bytes of all are in {output.file}" in output.text
     assert int(session.says("ls /tmp/outputs | wc -l")) == 8
     session.run("rm -r /tmp/outputs")
 
@@ -156,13 +156,13 @@ def test_broken_syntax_ends_with_the_command(session: Session, command: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("command", "why"),
+    ("command", "reason"),
     [("a\0b", "NUL character, at position 1"), ("x" * (5 << 20), "longer than 4 MiB")],
     ids=["NUL", "too long"],
 )
-def test_what_bash_cannot_read_is_refused(session: Session, command: str, why: str) -> None:
+def test_what_bash_cannot_read_is_refused(session: Session, command: str, reason: str) -> None:
     output = session.run(command)
-    assert why in output.text
+    assert reason in output.text
     assert "nothing was run" in output.text
     assert output.status is None
 

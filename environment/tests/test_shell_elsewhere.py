@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from shell_help import processes_with, session_in
+from shell_session import processes_with, session_in
 
 import re_bench
 import re_bench_environment
@@ -36,7 +36,7 @@ import asyncio, json, sys
 from pathlib import Path
 from re_bench.sandbox import open_backend
 from re_bench.limits import Limits
-from re_bench_environment.shell import Shell
+from re_bench_environment.shell.shell import Shell
 
 async def main(place, commands):
     (place / "workspace").mkdir()
@@ -57,37 +57,37 @@ asyncio.run(main(Path(sys.argv[1]), json.loads(sys.argv[2])))
 def readable() -> Iterator[Path]:
     """Return a directory that everybody may read, with what the shell imports."""
     with tempfile.TemporaryDirectory(prefix="re-bench-ordinary-") as name:
-        place, common = Path(name), Path(re_bench.__file__).parent
-        (place / "re_bench").mkdir()
+        directory, common = Path(name), Path(re_bench.__file__).parent
+        (directory / "re_bench").mkdir()
         for module in ("__init__.py", "normalise.py", "errors.py", "processes.py", "limits.py"):
-            shutil.copy(common / module, place / "re_bench")
+            shutil.copy(common / module, directory / "re_bench")
         ours = Path(re_bench_environment.__file__).parent
         rooms = [(common / room, f"re_bench/{room}") for room in ("sandbox", "guest")]
         for source, target in (*rooms, (ours, "re_bench_environment")):
-            shutil.copytree(source, place / target, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, directory / target, ignore=shutil.ignore_patterns("__pycache__"))
         binding = importlib.util.find_spec("pyseccomp")
         if binding is not None and binding.origin is not None:
-            shutil.copy(binding.origin, place)
-        (place / "own").mkdir()
+            shutil.copy(binding.origin, directory)
+        (directory / "own").mkdir()
         subprocess.run(["chmod", "-R", "a+rX", name], check=True)
-        os.chown(place / "own", ORDINARY, ORDINARY)
-        yield place
+        os.chown(directory / "own", ORDINARY, ORDINARY)
+        yield directory
 
 
-def as_ordinary_user(place: Path, *command: str) -> subprocess.CompletedProcess[str]:
+def as_ordinary_user(directory: Path, *command: str) -> subprocess.CompletedProcess[str]:
     drop = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", "env"]
-    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(directory), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
         [*drop, *command], cwd="/", env=environment, capture_output=True, text=True, check=False, timeout=60
     )
 
 
-def python_for_everybody(place: Path) -> str:
+def python_for_everybody(directory: Path) -> str:
     """Return a Python, of this version or a later one, that an ordinary user can start."""
     candidates = [sys.executable, "/usr/local/bin/python3", "/usr/bin/python3"]
     for candidate in candidates:
         script = "import sys; sys.exit(sys.version_info < (3, 11))"
-        if as_ordinary_user(place, candidate, "-c", script).returncode == 0:
+        if as_ordinary_user(directory, candidate, "-c", script).returncode == 0:
             return candidate
     pytest.skip(f"an ordinary user can start none of {', '.join(candidates)} as Python 3.11 or later")
 
@@ -115,8 +115,8 @@ def test_without_a_sandbox_the_shell_is_the_same_but_for_the_walls(tmp_path: Pat
         assert session.run("sleep 173.2", 0.5).timed_out
         assert session.says("echo $A $PWD") == "5 /\n"
         output = session.run("seq 1 100000")
-        assert output.whole is not None
-        assert output.whole.read_text().endswith("\n100000\n")
+        assert output.file is not None
+        assert output.file.read_text().endswith("\n100000\n")
         assert len(processes_with("173.2")) == 1
         assert "the shell ended" in session.run("exit 3").text
         session.run("pkill -f 'sleep 173[.]2'; kill -9 $PPID")

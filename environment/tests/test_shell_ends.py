@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from shell_help import SMALL, processes_with, session_in, shell_in
+from shell_session import SMALL, processes_with, session_in, shell_in
 
 from re_bench.errors import ReBenchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from re_bench_environment.shell import Output, Shell
+    from re_bench_environment.shell.protocol import Output
+    from re_bench_environment.shell.shell import Shell
 
 LONG = f"314.{os.getpid()}"  # seconds; no other worker's tests find these programs
 MANY = f"sleep {LONG} & setsid sleep {LONG} & (sleep {LONG} &) ; nohup sleep {LONG} > /dev/null & "
@@ -31,7 +32,7 @@ SERVER = """
 import asyncio, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from shell_help import shell_in
+from shell_session import shell_in
 
 async def main(place):
     shell = await shell_in(place)

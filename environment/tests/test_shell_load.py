@@ -8,10 +8,10 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shell_help import processes_with, shell_in
+from shell_session import processes_with, shell_in
 
 if TYPE_CHECKING:
-    from re_bench_environment.shell import Shell
+    from re_bench_environment.shell.shell import Shell
 
 SESSIONS, CALLS = 50, 5
 
@@ -23,10 +23,10 @@ def held_kib() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
 
 
-async def opened(place: Path) -> Shell:
+async def opened(directory: Path) -> Shell:
     for name in ("workspace", "scratch"):
-        (place / name).mkdir(parents=True)
-    return await shell_in(place)
+        (directory / name).mkdir(parents=True)
+    return await shell_in(directory)
 
 
 async def used(shell: Shell, number: int) -> None:
@@ -37,11 +37,11 @@ async def used(shell: Shell, number: int) -> None:
         assert (output.text, output.status) == (f"{number} /tmp\n", 0)
 
 
-async def many(place: Path) -> tuple[float, int]:
-    first = await opened(place / "first")
+async def many(directory: Path) -> tuple[float, int]:
+    first = await opened(directory / "first")
     await used(first, 0)
     before, threads = held_kib(), threading.active_count()
-    shells = [await opened(place / str(i)) for i in range(SESSIONS)]
+    shells = [await opened(directory / str(i)) for i in range(SESSIONS)]
     try:
         await asyncio.gather(*(used(shell, 1000 * i) for i, shell in enumerate(shells)))
         return (held_kib() - before) / SESSIONS, threading.active_count() - threads

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from re_bench.guest import ipc
-from re_bench_environment.replies import Reply
-from re_bench_environment.sandbox import Sandbox
+from re_bench_environment.shell.protocol import Reply
+from re_bench_environment.shell.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -55,15 +55,15 @@ async def send(theirs: socket.socket, data: bytes) -> None:
 def test_answers_come_whole_however_they_are_cut() -> None:
     async def answers() -> list[dict[str, Any] | None]:
         async with connected() as (sandbox, theirs):
-            found = []
+            results = []
             for message in ({"a": "é"}, {"b": 2}):
-                waiting = asyncio.ensure_future(sandbox.answer(5))
+                waiting = asyncio.ensure_future(sandbox.reply(5))
                 for byte in frame(message):
                     await send(theirs, bytes([byte]))
                     await asyncio.sleep(0)
-                found.append(await waiting)
+                results.append(await waiting)
             theirs.close()
-            return [*found, await sandbox.answer(5)]
+            return [*results, await sandbox.reply(5)]
 
     assert asyncio.run(answers()) == [{"a": "é"}, {"b": 2}, None]
 
@@ -82,10 +82,10 @@ def test_answers_come_whole_however_they_are_cut() -> None:
 def test_nonsense_ends_the_sandbox(sent: bytes) -> None:
     async def asked() -> tuple[dict[str, Any] | None, str]:
         async with connected() as (sandbox, theirs):
-            waiting = asyncio.ensure_future(sandbox.answer(5))
+            waiting = asyncio.ensure_future(sandbox.reply(5))
             await asyncio.sleep(0)
             await send(theirs, sent)
-            return await waiting, sandbox.why
+            return await waiting, sandbox.end_reason
 
     assert asyncio.run(asked()) == (None, "it broke the protocol")
 
@@ -95,28 +95,28 @@ def test_what_nobody_asked_for_is_not_kept_without_end() -> None:
         async with connected() as (sandbox, theirs):
             async with asyncio.timeout(20):
                 await send(theirs, bytes(4 * LONGEST))
-            return sandbox.why, sandbox.alive
+            return sandbox.end_reason, sandbox.alive
 
     assert asyncio.run(flooded()) == ("it broke the protocol", False)
 
 
 @pytest.mark.parametrize("value", [None, True, 1e300, -1, 256, "x", [], {}, [[1]], {"a": 1}, "\ud800", "relative"])
 def test_a_reply_is_read_as_what_it_can_be(value: object) -> None:
-    names = ("text", "late", "whole", "status", "timed_out", "notes", "directory")
-    reply = Reply.read(dict.fromkeys(names, value))
-    json.dumps([reply.text, reply.late, reply.notes, reply.directory]).encode()
+    names = ("text", "background_text", "file", "status", "timed_out", "notes", "directory")
+    reply = Reply.parse(dict.fromkeys(names, value))
+    json.dumps([reply.text, reply.background_text, reply.notes, reply.directory]).encode()
     reply.text.encode()
     assert reply.status is None
-    assert reply.whole is None
+    assert reply.file is None
     assert reply.directory == ""
     assert reply.timed_out is (value is True)
     assert all(isinstance(note, str) for note in reply.notes)
 
 
 def test_a_reply_is_bounded() -> None:
-    reply = Reply.read({"notes": ["x" * 5000] * 100, "directory": "/" * 5000, "whole": "/a\0b", "text": "a\0b"})
+    reply = Reply.parse({"notes": ["x" * 5000] * 100, "directory": "/" * 5000, "file": "/a\0b", "text": "a\0b"})
     assert len(reply.notes) == 20
     assert max(map(len, reply.notes)) == 1000
     assert reply.directory == ""
     assert reply.text == "a\ufffdb"
-    assert reply.whole == Path("/a\ufffdb")
+    assert reply.file == Path("/a\ufffdb")

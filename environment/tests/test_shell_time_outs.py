@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from shell_help import Session, processes_with, session_in
+from shell_session import Session, processes_with, session_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,7 @@ def test_earlier_background_processes_stay_and_those_of_the_command_go(session: 
 
 
 def test_a_stopped_supervisor_is_ended(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("re_bench_environment.shell._GRACE_S", 0.5)
+    monkeypatch.setattr("re_bench_environment.shell.shell._GRACE_S", 0.5)
     output = session.run("kill -STOP $PPID", 0.5)
     assert output.timed_out
     assert "did not answer and was ended" in output.text

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from shell_help import Session, processes_with, session_in
+from shell_session import Session, processes_with, session_in
 
 from re_bench.guest import port_forward
 
@@ -34,8 +34,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 @contextlib.contextmanager
 def answering() -> Iterator[Path]:
     """Answer on a Unix socket: pong to whatever comes."""
-    with tempfile.TemporaryDirectory() as place, socket.socket(socket.AF_UNIX) as listener:
-        path = Path(place, "socket")
+    with tempfile.TemporaryDirectory() as directory, socket.socket(socket.AF_UNIX) as listener:
+        path = Path(directory, "socket")
         listener.bind(str(path))
         path.chmod(0o666)
         listener.listen()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import traceback
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,23 +12,73 @@ from openreward.environments import Environment, Split, TextBlock, ToolOutput, t
 from pydantic import BaseModel, ConfigDict, Field
 
 from re_bench.errors import ReBenchError, UsageError
+from re_bench.processes import request_stop
 from re_bench_environment.logs import log
-from re_bench_environment.service import FullError, Service
-from re_bench_environment.session import EndedError, Session
-from re_bench_environment.verdict import Verdict, failure
+from re_bench_environment.responses import ToolResponse, command_response, error_response
+from re_bench_environment.session import Session, SessionClosedError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
 
-    from re_bench_environment.shell import Output
+    from re_bench_environment.app_state import AppState
+    from re_bench_environment.catalog import ServedTask
 
-__all__ = ["NAME", "SPLIT", "Answer", "Bash", "ReBench", "environment_of"]
+__all__ = ["NAME", "SPLIT", "Answer", "Bash", "ReBench", "SessionRegistry", "TooManySessionsError", "environment_class"]
 
 NAME = "rebench"
 SPLIT = "test"
 
-_MOST_COMMAND = 1 << 20
-_NO_TASK, _FULL, _FAILED = 404, 429, 500
+_MAX_COMMAND = 1 << 20
+_MAX_LOGGED = 4000
+_NOT_FOUND, _TOO_MANY_REQUESTS, _SERVER_ERROR = 404, 429, 500
+
+
+class TooManySessionsError(UsageError):
+    """The server has as many sessions as its settings allow."""
+
+
+class SessionRegistry:
+    """The open sessions of a server, by name."""
+
+    def __init__(self, app: AppState) -> None:
+        """Begin without sessions; ``app`` is what they share."""
+        self.app = app
+        self.sessions: dict[str, Session] = {}
+        self._lock = threading.Lock()
+
+    def create(self, served: ServedTask, secrets: Mapping[str, str]) -> Session:
+        """Return a new session at a task.
+
+        Raises:
+            TooManySessionsError: if there are as many as there may be.
+        """
+        limit = self.app.settings.max_sessions
+        with self._lock:  # the SDK creates sessions in threads
+            if len(self.sessions) >= limit:
+                raise TooManySessionsError(
+                    f"this server holds {limit} sessions, its most (--max-sessions); try again when one has ended"
+                )
+            session = Session(self.app, served, secrets, lambda: self._remove(session))
+            self.sessions[session.name] = session
+        return session
+
+    async def close(self) -> None:
+        """End all sessions and everything that they share.
+
+        Raises:
+            Exception: the first that the end of a session raised, when all have ended.
+        """
+        self.app.stopping = True
+        with request_stop():
+            closing = [session.close() for session in list(self.sessions.values())]
+            errors = [error for error in await asyncio.gather(*closing, return_exceptions=True) if error is not None]
+            await self.app.stop_threads()
+        await self.app.close()
+        if errors:
+            raise errors[0]
+
+    def _remove(self, session: Session) -> None:
+        self.sessions.pop(session.name, None)
 
 
 class Bash(BaseModel):
@@ -35,7 +86,7 @@ class Bash(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    command: str = Field(max_length=_MOST_COMMAND, description="the command, as one would type it into bash")
+    command: str = Field(max_length=_MAX_COMMAND, description="the command, as one would type it into bash")
     timeout: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, description="seconds after which the command is stopped"
     )
@@ -52,24 +103,24 @@ class Answer(BaseModel):
 
 
 class ReBench(Environment):
-    """One session, as the protocol sees it. No tool raises: official clients give a session up that does."""
+    """One session, as the protocol sees it. No tool raises: official clients close a session after an exception."""
 
-    service: ClassVar[Service]
+    registry: ClassVar[SessionRegistry]
 
     def __init__(self, task_spec: Mapping[str, Any] | None = None, secrets: Mapping[str, str] | None = None) -> None:
-        """Begin a session at the task that ``task_spec`` names; it is quick, and nothing is made yet.
+        """Create a session at the task that ``task_spec`` names; it is quick, and nothing is laid out yet.
 
         Raises:
-            HTTPException: if there is no such task, or no room for the session.
+            HTTPException: if there is no such task, or the server has too many sessions.
         """
         super().__init__(task_spec or {}, {})
         try:
-            offer = self.service.offers.find(task_spec or {})
-            self.session = Session(self.service, offer, secrets or {})
-        except FullError as error:
-            raise HTTPException(_FULL, str(error)) from None
+            served = self.registry.app.catalog.lookup(task_spec or {})
+            self.session = self.registry.create(served, secrets or {})
+        except TooManySessionsError as error:
+            raise HTTPException(_TOO_MANY_REQUESTS, str(error)) from None
         except UsageError as error:
-            raise HTTPException(_NO_TASK, str(error)) from None
+            raise HTTPException(_NOT_FOUND, str(error)) from None
 
     @classmethod
     def name(cls) -> str:
@@ -83,23 +134,23 @@ class ReBench(Environment):
 
     @classmethod
     def list_tasks(cls, split: str) -> Sequence[Mapping[str, Any]]:
-        """Return the tasks; the server has checked that there is such a split."""
+        """Return the tasks; the SDK has checked that there is such a split."""
         del split
-        return [offer.spec for offer in cls.service.offers.by_id.values()]
+        return [served.spec for served in cls.registry.app.catalog.by_id.values()]
 
     async def setup(self) -> None:
         """Lay out the workspace.
 
         Raises:
-            HTTPException: if that fails, which is what prompt and tools of this session then answer.
+            HTTPException: if that fails; prompt and tools of this session then answer with it.
         """
-        log.info("session_opening", session=self.session.name, task=self.session.offer.id)
+        log.info("session_opening", session=self.session.name, task=self.session.served.id)
         try:
             await self.session.open()
         except Exception as error:  # noqa: BLE001 - whatever it is, the client is told that there is no session
-            log.error("session_not_opened", session=self.session.name, why=_why(error))
-            raise HTTPException(_FAILED, f"the session cannot be opened: {_in_words(error)}") from None
-        log.info("session_opened", session=self.session.name, task=self.session.offer.id)
+            log.error("session_not_opened", session=self.session.name, reason=_logged(error))
+            raise HTTPException(_SERVER_ERROR, f"the session cannot be opened: {_public_message(error)}") from None
+        log.info("session_opened", session=self.session.name, task=self.session.served.id)
 
     async def teardown(self) -> None:
         """End the session, whatever it does."""
@@ -113,68 +164,46 @@ class ReBench(Environment):
     @tool
     async def bash(self, params: Bash) -> ToolOutput:
         """Run a command in the workspace's shell. Directory, variables and background processes stay between calls."""
-        return await _never_raising(self.session, _bash(self.session, params))
+        return await _tool_output(self.session, _bash(self.session, params))
 
     @tool(exclusive=True)
     async def answer(self, params: Answer) -> ToolOutput:
         """Score the workspace as it is. With get_final_score, end the episode with the score of all attempts."""
-        return await _never_raising(self.session, self.session.answer(final=params.get_final_score))
+        return await _tool_output(self.session, self.session.answer(final=params.get_final_score))
 
 
-def environment_of(service: Service) -> type[ReBench]:
+def environment_class(registry: SessionRegistry) -> type[ReBench]:
     """Return the environment of a server."""
-    return type("ReBench", (ReBench,), {"service": service})
+    return type("ReBench", (ReBench,), {"registry": registry})
 
 
-async def _bash(session: Session, params: Bash) -> Verdict:
-    output, waited_s = await session.run(params.command, params.timeout)
-    text = _shown(output)
-    if waited_s >= 1:
-        text += f"\n[the command waited {waited_s:.0f} s for the GPU, which was timing an attempt]"
-    metadata = {
-        "exit_status": output.status,
-        "timed_out": output.timed_out,
-        "seconds": round(output.seconds, 3),
-        "waited_s": round(waited_s, 3),
-        "whole": str(output.whole) if output.whole is not None else None,
-    }
-    return Verdict(text, metadata=metadata)
+async def _bash(session: Session, params: Bash) -> ToolResponse:
+    return command_response(*await session.run(params.command, params.timeout))
 
 
-def _shown(output: Output) -> str:
-    """Return the output and, always, how the command ended."""
-    if output.timed_out:
-        end = f"stopped at its time limit, after {output.seconds:.0f} s"
-    elif output.status is None:
-        end = "the shell ended"
-    else:
-        end = f"exit status {output.status}"
-    gap = "" if not output.text or output.text.endswith("\n") else "\n"
-    return f"{output.text}{gap}[{end}]"
-
-
-async def _never_raising(session: Session, doing: Awaitable[Verdict]) -> ToolOutput:
+async def _tool_output(session: Session, responding: Awaitable[ToolResponse]) -> ToolOutput:
+    """Wait for a tool's response; an exception becomes a response too."""
     try:
-        verdict = await doing
-    except EndedError as error:
-        verdict = failure(str(error))
+        response = await responding
+    except SessionClosedError as error:
+        response = error_response(str(error))
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a leaked cancellation hangs the caller
-        log.error("tool_failed", session=session.name, why=_why(error))
-        verdict = failure(f"This failed on the server's side: {_in_words(error)}")
+        log.error("tool_failed", session=session.name, reason=_logged(error))
+        response = error_response(f"This failed on the server's side: {_public_message(error)}")
     return ToolOutput(
-        blocks=[TextBlock(text=verdict.text)],
-        metadata=verdict.metadata,
-        reward=verdict.reward,
-        finished=verdict.finished,
+        blocks=[TextBlock(text=response.text)],
+        metadata=response.metadata,
+        reward=response.reward,
+        finished=response.finished,
     )
 
 
-def _in_words(error: BaseException) -> str:
-    """Return what a client may read of an error: all of ours, of others the class."""
+def _public_message(error: BaseException) -> str:
+    """Return what a client may read of an error: the message of ours, of others the class."""
     return str(error) if isinstance(error, ReBenchError) else type(error).__name__
 
 
-def _why(error: BaseException) -> str:
+def _logged(error: BaseException) -> str:
     if isinstance(error, ReBenchError):
         return str(error)
-    return "".join(traceback.format_exception(error))[-4000:]
+    return "".join(traceback.format_exception(error))[-_MAX_LOGGED:]

@@ -1,4 +1,4 @@
-"""What a server says of itself to its operator, as JSON and as a table."""
+"""The health of a server for its operator, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -12,59 +12,60 @@ from re_bench.report.tables import number, table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from re_bench_environment.service import Service
+    from re_bench_environment.environment import SessionRegistry
     from re_bench_environment.session import Session
 
-__all__ = ["health", "health_in_words"]
+__all__ = ["describe_health", "health"]
 
 _HEADER = ("session", "task", "profile", "open", "doing", "for", "attempts", "best reward")
 
 
-def health(service: Service) -> dict[str, Any]:
+def health(registry: SessionRegistry) -> dict[str, Any]:
     """Return the state of a server; nothing in it gives access to a session."""
-    scorings, gpu = service.turns, service.gpu_gate.scorings
+    app = registry.app
+    scorings, gpu = app.scoring_queue, app.gpu_gate.scorings
     return {
-        "status": "stopping" if service.stopping else "ok",
+        "status": "stopping" if app.stopping else "ok",
         "version": version("re-bench-environment"),
-        "sandbox": service.backend.name,
-        "uptime_s": round(time.monotonic() - service.began, 1),
+        "sandbox": app.backend.name,
+        "uptime_s": round(time.monotonic() - app.started, 1),
         "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
-        "max_sessions": service.settings.max_sessions,
-        "tasks": {offer.id: offer.profile_name for offer in service.offers.by_id.values()},
-        "not_served": dict(service.offers.refused),
+        "max_sessions": app.settings.max_sessions,
+        "tasks": {served.id: served.profile_name for served in app.catalog.by_id.values()},
+        "not_served": dict(app.catalog.not_served),
         "scorings": {"running": scorings.running, "waiting": scorings.waiting},
         "gpu": {"running": gpu.running, "waiting": gpu.waiting},
-        "sessions": [_session(session) for session in service.sessions.values()],
+        "sessions": [_session(session) for session in registry.sessions.values()],
     }
 
 
 def _session(session: Session) -> dict[str, Any]:
     now = time.monotonic()
-    # A score that agents are not told is not told here either before the end.
-    told = session.offer.manifest.show_score or session.doing == "finished"
+    # A score that is hidden from agents is hidden here too before the end.
+    shown = session.served.manifest.show_score or session.activity == "finished"
     return {
         "name": session.name,
-        "task": session.offer.id,
-        "profile": session.offer.profile_name,
-        "open_s": round(now - session.began, 1),
-        "doing": session.doing,
-        "doing_s": round(now - session.since, 1),
+        "task": session.served.id,
+        "profile": session.served.profile_name,
+        "open_s": round(now - session.started, 1),
+        "doing": session.activity,
+        "doing_s": round(now - session.activity_since, 1),
         "attempts": session.attempts,
-        "best_reward": session.best if told else None,
+        "best_reward": session.reward if shown else None,
     }
 
 
-def health_in_words(said: Mapping[str, Any]) -> str:
-    """Return what a server says of itself as a page for a terminal."""
-    if "sessions" not in said:
-        return f"{said['status']}; give the server's token with --token-file to see more"
-    sessions = said["sessions"]
+def describe_health(state: Mapping[str, Any]) -> str:
+    """Return what :func:`health` returned as text for a terminal."""
+    if "sessions" not in state:
+        return f"{state['status']}; give the server's token with --token-file to see more"
+    sessions, memory = state["sessions"], f"{state['memory_mib']} MiB at most"
     lines = [
-        f"{said['status']}, up {_span(said['uptime_s'])}, sandbox {said['sandbox']}, {said['memory_mib']} MiB at most",
-        f"{len(sessions)} of {said['max_sessions']} sessions",
-        f"scorings: {_queue(said['scorings'])}; on the GPU: {_queue(said['gpu'])}",
-        "tasks: " + ", ".join(f"{name} ({profile})" for name, profile in said["tasks"].items()),
-        *(f"not served: {name}: {why}" for name, why in said["not_served"].items()),
+        f"{state['status']}, up {_span(state['uptime_s'])}, sandbox {state['sandbox']}, {memory}",
+        f"{len(sessions)} of {state['max_sessions']} sessions",
+        f"scorings: {_queue(state['scorings'])}; on the GPU: {_queue(state['gpu'])}",
+        "tasks: " + ", ".join(f"{name} ({profile})" for name, profile in state["tasks"].items()),
+        *(f"not served: {name}: {reason}" for name, reason in state["not_served"].items()),
     ]
     if sessions:
         lines += ["", table(_HEADER, [_row(session) for session in sessions])]
@@ -84,11 +85,11 @@ def _row(session: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _queue(said: Mapping[str, int]) -> str:
-    return f"{said['running']} running, {said['waiting']} waiting"
+def _queue(queue: Mapping[str, int]) -> str:
+    return f"{queue['running']} running, {queue['waiting']} waiting"
 
 
 def _span(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
+    minutes, seconds = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}"
+    return f"{hours}:{minutes:02}:{seconds:02}"

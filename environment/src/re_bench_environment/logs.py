@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line on stderr, without session ids, which are what gives access, and secrets."""
+"""Structured logs: one JSON object a line on stderr, without secrets and without session ids, which give access."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ if TYPE_CHECKING:
 __all__ = ["log", "set_up"]
 
 _SDK = ("openreward.environments.server", "openreward.environments.environment", "openreward.environments.session")
-_LEFT_OUT = ("method", "userId", "organisationId", "logger_name")
-_REPEATING = ("request_error", "tool_input_validation_error")
+_DROPPED_FIELDS = ("method", "userId", "organisationId", "logger_name")
+_EVENTS_WITH_INPUT = ("request_error", "tool_input_validation_error")
 
 
-def _unrepeated(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Leave out what a client sent that was not as it should be: it may be a key in a wrong place, or megabytes."""
-    if event.get("event") in _REPEATING and "ValidationError" in event.get("error_type", "ValidationError"):
+def _drop_input(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Drop invalid input of a client from the event: it may be a key in the wrong field, or megabytes."""
+    if event.get("event") in _EVENTS_WITH_INPUT and "ValidationError" in event.get("error_type", "ValidationError"):
         event.pop("error", None)
         event.pop("exc_info", None)
     return event
 
 
-def _label(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Replace the id of a session, with which anybody could call its tools, by eight digits of its hash."""
-    sid = event.pop("session_id", None)
-    if sid:
-        event["client_session"] = hashlib.sha256(str(sid).encode()).hexdigest()[:8]
-    for name in _LEFT_OUT:
+def _hash_session_id(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Replace the id of a session, which gives access to its tools, by eight digits of its hash."""
+    session_id = event.pop("session_id", None)
+    if session_id:
+        event["client_session"] = hashlib.sha256(str(session_id).encode()).hexdigest()[:8]
+    for name in _DROPPED_FIELDS:
         event.pop(name, None)
     return event
 
 
-def _plain(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Take out what looks like a key, wherever it stands."""
+def _redact(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Remove everything that looks like a key, in all fields."""
     return {
-        name: redacted(value, _known, similar=True) if isinstance(value, str) else value
+        name: redacted(value, _secrets, similar=True) if isinstance(value, str) else value
         for name, value in event.items()
     }
 
 
-_known: set[str] = set()
+_secrets: set[str] = set()
 _PROCESSORS: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.processors.add_log_level,
     structlog.processors.TimeStamper(fmt="iso"),
-    _unrepeated,
+    _drop_input,
     structlog.processors.format_exc_info,
-    _label,
-    _plain,
+    _hash_session_id,
+    _redact,
     structlog.processors.JSONRenderer(default=str),
 ]
 
@@ -68,8 +68,8 @@ log: Any = structlog.wrap_logger(
 """The server's logger."""
 
 
-class _Forwarding(logging.Handler):
-    """Gives what libraries log to our logger."""
+class _ForwardingHandler(logging.Handler):
+    """Forwards the log records of libraries to our logger."""
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
@@ -79,10 +79,10 @@ class _Forwarding(logging.Handler):
 
 
 def set_up(*secrets: str) -> None:
-    """Make the SDK and all libraries log like us, and keep ``secrets`` out of it."""
-    _known.update(secrets)
+    """Send the logs of the SDK and of all libraries to our logger, and redact ``secrets``."""
+    _secrets.update(secrets)
     for name in _SDK:
-        vars(importlib.import_module(name))["logger"] = log  # by itself it writes to stdout, in a form of its own
+        vars(importlib.import_module(name))["logger"] = log  # its own writes to stdout, in another format
     root = logging.getLogger()
-    root.handlers[:] = [_Forwarding()]
+    root.handlers[:] = [_ForwardingHandler()]
     root.setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""Writes the tables of ``environment/README.md`` from the manifests: ``python -m re_bench_environment.readme``."""
+"""Write the tables of ``environment/README.md`` from the manifests: ``python -m re_bench_environment.readme``."""
 
 from __future__ import annotations
 
@@ -19,24 +19,28 @@ __all__ = ["main", "with_tables"]
 
 _TOP = Path(__file__).resolve().parents[3]
 _TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
-_WHY = {"min": "the lowest valid score counts", "max": "the highest valid score counts", "last": "the last one counts"}
+_RATIONALE = {
+    "min": "the lowest valid score counts",
+    "max": "the highest valid score counts",
+    "last": "the last one counts",
+}
 _DEVICES = {"cpu": "none", "cuda": "one NVIDIA GPU"}
 
 
 def with_tables(text: str, tasks: Sequence[Task]) -> str:
-    """Return a README whose tables say what the manifests of ``tasks`` say.
+    """Return a README with tables made from the manifests of ``tasks``.
 
     Raises:
-        KeyError: if it has a mark of a table that there is not.
+        KeyError: if it has the marker of an unknown table.
     """
-    return _TABLE.sub(lambda found: f"{found[1]}{_TABLES[found[2]](tasks)}\n{found[3]}", text)
+    return _TABLE.sub(lambda match: f"{match[1]}{_TABLES[match[2]](tasks)}\n{match[3]}", text)
 
 
 def _tasks(tasks: Sequence[Task]) -> str:
     rows = []
     for task in tasks:
         manifest = task.manifest
-        port = next((each for each in manifest.published if each.name == "OpenReward port"), None)
+        port = next((entry for entry in manifest.published if entry.name == "OpenReward port"), None)
         scores = [f"{port.starting:g}", f"{port.reference:g}"] if port else ["", ""]
         rows.append([f"`{manifest.id}`", manifest.description, f"{manifest.direction} is better", *scores])
     return _table(("Task ID", "Description", "Scoring direction", "Starting score", "Reference score"), rows)
@@ -47,7 +51,7 @@ def _scores(tasks: Sequence[Task]) -> str:
     for task in tasks:
         for name, profile in task.manifest.profiles.items():
             first = [f"`{task.manifest.id}`", name, task.manifest.unit]
-            rows += [[*first, *_anchored(profile, anchors)] for anchors in _anchors(profile)]
+            rows += [[*first, *_anchor_cells(profile, anchors)] for anchors in _anchors(profile)]
     return _table(("Task ID", "Profile", "Unit of the raw score", "Starting", "Reference", "From"), rows)
 
 
@@ -55,15 +59,15 @@ def _anchors(profile: Profile) -> Sequence[Anchors | None]:
     return profile.devices or (profile.anchors,)
 
 
-def _anchored(profile: Profile, anchors: Anchors | None) -> list[str]:
+def _anchor_cells(profile: Profile, anchors: Anchors | None) -> list[str]:
     if anchors is None:
         return ["", "", "not measured yet"]
     source = anchors.source
     hardware = (source.hardware or "").removeprefix(f"{source.kind}: ")
-    said = ", ".join(filter(None, (source.kind, hardware, str(source.date or ""))))
+    origin = ", ".join(filter(None, (source.kind, hardware, str(source.date or ""))))
     if profile.in_run:
-        said += "; measured again beside every attempt"
-    return [f"{anchors.starting:.4g}", f"{anchors.reference:.4g}", said]
+        origin += "; measured again beside every attempt"
+    return [f"{anchors.starting:.4g}", f"{anchors.reference:.4g}", origin]
 
 
 def _rewards(tasks: Sequence[Task]) -> str:
@@ -71,7 +75,7 @@ def _rewards(tasks: Sequence[Task]) -> str:
         [
             f"`{task.manifest.id}`",
             f"{task.manifest.aggregation}(scores)",
-            _WHY[task.manifest.aggregation],
+            _RATIONALE[task.manifest.aggregation],
             "yes" if task.manifest.show_score else "at the end",
         ]
         for task in tasks
@@ -113,7 +117,7 @@ def _lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Write the README anew, from a checkout."""
+    """Rewrite the README of this checkout."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     readme = _TOP / "environment" / "README.md"
     tasks = [open_task(path.parent) for path in sorted(_TOP.glob("tasks/*/task.toml"))]

@@ -1,74 +1,90 @@
-"""Scoring an attempt of a session: the program :mod:`re_bench_environment.scorer`, and waiting for its turn."""
+"""Scoring an attempt of a session, in a subprocess: ``python -m re_bench_environment.scoring``.
+
+The subprocess keeps a copy of the submission, for which the oldest copies make room, runs the task's scorer on the
+copy, appends the attempt to the session's log, and prints ``{"score": ..., "final": ...}``: whatever the server reads
+there is on the disk already. It gives up as soon as its stdin is closed, that is, when the server ends for whatever
+reason.
+"""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
+import os
+import signal
 import sys
+import threading
+import time
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
-from re_bench.runs.attempts import FinalScore
+from re_bench.processes import cli_entry_point
+from re_bench.runs.attempts import AttemptLog, FinalScore
+from re_bench.runs.score_process import record, score_and_record
+from re_bench.runs.submission_store import Store
 from re_bench.scoring.score import Score
-from re_bench_environment.children import end, environment
+from re_bench.task.discovery import open_task
+from re_bench_environment.subprocess_env import environment_without_secrets, terminate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-    from re_bench_environment.offers import Offer
-    from re_bench_environment.turns import GpuGate, Turns
+    from re_bench_environment.catalog import ServedTask
+    from re_bench_environment.queues import GpuGate, Queue
 
-__all__ = ["Scored", "Scorings"]
+__all__ = ["ScoredAttempt", "Scorer", "main", "unscored_attempt"]
 
-_LONGEST_ANSWER = 8 << 20
-_BESIDE_S = 300.0  # for copying the submission and for the log, beside the profile's own limit
+_MAX_RESULT = 8 << 20
+_OVERHEAD_S = 300.0  # for copying the submission and for the log, on top of the profile's own limit
 
 
 @dataclass(frozen=True)
-class Scored:
-    """An attempt, which is on the disk."""
+class ScoredAttempt:
+    """An attempt, and the final score if it is the last one."""
 
     score: Score
     final: FinalScore
-    """The score of all attempts so far, with this attempt's number."""
-    waited_s: float
+    waited_s: float = 0.0
 
 
-class Scorings:
-    """What scores the attempts of all sessions, a few at a time."""
+class Scorer:
+    """Scores the attempts of all sessions, a few at a time."""
 
-    def __init__(self, turns: Turns, gpu: GpuGate, sandbox: str | None, keep_mib: int) -> None:
-        self._turns, self._gpu, self._sandbox, self._keep_mib = turns, gpu, sandbox, keep_mib
+    def __init__(self, queue: Queue, gpu: GpuGate, sandbox: str | None, keep_mib: int) -> None:
+        self._queue, self._gpu, self._sandbox, self._keep_mib = queue, gpu, sandbox, keep_mib
 
-    async def score(self, offer: Offer, workspace: Path, log: Path, extra: Mapping[str, str]) -> Scored:
-        """Score the workspace as it is once it is this attempt's turn.
+    async def score(
+        self, served: ServedTask, workspace: Path, log: Path, variables: Mapping[str, str]
+    ) -> ScoredAttempt:
+        """Score the workspace as it is when a slot is free.
 
         Args:
-            offer: the task.
+            served: the task.
             workspace: the submission; it is copied first.
             log: the session's attempt log.
-            extra: environment variables for the scorer.
+            variables: environment variables for the task's scorer.
 
         Raises:
             ReBenchError: if the attempt could not be scored, or not be written to the log.
         """
         async with AsyncExitStack() as stack:
-            waited = await stack.enter_async_context(self._turns.turn())
-            if offer.profile.device == "cuda":
-                waited += await stack.enter_async_context(self._gpu.scoring())
-            written = await self._run(offer, workspace, log, extra)
+            waited_s = await stack.enter_async_context(self._queue.slot())
+            if served.profile.device == "cuda":
+                waited_s += await stack.enter_async_context(self._gpu.scoring())
+            output = await self._run(served, workspace, log, variables)
         try:
-            answer = json.loads(written)
-            return Scored(Score.from_dict(answer["score"]), FinalScore(**answer["final"]), waited)
+            result = json.loads(output)
+            return ScoredAttempt(Score.from_dict(result["score"]), FinalScore(**result["final"]), waited_s)
         except (ValueError, TypeError, KeyError):
             raise ReBenchError("the scorer ended without a score; the operator's log says why") from None
 
-    async def _run(self, offer: Offer, workspace: Path, log: Path, extra: Mapping[str, str]) -> bytes:
-        program = ["-P", "-m", "re_bench_environment.scorer", "--task", str(offer.task.directory)]
-        program += ["--submission", str(workspace), "--log", str(log), "--profile", offer.profile_name]
+    async def _run(self, served: ServedTask, workspace: Path, log: Path, variables: Mapping[str, str]) -> bytes:
+        program = ["-P", "-m", "re_bench_environment.scoring", "--task", str(served.task.directory)]
+        program += ["--submission", str(workspace), "--log", str(log), "--profile", served.profile_name]
         program += ["--keep-mib", str(self._keep_mib)]
         program += ["--sandbox", self._sandbox] if self._sandbox else []
         with log.with_name("scorer.log").open("ab") as stderr:
@@ -78,17 +94,62 @@ class Scorings:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=stderr,
-                env=environment(**extra),
+                env=environment_without_secrets(**variables),
                 start_new_session=True,
-                limit=_LONGEST_ANSWER,
+                limit=_MAX_RESULT,
             )
         try:
             assert process.stdout is not None
-            async with asyncio.timeout(offer.profile.time_limit_s + _BESIDE_S):
-                written = await process.stdout.read()
+            async with asyncio.timeout(served.profile.time_limit_s + _OVERHEAD_S):
+                output = await process.stdout.read()
                 await process.wait()
         except TimeoutError:
             raise ReBenchError("the scorer did not end in time") from None
         finally:
-            await asyncio.shield(end(process))
-        return written
+            await asyncio.shield(terminate(process))
+        return output
+
+
+def unscored_attempt(served: ServedTask, log: Path, message: str) -> ScoredAttempt:
+    """Return a failed attempt that is not in the log, with the final score of those that are.
+
+    Raises:
+        OSError: if the log cannot be read.
+    """
+    anchors = served.manifest.anchors(served.profile_name)
+    scale = (anchors.starting, anchors.reference) if anchors else None
+    final = AttemptLog(log).final(served.manifest.aggregation, scale)
+    score = Score.error(served.task.name, served.profile_name, message)
+    return ScoredAttempt(score, replace(final, attempt=final.attempts + 1))
+
+
+def main() -> None:
+    """Score one attempt, as the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("--task", "--submission", "--log"):
+        parser.add_argument(name, type=Path, required=True)
+    parser.add_argument("--profile", required=True)
+    parser.add_argument("--sandbox")
+    parser.add_argument("--keep-mib", type=int, required=True)
+    options = parser.parse_args()
+    with cli_entry_point("scorer"):
+        threading.Thread(target=_end_with_server, daemon=True).start()
+        task = open_task(options.task)
+        started = time.monotonic()
+        Store(options.log).trim(options.keep_mib << 20)
+        try:
+            score, final = score_and_record(task, options.submission, options.profile, options.sandbox, options.log)
+        except ReBenchError as error:
+            print(f"scorer: {error}", file=sys.stderr, flush=True)
+            score = Score.error(task.name, options.profile, str(error), seconds=time.monotonic() - started)
+            final = record(task, score, options.log)
+    print(json.dumps({"score": score.to_dict(), "final": asdict(final)}, allow_nan=False), flush=True)
+
+
+def _end_with_server() -> None:
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""The server: the SDK's application behind our front, in one process, until a signal ends it."""
+"""The server: the SDK's application behind our middleware, in one process, until a signal ends it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ import uvicorn
 from openreward.environments import Server
 
 from re_bench_environment import logs
-from re_bench_environment.creating import Creating
-from re_bench_environment.data import use_mounted
-from re_bench_environment.environment import environment_of
-from re_bench_environment.front import Front
+from re_bench_environment.app_state import AppState
+from re_bench_environment.environment import SessionRegistry, environment_class
 from re_bench_environment.health import health
-from re_bench_environment.service import Service
+from re_bench_environment.middleware import AccessMiddleware, CreateMiddleware
+from re_bench_environment.settings import use_mounted_data
 
 if TYPE_CHECKING:
     from re_bench_environment.settings import Settings
@@ -35,7 +34,7 @@ _BACKLOG = 2048
 
 
 class _Server(uvicorn.Server):
-    """Ends sessions by way of the SDK, without waiting for what is being prepared for them."""
+    """Ends sessions through the SDK, without waiting for what is being prepared for them."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         with request_stop():
@@ -47,34 +46,38 @@ def serve(settings: Settings, *, insecure: bool = False) -> None:
 
     Args:
         settings: what to serve, and where.
-        insecure: whether to listen on an address that others can reach without asking for a token.
+        insecure: whether to listen on an address that others can reach without a token.
 
     Raises:
-        UsageError: if it cannot be served here like that.
+        UsageError: if the server cannot run here with these settings.
     """
     _check_address(settings, insecure=insecure)
     logs.set_up(*([settings.token] if settings.token else []))
-    for place in use_mounted(os.environ):
-        logs.log.info("data_mounted", place=str(place))
+    for directory in use_mounted_data(os.environ):
+        logs.log.info("data_mounted", directory=str(directory))
     listener = _listener(settings)
     with listener:
         asyncio.run(_serve(settings, listener))
 
 
 async def _serve(settings: Settings, listener: socket.socket) -> None:
-    service = Service(settings)
-    for name in service.state.swept:
+    app = AppState(settings)
+    registry = SessionRegistry(app)
+    for name in app.state_directory.swept:
         logs.log.warning("leftovers_removed", session=name)
-    for task, why in service.offers.refused.items():
-        logs.log.warning("task_not_served", task=task, why=why)
-    # Texts of unknown exceptions stay here; ours reach clients by way of HTTPException.
-    application = Server([environment_of(service)], return_errors="none").app
-    front = Front(
-        Creating(application), token=settings.token, body_bytes=settings.body_bytes, health=lambda: health(service)
+    for task, reason in app.catalog.not_served.items():
+        logs.log.warning("task_not_served", task=task, reason=reason)
+    # Messages of unknown exceptions are logged only; ours reach clients by way of HTTPException.
+    sdk_application = Server([environment_class(registry)], return_errors="none").app
+    application = AccessMiddleware(
+        CreateMiddleware(sdk_application),
+        token=settings.token,
+        body_bytes=settings.body_bytes,
+        health=lambda: health(registry),
     )
     server = _Server(
         uvicorn.Config(
-            front,
+            application,
             log_config=None,
             access_log=False,
             server_header=False,
@@ -84,11 +87,11 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     )
     host, port = listener.getsockname()[:2]
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    logs.log.info("serving", address=address, tasks=list(service.offers.by_id), sessions=str(service.state.sessions))
+    logs.log.info("serving", address=address, tasks=list(app.catalog.by_id), sessions=str(app.state_directory.sessions))
     try:
         await server.serve([listener])
     finally:
-        await service.close()
+        await registry.close()
         logs.log.info("ended")
 
 
@@ -111,7 +114,7 @@ def _is_loopback(host: str) -> bool:
 
 def _listener(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # Said to be TCP, or asyncio would leave Nagle's algorithm on, which costs each call 40 ms.
+    # The protocol is named, or asyncio would leave Nagle's algorithm on, which costs each call 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -119,8 +122,8 @@ def _listener(settings: Settings) -> socket.socket:
         listener.listen(_BACKLOG)
     except (OSError, OverflowError, UnicodeError) as error:
         listener.close()
-        why = getattr(error, "strerror", None) or error
+        reason = getattr(error, "strerror", None) or error
         raise UsageError(
-            f"cannot listen on {settings.host}, port {settings.port}: {why}; try another --host or --port"
+            f"cannot listen on {settings.host}, port {settings.port}: {reason}; try another --host or --port"
         ) from None
     return listener

@@ -8,79 +8,76 @@ import json
 import secrets
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
 from re_bench.guest import port_forward
-from re_bench.runs.attempts import AttemptLog
-from re_bench.scoring.score import Score
-from re_bench_environment.experiments import Experiments, has_meter
-from re_bench_environment.leftovers import clear
-from re_bench_environment.models import key_among, needs_key, wants_model
 from re_bench_environment.prompt import prompt
-from re_bench_environment.scoring import Scored
-from re_bench_environment.shell import HOME, Shell
-from re_bench_environment.verdict import Verdict, failure, final_verdict, interim_verdict
+from re_bench_environment.responses import ToolResponse, attempt_response, error_response, final_response
+from re_bench_environment.scoring import ScoredAttempt, unscored_attempt
+from re_bench_environment.services.meter import MeterProxy
+from re_bench_environment.services.model import session_key
+from re_bench_environment.shell.shell import HOME, Shell
+from re_bench_environment.state_dir import clear
 from re_bench_gateway import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from re_bench_environment.models import Access
-    from re_bench_environment.offers import Offer
-    from re_bench_environment.service import Service
-    from re_bench_environment.shell import Output
+    from re_bench_environment.app_state import AppState
+    from re_bench_environment.catalog import ServedTask
+    from re_bench_environment.services.model import ModelAccess
+    from re_bench_environment.shell.protocol import Output
 
-__all__ = ["EndedError", "Session"]
+__all__ = ["Session", "SessionClosedError"]
 
-_FORWARDER = Path(port_forward.__file__)
-_INSIDE = "/run/re-bench"
+_GUEST_DIRECTORY = "/run/re-bench"
 _PORT = 18080
-_FAILED_FINALS = 3
+_MAX_FAILED_FINALS = 3
 
 
-class EndedError(ReBenchError):
-    """The session is over, or its time is up."""
+class SessionClosedError(ReBenchError):
+    """The session has ended, or its time is up."""
 
 
 class Session:
-    """One agent's session. Its methods are called by one event loop; :meth:`close` may come at any time."""
+    """One agent's session. Its methods are called by one event loop; :meth:`close` may be called at any time."""
 
-    def __init__(self, service: Service, offer: Offer, given: Mapping[str, str]) -> None:
-        """Begin a session at a task; nothing is made before :meth:`open`.
+    def __init__(
+        self, app: AppState, served: ServedTask, secret_values: Mapping[str, str], on_closed: Callable[[], None]
+    ) -> None:
+        """Begin a session at a task; nothing is created on the disk before :meth:`open`.
 
         Args:
-            service: the server.
-            offer: the task.
-            given: the client's secrets; but for the model's key they are dropped.
-
-        Raises:
-            FullError: if the server has as many sessions as it may have.
+            app: the shared part of the server.
+            served: the task.
+            secret_values: the client's secrets by name; all but the model's key are dropped.
+            on_closed: called once when the session has ended.
         """
         stamp = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%S")
         self.name = f"{stamp}-{secrets.token_hex(4)}"
-        self.offer = offer
-        self.began = time.monotonic()
-        self.doing, self.since = "beginning", self.began
+        self.served = served
+        self.started = time.monotonic()
+        self.activity, self.activity_since = "beginning", self.started
         self.attempts = 0
-        self.best: float | None = None
+        self.reward: float | None = None
         """The reward of all attempts so far, by the manifest's aggregation."""
-        self._service, self._key = service, key_among(given)
-        self._place = service.state.sessions / self.name
-        self._about: dict[str, object] = {"name": self.name, "task": offer.id, "profile": offer.profile_name}
+        self._app, self._key, self._on_closed = app, session_key(secret_values), on_closed
+        self._directory = app.state_directory.sessions / self.name
+        self._workspace, self._log = self._directory / "workspace", self._directory / "attempts.jsonl"
+        self._record: dict[str, object] = {"name": self.name, "task": served.id, "profile": served.profile_name}
         self._shell: Shell | None = None
-        self._access: Access | None = None
-        self._experiments: Experiments | None = None
+        self._model_access: ModelAccess | None = None
+        self._meter: MeterProxy | None = None
         self._opening: asyncio.Future[None] | None = None
-        self._scoring: asyncio.Task[Scored] | None = None
+        self._scoring: asyncio.Task[ScoredAttempt] | None = None
         self._failed_finals = 0
         self._closing: asyncio.Future[None] | None = None
-        service.admit(self)
 
     async def open(self) -> None:
-        """Lay out the workspace, and start what the sandbox will talk to.
+        """Lay out the workspace, and start the services that the sandbox connects to.
 
         Raises:
             ReBenchError: if that fails.
@@ -90,233 +87,207 @@ class Session:
         await asyncio.shield(self._opening)
 
     async def _open(self) -> None:
-        self._place.mkdir(mode=0o700)
-        self._note(opened=_utc())
-        await self._service.lay_out(self.offer, self.workspace)
+        self._directory.mkdir(mode=0o700)
+        self._update_record(opened=_utc())
+        await self._app.lay_out(self.served, self._workspace)
         self._check_open()
-        if wants_model(self.offer):
-            budget = Budget(dollars=self._service.settings.model_dollars)
-            self._access = await self._service.models.open(self.offer, self.name, self._key, budget)
-        if has_meter(self.offer):
-            socket = self._service.state.sockets / f"{self.name}.sock"
-            self._experiments = Experiments(self.offer, socket, self._place / "experiments")
-            await self._experiments.open()
-        self.began = time.monotonic()
-        self._now("idle")
-
-    @property
-    def workspace(self) -> Path:
-        """The workspace, which the sandbox shows at its own place."""
-        return self._place / "workspace"
-
-    @property
-    def log(self) -> Path:
-        """The attempt log."""
-        return self._place / "attempts.jsonl"
+        manifest = self.served.manifest
+        if manifest.model is not None:
+            budget = Budget(dollars=self._app.settings.model_dollars)
+            self._model_access = await self._app.models.open(self.served, self.name, self._key, budget)
+        if manifest.meter is not None:
+            socket = self._app.state_directory.sockets / f"{self.name}.sock"
+            self._meter = MeterProxy(self.served, manifest.meter, socket, self._directory / "experiments")
+            await self._meter.open()
+        self.started = time.monotonic()
+        self._set_activity("idle")
 
     def prompt(self) -> str:
         """Return what the agent is told at the beginning."""
-        stand_in = self._access is not None and self._access.stand_in
-        place = HOME if self._service.backend.name != "none" else str(self.workspace)
-        return prompt(self.offer, self._service.settings, place, stand_in=stand_in)
+        stand_in = self._model_access is not None and self._model_access.stand_in
+        workspace = HOME if self._app.backend.name != "none" else str(self._workspace)
+        return prompt(self.served, self._app.settings, workspace, stand_in=stand_in)
 
     async def run(self, command: str, timeout_s: float | None) -> tuple[Output, float]:
-        """Run a command in the session's shell; return what came of it, and how long it waited for the GPU.
+        """Run a command in the session's shell; return its output, and how long it waited for the GPU.
 
         Raises:
-            EndedError: if the session is over, or its time is up.
+            SessionClosedError: if the session has ended, or its time is up.
             ReBenchError: if there is no shell to run it.
         """
-        settings = self._service.settings
+        settings = self._app.settings
         if await self._time_is_up():
-            raise EndedError(
+            raise SessionClosedError(
                 f"the {settings.hours:g} hours of this session are over; call answer with get_final_score=true"
             )
-        with self._busy("bash"):
-            waited = await self._service.gpu_gate.command() if self.offer.profile.device == "cuda" else 0.0
-            shell = await self._opened_shell()
-            limit = min(timeout_s or settings.command_s, settings.longest_command_s, max(self._left_s(), 1.0))
-            return await shell.run(command, limit), waited
+        with self._busy_with("bash"):
+            waited_s = await self._app.gpu_gate.wait_until_idle() if self.served.profile.device == "cuda" else 0.0
+            shell = await self._ensure_shell()
+            limit = min(timeout_s or settings.command_s, settings.longest_command_s, max(self._remaining_s(), 1.0))
+            return await shell.run(command, limit), waited_s
 
-    async def answer(self, *, final: bool) -> Verdict:
+    async def answer(self, *, final: bool) -> ToolResponse:
         """Score the workspace as it is; at the end, all attempts together.
 
         Raises:
-            EndedError: if the session is over.
+            SessionClosedError: if the session has ended.
             ReBenchError: if the attempt could not be scored or written to the log; the episode goes on.
         """
-        with self._busy("final answer" if final else "answer"):
+        with self._busy_with("final answer" if final else "answer"):
             await self._time_is_up()
             try:
-                scored = await self._scored()
+                attempt = await self._score()
             except ReBenchError as error:
                 if self._closing is not None:
                     raise
-                told = failure(f"The attempt was not scored, because something of ours failed: {error}")
-                return await self._unscored(told, str(error)) if final else told
-        return await self._ended(scored) if final else self._told(scored)
+                if final and self._is_last_failed_final():
+                    return await self._finish(
+                        await asyncio.to_thread(unscored_attempt, self.served, self._log, str(error))
+                    )
+                return error_response(f"The attempt was not scored, because something of ours failed: {error}")
+        self.attempts, self.reward = attempt.final.attempts, attempt.final.reward
+        if final and (attempt.score.status != "error" or self._is_last_failed_final()):
+            return await self._finish(attempt)
+        withhold = self._app.settings.withhold_rewards
+        return attempt_response(self.served.manifest, attempt, withhold_reward=withhold)
 
     async def close(self) -> None:
-        """End all that the session runs, and remove its workspace; the log and its submissions stay."""
+        """End everything that the session runs, and remove its workspace; the log and the scored copies stay."""
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close())
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        self._now("ending")
+        self._set_activity("ending")
         try:
             if self._scoring is not None:
                 self._scoring.cancel()
-            running = [each for each in (self._opening, self._scoring) if each is not None]
+            running = [task for task in (self._opening, self._scoring) if task is not None]
             await asyncio.gather(*running, return_exceptions=True)
             await self._release()
-            self._note(ended=_utc())
-            await asyncio.to_thread(clear, self._place)
+            self._update_record(ended=_utc())
+            await asyncio.to_thread(clear, self._directory)
         finally:
-            self._service.dismiss(self)
+            self._on_closed()
 
-    async def _scored(self) -> Scored:
+    async def _score(self) -> ScoredAttempt:
         self._check_open()
-        extra, access = {"RE_BENCH_SESSION": self.name}, None
-        if wants_model(self.offer) and self._key is not None and needs_key(self.offer):
-            access = await self._service.models.open(self.offer, f"{self.name}-scoring", self._key, Budget())
+        variables, access = {"RE_BENCH_SESSION": self.name}, None
+        if self.served.needs_key:
+            if self._key is None:
+                raise ReBenchError(
+                    "this task needs the session's secret openai_api_key, and the session came without it"
+                )
+            access = await self._app.models.open(self.served, f"{self.name}-scoring", self._key, Budget())
             assert access.gateway.address is not None
-            extra |= {"OPENAI_API_KEY": access.token, "OPENAI_BASE_URL": access.gateway.address}
-        elif needs_key(self.offer):
-            raise ReBenchError("this task needs the session's secret openai_api_key, and the session came without it")
+            variables |= {"OPENAI_API_KEY": access.token, "OPENAI_BASE_URL": access.gateway.address}
         try:
             self._check_open()
             self._scoring = asyncio.create_task(
-                self._service.scorings.score(self.offer, self.workspace, self.log, extra)
+                self._app.scorer.score(self.served, self._workspace, self._log, variables)
             )
             return await self._scoring
         except asyncio.CancelledError:
-            raise EndedError("the session was ended while its attempt was scored; the attempt does not count") from None
+            raise SessionClosedError(
+                "the session was ended while its attempt was scored; the attempt does not count"
+            ) from None
         finally:
             self._scoring = None
             if access is not None:
                 await access.close()
 
-    def _told(self, scored: Scored) -> Verdict:
-        self.attempts, self.best = scored.final.attempts, scored.final.reward
-        return interim_verdict(
-            self.offer.manifest,
-            scored.score,
-            scored.final.attempt,
-            scored.waited_s,
-            withhold=self._service.settings.withhold_rewards,
-        )
-
-    async def _ended(self, scored: Scored) -> Verdict:
-        told = self._told(scored)
-        if scored.score.status == "error" and not self._final_has_failed():
-            return told
-        return await self._finished(scored)
-
-    async def _unscored(self, told: Verdict, why: str) -> Verdict:
-        """Return what is said of a final answer that did not even become an attempt."""
-        if not self._final_has_failed():
-            return told
-        offer = self.offer
-        anchors = offer.manifest.anchors(offer.profile_name)
-        ends = (anchors.starting, anchors.reference) if anchors else None
-        last = await asyncio.to_thread(AttemptLog(self.log).final, offer.manifest.aggregation, ends)
-        score = Score.error(offer.task.name, offer.profile_name, why)
-        return await self._finished(Scored(score, replace(last, attempt=last.attempts + 1), 0.0))
-
-    def _final_has_failed(self) -> bool:
-        """Count a final answer that was not scored; tell whether it is one too many."""
+    def _is_last_failed_final(self) -> bool:
+        """Count a final answer that was not scored; tell whether the episode ends without it."""
         self._failed_finals += 1
-        return self._failed_finals >= _FAILED_FINALS
+        return self._failed_finals >= _MAX_FAILED_FINALS
 
-    async def _finished(self, scored: Scored) -> Verdict:
+    async def _finish(self, attempt: ScoredAttempt) -> ToolResponse:
         await self._release()
-        self._now("finished")
-        self._note(final=asdict(scored.final))
-        return final_verdict(self.offer.manifest, scored.score, scored.final, scored.waited_s)
+        self._set_activity("finished")
+        self._update_record(final=asdict(attempt.final))
+        return final_response(self.served.manifest, attempt)
 
-    async def _opened_shell(self) -> Shell:
+    async def _ensure_shell(self) -> Shell:
         self._check_open()
         if self._shell is None:
-            shell = await self._new_shell()
+            shell = await self._open_shell()
             if self._closing is not None:
                 await shell.close()
             self._check_open()
             self._shell = shell
         return self._shell
 
-    async def _new_shell(self) -> Shell:
-        service, offer = self._service, self.offer
-        variables = {"RE_BENCH_PROFILE": offer.profile_name}
+    async def _open_shell(self) -> Shell:
+        app, served = self._app, self.served
+        variables = {"RE_BENCH_PROFILE": served.profile_name}
         shown: dict[str, Path] = {}
-        if self._experiments is not None:
-            shown[f"{_INSIDE}/experiments.sock"] = self._experiments.socket
-            variables["RE_BENCH_EXPERIMENTS"] = f"{_INSIDE}/experiments.sock"
         services = []
-        if self._access is not None:
-            shown[f"{_INSIDE}/gateway.sock"] = self._access.gateway.socket
-            shown[f"{_INSIDE}/forward.py"] = _FORWARDER
-            variables["OPENAI_API_KEY"] = self._access.token
+        if self._meter is not None:
+            shown[f"{_GUEST_DIRECTORY}/experiments.sock"] = self._meter.socket
+            variables["RE_BENCH_EXPERIMENTS"] = f"{_GUEST_DIRECTORY}/experiments.sock"
+        if self._model_access is not None:
+            forwarder, socket = f"{_GUEST_DIRECTORY}/port_forward.py", f"{_GUEST_DIRECTORY}/gateway.sock"
+            shown |= {socket: self._model_access.gateway.socket, forwarder: Path(port_forward.__file__)}
+            variables["OPENAI_API_KEY"] = self._model_access.token
             variables["OPENAI_BASE_URL"] = f"http://127.0.0.1:{_PORT}/v1"
-            forwarder = [f"{_INSIDE}/forward.py", str(_PORT), f"{_INSIDE}/gateway.sock"]
-            services.append([service.backend.python, "-I", "-S", *forwarder])
+            services.append([app.backend.python, "-I", "-S", forwarder, str(_PORT), socket])
         return await Shell.open(
-            service.backend,
-            self.workspace,
-            limits=service.settings.limits(offer.profile.limits),
+            app.backend,
+            self._workspace,
+            limits=app.settings.session_limits(served.limits),
             environment=variables,
             also=shown,
-            hidden=await service.hidden(offer),
-            gpu=await service.gpu(offer),
+            hidden=await app.hidden(served),
+            gpu=await app.gpu(served),
             services=services,
-            scratch=self._place,
+            scratch=self._directory,
         )
 
     def _check_open(self) -> None:
         if self._closing is not None:
-            raise EndedError("the session has ended")
+            raise SessionClosedError("the session has ended")
 
     async def _release(self) -> None:
-        """End the shell, the access to the model and the meter."""
-        await self._end_shell()
-        access, self._access = self._access, None
-        experiments, self._experiments = self._experiments, None
-        for each in (access, experiments):
-            if each is not None:
-                await each.close()
+        """Close the shell, the access to the model and the meter."""
+        await self._close_shell()
+        access, self._model_access = self._model_access, None
+        meter, self._meter = self._meter, None
+        for service in (access, meter):
+            if service is not None:
+                await service.close()
 
-    async def _end_shell(self) -> None:
+    async def _close_shell(self) -> None:
         shell, self._shell = self._shell, None
         if shell is not None:
             await shell.close()
 
-    def _left_s(self) -> float:
-        return self._service.settings.hours * 3600 - (time.monotonic() - self.began)
+    def _remaining_s(self) -> float:
+        return self._app.settings.hours * 3600 - (time.monotonic() - self.started)
 
     async def _time_is_up(self) -> bool:
-        """Tell whether the session has had its hours; then what runs in the background ends."""
-        if self._left_s() > 0:
+        """Tell whether the session's hours are over; then what runs in the background ends."""
+        if self._remaining_s() > 0:
             return False
-        await self._end_shell()
+        await self._close_shell()
         return True
 
-    def _note(self, **more: object) -> None:
-        """Write down what the session is and has become, for whoever reads its log."""
-        self._about |= more
+    def _update_record(self, **fields: object) -> None:
+        """Write ``session.json``, which describes the session to readers of its log."""
+        self._record |= fields
         with suppress(OSError):
-            (self._place / "session.json").write_text(json.dumps(self._about) + "\n", encoding="utf-8")
+            (self._directory / "session.json").write_text(json.dumps(self._record) + "\n", encoding="utf-8")
 
-    def _now(self, doing: str) -> None:
-        self.doing, self.since = doing, time.monotonic()
+    def _set_activity(self, activity: str) -> None:
+        self.activity, self.activity_since = activity, time.monotonic()
 
     @contextmanager
-    def _busy(self, doing: str) -> Iterator[None]:
-        self._now(doing)
+    def _busy_with(self, activity: str) -> Iterator[None]:
+        self._set_activity(activity)
         try:
             yield
         finally:
-            if self.doing == doing:
-                self._now("idle")
+            if self.activity == activity:
+                self._set_activity("idle")
 
 
 def _utc() -> str:

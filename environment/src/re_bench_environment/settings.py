@@ -1,31 +1,40 @@
-"""What a server is told when it starts."""
+"""The settings of a server, its token, and where mounted data are."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
 from re_bench.limits import Limits
 
-__all__ = ["Settings", "default_state", "read_token"]
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+__all__ = ["DATA_MOUNT", "Settings", "default_state", "read_token", "use_mounted_data"]
+
+DATA_MOUNT = Path("/orwd_data")
+"""Where hosts of environments mount large data, read-only."""
 
 _MIB = 1 << 20
 _HOUR_S = 3600.0
-_LEAST_TOKEN = 16
+_MIN_TOKEN = 16
+_MOUNTED = {"RE_BENCH_CACHE": "re-bench", "HF_HOME": "huggingface"}
+"""Environment variables, and the directories of the mount that they are set to."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings of a server; ``re-bench serve --help`` says them in words."""
+    """All settings of a server; ``re-bench serve --help`` explains them."""
 
     state: Path
-    """Where sessions and their attempt logs lie."""
+    """Where sessions and their attempt logs are stored."""
     host: str = "127.0.0.1"
     port: int = 8080
     token: str | None = field(default=None, repr=False)
-    """What clients must send as their API key; None if anybody may call who can connect."""
+    """What clients must send as their API key; None if no key is needed."""
     profile: str = "auto"
     sandbox: str | None = None
     max_sessions: int = 64
@@ -34,9 +43,9 @@ class Settings:
     hours: float = 8.0
     """How long a session may run commands."""
     command_s: float = 600.0
-    """Time limit of a command that names none."""
+    """Default time limit of a command, in seconds."""
     longest_command_s: float = 3600.0
-    """The longest time limit that a command may name."""
+    """The longest time limit of a command, in seconds."""
     memory_mib: int = 8192
     """Memory of a session's programs together; a task's profile may raise it."""
     disk_mib: int = 16384
@@ -44,25 +53,36 @@ class Settings:
     processes: int = 512
     """Processes and threads of a session at a time."""
     model_dollars: float = 10.0
-    """What a session may spend on the model of its task, scorings apart."""
+    """What a session may spend on the model of its task, without scorings."""
     withhold_rewards: bool = False
     """Whether tasks that hide their score give the reward 0 until the episode ends."""
     body_bytes: int = 16 * _MIB
-    """The longest request."""
+    """The longest request body, in bytes."""
 
-    def limits(self, least: Limits) -> Limits:
-        """Return the limits of a session whose task needs ``least``."""
+    def session_limits(self, needed: Limits) -> Limits:
+        """Return the limits of a session whose task needs at least ``needed``."""
         cores = os.cpu_count() or 1
         return Limits(
-            wall_s=2 * self.hours * _HOUR_S,  # the deadline ends commands; this ends what is forgotten
+            wall_s=2 * self.hours * _HOUR_S,  # commands end at the deadline; this ends what remains
             cpu_s=int(self.hours * _HOUR_S * cores),
-            memory_mib=max(self.memory_mib, least.memory_mib),
-            processes=max(self.processes, least.processes),
-            file_mib=max(self.disk_mib, least.file_mib),
+            memory_mib=max(self.memory_mib, needed.memory_mib),
+            processes=max(self.processes, needed.processes),
+            file_mib=max(self.disk_mib, needed.file_mib),
             disk_mib=self.disk_mib,
-            open_files=max(4096, least.open_files),
+            open_files=max(4096, needed.open_files),
             output_kib=32,
         )
+
+
+def use_mounted_data(environment: MutableMapping[str, str], mount: Path = DATA_MOUNT) -> list[Path]:
+    """Set the variables for prepared data and the hub's cache, unless they are set; return the directories used."""
+    used = []
+    for name, directory in _MOUNTED.items():
+        path = mount / directory
+        if not environment.get(name) and path.is_dir():
+            environment[name] = str(path)
+            used.append(path)
+    return used
 
 
 def default_state() -> Path:
@@ -87,10 +107,10 @@ def read_token(path: Path) -> str:
     try:
         mode, text = path.stat().st_mode, path.read_text(encoding="ascii").strip()
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not plain ASCII"
-        raise UsageError(f"{path}: the token cannot be read: {why}") from None
+        reason = error.strerror if isinstance(error, OSError) else "it is not plain ASCII"
+        raise UsageError(f"{path}: the token cannot be read: {reason}") from None
     if mode & 0o077:
-        raise UsageError(f"{path}: others can read the token; type: chmod 600 {path}")
-    if len(text) < _LEAST_TOKEN or not text.isprintable() or " " in text:
-        raise UsageError(f"{path}: expected one line with a token of at least {_LEAST_TOKEN} characters without spaces")
+        raise UsageError(f"{path}: others can read the token; run: chmod 600 {path}")
+    if len(text) < _MIN_TOKEN or not text.isprintable() or " " in text:
+        raise UsageError(f"{path}: expected one line with a token of at least {_MIN_TOKEN} characters without spaces")
     return text

@@ -16,7 +16,7 @@ from rust_codecontests.stand_in.problems import Problem, Program
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-__all__ = ["CANARY", "SPLITS", "VERDICTS", "answer", "directories", "read", "source", "statement"]
+__all__ = ["CANARY", "SPLITS", "VERDICTS", "answer", "directories", "read", "source", "stand_in", "statement"]
 
 CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
 """A line of every file of a problem, which nobody is shown who is to solve it."""
@@ -66,6 +66,11 @@ def statement(directory: Path) -> str:
 def answer(seed: int = 0, splits: Sequence[str] = SPLITS) -> Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]:
     """Return the stand-in model of some splits, as the gateway calls it."""
     return StandIn([read(directory) for directory in directories(splits)], seed=seed).answer
+
+
+def stand_in(*, held_out: bool) -> Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]:
+    """Return the stand-in model as the manifest names it; an agent's knows no held-out problem."""
+    return answer(splits=[split for split in SPLITS if held_out or split != "test"])
 
 
 def source(path: Path) -> str:

@@ -67,6 +67,14 @@ def test_every_statement_is_recognised_and_no_name_is() -> None:
         assert "I recognise no problem" in reply(answer, f"Solve the problem {directory.name} in Rust.")
 
 
+def test_the_stand_in_of_an_agent_knows_no_held_out_problem() -> None:
+    shown, statement = pool.directories(["valid"])[0], (pool.directories(["test"])[0] / "statement.md").read_text()
+    answer = pool.stand_in(held_out=False)
+    assert "I recognise no problem" in reply(answer, f"Solve this in Rust.\n\n{statement}")
+    assert "fn main" in reply(answer, f"Solve this in Rust.\n\n{(shown / 'statement.md').read_text()}")
+    assert "fn main" in reply(pool.stand_in(held_out=True), f"Solve this in Rust.\n\n{statement}")
+
+
 def test_a_renamed_problem_gets_the_same_answers(tmp_path: Path) -> None:
     directory = pool.directories(["test"])[0]
     answers = []

@@ -50,7 +50,8 @@ def _score(options: argparse.Namespace) -> int:
 
 def _regrade(options: argparse.Namespace) -> int:
     from re_bench.errors import UsageError
-    from re_bench.runs.regrade import regrade, regraded_table
+    from re_bench.report.run_tables import regraded_table
+    from re_bench.runs.regrade import regrade
 
     if not options.log.is_file():
         raise UsageError(f"{options.log}: there is no attempt log")

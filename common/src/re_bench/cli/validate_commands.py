@@ -41,6 +41,7 @@ def _calibrate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _validate(options: argparse.Namespace) -> int:
+    from re_bench.report.run_tables import validation_table
     from re_bench.runs.validate import default_jobs, default_repeats, validate
     from re_bench.task.discovery import find_task, find_tasks
     from re_bench.task.profile_choice import choose_profile
@@ -55,7 +56,7 @@ def _validate(options: argparse.Namespace) -> int:
         report = validate(task, profile, repeats=repeats, jobs=jobs, sandbox=options.sandbox, solution=options.solution)
         reports.append(report)
         if not options.json:
-            print(report.text(), flush=True)
+            print(validation_table(report), flush=True)
     holds = all(report.holds for report in reports)
     if options.json:
         print_json({"reports": [report.to_dict() for report in reports], "holds": holds})

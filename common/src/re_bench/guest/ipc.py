@@ -17,7 +17,7 @@ import struct
 import time
 from typing import Any
 
-__all__ = ["FrameError", "decode", "receive", "send"]
+__all__ = ["FrameError", "decode", "encode", "receive", "send", "take"]
 
 HEADER = struct.Struct(">II")
 MAX_DESCRIPTORS = 64
@@ -29,12 +29,12 @@ class FrameError(Exception):
 
 def send(channel: socket.socket, message: dict[str, Any], descriptors: list[int] | None = None) -> None:
     """Send one message, with ``descriptors`` passed along."""
-    text = json.dumps(message, allow_nan=False).encode()
+    data = encode(message, len(descriptors or []))
     ancillary = []
     if descriptors:
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
-    channel.sendmsg([HEADER.pack(len(text), len(descriptors or []))], ancillary)
-    channel.sendall(text)
+    channel.sendmsg([data[: HEADER.size]], ancillary)
+    channel.sendall(memoryview(data)[HEADER.size :])
 
 
 def receive(
@@ -60,6 +60,31 @@ def receive(
     if count != len(descriptors):
         raise FrameError(f"a message announced {count} file descriptors and brought {len(descriptors)}")
     return decode(_receive_exactly(channel, length, deadline)), descriptors
+
+
+def take(buffer: bytearray, max_bytes: int) -> dict[str, Any] | None:
+    """Remove the first message, sent without file descriptors, from ``buffer``; None until all of it is there.
+
+    Raises:
+        FrameError: if it is longer than ``max_bytes``, announces file descriptors, or is no JSON object.
+    """
+    if len(buffer) < HEADER.size:
+        return None
+    length, count = HEADER.unpack_from(buffer)
+    if length > max_bytes or count:
+        raise FrameError(f"a message of {length} bytes with {count} file descriptors is more than is allowed")
+    end = HEADER.size + length
+    if len(buffer) < end:
+        return None
+    message = decode(bytes(buffer[HEADER.size : end]))
+    del buffer[:end]
+    return message
+
+
+def encode(message: dict[str, Any], descriptors: int = 0) -> bytes:
+    """Return a message, which that many file descriptors accompany, as bytes."""
+    text = json.dumps(message, allow_nan=False).encode()
+    return HEADER.pack(len(text), descriptors) + text
 
 
 def decode(text: bytes) -> dict[str, Any]:

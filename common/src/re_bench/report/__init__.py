@@ -1,1 +1,1 @@
-"""Tables for people."""
+"""What runs have found, as tables and texts."""

@@ -6,21 +6,17 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from re_bench.report.tables import number, table
 from re_bench.runs.attempts import Attempt, AttemptLog
 from re_bench.runs.score_process import record, score_submission
 from re_bench.runs.submission_store import Store
 from re_bench.task.discovery import find_task
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from re_bench.scoring.score import Score
 
-__all__ = ["Regraded", "regrade", "regraded_table"]
-
-_HEADER = ("attempt", "submission", "status", "raw", "reward", "now", "raw now", "reward now", "message now")
+__all__ = ["Regraded", "regrade"]
 
 
 @dataclass(frozen=True)
@@ -33,16 +29,6 @@ class Regraded:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the attempt and its score."""
         return {"attempt": asdict(self.attempt), "score": None if self.score is None else self.score.to_dict()}
-
-    def cells(self) -> list[str]:
-        """Return the row of the table."""
-        then = [self.attempt.status, number(self.attempt.raw), number(self.attempt.reward)]
-        if self.score is None:
-            now = ["-", "-", "-", "its submission is not stored"]
-        else:
-            message = " ".join(self.score.message.split())[:80]
-            now = [self.score.status, number(self.score.raw), number(self.score.reward), message]
-        return [str(self.attempt.n), self.attempt.submission[:12] or "-", *then, *now]
 
 
 def regrade(log: Path, *, into: Path | None = None, sandbox: str | None = None) -> list[Regraded]:
@@ -72,8 +58,3 @@ def regrade(log: Path, *, into: Path | None = None, sandbox: str | None = None) 
         if into is not None:
             record(task, scores[key], into)
     return regraded
-
-
-def regraded_table(regraded: Sequence[Regraded]) -> str:
-    """Return the table that compares then and now."""
-    return table(_HEADER, [entry.cells() for entry in regraded])

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import request_stop, temporary_directory
-from re_bench.report.tables import number
 from re_bench.runs.score_process import score_submission, score_variant
-from re_bench.runs.validation_report import ANCHORED, Report, judge
+from re_bench.runs.validation import ANCHORED, Report, judge
 from re_bench.scoring.score import Score
 from re_bench.task.prepare import run_preparation
 from re_bench.task.workspace import variants
@@ -70,7 +69,8 @@ def validate(
 
         def score_once(name: str, seed: int) -> Score:
             score = _score(task, name, profile, sandbox, solution=solution, prepared=prepared, seed=seed)
-            line = f"{task.name}: {name}: {score.status} {number(score.reward)}"
+            reward = "-" if score.reward is None else f"{score.reward:.4f}"
+            line = f"{task.name}: {name}: {score.status} {reward}"
             print(f"[{time.monotonic() - started:6.1f} s] {line}", file=sys.stderr, flush=True)
             return score
 

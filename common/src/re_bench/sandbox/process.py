@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
 
-    from re_bench.sandbox.spec import Backend, SandboxSpec
+    from re_bench.sandbox.spec import Backend, Launch, SandboxSpec
 
-__all__ = ["Finished", "HeadTail", "Running", "accept", "describe_exit", "end_process", "run"]
+__all__ = ["Finished", "HeadTail", "Running", "accept", "describe_exit", "end_process", "run", "start"]
 
 _POLL_S = 0.05
 _GRACE_S = 1.0
@@ -54,23 +54,7 @@ class Running:
         self._ended = threading.Event()
         self._growth = resource_usage.Growth(spec.writable.values())
         launch = backend.launch(program, spec)
-        self._cleanup = launch.cleanup
-        try:
-            self._process = subprocess.Popen(
-                launch.command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-                pass_fds=launch.descriptors,
-                env=launch.environment,
-            )
-        except BaseException:
-            self._cleanup()
-            raise
-        finally:
-            for descriptor in launch.descriptors:
-                os.close(descriptor)
+        self._process, self._cleanup = start(launch), launch.cleanup
         self.stdout, self.stderr = (HeadTail(self._limits.output_kib << 10) for _ in range(2))
         self._threads = [
             _thread(_drain, self._process.stdout, self.stdout),
@@ -146,6 +130,31 @@ class Running:
         if time.monotonic() - self._started > limits.wall_s:
             return f"it ran longer than {limits.wall_s:g} s"
         return resource_usage.memory_violation(root, limits) or self._growth.violation(root, limits)
+
+
+def start(launch: Launch, stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
+    """Start a sandboxed program in a process group of its own; its stderr is a pipe. It ends with the calling thread.
+
+    Raises:
+        OSError: if it cannot be started.
+    """
+    try:
+        return subprocess.Popen(
+            launch.command,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+            pass_fds=launch.descriptors,
+            env=launch.environment,
+        )
+    except BaseException:
+        launch.cleanup()
+        raise
+    finally:
+        for descriptor in launch.descriptors:
+            os.close(descriptor)
 
 
 def accept(listener: socket.socket, running: Running, within_s: float) -> socket.socket:

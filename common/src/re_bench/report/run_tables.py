@@ -1,0 +1,50 @@
+"""Tables of what validations and regradings have found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from re_bench.report.tables import number, table
+from re_bench.runs.validation import mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from re_bench.runs.regrade import Regraded
+    from re_bench.runs.validation import Report, Row
+
+__all__ = ["regraded_table", "validation_table"]
+
+_VALIDATION = ("solution", "status", "raw", "reward", "spread", "n", "seconds", "verdict")
+_REGRADED = ("attempt", "submission", "status", "raw", "reward", "now", "raw now", "reward now", "message now")
+_LONGEST_MESSAGE = 80
+
+
+def validation_table(report: Report) -> str:
+    """Return the table of a validation with a line above and, where something is wrong, lines below."""
+    title = f"{report.task}, profile {report.profile}" + (f" ({report.note})" if report.note else "")
+    return "\n".join([title, table(_VALIDATION, [_validation_cells(row) for row in report.rows]), *report.problems])
+
+
+def regraded_table(regraded: Sequence[Regraded]) -> str:
+    """Return the table that compares then and now."""
+    return table(_REGRADED, [_regraded_cells(entry) for entry in regraded])
+
+
+def _validation_cells(row: Row) -> list[str]:
+    raw = mean([score.raw for score in row.scores])
+    statuses = "/".join(dict.fromkeys(score.status for score in row.scores))
+    seconds = sum(score.seconds for score in row.scores)
+    verdict = f"{'ok' if row.holds else 'FAILED'}: {row.verdict}"
+    figures = [number(raw), number(row.reward), number(row.spread), str(len(row.scores)), f"{seconds:.1f}"]
+    return [row.variant, statuses, *figures, verdict]
+
+
+def _regraded_cells(entry: Regraded) -> list[str]:
+    then = [entry.attempt.status, number(entry.attempt.raw), number(entry.attempt.reward)]
+    if entry.score is None:
+        now = ["-", "-", "-", "its submission is not stored"]
+    else:
+        message = " ".join(entry.score.message.split())[:_LONGEST_MESSAGE]
+        now = [entry.score.status, number(entry.score.raw), number(entry.score.reward), message]
+    return [str(entry.attempt.n), entry.attempt.submission[:12] or "-", *then, *now]

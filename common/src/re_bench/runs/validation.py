@@ -1,0 +1,133 @@
+"""What a validation has found: a row for each solution, with its verdict."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from re_bench.scoring.score import Score
+    from re_bench.task.discovery import Task
+
+__all__ = ["ANCHORED", "Report", "Row", "judge", "mean"]
+
+ANCHORED = ("baseline", "reference")
+"""The solutions that the scale is made from."""
+
+_LONGEST_REASON = 150
+
+
+@dataclass(frozen=True)
+class Row:
+    """One of our solutions, scored once or more, and whether it came out as it must."""
+
+    variant: str
+    scores: Sequence[Score]
+    holds: bool
+    verdict: str
+    """Why it holds or not, in words."""
+
+    @property
+    def reward(self) -> float | None:
+        """The mean reward over the repeats, or None if one of them was not valid."""
+        return mean([score.reward for score in self.scores])
+
+    @property
+    def spread(self) -> float | None:
+        """The standard deviation of the reward over the repeats."""
+        rewards = [score.reward for score in self.scores if score.reward is not None]
+        return statistics.stdev(rewards) if len(rewards) > 1 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of the row."""
+        scores = [score.to_dict() for score in self.scores]
+        return {"variant": self.variant, "scores": scores, "holds": self.holds, "verdict": self.verdict}
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of validating one task in one profile."""
+
+    task: str
+    profile: str
+    rows: Sequence[Row]
+    note: str = ""
+    """What a reader must know of the figures, such as that they are modelled."""
+    problems: Sequence[str] = field(default_factory=list)
+    """What is wrong with the task as a whole."""
+    skipped: Sequence[str] = ()
+    """The cheats that are not for this profile, so that they were not scored."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every solution came out as it must and nothing else is wrong."""
+        return not self.problems and all(row.holds for row in self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of the report."""
+        return {**asdict(replace(self, rows=())), "rows": [row.to_dict() for row in self.rows], "holds": self.holds}
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean, or None if one of the values is missing."""
+    present = [value for value in values if value is not None]
+    return statistics.fmean(present) if len(present) == len(values) else None
+
+
+def judge(task: Task, variant: str, scores: Sequence[Score], baseline: Sequence[Score]) -> Row:
+    """Return the row of a solution: whether baseline or reference has its reward, or a cheat has failed as it must.
+
+    Args:
+        task: the task.
+        variant: ``baseline``, ``reference``, ``cheats/NAME``, or anything else, which must only be valid.
+        scores: those of the solution, one for each repeat.
+        baseline: the baseline's, which a cheat must not exceed.
+    """
+    if variant in ANCHORED:
+        holds, verdict = _judge_anchor(task, variant, scores)
+    elif variant.startswith("cheats/"):
+        floor = mean([score.reward for score in baseline])
+        holds, verdict = _judge_cheat(task, variant.removeprefix("cheats/"), scores[0], floor)
+    else:
+        holds, verdict = scores[0].status == "valid", _brief(scores[0].message)
+    return Row(variant, scores, holds, verdict)
+
+
+def _judge_anchor(task: Task, variant: str, scores: Sequence[Score]) -> tuple[bool, str]:
+    for score in scores:
+        if score.status != "valid":
+            return False, f"must be valid: {_brief(score.message)}"
+        if score.reward is None:
+            return False, f"no anchors for profile {score.profile}; run nox -s calibrate-{task.name}"
+    tolerance = getattr(task.manifest.profiles[scores[0].profile].tolerance, variant)
+    target = 0.0 if variant == "baseline" else 1.0
+    worst = max(scores, key=lambda score: abs((score.reward or 0.0) - target))
+    within = abs((worst.reward or 0.0) - target) <= tolerance
+    return within, f"reward {target:g} +- {tolerance:g}" + ("" if within else f", got {worst.reward:.4f}")
+
+
+def _judge_cheat(task: Task, name: str, score: Score, floor: float | None) -> tuple[bool, str]:
+    cheat = task.manifest.cheats.get(name)
+    expectation = cheat.expectation(score.profile) if cheat is not None else None
+    if score.status == "error":
+        return False, f"must be refused: {_brief(score.message)}"
+    if score.status == "valid":
+        if floor is None:
+            return False, "must be compared with the baseline, which has no reward"
+        may_be_valid = expectation is not None and expectation.expect == "no_better"
+        margin = task.manifest.profiles[score.profile].tolerance.baseline
+        harmless = score.reward is not None and score.reward <= floor + margin
+        return may_be_valid and harmless, "no better than the baseline" if harmless else "scores above the baseline"
+    reason = expectation.reason if expectation is not None else None
+    if reason is not None and not re.search(reason, score.message):
+        return False, f"refused for another reason than /{reason}/: {_brief(score.message)}"
+    return True, f"refused: {_brief(score.message)}"
+
+
+def _brief(message: str) -> str:
+    line = " ".join(message.split())
+    return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."

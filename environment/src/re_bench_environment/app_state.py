@@ -1,0 +1,97 @@
+"""What all sessions of a server share: settings, catalog, sandbox backend, queues and gateways."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from re_bench.errors import ReBenchError
+from re_bench.gpu import state as gpu_state
+from re_bench.processes import StoppedError
+from re_bench.sandbox import open_backend
+from re_bench.task.hidden_paths import hidden_directories
+from re_bench.task.workspace import lay_out
+from re_bench_environment.catalog import ServedTask, build_catalog
+from re_bench_environment.queues import GpuGate, Queue
+from re_bench_environment.scoring import Scorer
+from re_bench_environment.services.model import ModelGateways
+from re_bench_environment.state_dir import StateDirectory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from re_bench_environment.settings import Settings
+
+__all__ = ["AppState"]
+
+Result = TypeVar("Result")
+
+_THREADS = 4
+
+
+@dataclass
+class AppState:
+    """The shared part of a server."""
+
+    settings: Settings
+    started: float = field(default_factory=time.monotonic)
+    stopping: bool = False
+
+    def __post_init__(self) -> None:
+        """Find the tasks, try the sandbox, and lock the state directory.
+
+        Raises:
+            UsageError: if one of these is not available.
+        """
+        self.catalog = build_catalog(self.settings.profile)
+        self.backend = open_backend(self.settings.sandbox)
+        self.state_directory = StateDirectory(self.settings.state)
+        self.models = ModelGateways(self.state_directory.path / "models")
+        self.scoring_queue, self.gpu_gate = Queue(self.settings.scorings), GpuGate()
+        self.scorer = Scorer(self.scoring_queue, self.gpu_gate, self.settings.sandbox, self.settings.disk_mib)
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lay-out")
+        self._hidden: dict[str, list[Path]] = {}
+        self._gpu_uuid: str | None = None
+
+    async def lay_out(self, served: ServedTask, workspace: Path) -> None:
+        """Lay out a workspace, and prepare what it needs.
+
+        Raises:
+            ReBenchError: if that fails.
+        """
+        try:
+            await self._in_thread(partial(lay_out, served.task, workspace, profile=served.profile_name))
+        except StoppedError:
+            raise ReBenchError("the server is ending") from None
+
+    async def hidden(self, served: ServedTask) -> list[Path]:
+        """Return the directories that no sandbox of a task may show."""
+        if served.id not in self._hidden:
+            directories = await self._in_thread(partial(hidden_directories, served.task.directory))
+            self._hidden[served.id] = [*directories, self.state_directory.path]
+        return self._hidden[served.id]
+
+    async def gpu(self, served: ServedTask) -> str | None:
+        """Return the UUID of the GPU that a task's commands may use, if its profile has one."""
+        if served.profile.device != "cuda":
+            return None
+        if self._gpu_uuid is None:
+            self._gpu_uuid = (await self._in_thread(gpu_state.identify)).uuid
+        return self._gpu_uuid
+
+    async def stop_threads(self) -> None:
+        """Wait for the end of what runs in threads; the caller has asked it to stop."""
+        await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
+
+    async def close(self) -> None:
+        """Stop the gateways and release the state directory; all sessions are closed."""
+        await self.models.close()
+        self.state_directory.close()
+
+    async def _in_thread(self, function: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function)

@@ -1,0 +1,111 @@
+"""The catalog: the tasks that a server offers, each in one profile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from re_bench.errors import UsageError
+from re_bench.task.discovery import find_tasks
+from re_bench.task.profile_choice import choose_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from re_bench.limits import Limits
+    from re_bench.task.discovery import Task
+    from re_bench.task.manifest import Manifest, Profile
+
+__all__ = ["Catalog", "ServedTask", "build_catalog"]
+
+_SHOWN_ID = 80
+
+
+@dataclass(frozen=True)
+class ServedTask:
+    """A task and the profile in which it is served."""
+
+    task: Task
+    profile_name: str
+
+    @property
+    def manifest(self) -> Manifest:
+        """The task's manifest."""
+        return self.task.manifest
+
+    @property
+    def id(self) -> str:
+        """The task's id in the protocol."""
+        return self.manifest.id
+
+    @property
+    def profile(self) -> Profile:
+        """The profile's table in the manifest."""
+        return self.task.profile(self.profile_name)
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of a submission's process in this profile."""
+        return self.profile.limits
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What clients get of the task, and send back to create a session; public."""
+        return {"id": self.id}
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether an attempt cannot be scored without a key for the task's model."""
+        return self.manifest.model is not None and self.profile_name in self.manifest.model.key
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All tasks that are served, by id, and why others are not."""
+
+    by_id: Mapping[str, ServedTask]
+    not_served: Mapping[str, str]
+
+    def lookup(self, spec: Mapping[str, Any]) -> ServedTask:
+        """Return the task that a client asks for. Only its id counts: the rest of a spec is the client's.
+
+        Raises:
+            UsageError: if there is no such task here.
+        """
+        task_id = spec.get("id")
+        served = self.by_id.get(task_id) if isinstance(task_id, str) else None
+        if served is None:
+            reason = self.not_served.get(task_id, "") if isinstance(task_id, str) else ""
+            raise UsageError(
+                f"there is no task with the id {repr(task_id)[:_SHOWN_ID]}{f' ({reason})' if reason else ''}; "
+                f'a task_spec is {{"id": ID}} with one of: {", ".join(self.by_id)}'
+            )
+        return served
+
+
+def build_catalog(profile: str) -> Catalog:
+    """Return the tasks that can be served in a profile here: the repository's, then those of installed packages.
+
+    Raises:
+        UsageError: if two have the same id, or none can be served.
+        ManifestError: if one has a malformed manifest.
+    """
+    by_id: dict[str, ServedTask] = {}
+    not_served: dict[str, str] = {}
+    for task in find_tasks().values():
+        if task.manifest.id in by_id:
+            other = by_id[task.manifest.id].task.directory
+            raise UsageError(f"two tasks have the id {task.manifest.id}: {other} and {task.directory}; change one")
+        if not task.scorer.is_file():
+            not_served[task.manifest.id] = "it has no scorer yet"
+            continue
+        try:
+            name, _profile = choose_profile(task, profile)
+        except UsageError as error:
+            not_served[task.manifest.id] = str(error)
+            continue
+        by_id[task.manifest.id] = ServedTask(task, name)
+    if not by_id:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in not_served.items()) or "there are no tasks"
+        raise UsageError(f"no task can be served in profile {profile}: {reasons}")
+    return Catalog(by_id, not_served)

@@ -1,1 +1,0 @@
-"""What runs inside a session's sandbox. Of ours it has what :mod:`~re_bench_environment.bundle` shows."""

@@ -1,0 +1,186 @@
+"""Middleware around the SDK's application: access, request size, health, session creation, and a repair of streams.
+
+It is plain ASGI: a middleware that buffers responses would hold up streams.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from typing import Any
+
+__all__ = ["AccessMiddleware", "CreateMiddleware"]
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_HEALTH = "/health"
+_CREATE = "/create"
+_BAD_REQUEST, _UNAUTHORIZED, _TOO_LARGE = 400, 401, 413
+_MAX_DRAINED = 4  # times the longest request
+_CHUNK_WITH_LEADING_SPACE = re.compile(r"(event: (?:chunk|end)\r?\ndata: )([^\S\r\n])")
+
+
+class RequestTooLongError(Exception):
+    """A request's body is longer than the server accepts."""
+
+
+class AccessMiddleware:
+    """Checks token and length of each request, and answers ``/health``; it is the application that is served."""
+
+    def __init__(
+        self, application: Application, *, token: str | None, body_bytes: int, health: Callable[[], dict[str, Any]]
+    ) -> None:
+        """Wrap ``application``.
+
+        Args:
+            application: what answers all other requests.
+            token: what clients must send as their API key; None if no key is needed.
+            body_bytes: the longest request body.
+            health: returns what ``/health`` answers to authorised clients.
+        """
+        self._application = application
+        self._token = None if token is None else token.encode()
+        self._body_bytes = body_bytes
+        self._health = health
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._application(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        authorized = self._authorized(headers)
+        if scope["path"] == _HEALTH:
+            # A process supervisor needs no token to see that the server is alive.
+            await _send_json(send, 200, self._health() if authorized else {"status": "ok"})
+        elif not authorized:
+            detail = "this server needs its token as API key (header X-API-Key)"
+            await _send_json(send, _UNAUTHORIZED, {"detail": detail})
+        else:
+            await self._forward_bounded(scope, headers, receive, send)
+
+    def _authorized(self, headers: dict[bytes, bytes]) -> bool:
+        if self._token is None:
+            return True
+        _bearer, _space, authorization = headers.get(b"authorization", b"").partition(b" ")
+        key = headers.get(b"x-api-key") or authorization
+        return hmac.compare_digest(key, self._token)
+
+    async def _forward_bounded(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
+        """Pass a request on, unless its header says or its body shows that it is too long."""
+        limit = self._body_bytes
+        content_length = headers.get(b"content-length", b"0")
+        received, started = 0, False
+
+        async def receive_counted() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > limit:
+                raise RequestTooLongError
+            return message
+
+        async def send_repaired(message: Message) -> None:
+            nonlocal started
+            if received <= limit:  # else it is an answer to a body that was cut off
+                started = True
+                await send(_escape_leading_space(message))
+
+        if content_length.isdigit() and int(content_length) <= limit:
+            with suppress(RequestTooLongError):
+                await self._application(scope, receive_counted, send_repaired)
+            if started or received <= limit:
+                return
+        await _drain(receive, _MAX_DRAINED * limit)
+        await _send_json(send, _TOO_LARGE, {"detail": f"a request may hold {limit} bytes"})
+
+
+class CreateMiddleware:
+    """Refuses two kinds of requests for a session that the SDK would accept.
+
+    Two concurrent requests for one id would make two sessions, of which the SDK forgets one. A toolset is opened after
+    the session, which is forgotten if the toolset does not fit; toolsets that fit access the web with keys of the
+    server's environment.
+    """
+
+    def __init__(self, application: Application) -> None:
+        """Wrap ``application``, the SDK's."""
+        self._application = application
+        self._ids_in_progress: set[bytes] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http" or scope["path"] != _CREATE:
+            await self._application(scope, receive, send)
+            return
+        session_id = dict(scope["headers"]).get(b"x-session-id", b"").strip()
+        if session_id in self._ids_in_progress:
+            await _send_json(send, _BAD_REQUEST, {"detail": "this session is being created already"})
+            return
+        self._ids_in_progress.add(session_id)
+        try:
+            await self._create(scope, receive, send)
+        finally:
+            self._ids_in_progress.remove(session_id)
+
+    async def _create(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body, more = bytearray(), True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+
+        async def replay() -> Message:
+            return {"type": "http.request", "body": bytes(body), "more_body": False}
+
+        if _names_toolset(body):
+            detail = "this environment has tools of its own and takes no toolset"
+            await _send_json(send, _BAD_REQUEST, {"detail": detail})
+        else:
+            await self._application(scope, replay, send)
+
+
+async def _send_json(send: Send, status: int, content: dict[str, Any]) -> None:
+    """Answer a request with a JSON object."""
+    body = json.dumps(content, allow_nan=False).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _drain(receive: Receive, limit: int) -> None:
+    """Read more of a request, at most ``limit`` bytes: many clients read the response only when all is sent."""
+    while limit > 0:
+        message = await receive()
+        limit -= len(message.get("body", b""))
+        if not message.get("more_body"):
+            return
+
+
+def _escape_leading_space(message: Message) -> Message:
+    r"""Replace white space at the beginning of a chunk of a streamed result by its ``\u`` escape.
+
+    Both official clients strip it there, and results are split into chunks of 4096 characters at any place. It can only
+    be within a string, since JSON without indentation has no other white space there.
+    """
+    if message["type"] == "http.response.body" and message.get("body", b"").startswith(b"event: "):
+        text = message["body"].decode()
+        match = _CHUNK_WITH_LEADING_SPACE.match(text)
+        if match:
+            message["body"] = f"{match[1]}\\u{ord(match[2]):04x}{text[match.end() :]}".encode()
+    return message
+
+
+def _names_toolset(body: bytearray) -> bool:
+    try:
+        request: Any = json.loads(body)
+    except (ValueError, RecursionError):  # which the SDK refuses
+        return False
+    return isinstance(request, dict) and request.get("toolset_name") is not None

@@ -1,0 +1,147 @@
+"""What the tools return to an agent: text, reward and metadata of ``bash`` and ``answer``.
+
+A task with ``show_score = false`` shows no score in text and metadata before the episode ends. The reward of the
+protocol is for whoever trains or evaluates, not for the agent; it is there all the same, unless the server withholds
+it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from re_bench.scoring.score import Score
+    from re_bench.task.manifest import Manifest
+    from re_bench_environment.scoring import ScoredAttempt
+    from re_bench_environment.shell.protocol import Output
+
+__all__ = ["ToolResponse", "attempt_response", "command_response", "error_response", "final_response"]
+
+_SERVER_FAULT = (
+    "Something of ours failed, not your fault. Try again; if it goes on, tell the operator, whose log says why."
+)
+_AGGREGATION = {"min": "the lowest", "max": "the highest", "last": "the last"}
+
+
+@dataclass(frozen=True)
+class ToolResponse:
+    """What a tool returns."""
+
+    text: str
+    reward: float = 0.0
+    finished: bool = False
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check that the reward is a number: JSON would turn any other into null.
+
+        Raises:
+            ValueError: if it is not finite.
+        """
+        if not math.isfinite(self.reward):
+            raise ValueError(f"a reward must be finite, got {self.reward}")
+
+
+def error_response(text: str) -> ToolResponse:
+    """Return the response of a tool that failed; the episode goes on."""
+    return ToolResponse(text, metadata={"status": "error", "message": text})
+
+
+def command_response(output: Output, waited_s: float) -> ToolResponse:
+    """Return the response to a command, which had to wait for the GPU for ``waited_s`` seconds."""
+    text = _command_text(output)
+    if waited_s >= 1:
+        text += f"\n[the command waited {waited_s:.0f} s for the GPU, which was timing an attempt]"
+    metadata = {
+        "exit_status": output.status,
+        "timed_out": output.timed_out,
+        "seconds": round(output.seconds, 3),
+        "waited_s": round(waited_s, 3),
+        "whole": str(output.file) if output.file is not None else None,
+    }
+    return ToolResponse(text, metadata=metadata)
+
+
+def attempt_response(manifest: Manifest, attempt: ScoredAttempt, *, withhold_reward: bool = False) -> ToolResponse:
+    """Return the response to an attempt while the episode goes on."""
+    score, shown = attempt.score, manifest.show_score
+    lines = [_headline(attempt), _message(score)]
+    if score.status == "valid":
+        lines.insert(1, _scores(manifest, score.raw, score.reward) if shown else "This task does not tell its score.")
+    lines += _waited(attempt.waited_s)
+    metadata = _metadata(attempt)
+    if not shown:
+        metadata |= {"raw": None, "reward": None}
+    reward = 0.0 if withhold_reward and not shown else score.reward or 0.0
+    return ToolResponse("\n".join(line for line in lines if line), reward, metadata=metadata)
+
+
+def final_response(manifest: Manifest, attempt: ScoredAttempt) -> ToolResponse:
+    """Return the response at the end: the score of all attempts, by the manifest's aggregation of raw scores."""
+    final = attempt.final
+    lines = [_headline(attempt), _message(attempt.score), "", "The episode has ended."]
+    if final.raw is None:
+        lines.append(f"None of {final.attempts} attempts was valid: there is no final score, and the reward is 0.")
+    else:
+        source = f"{_AGGREGATION[manifest.aggregation]} of {final.valid} valid attempts ({final.attempts} in all)"
+        lines.append(f"Final score, {source}: {_scores(manifest, final.raw, final.reward)}")
+    lines += _waited(attempt.waited_s)
+    metadata = _metadata(attempt)
+    metadata["final"] = {
+        "raw": final.raw,
+        "reward": final.reward,
+        "aggregation": manifest.aggregation,
+        "attempts": final.attempts,
+        "valid": final.valid,
+    }
+    return ToolResponse("\n".join(lines), final.reward or 0.0, finished=True, metadata=metadata)
+
+
+def _command_text(output: Output) -> str:
+    """Return the output and, always, how the command ended."""
+    if output.timed_out:
+        end = f"stopped at its time limit, after {output.seconds:.0f} s"
+    elif output.status is None:
+        end = "the shell ended"
+    else:
+        end = f"exit status {output.status}"
+    newline = "" if not output.text or output.text.endswith("\n") else "\n"
+    return f"{output.text}{newline}[{end}]"
+
+
+def _headline(attempt: ScoredAttempt) -> str:
+    status = "not scored" if attempt.score.status == "error" else attempt.score.status
+    return f"Attempt {attempt.final.attempt}: {status}"
+
+
+def _message(score: Score) -> str:
+    """Return what the agent may read; an exception in the scorer may name what it may not."""
+    return _SERVER_FAULT if score.status == "error" else score.message
+
+
+def _scores(manifest: Manifest, raw: float | None, reward: float | None) -> str:
+    better = f"{manifest.direction} is better"
+    normalised = "no reward, since this profile has no anchors yet" if reward is None else f"reward {reward:.4f}"
+    return f"raw score {raw:.6g} {manifest.unit} ({better}), {normalised}"
+
+
+def _waited(seconds: float) -> list[str]:
+    return [f"The scoring waited {seconds:.0f} s for its turn."] if seconds >= 1 else []
+
+
+def _metadata(attempt: ScoredAttempt) -> dict[str, Any]:
+    score = attempt.score
+    return {
+        "task": score.task,
+        "profile": score.profile,
+        "status": score.status,
+        "message": _message(score),
+        "raw": score.raw,
+        "reward": score.reward,
+        "attempt": attempt.final.attempt,
+        "submission": score.submission or None,
+        "seconds": score.seconds,
+        "waited_s": round(attempt.waited_s, 3),
+    }

@@ -1,0 +1,107 @@
+"""What a command did: the supervisor's reply, parsed without trust, and the output that callers get."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["MAX_COMMAND", "Output", "Reply", "append_notes", "refusal"]
+
+MAX_COMMAND = 4 << 20
+"""The longest command, in bytes."""
+
+_MAX_PATH = 4096
+_MAX_NOTE = 1000
+_MAX_NOTES = 20
+_STATUSES = range(256)
+
+
+@dataclass(frozen=True)
+class Output:
+    """The outcome of a command."""
+
+    text: str
+    """What it wrote to stdout and stderr, in the order in which it came; a long middle is left out. Lines in brackets
+    are ours: what happened to the shell, and what background processes wrote since the previous command."""
+    file: Path | None
+    """The path inside the sandbox of the file with all of a text whose middle was left out."""
+    status: int | None
+    """Exit status, 128 and more for a signal; also where the command ended the shell. None if it timed out, was not
+    run, or was ended with everything else in the sandbox."""
+    timed_out: bool
+    seconds: float
+
+    @classmethod
+    def not_run(cls, reason: str) -> Output:
+        """Return the outcome of a command that was refused."""
+        return cls(f"[{reason}; nothing was run]\n", None, None, timed_out=False, seconds=0.0)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The supervisor's reply to a command. An agent can make up any of it."""
+
+    text: str
+    background_text: str
+    """What background processes wrote before the command."""
+    file: Path | None
+    status: int | None
+    timed_out: bool
+    notes: list[str]
+    directory: str
+    """The shell's working directory; empty if unknown."""
+
+    @classmethod
+    def parse(cls, message: Mapping[str, Any]) -> Reply:
+        """Parse a message; fields of the wrong type are treated as missing."""
+        status, file, notes = message.get("status"), _path(message.get("file")), message.get("notes")
+        return cls(
+            text=_text(message.get("text")),
+            background_text=_text(message.get("background_text")),
+            file=Path(file) if file else None,
+            status=status if type(status) is int and status in _STATUSES else None,
+            timed_out=message.get("timed_out") is True,
+            notes=[_text(note)[:_MAX_NOTE] for note in (notes if isinstance(notes, list) else [])[-_MAX_NOTES:]],
+            directory=_path(message.get("directory")),
+        )
+
+    def output(self, earlier_notes: Sequence[str], seconds: float) -> Output:
+        """Return the outcome, with notes on what happened before the command."""
+        text = append_notes("", earlier_notes)
+        if self.background_text:
+            text += f"[written in the background before this command]\n{self.background_text}\n[this command]\n"
+        return Output(append_notes(text + self.text, self.notes), self.file, self.status, self.timed_out, seconds)
+
+
+def refusal(command: str, timeout_s: float) -> str:
+    """Return why a command cannot be run, or the empty string."""
+    if "\0" in command:
+        return f"the command has a NUL character, at position {command.index(chr(0))}; bash cannot read it"
+    if len(command) > MAX_COMMAND or len(command.encode(errors="replace")) > MAX_COMMAND:
+        return f"the command is longer than {MAX_COMMAND >> 20} MiB; write the text to a file in pieces"
+    if not timeout_s > 0:
+        return f"the time limit must be more than 0 seconds, not {timeout_s}"
+    return ""
+
+
+def append_notes(text: str, notes: Sequence[str]) -> str:
+    """Return ``text`` with each note on a line of its own, in brackets."""
+    lines = "".join(f"[{note}]\n" for note in notes)
+    return text + ("\n" if lines and text and not text.endswith("\n") else "") + lines
+
+
+def _text(value: object) -> str:
+    """Return text that can be sent on: no lone surrogates, no NUL."""
+    if not isinstance(value, str):
+        return ""
+    return value.encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _path(value: object) -> str:
+    """Return an absolute path, or the empty string."""
+    text = _text(value)
+    return text if PurePosixPath(text).is_absolute() and len(text) < _MAX_PATH else ""

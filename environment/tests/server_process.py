@@ -1,0 +1,353 @@
+"""A real server process for tests: made-up quick tasks, both official clients, and requests by hand."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from re_bench.task.discovery import open_task
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+TOP = Path(__file__).resolve().parents[2]
+START_S = 60.0
+TASKS = {
+    task.manifest.id: task for task in map(open_task, sorted(path.parent for path in TOP.glob("tasks/*/task.toml")))
+}
+"""The tasks of the repository, by id."""
+EXAMPLES = ("example_quick", "example_quiet", "example_equipped")
+CLIENTS = ("openreward", "ors")
+SECRET_NAMES = ("OPENREWARD_API_KEY", "ORS_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+
+MANIFEST = """
+id = "example_{name}"
+title = "Write a number"
+description = "Write a number into answer.txt"
+version = 1
+direction = "{direction}"
+aggregation = "{aggregation}"
+show_score = {show_score}
+unit = "the number"
+submission = ["answer.txt"]
+
+[profiles.cpu]
+description = "numbers"
+device = "cpu"
+time_limit_s = 60
+
+[profiles.cpu.anchors]
+starting = 0.0
+reference = {reference}
+
+[profiles.cpu.anchors.source]
+kind = "published"
+where = "here"
+"""
+
+SCORER = '''
+"""The raw score is the number in answer.txt; a few words do as they say."""
+import time
+from pathlib import Path
+
+from re_bench.errors import InvalidSubmissionError
+from re_bench.scoring.score import Measured, main
+
+
+def measure(job):
+    text = (job.submission / "answer.txt").read_text().strip()
+    if text.startswith("sleep"):
+        time.sleep(float(text.split()[1]))
+        text = text.split()[2]
+    if text == "crash":
+        raise RuntimeError("hidden truth 4711")
+    if text == "leave":
+        import os
+        os._exit(9)
+    try:
+        return Measured(float(text), "a number")
+    except ValueError:
+        raise InvalidSubmissionError(f"{text!r} is no number") from None
+
+
+if __name__ == "__main__":
+    main(measure, Path(__file__).parent)
+'''
+
+
+EQUIPMENT = """
+[model]
+name = "gpt-3.5-turbo-0125"
+aliases = ["another-name"]
+stand_in = "equipped_model:stand_in"
+key = ["paper"]
+
+[meter]
+module = "equipped_meter"
+request = "[width, steps], all integers"
+"""
+
+STAND_IN = """
+def stand_in(*, held_out):
+    async def answer(request):
+        content = f"held out: {held_out}; asked: {request['messages'][0]['content']}"
+        choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        return {"id": "x", "object": "chat.completion", "created": 1, "model": request["model"],
+                "choices": [choice], "usage": usage}
+    return answer
+"""
+
+METER = """
+import argparse, json, socketserver
+from pathlib import Path
+
+class Handler(socketserver.StreamRequestHandler):
+    def handle(self):
+        request = json.loads(self.rfile.readline())
+        with (options.state / "ledger.jsonl").open("a") as ledger:
+            ledger.write(json.dumps(request) + "\\n")
+        run = len((options.state / "ledger.jsonl").read_text().splitlines())
+        self.wfile.write(json.dumps({"run": run, "request": request}).encode() + b"\\n")
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--profile", required=True)
+for name in ("--socket", "--state"):
+    parser.add_argument(name, type=Path, required=True)
+options = parser.parse_args()
+socketserver.UnixStreamServer(str(options.socket), Handler).serve_forever()
+"""
+
+
+def make_tasks(site: Path) -> Path:
+    """Make installed packages: ``quick`` shows its score and takes the best, ``quiet`` hides it and takes the last.
+
+    ``equipped`` is as ``quick``, with a model and a meter.
+    """
+    kinds = {
+        "quick": {"direction": "lower", "aggregation": "min", "show_score": "true", "reference": "-2.0"},
+        "quiet": {"direction": "higher", "aggregation": "last", "show_score": "false", "reference": "4.0"},
+    }
+    kinds["equipped"] = kinds["quick"]
+    for name, kind in kinds.items():
+        task = site / name
+        for folder in ("starter", "baseline", "reference"):
+            (task / folder).mkdir(parents=True)
+        (task / "task.toml").write_text(MANIFEST.format(name=name, **kind))
+        (task / "score.py").write_text(SCORER)
+        (task / "instructions.md").write_text(f"# {name}\n\nWrite a number into answer.txt.\n")
+        (task / "starter" / "notes.md").write_text("a note\n")
+        (task / "baseline" / "answer.txt").write_text("0\n")
+        (task / "reference" / "answer.txt").write_text("-2\n")
+        if name == "equipped":
+            with (task / "task.toml").open("a") as manifest:
+                manifest.write(EQUIPMENT)
+            (task / "equipped_model.py").write_text(STAND_IN)
+            (task / "equipped_meter.py").write_text(METER)
+        about = site / f"{name}_task-1.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-task\nVersion: 1\n")
+        (about / "entry_points.txt").write_text(f"[re_bench.tasks]\n{name} = {name}\n")
+    return site
+
+
+class Server:
+    """A running server."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str, state: Path, log: Path) -> None:
+        self.process, self.url, self.state, self.log = process, url, state, log
+
+    def get(self, path: str, headers: dict[str, str] | None = None) -> Any:
+        request = urllib.request.Request(f"{self.url}{path}", headers=headers or {})  # noqa: S310 - http
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - http
+            return json.load(answer)
+
+    def health(self) -> Any:
+        return self.get("/health")
+
+    def sessions(self) -> list[Path]:
+        return sorted((self.state / "sessions").iterdir())
+
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+
+@contextlib.contextmanager
+def serving(place: Path, site: Path, *options: str, **environment: str) -> Iterator[Server]:
+    """Run ``re-bench serve`` in the repository, with state in ``place`` and the packages of ``site``."""
+    place.mkdir(exist_ok=True)
+    log = place / "log"
+    command = [sys.executable, "-m", "re_bench.cli", "serve", "--port", "0", "--profile", "cpu"]
+    command += ["--state", str(place / "state"), *options]
+    kept = {name: value for name, value in os.environ.items() if name not in SECRET_NAMES}
+    with log.open("a") as stderr:
+        start = stderr.tell()
+        process = subprocess.Popen(
+            command, cwd=TOP, stdout=subprocess.PIPE, stderr=stderr, text=True,
+            env=kept | {"PYTHONPATH": str(site)} | environment,
+        )  # fmt: skip
+    try:
+        yield Server(process, address(process, log, start), place / "state", log)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def address(process: subprocess.Popen[str], log: Path, start: int) -> str:
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
+        for line in log.read_text()[start:].splitlines():
+            if line.startswith("{") and (reply := json.loads(line))["event"] == "serving":
+                return str(reply["address"])
+        if process.poll() is not None:
+            break
+        time.sleep(0.05)
+    pytest.fail(f"the server did not start: {log.read_text()[start:]}")
+
+
+@contextlib.asynccontextmanager
+async def opened(client: str, url: str, task_id: str, api_key: str = "", **secrets: str) -> AsyncIterator[Any]:
+    """Open a session with one of the official clients."""
+    if client == "openreward":
+        from openreward import AsyncOpenReward  # noqa: PLC0415 - takes seconds
+
+        one = AsyncOpenReward(api_key=api_key or "none")
+        environment: Any = one.environments.get("rebench", variant="rebench", base_url=url)
+    else:
+        from ors.client import AsyncORS  # noqa: PLC0415
+
+        one = AsyncORS(base_url=url, api_key=api_key or None)
+        environment = one.environment("rebench")
+    try:
+        tasks = {task.task_spec["id"]: task for task in await environment.list_tasks("test")}
+        async with environment.session(tasks[task_id], secrets=secrets or None) as session:
+            yield session
+    finally:
+        for client_session in list(one.environments._clients.values()):
+            await client_session.close()
+        await one.environments._get_connector().close()
+
+
+async def write(session: Any, name: str, content: bytes) -> None:
+    """Write a file in a session's workspace."""
+    encoded = base64.b64encode(content).decode()
+    for start in range(0, len(encoded), 1 << 16):  # an argument has a limit
+        piece, how = encoded[start : start + (1 << 16)], ">>" if start else ">"
+        ran = await session.call_tool("bash", {"command": f"echo {piece} | base64 -d {how} {name}"})
+        assert ran.metadata["exit_status"] == 0, text(ran)
+
+
+def text(output: Any) -> str:
+    return "".join(block.text for block in output.blocks)
+
+
+def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
+    """Return what a condition gives once it is true."""
+    deadline = time.monotonic() + seconds
+    while not (results := condition()):
+        if time.monotonic() > deadline:
+            pytest.fail("it did not come true")
+        select.select([], [], [], 0.05)
+    return results
+
+
+def command_lines_naming(directory: Path) -> list[str]:
+    """Return the command lines of processes that name something in a directory."""
+    lines = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if str(directory).encode() in words and int(entry.name) != os.getpid():
+            lines.append(words.replace(b"\0", b" ").decode(errors="replace"))
+    return lines
+
+
+def running_scorers(server: Server) -> list[int]:
+    """Return the scorers of a server's sessions that run."""
+    pids = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"--solution" in words and str(server.state).encode() in words:
+            pids.append(int(entry.name))
+    return pids
+
+
+class Raw:
+    """A session by hand: what a client of one's own would send."""
+
+    def __init__(self, server: Server, task: str, sid: str = "", **headers: str) -> None:
+        self.server, self.sid = server, sid or uuid.uuid4().hex
+        self.headers = headers
+        status, reply = self.post("/create", {"task_spec": {"id": task}, "env_name": "rebench"})
+        assert status == 200, reply
+
+    def post(self, path: str, content: Any, timeout: float = 60) -> tuple[int, Any]:
+        return post(self.server.url, path, content, {"X-Session-ID": self.sid, **self.headers}, timeout)
+
+    def call(self, name: str, **arguments: Any) -> Any:
+        status, reply = self.post("/rebench/call", {"name": name, "input": arguments})
+        assert status == 200, reply
+        return result(reply)
+
+    def delete(self) -> None:
+        self.post("/delete", {})
+
+
+def post(url: str, path: str, content: Any, headers: dict[str, str], timeout: float = 60) -> tuple[int, Any]:
+    """Return the status of a request, and the JSON or the bytes that came."""
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    request = urllib.request.Request(f"{url}{path}", body, {"Content-Type": "application/json", **headers})  # noqa: S310 - http
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310 - http
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.loads(error.read())
+
+
+def events(stream: bytes) -> list[tuple[str, str]]:
+    """Return the events of a stream, as the protocol says: exactly one space goes from the beginning of data."""
+    results = []
+    for block in stream.decode().replace("\r\n", "\n").split("\n\n"):
+        lines = [line.partition(":") for line in block.split("\n") if line and not line.startswith(":")]
+        fields = {name: value.removeprefix(" ") for name, _colon, value in lines}
+        if "event" in fields:
+            results.append((fields["event"], fields.get("data", "")))
+    return results
+
+
+def result(stream: bytes) -> Any:
+    """Return what a call gave."""
+    results = events(stream)
+    assert not [data for name, data in results if name == "error"], results
+    return json.loads("".join(data for name, data in results if name in {"chunk", "end"}))

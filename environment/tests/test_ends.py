@@ -1,0 +1,118 @@
+"""Ends that are not ordinary: the hours are over, no scorer lives, a server stops while it prepares."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from server_process import Raw, Server, command_lines_naming, make_tasks, running_scorers, serving, until
+
+from re_bench_environment import subprocess_env
+from re_bench_environment.state_dir import StateDirectory
+
+if TYPE_CHECKING:
+    import pytest
+
+PREPARING = "import time\ntime.sleep(100)\n"
+STUBBORN = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], process_group=0)
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_when_the_hours_are_over_nothing_works_on_in_the_background(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site, "--hours", "0.001") as server:
+        session = Raw(server, "example_quick")
+        session.call("bash", command="(while sleep 0.1; do echo -9 >> more; done) & disown")
+        time.sleep(3.6)
+        output = session.call("answer")["output"]
+        assert output["metadata"]["status"] == "valid"
+        (directory,) = server.sessions()
+        size = (directory / "workspace" / "more").stat().st_size
+        time.sleep(0.5)
+        assert (directory / "workspace" / "more").stat().st_size == size
+        assert "hours of this session are over" in session.call("bash", command="true")["output"]["blocks"][0]["text"]
+        assert session.call("answer", get_final_score=True)["output"]["finished"] is True
+
+
+def test_an_episode_can_end_when_no_scorer_lives(server: Server) -> None:
+    session = Raw(server, "example_quick")
+    session.call("bash", command="echo -1 > answer.txt")
+    session.call("answer")
+    session.call("bash", command="echo sleep 50 -2 > answer.txt")
+    ends = [killed_final(server, session) for _ in range(3)]
+    assert [end["finished"] for end in ends] == [False, False, True]
+    assert [end["reward"] for end in ends] == [0.0, 0.0, 0.5]
+    assert (ends[2]["metadata"]["status"], ends[2]["metadata"]["final"]["attempts"]) == ("error", 1)
+    session.delete()
+
+
+def killed_final(server: Server, session: Raw) -> dict[str, Any]:
+    outcome: list[dict[str, Any]] = []
+    caller = threading.Thread(target=lambda: outcome.append(session.call("answer", get_final_score=True)["output"]))
+    caller.start()
+    for pid in until(lambda: running_scorers(server)):
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
+    caller.join(30)
+    until(lambda: running_scorers(server) == [])  # else the next one kills what is dying already
+    return outcome[0]
+
+
+def test_a_server_that_is_preparing_ends_at_once(tmp_path: Path) -> None:
+    site = make_tasks(tmp_path / "site")
+    (site / "quick" / "prepare.py").write_text(PREPARING)
+    with serving(tmp_path / "server", site) as server:
+        Raw(server, "example_quick")
+        until(lambda: [words for words in command_lines_naming(site) if "re_bench.task.prepare" in words])
+        began = time.monotonic()
+        assert server.end() == 128 + signal.SIGTERM
+        assert time.monotonic() - began < 10
+        assert server.sessions() == []
+        assert command_lines_naming(site) == []
+
+
+def test_a_program_that_does_not_end_is_killed_with_all_that_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess_env, "_GRACE_S", 0.2)
+    asyncio.run(stubborn())
+
+
+async def stubborn() -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", STUBBORN, stdout=asyncio.subprocess.PIPE, start_new_session=True
+    )
+    assert process.stdout is not None
+    child = int(await process.stdout.readline())
+    await subprocess_env.terminate(process)
+    assert process.returncode == -signal.SIGKILL
+    until(lambda: not alive(child), 5)
+
+
+def alive(pid: int) -> bool:
+    done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return done.stdout.strip()[:1] not in {"", "Z"}
+
+
+def test_half_a_copy_is_swept_and_a_directory_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    session = tmp_path / "sessions" / "one"
+    half = session / "attempts.jsonl.submissions" / ".incoming-x"
+    half.mkdir(parents=True)
+    (half.parent / "whole").mkdir()
+    (session / "attempts.jsonl").write_text("")
+    (tmp_path / "sockets").write_text(str(tmp_path / "no such directory"))
+    tmp_path.chmod(0o755)
+    StateDirectory(tmp_path).close()
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+    assert session.parent.stat().st_mode & 0o777 == 0o700
+    assert [path.name for path in half.parent.iterdir()] == ["whole"]

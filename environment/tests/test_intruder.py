@@ -1,0 +1,176 @@
+"""A session that looks for references, held-out data, other sessions, the server and the log gets nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from server_process import TASKS, TOP, Raw, Server, opened, serving, text, until, write
+
+from re_bench.data.cache import cache_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KEY = "sk-test-of-an-intruder-0123456789abcdef"
+PASSWORD = "what-only-the-server-has-in-its-environment"  # noqa: S105 - made up here
+OTHERS = "what-another-session-has-in-its-workspace"
+INTRUDING = Path(__file__).with_name("intruding.py")
+NAMES = {
+    "attempts.jsonl", "attempts.jsonl.submissions", "task.toml", "heldout.bin", "scorer.log", "session.json",
+    *(f"stand-in-{task.name}.jsonl" for task in TASKS.values()),
+}  # fmt: skip
+SERVED = [task_id for task_id, task in TASKS.items() if task.manifest.model or task.manifest.meter]
+"""The tasks with programs of ours outside of the sandbox, which a session can talk to."""
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
+    place = tmp_path_factory.mktemp("guarded")
+    with serving(place, site, EXAMPLE_PASSWORD=PASSWORD, EXAMPLE_PLAIN=PASSWORD) as running:
+        yield running
+
+
+def marks() -> dict[str, bytes]:
+    """Return a piece of everything that no session may see."""
+    pieces = {
+        f"reference of {path.parents[1].name}": path.read_bytes()[300:600]
+        for path in sorted(TOP.glob("tasks/*/reference/*.py"))
+    }
+    truths = {
+        f"truth of {path}": path.read_bytes()[100:400] for path in sorted(TOP.glob("tasks/*/**/truth/*.json"))[:1]
+    } | {
+        f"held-out problem of {path}": path.read_bytes()[200:500]
+        for path in sorted(TOP.glob("tasks/*/**/problems/test/*/statement.md"))[:1]
+    }
+    assert len(truths) == 2
+    heldout = {
+        f"held-out text of {path.parent.name}": path.read_bytes()[5000:5400]
+        for path in sorted((cache_directory() / "text").glob("*/heldout.bin"))
+    }
+    assert heldout
+    return pieces | heldout | truths | {
+        "the server's environment": PASSWORD.encode(),
+        "another workspace": OTHERS.encode(),
+        "the log": b'"sandbox":',
+        "a client's key": KEY.encode(),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("task", SERVED)
+def test_an_intruder_finds_nothing(guarded: Server, task: str) -> None:
+    other = Raw(guarded, "example_quick")
+    other.call("bash", command=f"echo -1 > answer.txt; echo {OTHERS} > notes.md; sleep 1000 & disown")
+    other.call("answer")
+    (name,) = [item["name"] for item in guarded.health()["sessions"]]
+    log = guarded.state / "sessions" / name / "attempts.jsonl"
+    before = log.read_bytes()
+    asyncio.run(intruding(guarded, task))
+    assert log.read_bytes() == before
+    assert guarded.health()["status"] == "ok"
+    assert other.call("bash", command="cat notes.md; jobs -p | wc -l")["output"]["metadata"]["exit_status"] == 0
+    assert other.call("answer")["output"]["reward"] == 0.5
+    other.delete()
+    until(lambda: guarded.health()["sessions"] == [])
+    assert KEY not in guarded.log.read_text()
+    assert PASSWORD not in guarded.log.read_text()
+
+
+def names_of_tasks() -> set[str]:
+    """Return the names of the tasks' own files, but for those that any Python environment has too."""
+    hidden = {
+        path.name
+        for task in TASKS.values()
+        for pattern in ("*.py", "*.json", "*.jsonl", "*.toml")
+        for path in task.directory.rglob(pattern)
+    }
+    shown = (sys.prefix, sys.base_prefix, "/usr", "/etc")
+    names = hidden.difference(*(files for top in shown for _directory, _directories, files in os.walk(top)))
+    assert len(names) > 20
+    return names
+
+
+async def intruding(guarded: Server, task: str) -> None:
+    request: dict[str, Any] = {
+        "marks": {name: base64.b64encode(mark).decode() for name, mark in marks().items()},
+        "port": int(guarded.url.rpartition(":")[2]),
+        "pids": [guarded.process.pid, 1],
+    }
+    async with opened("openreward", guarded.url, task, openai_api_key=KEY) as session:
+        await session.call_tool("bash", {"command": "true"})  # when the workspace has been laid out
+        (name,) = [one["name"] for one in guarded.health()["sessions"] if one["task"] == task]
+        workspace = guarded.state / "sessions" / name / "workspace"
+        given = {file for _directory, _directories, files in os.walk(workspace) for file in files}
+        request["names"] = sorted(NAMES | names_of_tasks() - given)
+        await write(session, "intruding.py", INTRUDING.read_bytes())
+        await write(session, "request.json", json.dumps(request).encode())
+        ran = await session.call_tool("bash", {"command": "python intruding.py < request.json", "timeout": 100})
+        results: dict[str, Any] = json.loads(text(ran).splitlines()[0])
+        assert (results["marks"], results["names"]) == ([], [])
+        # Of ours there is the sandbox's first process, with paths of the machine as arguments.
+        programs = [words for words in results["processes"] if not words.startswith("bwrap ")]
+        assert [words for words in programs if "serve" in words or "scorer" in words or "sleep" in words] == []
+        assert [place for place in results["reached"] if not str(place).startswith("/run/re-bench/")] == []
+        assert guarded.process.pid not in results["signalled"]
+        assert guarded.process.poll() is None
+
+
+def test_the_search_does_find_what_is_there(guarded: Server) -> None:
+    """Else the test above would show nothing."""
+    asyncio.run(finding(guarded))
+
+
+async def finding(guarded: Server) -> None:
+    async with opened("openreward", guarded.url, "example_quick") as session:
+        await write(session, "intruding.py", INTRUDING.read_bytes())
+        mark = base64.b64encode(b"a mark that is there").decode()
+        request = {"marks": {"mark": mark}, "names": ["attempts.jsonl"], "port": 1, "pids": []}
+        await write(session, "request.json", json.dumps(request).encode())
+        command = "touch attempts.jsonl; echo 'a mark that is there' > here; python intruding.py < request.json"
+        ran = await session.call_tool("bash", {"command": command, "timeout": 100})
+        results = json.loads(text(ran).splitlines()[0])
+        assert "/home/agent/attempts.jsonl" in results["names"]
+        assert ["mark", "/home/agent/here"] in results["marks"]
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "ln -s /proc/self/environ answer.txt",
+        "ln -s {task}/reference/answer.txt answer.txt",
+        "ln -s {log} answer.txt",
+        "ln -s ../../{name}/workspace/notes.md answer.txt",
+        "ln -s {other} way; ln -s way/notes.md answer.txt",
+    ],
+    ids=["process", "reference", "log", "neighbour", "directory"],
+)
+def test_a_submission_does_not_reach_by_links_what_its_session_cannot(guarded: Server, site: Path, link: str) -> None:
+    other = Raw(guarded, "example_quick")
+    other.call("bash", command=f"echo -1.25 > answer.txt; echo {OTHERS} > notes.md")
+    other.call("answer")
+    (name,) = [item["name"] for item in guarded.health()["sessions"]]
+    place = guarded.state / "sessions" / name
+    session = Raw(guarded, "example_quick")
+    way = link.format(task=site / "quick", other=place / "workspace", log=place / "attempts.jsonl", name=name)
+    session.call("bash", command=f"rm answer.txt; {way}")
+    reply = session.call("answer")
+    assert reply["output"]["metadata"]["status"] == "invalid"
+    assert [mark for mark in (OTHERS, PASSWORD, "1.25", '"sandbox') if mark in json.dumps(reply)] == []
+    for item in (session, other):
+        item.delete()
+    until(lambda: guarded.health()["sessions"] == [])
+
+
+@pytest.mark.parametrize("how", ["mkfifo answer.txt", "ln -s /dev/zero answer.txt", "mkdir answer.txt"])
+def test_a_submission_that_is_no_file_does_not_hold_the_scorer_up(guarded: Server, how: str) -> None:
+    session = Raw(guarded, "example_quick")
+    session.call("bash", command=f"rm answer.txt; {how}")
+    assert session.call("answer")["output"]["metadata"]["status"] == "invalid"
+    session.delete()
+    until(lambda: guarded.health()["sessions"] == [])

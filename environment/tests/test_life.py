@@ -1,0 +1,205 @@
+"""How a server starts and ends: by signals, by kill -9, over its limits, and what it says of itself meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from server_process import TOP, Raw, Server, command_lines_naming, post, serving, until
+
+from re_bench.runs.attempts import AttemptLog
+
+
+def re_bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "re_bench.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=TOP, timeout=60)
+
+
+def test_kill_9_loses_no_acknowledged_attempt_and_the_next_start_sweeps(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site) as server:
+        session = Raw(server, "example_quick")
+        session.call("bash", command="echo -1 > answer.txt; sleep 1000 & disown")
+        acknowledged = [session.call("answer")["output"]["metadata"] for _ in range(3)]
+        other = Raw(server, "example_quiet")
+        other.call("bash", command="echo sleep 40 1 > answer.txt")
+        threading.Thread(target=_ignoring_its_end, args=(other,), daemon=True).start()
+        until(lambda: any("--solution" in words for words in command_lines_naming(server.state)))
+        assert server.end(signal.SIGKILL) == -signal.SIGKILL
+        logs = [directory for directory in server.sessions() if (directory / "attempts.jsonl").exists()]
+        assert len(logs) == 1
+        before = (logs[0] / "attempts.jsonl").read_bytes()
+    with serving(tmp_path, site) as server:
+        until(lambda: not [words for words in command_lines_naming(server.state) if "serve" not in words])
+        assert server.sessions() == logs
+        assert not (logs[0] / "workspace").exists()
+        assert (logs[0] / "attempts.jsonl").read_bytes() == before
+        attempts = AttemptLog(logs[0] / "attempts.jsonl").read().attempts
+        outcome = [(one["attempt"], one["raw"], one["submission"]) for one in acknowledged]
+        assert [(attempt.n, attempt.raw, attempt.submission) for attempt in attempts] == outcome
+        assert len(list((logs[0] / "attempts.jsonl.submissions").iterdir())) == 1
+        assert [event["session"] for event in server.events() if event["event"] == "leftovers_removed"]
+        assert post(server.url, "/ping", {}, {"X-Session-ID": session.sid})[0] == 404
+
+
+def test_kill_9_at_a_random_moment_loses_no_acknowledged_attempt(tmp_path: Path, site: Path) -> None:
+    acknowledged: list[tuple[int, float]] = []
+    with serving(tmp_path, site) as server:
+        session = Raw(server, "example_quick")
+        caller = threading.Thread(target=_answering, args=(session, acknowledged))
+        caller.start()
+        until(lambda: acknowledged)
+        time.sleep(random.uniform(0.5, 2.5))
+        server.end(signal.SIGKILL)
+        caller.join(30)
+        (directory,) = server.sessions()
+    with serving(tmp_path, site) as server:
+        assert server.sessions() == [directory]
+    attempts = AttemptLog(directory / "attempts.jsonl").read().attempts
+    # One more may have been written and not been told any more.
+    assert [(one.n, one.raw) for one in attempts][: len(acknowledged)] == acknowledged
+    assert len(attempts) <= len(acknowledged) + 1
+    assert not (directory / "workspace").exists()
+
+
+def _answering(session: Raw, acknowledged: list[tuple[int, float]]) -> None:
+    with contextlib.suppress(OSError, http.client.HTTPException, json.JSONDecodeError):
+        for number in range(1000):
+            session.call("bash", command=f"echo -{number} > answer.txt")
+            outcome = session.call("answer")["output"]["metadata"]
+            acknowledged.append((outcome["attempt"], outcome["raw"]))
+
+
+def _ignoring_its_end(session: Raw) -> None:
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        session.call("answer")
+
+
+def test_an_ordered_end_leaves_the_logs_and_nothing_else(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site) as server:
+        scored, idle = Raw(server, "example_quick"), Raw(server, "example_quick")
+        scored.call("answer")
+        scored.call("bash", command="mkdir -p locked/in; chmod 0 locked")
+        idle.call("bash", command="true")
+        sockets = Path((server.state / "sockets").read_text())
+        assert server.end() == 128 + signal.SIGTERM
+        (kept,) = server.sessions()
+        assert sorted(path.name for path in kept.iterdir()) == [
+            "attempts.jsonl", "attempts.jsonl.submissions", "scorer.log", "session.json",
+        ]  # fmt: skip
+        about = json.loads((kept / "session.json").read_text())
+        assert (about["task"], "ended" in about) == ("example_quick", True)
+        assert not sockets.exists()
+        assert command_lines_naming(server.state) == []
+        assert server.events()[-1]["event"] == "ended"
+
+
+def test_a_ceiling_on_sessions_with_a_clear_refusal(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site, "--max-sessions", "2") as server:
+        one, two = Raw(server, "example_quick"), Raw(server, "example_quiet")
+        body = {"task_spec": {"id": "example_quick"}}
+        status, reply = post(server.url, "/create", body, {"X-Session-ID": "three"})
+        assert status == 429
+        assert "holds 2 sessions" in reply["detail"]
+        two.delete()
+        Raw(server, "example_quick", sid="three").delete()
+        one.delete()
+        until(lambda: server.sessions() == [])
+
+
+def test_a_second_server_in_the_same_directory_is_refused(server: Server) -> None:
+    done = re_bench("serve", "--port", "0", "--profile", "cpu", "--state", str(server.state))
+    assert done.returncode == 2
+    assert "another server keeps its sessions there" in done.stderr
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "example.org"])  # noqa: S104 - they are refused
+def test_an_address_that_others_reach_needs_a_token_or_a_flag(host: str, tmp_path: Path) -> None:
+    done = re_bench("serve", "--host", host, "--port", "0", "--state", str(tmp_path))
+    assert done.returncode == 2
+    assert "--token-file FILE, or type --insecure" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "reason"),
+    [("short", 0o600, "at least 16 characters"), ("x" * 20, 0o644, "others can read"), ("a b " * 9, 0o600, "spaces")],
+)
+def test_a_token_that_is_none_is_refused(tmp_path: Path, text: str, mode: int, reason: str) -> None:
+    file = tmp_path / "token"
+    file.write_text(text)
+    file.chmod(mode)
+    done = re_bench("serve", "--token-file", str(file), "--state", str(tmp_path / "state"))
+    assert done.returncode == 2
+    assert reason in done.stderr
+
+
+def test_a_port_in_use_and_a_profile_that_no_task_has_are_one_line(server: Server, tmp_path: Path) -> None:
+    port = server.url.rpartition(":")[2]
+    taken = re_bench("serve", "--port", port, "--state", str(tmp_path))
+    assert (taken.returncode, len(taken.stderr.splitlines())) == (2, 1)
+    assert "try another --host or --port" in taken.stderr
+
+
+def test_scorings_take_turns_and_say_how_long_they_waited(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site, "--scorings", "1") as server:
+        sessions = [Raw(server, "example_quick") for _ in range(3)]
+        outcome: list[Any] = []
+        for session in sessions:
+            session.call("bash", command="echo sleep 1 -1 > answer.txt")
+        callers = [threading.Thread(target=lambda s=session: outcome.append(s.call("answer"))) for session in sessions]
+        for caller in callers:
+            caller.start()
+        until(lambda: server.health()["scorings"] == {"running": 1, "waiting": 2})
+        view = re_bench("serve", "--status", "--port", server.url.rpartition(":")[2]).stdout
+        assert "scorings: 1 running, " in view
+        assert "  answer  " in view
+        for caller in callers:
+            caller.join(60)
+        texts = sorted(
+            (item["output"]["metadata"]["waited_s"], item["output"]["blocks"][0]["text"]) for item in outcome
+        )
+        assert texts[0][0] < 1
+        assert "waited" not in texts[0][1]
+        assert texts[2][0] > texts[1][0] > 1
+        assert f"The scoring waited {texts[2][0]:.0f} s for its turn." in texts[2][1]
+
+
+def test_a_view_that_is_renewed_until_the_server_ends(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site) as server:
+        command = [sys.executable, "-m", "re_bench.cli", "serve", "--watch", "--port", server.url.rpartition(":")[2]]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+            assert watching.stdout is not None
+            assert watching.stderr is not None
+            first = watching.stdout.readline()
+            server.end()
+            reply, complained = watching.stdout.read(), watching.stderr.read()
+        assert first.startswith("\x1b[H\x1b[2Jok, up 0:0")
+        assert "0 of 64 sessions" in reply
+        assert "no server answers" in complained
+        assert watching.returncode == 1
+
+
+def test_the_status_says_what_runs(server: Server) -> None:
+    session = Raw(server, "example_quick")
+    session.call("bash", command="echo -1 > answer.txt")
+    session.call("answer")
+    port = server.url.rpartition(":")[2]
+    done = re_bench("serve", "--status", "--port", port)
+    assert done.returncode == 0, done.stderr
+    row = next(line for line in done.stdout.splitlines() if "example_quick" in line and "idle" in line)
+    assert row.split()[-2:] == ["1", "0.5000"]
+    as_json: dict[str, Any] = json.loads(re_bench("serve", "--status", "--port", port, "--json").stdout)
+    assert [one["attempts"] for one in as_json["sessions"]] == [1]
+    assert session.sid not in json.dumps(as_json) + server.log.read_text()
+    session.delete()
+    nobody = re_bench("serve", "--status", "--port", "1")
+    assert (nobody.returncode, "no server answers" in nobody.stderr) == (1, True)

@@ -1,0 +1,57 @@
+"""A meter ends with its session, also one that was about to start."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from server_process import command_lines_naming, until
+
+from re_bench.task.manifest import Meter
+from re_bench_environment.services.meter import MeterProxy
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+SLOW = "import time\nprint('begins', flush=True)\ntime.sleep(60)\n"
+
+
+async def silent(_proxy: MeterProxy, _reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(0.1)
+
+
+async def asking(proxy: MeterProxy, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"[1, 2, 3]\n")
+    log = proxy.socket.with_name("meter.log")
+    await asyncio.to_thread(until, lambda: log.exists() and log.read_text())
+
+
+async def asking_late(_proxy: MeterProxy, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"[1, 2, 3]\n")
+    await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("what", [silent, asking, asking_late])
+def test_no_meter_outlives_its_session(tmp_path: Path, what: Callable[[MeterProxy, Any, Any], Awaitable[None]]) -> None:
+    asyncio.run(closed(tmp_path, what))
+    until(lambda: command_lines_naming(tmp_path) == [], 2)
+
+
+async def closed(directory: Path, what: Callable[[MeterProxy, Any, Any], Awaitable[None]]) -> None:
+    (directory / "slow_meter.py").write_text(SLOW)
+    served: Any = SimpleNamespace(task=SimpleNamespace(import_directory=directory), profile_name="cpu")
+    meter = Meter(module="slow_meter", request="[width, steps, seed], all integers")
+    proxy = MeterProxy(served, meter, directory / "socket", directory / "state")
+    await proxy.open()
+    reader, writer = await asyncio.open_unix_connection(directory / "socket")
+    await what(proxy, reader, writer)
+    async with asyncio.timeout(10):
+        await proxy.close()
+        writer.write_eof()
+        assert b"listening" not in await reader.read()
+    writer.close()
+    await asyncio.sleep(0.2)
+    assert command_lines_naming(directory) == []

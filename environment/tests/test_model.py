@@ -1,0 +1,156 @@
+"""The model of a task that has one: what sandboxes and files see of it, and where a client's key goes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import openai
+import pytest
+from server_process import Server, opened, text, write
+
+from re_bench.task.manifest import Model
+from re_bench_environment.catalog import ServedTask
+from re_bench_environment.services.model import ModelGateways, session_key
+from re_bench_environment.subprocess_env import environment_without_secrets
+from re_bench_gateway import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KEY = "sk-test-of-a-client-0123456789abcdef"
+MODEL = "gpt-3.5-turbo-0125"
+
+
+ASK = """
+import openai
+
+client = openai.OpenAI()
+for model in ("gpt-3.5-turbo-0125", "another-name", "gpt-4o"):
+    message = {"role": "user", "content": "say hi"}
+    try:
+        completion = client.chat.completions.create(model=model, messages=[message], max_tokens=10)
+        print(completion.choices[0].message.content)
+    except openai.APIStatusError as error:
+        print(error.status_code, type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize("client", ["openreward", "ors"])
+def test_a_sandbox_reaches_the_stand_in_with_a_token(server: Server, client: str) -> None:
+    asyncio.run(asking(server, client))
+    assert KEY not in server.log.read_text()
+    for path in server.state.rglob("*"):
+        assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
+
+
+async def asking(server: Server, client: str) -> None:
+    async with opened(client, server.url, "example_equipped", openai_api_key=KEY) as session:
+        assert "a stand-in for it" in (await session.get_prompt())[0].text
+        await write(session, "ask.py", ASK.encode())
+        ran = await session.call_tool("bash", {"command": "echo $OPENAI_API_KEY; python ask.py"})
+        token, outcome, told_by_alias, refused = text(ran).splitlines()[:4]
+        assert outcome == told_by_alias == "held out: False; asked: say hi"
+        assert refused == "404 NotFoundError"  # no other model
+        assert KEY not in text(ran)
+        assert len(token) > 20
+        ran = await session.call_tool("bash", {"command": "env; cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n'"})
+        assert KEY not in text(ran)
+
+
+class Upstream(ThreadingHTTPServer):
+    """Answers as OpenAI does, and keeps the keys that it was sent."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answering)
+        self.keys: list[str] = []
+
+
+class Answering(BaseHTTPRequestHandler):
+    server: Upstream
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.keys.append(self.headers["Authorization"])
+        body = json.dumps({
+            "id": "x", "object": "chat.completion", "created": 1, "model": MODEL,
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+        }).encode()  # fmt: skip
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    with Upstream() as running:
+        threading.Thread(target=running.serve_forever).start()
+        yield running
+        running.shutdown()
+
+
+@pytest.fixture
+def paper(tmp_path: Path) -> ServedTask:
+    manifest = SimpleNamespace(model=Model(name=MODEL, stand_in="nothing:made", key=("paper",)))
+    task: Any = SimpleNamespace(import_directory=tmp_path, name="made_up", manifest=manifest)
+    return ServedTask(task, "paper")
+
+
+def test_a_key_goes_to_the_gateway_and_nowhere_else(
+    upstream: Upstream, paper: ServedTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{upstream.server_port}/v1")
+    asyncio.run(with_keys(paper, tmp_path / "models"))
+    assert upstream.keys == [f"Bearer {KEY}1", f"Bearer {KEY}2"]
+    logged = "".join(path.read_text() for path in (tmp_path / "models").iterdir())
+    assert '"first"' in logged
+    assert KEY not in logged
+
+
+async def with_keys(paper: ServedTask, directory: Path) -> None:
+    models = ModelGateways(directory)
+    try:
+        for name, key in (("first", f"{KEY}1"), ("second", f"{KEY}2")):
+            access = await models.open(paper, name, key, Budget(dollars=1.0))
+            assert not access.stand_in
+            assert key not in repr(access)
+            assert await asyncio.to_thread(asked, access) == "hi"
+            await access.close()
+            with pytest.raises(openai.AuthenticationError):
+                await asyncio.to_thread(asked, access)
+        assert len({id(gateway) for gateway in models._running.values()}) == 1
+    finally:
+        await models.close()
+
+
+def asked(access: Any) -> str:
+    with openai.OpenAI(api_key=access.token, base_url=access.gateway.address, max_retries=0) as client:
+        message = {"role": "user", "content": "say hi"}
+        completion = client.chat.completions.create(model=MODEL, messages=[message], max_tokens=5)  # type: ignore[list-item]
+        return str(completion.choices[0].message.content)
+
+
+def test_which_secret_is_used(paper: ServedTask) -> None:
+    assert session_key({"openai_api_key": "a", "OPENAI_API_KEY": "b", "other": "c"}) == "a"
+    assert session_key({"OPENAI_API_KEY": "b"}) == "b"
+    assert session_key({"openai_api_key": "", "other": "c"}) is None
+    assert paper.needs_key
+
+
+def test_programs_of_ours_get_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENREWARD_API_KEY", "AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "openai_api_key"):
+        monkeypatch.setenv(name, KEY)
+    assert KEY not in environment_without_secrets(PLAIN="x").values()
+    assert environment_without_secrets(PLAIN="x")["PLAIN"] == "x"
+    assert environment_without_secrets(OPENAI_API_KEY="a session's token")["OPENAI_API_KEY"] == "a session's token"

@@ -1,0 +1,188 @@
+"""What has gone wrong with servers and clients of this protocol, one test each."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import threading
+import time
+import urllib.request
+from typing import Any
+
+import pytest
+from server_process import Raw, Server, events, opened, post, result, running_scorers, text, until
+
+
+@pytest.mark.parametrize("client", ["openreward", "ors"])
+def test_white_space_at_the_edges_of_pieces_arrives(server: Server, client: str) -> None:
+    """Both clients strip pieces of 4096 characters at their left."""
+    asyncio.run(white_space(server, client))
+
+
+async def white_space(server: Server, client: str) -> None:
+    async with opened(client, server.url, "example_quick") as session:
+        await session.call_tool("bash", {"command": "echo 1 > answer.txt"})
+        for script in ("' ' * 9000", "' x' * 4500", "'\\u2003\\u00a0' * 4000", "'a \\t\\n' * 2000"):
+            program = f"import sys; sys.stdout.reconfigure(encoding='utf-8'); print({script}, end='|')"
+            ran = await session.call_tool("bash", {"command": f'python3 -c "{program}"'})
+            expected = eval(script)  # noqa: S307 - our own text
+            assert text(ran) == f"{expected}|\n[exit status 0]"
+
+
+def test_a_session_that_is_deleted_while_it_is_scored_lets_nobody_hang(server: Server) -> None:
+    """A cancellation that leaks from a tool would keep its caller for ever."""
+    session = Raw(server, "example_quick")
+    session.call("bash", command="echo sleep 50 1 > answer.txt")
+    outcome: list[object] = []
+    caller = threading.Thread(target=lambda: outcome.append(session.call("answer")))
+    caller.start()
+    until(lambda: running_scorers(server))
+    session.delete()
+    caller.join(30)
+    assert not caller.is_alive()
+    assert "session was ended" in json.dumps(outcome)
+    until(lambda: not running_scorers(server))
+    assert [one for one in server.health()["sessions"] if one["task"] == "example_quick"] == []
+
+
+def test_pings_are_answered_while_an_attempt_is_scored(server: Server) -> None:
+    session = Raw(server, "example_quick")
+    session.call("bash", command="echo sleep 3 1 > answer.txt")
+    caller = threading.Thread(target=session.call, args=("answer",))
+    caller.start()
+    waits = []
+    while caller.is_alive():
+        began = time.monotonic()
+        assert session.post("/ping", {})[0] == 200
+        waits.append(time.monotonic() - began)
+        time.sleep(0.1)
+    assert max(waits) < 1.5
+    session.delete()
+
+
+def test_a_broken_connection_is_taken_up_again_by_its_task_id(server: Server) -> None:
+    session = Raw(server, "example_quick")
+    call = {"name": "bash", "input": {"command": "sleep 2; echo once >> marks; wc -l < marks"}}
+    request = urllib.request.Request(  # noqa: S310 - http
+        f"{server.url}/rebench/call", json.dumps(call).encode(),
+        {"X-Session-ID": session.sid, "Content-Type": "application/json"},
+    )  # fmt: skip
+    with urllib.request.urlopen(request, timeout=10) as stream:  # noqa: S310 - http
+        assert stream.readline().strip() == b"event: task_id"
+        task_id = stream.readline().decode().partition(": ")[2].strip()
+    for _ in range(2):  # again, also when it is done
+        status, reply = session.post("/rebench/call", call | {"task_id": task_id})
+        assert status == 200
+        assert result(reply)["output"]["blocks"][0]["text"] == "1\n[exit status 0]"
+    assert session.call("bash", command="wc -l < marks")["output"]["blocks"][0]["text"] == "1\n[exit status 0]"
+    assert events(session.post("/rebench/call", call | {"task_id": "0" * 32})[1])[0] == ("error", "unknown task_id")
+    session.delete()
+
+
+def test_a_scorer_that_fails_kills_no_session_and_tells_no_secret(server: Server) -> None:
+    asyncio.run(failing(server))
+
+
+async def failing(server: Server) -> None:
+    async with opened("openreward", server.url, "example_quick") as session:
+        for word in ("crash", "leave"):
+            await session.call_tool("bash", {"command": f"echo {word} > answer.txt"})
+            outcome = await session.call_tool("answer", {})
+            assert (outcome.reward, outcome.finished, outcome.metadata["status"]) == (0.0, False, "error")
+            assert "4711" not in text(outcome) + json.dumps(outcome.metadata)
+        await session.call_tool("bash", {"command": "echo -2 > answer.txt"})
+        assert (await session.call_tool("answer", {})).reward == 1.0
+
+
+def test_a_final_answer_that_cannot_be_scored_does_not_end_the_episode_at_once(server: Server) -> None:
+    session = Raw(server, "example_quick")
+    session.call("bash", command="echo -1 > answer.txt")
+    session.call("answer")
+    session.call("bash", command="echo crash > answer.txt")
+    ends = [session.call("answer", get_final_score=True)["output"] for _ in range(3)]
+    assert [end["finished"] for end in ends] == [False, False, True]
+    assert [end["reward"] for end in ends] == [0.0, 0.0, 0.5]
+    session.delete()
+
+
+def test_a_raw_score_that_is_no_number_is_invalid_and_no_null(server: Server) -> None:
+    session = Raw(server, "example_quick")
+    for word in ("nan", "inf", "-inf", "1e999"):
+        session.call("bash", command=f"echo {word} > answer.txt")
+        output = session.call("answer")["output"]
+        assert (output["reward"], output["metadata"]["status"]) == (0.0, "invalid")
+    session.delete()
+
+
+def test_after_the_end_nothing_runs_any_more(server: Server) -> None:
+    session = Raw(server, "example_quick")
+    assert session.call("answer", get_final_score=True)["output"]["finished"] is True
+    for refused in (session.call("bash", command="true"), session.call("answer")):
+        assert (refused["ok"], refused["reason"]) == (False, "episode_finished")
+    session.delete()
+
+
+def test_wrong_input_of_a_tool_is_refused_and_the_session_lives(server: Server) -> None:
+    session = Raw(server, "example_quick")
+    wrong: list[dict[str, Any]] = [
+        {},
+        {"command": 1},
+        {"command": "true", "more": 1},
+        {"command": "true", "timeout": -1},
+    ]
+    for arguments in wrong:
+        assert session.call("bash", **arguments)["reason"] == "input_validation"
+    assert session.call("nothing")["reason"] == "not_found"
+    assert session.call("bash", command="echo hi")["output"]["blocks"][0]["text"] == "hi\n[exit status 0]"
+    session.delete()
+
+
+def test_a_spec_is_the_clients_and_only_its_id_counts(server: Server) -> None:
+    for spec in ({"id": "no_such_task"}, {}, {"id": 7}, {"id": ["example_quick"]}):
+        status, reply = post(server.url, "/create", {"task_spec": spec}, {"X-Session-ID": "a-sid"})
+        assert status == 404
+        assert "example_quick" in reply["detail"]
+    session = Raw(server, "example_quick", sid="a-sid")
+    assert post(server.url, "/create", {"task_spec": {"id": "example_quick"}}, {"X-Session-ID": "a-sid"})[0] == 400
+    session.delete()
+
+
+def test_a_session_by_split_and_index_and_one_without_variant(server: Server) -> None:
+    asyncio.run(redirected(server))
+    body = {"split": "test", "index": 0}
+    assert post(server.url, "/create", body, {"X-Session-ID": "by-index"})[0] == 200
+    post(server.url, "/delete", {}, {"X-Session-ID": "by-index"})
+    assert post(server.url, "/create", {"split": "train", "index": 0}, {"X-Session-ID": "x"})[0] == 400
+
+
+async def redirected(server: Server) -> None:
+    from openreward import AsyncOpenReward  # noqa: PLC0415 - takes seconds
+
+    one = AsyncOpenReward(api_key="none")
+    environment = one.environments.get("anything", base_url=server.url)
+    assert "example_quick" in [task.task_spec["id"] for task in await environment.list_tasks("test")]
+    for client in one.environments._clients.values():
+        await client.close()
+    await one.environments._get_connector().close()
+
+
+def test_secrets_that_cannot_be_read_are_refused_without_being_repeated(server: Server) -> None:
+    for header in ("no base64 sk-abcdefghijkl", base64.b64encode(b'{"openai_api_key": "sk-abcdefghijkl"}').decode()):
+        headers = {"X-Session-ID": "secret", "X-Secrets": header}
+        status, reply = post(server.url, "/create", {"task_spec": {"id": "example_quick"}}, headers)
+        assert status == 500
+        assert "abcdefghijkl" not in json.dumps(reply) + server.log.read_text()
+
+
+def test_many_calls_at_once_run_one_after_the_other(server: Server) -> None:
+    """An attempt counter or a workspace would be raced by parallel calls."""
+    session = Raw(server, "example_quick")
+    command = "n=$(cat n 2>/dev/null || echo 0); sleep 0.2; echo $((n + 1)) > n"
+    callers = [threading.Thread(target=session.call, args=("bash",), kwargs={"command": command}) for _ in range(5)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert session.call("bash", command="cat n")["output"]["blocks"][0]["text"] == "5\n[exit status 0]"
+    session.delete()

@@ -1,0 +1,61 @@
+"""Whole episodes on all tasks in profile cpu, by both official clients: start, a better submission, the end."""
+
+from __future__ import annotations
+
+import asyncio
+import tomllib
+from typing import TYPE_CHECKING
+
+import pytest
+from server_process import CLIENTS, TASKS, Server, opened, serving, text, write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("all"), site, "--scorings", "2") as running:
+        yield running
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("client", CLIENTS)
+def test_whole_episodes_on_all_tasks_at_the_same_time(busy: Server, client: str) -> None:
+    asyncio.run(episodes(busy, client))
+    assert busy.health()["sessions"] == []
+
+
+async def episodes(busy: Server, client: str) -> None:
+    async with asyncio.TaskGroup() as group:
+        for task_id in TASKS:
+            group.create_task(episode(busy, client, task_id))
+
+
+async def episode(busy: Server, client: str, task_id: str) -> None:
+    """Do in a session what the task's ``tests/episode/episode.toml`` says."""
+    task = TASKS[task_id]
+    directory = task.directory / "tests" / "episode"
+    plan = tomllib.loads((directory / "episode.toml").read_text())
+    files = {path.name: path for path in directory.iterdir() if path.is_file() and path.name != "episode.toml"}
+    for name, pattern in plan.get("files", {}).items():
+        (files[name],) = task.directory.glob(pattern)
+    async with opened(client, busy.url, task_id) as session:
+        prompt = (await session.get_prompt())[0].text
+        assert "profile `cpu`" in prompt
+        assert "/home/agent" in prompt
+        assert task.manifest.meter is None or "RE_BENCH_EXPERIMENTS" in prompt
+        assert ("a stand-in for it" in prompt) == (task.manifest.model is not None)
+        start = await session.call_tool("answer", {})
+        assert (start.metadata["status"], start.finished) == ("valid", False), text(start)
+        assert start.reward == pytest.approx(0.0, abs=0.05)
+        for name, file in files.items():
+            await write(session, name, file.read_bytes())
+        ran = await session.call_tool("bash", {"command": plan["command"]})
+        assert (ran.reward, ran.metadata["exit_status"]) == (0.0, 0), text(ran)
+        end = await session.call_tool("answer", {"get_final_score": True})
+        assert (end.metadata["status"], end.finished) == ("valid", True), text(end)
+        assert end.reward == end.metadata["final"]["reward"] > plan["reward"]
+        assert (end.metadata["attempt"], end.metadata["final"]["valid"]) == (2, 2)
+        assert end.metadata["submission"] != start.metadata["submission"]
