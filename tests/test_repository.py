@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -15,18 +16,23 @@ from re_bench.task.discovery import open_task
 TOP = Path(__file__).resolve().parents[1]
 CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
 TASKS = sorted(path.parent for path in TOP.glob("tasks/*/task.toml"))
+PROJECTS = sorted(path for pattern in ("*", "agents/*", "tasks/*") for path in TOP.glob(f"{pattern}/pyproject.toml"))
+OURS = {tomllib.loads(path.read_text())["project"]["name"] for path in PROJECTS}
 BUILT = [task for task in TASKS if (task / "score.py").exists()]
 
 
-def test_there_are_five_tasks() -> None:
-    assert [task.name for task in TASKS] == [
-        "fix_embedding", "restricted_mlm", "rust_codecontests", "small_scaling_law", "triton_cumsum",
-    ]  # fmt: skip
+def is_original(task: Path) -> bool:
+    """Tell whether this is a task of the original benchmark, whose ids begin so."""
+    return open_task(task).manifest.id.startswith("ai_rd_")
+
+
+def test_there_are_the_five_tasks_of_the_benchmark() -> None:
+    assert len([task for task in TASKS if is_original(task)]) == 5
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
-def test_every_manifest_loads(task: Path) -> None:
-    assert open_task(task).manifest.published
+def test_every_manifest_loads_and_the_originals_have_published_anchors(task: Path) -> None:
+    assert open_task(task).manifest.published or not is_original(task)
 
 
 @pytest.mark.parametrize("task", BUILT, ids=lambda task: task.name)
@@ -43,20 +49,41 @@ def test_every_cheat_has_a_folder_and_a_table(task: Path) -> None:
 
 
 @pytest.mark.parametrize("task", BUILT, ids=lambda task: task.name)
-def test_a_scorer_fits_on_two_screens(task: Path) -> None:
-    assert len((task / "score.py").read_text().splitlines()) <= 150
+def test_a_scorer_fits_on_a_screen_and_has_the_shape_of_all(task: Path) -> None:
+    text = (task / "score.py").read_text()
+    assert len(text.splitlines()) <= 80
+    tree = ast.parse(text)
+    assert re.search(r"\braw = ", ast.get_docstring(tree) or "")
+    (function,) = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert isinstance(function, ast.FunctionDef)
+    assert ast.unparse(function).startswith("def measure(job: Job) -> Measured:")
+    assert text.endswith('\n\nif __name__ == "__main__":\n    main(measure, Path(__file__).parent)\n')
 
 
-def test_the_readme_names_every_task() -> None:
+@pytest.mark.parametrize("task", BUILT, ids=lambda task: task.name)
+def test_a_task_has_a_package_with_a_harness_or_needs_none(task: Path) -> None:
+    package = open_task(task).package
+    assert package == task / task.name
+    assert {"grading.py"} <= {path.name for path in package.iterdir()}
+    if (package / "harness").exists():
+        assert (package / "harness" / "__init__.py").is_file()
+
+
+def test_the_readme_names_every_original_task() -> None:
     readme = (TOP / "README.md").read_text()
-    assert all(f"`{task.name}`" in readme for task in TASKS)
+    assert all(f"`{task.name}`" in readme for task in TASKS if is_original(task))
 
 
-def test_every_dependency_is_pinned() -> None:
+@pytest.mark.parametrize("project", PROJECTS, ids=lambda path: path.parent.name)
+def test_every_dependency_is_pinned(project: Path) -> None:
     pins = set(re.findall(r"^([A-Za-z0-9_.-]+)==", (TOP / "constraints.txt").read_text(), re.MULTILINE))
-    project = tomllib.loads((TOP / "common" / "pyproject.toml").read_text())["project"]
-    names = {re.split(r"[<>=!~\[; ]", line)[0] for line in project["dependencies"]}
-    assert names <= pins
+    table = tomllib.loads(project.read_text())["project"]
+    lines = [
+        *table["dependencies"],
+        *(line for extra in table.get("optional-dependencies", {}).values() for line in extra),
+    ]
+    names = {re.split(r"[<>=!~\[; ]", line)[0] for line in lines}
+    assert {name for name in names if name not in OURS} <= pins
 
 
 def test_nox_has_sessions_for_every_task_with_a_scorer() -> None:
