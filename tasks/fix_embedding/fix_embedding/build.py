@@ -7,7 +7,6 @@ files.
 from __future__ import annotations
 
 import datetime as dt
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +14,18 @@ import torch
 from safetensors.torch import save_file
 
 from fix_embedding.grading import mean_loss, scored_windows
-from fix_embedding.intact_models import NAMES, RECORD
+from fix_embedding.intact_models import NAMES
 from fix_embedding.profiles import PROFILES, Profile, Recipe
-from re_bench.data.cache import new_directory
-from re_bench.data.files import sha256_of
 from re_bench.data.provenance import hardware, versions
-from re_bench.errors import UsageError
 from re_bench.lm.gpt import GPT, next_token_loss
 from re_bench.lm.training import Settings, train
-from re_bench.text import PreparedText, RandomWindows, open_text
+from re_bench.text import RandomWindows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from re_bench.text import PreparedText
 
 __all__ = ["build"]
 
@@ -37,36 +35,24 @@ FINAL = 0.02
 """Share of the learning rate at the end."""
 
 
-def build(profile: str, directory: Path, say: Callable[[str], None]) -> None:
-    """Train both models of a profile and put them into ``directory``, which appears whole or not at all.
-
-    Hold a lock: two who build into one directory would disturb each other.
-
-    Raises:
-        UsageError: if the profile's models are not trained here, or its text is not prepared.
-    """
-    entry = PROFILES[profile]
-    if entry.large.published:
-        raise UsageError(f"the models of profile {profile} are published ones; run: re-bench prepare fix_embedding")
-    text = open_text(entry.text)
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with new_directory(directory) as filling:
-        models = {}
-        for name in NAMES:
-            models[name], state = trained(name, entry, getattr(entry, name), text, say)
-            # Half precision halves what is shipped; what it costs is in the loss, which is taken of these numbers.
-            save_file(state, filling / f"{name}.safetensors")
-            (filling / f"{name}.safetensors").chmod(0o644)
-        record = {
-            "profile": profile,
-            "text": {key: text.manifest[key] for key in ("name", "key", "files")},
-            "files": {path.name: sha256_of(path) for path in sorted(filling.iterdir())},
-            "models": models,
-            "hardware": torch.cuda.get_device_name() if torch.cuda.is_available() else hardware(),
-            "date": dt.datetime.now(dt.UTC).date().isoformat(),
-            "versions": versions(),
-        }
-        (filling / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+def build(profile: str, text: PreparedText, directory: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    """Train both models of a profile on ``text`` into ``directory``; return ``models.json``, without checksums."""
+    settings = PROFILES[profile]
+    models = {}
+    for name in NAMES:
+        models[name], state = trained(name, settings, getattr(settings, name), text, say)
+        path = directory / f"{name}.safetensors"
+        # Half precision halves what is shipped; what it costs is in the loss, which is taken of these numbers.
+        save_file(state, path)
+        path.chmod(0o644)  # safetensors lets the owner alone read it
+    return {
+        "profile": profile,
+        "text": {key: text.manifest[key] for key in ("name", "key", "files")},
+        "models": models,
+        "hardware": torch.cuda.get_device_name() if torch.cuda.is_available() else hardware(),
+        "date": dt.datetime.now(dt.UTC).date().isoformat(),
+        "versions": versions(),
+    }
 
 
 def trained(

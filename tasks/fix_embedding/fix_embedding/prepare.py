@@ -13,13 +13,12 @@ import torch
 
 from fix_embedding.build import build
 from fix_embedding.harness import checks
-from fix_embedding.intact_models import Models, cached, directory_of, open_models
+from fix_embedding.intact_models import Models, cached_directory, models_entry, open_models
 from fix_embedding.profiles import PROFILES, Profile
 from fix_embedding.tensors import tensors_of
-from re_bench.data.cache import file_lock
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import UsageError
 from re_bench.lm import gpt, training
-from re_bench.text import PreparedText, batches, open_text
+from re_bench.text import batches, open_text
 from re_bench.text.prepare import prepare as prepare_text
 
 if TYPE_CHECKING:
@@ -32,36 +31,29 @@ COPIED = (gpt.__file__, training.__file__, batches.__file__, checks.__file__)
 
 def prepare(profile: str, say: Callable[[str], None]) -> None:
     """Make the text of the profile, and its models if they are neither shipped nor built yet."""
-    entry = PROFILES[profile]
-    prepare_text(entry.text, say=say)
-    if entry.large.published:
-        _fetch(entry, say)
-    elif directory_of(profile) == cached(profile):
-        with file_lock(cached(profile).with_name(f".{profile}.lock")):
-            _build(profile, entry.text, say)
-
-
-def _build(profile: str, text: str, say: Callable[[str], None]) -> None:
-    """Build the models of a profile into the cache, unless they are there, whole, and of this text."""
-    try:
-        _text_of(open_models(profile), text)
-    except UsageError:
-        say(f"training the models of profile {profile}: once, some minutes on a GPU ...")
-    except ReBenchError as error:
-        say(f"the models are trained again, because of this: {error}")
-    else:
+    settings = PROFILES[profile]
+    text = prepare_text(settings.text, say=say).text
+    if settings.large.published:
+        _fetch(settings, say)
         return
-    if not torch.cuda.is_available():
-        raise UsageError(
-            f"the models of profile {profile} must be trained first, and this machine has no CUDA device for that"
-        )
-    build(profile, cached(profile), say)
+    entry = models_entry(profile, text)
+
+    def make(directory: Path) -> dict[str, Any]:
+        if not torch.cuda.is_available():
+            raise UsageError(
+                f"the models of profile {profile} must be trained first, and this machine has no CUDA device for that"
+            )
+        say(f"training the models of profile {profile}: once, some minutes on a GPU ...")
+        return build(profile, text, directory, say)
+
+    if entry.directory == cached_directory(profile):  # otherwise they are shipped
+        entry.prepare(make, say)
 
 
-def _fetch(entry: Profile, say: Callable[[str], None]) -> None:
+def _fetch(settings: Profile, say: Callable[[str], None]) -> None:
     from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2  # noqa: PLC0415 - profile paper alone needs it
 
-    for recipe in (entry.large, entry.small):
+    for recipe in (settings.large, settings.small):
         fetch_gpt2(PUBLISHED[recipe.published], say=say)
 
 
@@ -71,28 +63,19 @@ def lay_out(profile: str, target: Path) -> None:
     Every call corrupts the large model anew. The corrupted model is also there as ``fixed_model.pth``, the starting
     solution.
     """
-    entry, models = PROFILES[profile], open_models(profile)
-    _save(corrupted(models.large), entry.dtype, target / "large_model.pth")
+    settings = PROFILES[profile]
+    text = open_text(settings.text)
+    models = open_models(profile, text)
+    _save(corrupted(models.large), settings.dtype, target / "large_model.pth")
     shutil.copyfile(target / "large_model.pth", target / "fixed_model.pth")
-    _save(models.small, entry.dtype, target / "small_correct_model.pth")
+    _save(models.small, settings.dtype, target / "small_correct_model.pth")
     (target / "data").mkdir(exist_ok=True)
-    source = _text_of(models, entry.text).directory
     for name in ("train.bin", "tokenizer.json"):
-        shutil.copyfile(source / name, target / "data" / name)
+        shutil.copyfile(text.directory / name, target / "data" / name)
     for module in COPIED:
         shutil.copyfile(module, target / Path(module).name)
-    contents = json.dumps(described(profile, entry, models), indent=2) + "\n"
+    contents = json.dumps(described(profile, settings, models), indent=2) + "\n"
     (target / "profile.json").write_text(contents, encoding="utf-8")
-
-
-def _text_of(models: Models, name: str) -> PreparedText:
-    """Return the text ``name`` if the models were trained on it: for another one their tokens mean nothing."""
-    text = open_text(name)
-    if models.text not in (None, text.manifest["files"]):
-        raise ReBenchError(
-            f"the models were trained on another {name} than {text.directory}; train them again: tools/build_models.py"
-        )
-    return text
 
 
 def corrupted(state: dict[str, Any]) -> dict[str, Any]:
@@ -102,17 +85,17 @@ def corrupted(state: dict[str, Any]) -> dict[str, Any]:
     return {**state, EMBEDDING: state[EMBEDDING][torch.tensor(order)]}
 
 
-def described(profile: str, entry: Profile, models: Models) -> dict[str, Any]:
+def described(profile: str, settings: Profile, models: Models) -> dict[str, Any]:
     """Return what ``profile.json`` tells the agent."""
     return {
         "profile": profile,
-        "large": asdict(entry.large.config),
-        "small": asdict(entry.small.config),
-        "context": entry.context,
+        "large": asdict(settings.large.config),
+        "small": asdict(settings.small.config),
+        "context": settings.context,
         "intact_loss": round(models.large_loss, 2),
-        "floor": entry.floor,
-        "budget": asdict(entry.budget),
-        "tensors": tensors_of(entry.large.config, entry.dtype),
+        "floor": settings.floor,
+        "budget": asdict(settings.budget),
+        "tensors": tensors_of(settings.large.config, settings.dtype),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from re_bench.data.cache import cache_directory, check_files, file_lock, new_directory, undamaged
+from re_bench.data.cache import CacheEntry, cache_directory, cache_key
 from re_bench.data.files import sha256_of
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import ReBenchError
 from re_bench.guest import refused
 from re_bench.lm import training
 from re_bench.text import batches, open_text
@@ -38,30 +37,16 @@ _TAIL = 2000
 
 def prepare(profile: str, say: Callable[[str], None]) -> None:
     """Make the text of the profile, and train the starting model, unless they are there."""
-    chosen = PROFILES[profile]
-    prepare_text(chosen.text, say=say)
-    target = place(chosen)
-    with file_lock(target.with_name(f".{target.name}.lock")):
-        if target.is_dir():
-            try:
-                check(target, profile)
-            except ReBenchError as error:
-                say(f"the starting model is trained again, because of this: {error}")
-            else:
-                return
-        with new_directory(target) as directory:
-            manifest = trained(profile, directory, say)
-            (directory / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    prepare_text(PROFILES[profile].text, say=say)
+    starting_model(profile).prepare(lambda directory: train_starting_model(profile, directory, say), say)
 
 
 def lay_out(profile: str, target: Path) -> None:
     """Put text, modules, weights and ``profile.json`` into the workspace ``target``."""
-    directory = place(PROFILES[profile])
-    if not directory.is_dir():
-        raise UsageError(f"the starting model is not prepared in {directory.parent}; {remedy(profile)}")
-    check(directory, profile)
+    entry = starting_model(profile)
+    entry.open()
     lay_out_files(profile, target)
-    shutil.copyfile(directory / WEIGHTS, target / WEIGHTS)
+    shutil.copyfile(entry.directory / WEIGHTS, target / WEIGHTS)
 
 
 def lay_out_files(profile: str, target: Path) -> None:
@@ -112,16 +97,22 @@ def described(profile: str, chosen: Profile) -> dict[str, Any]:
     }
 
 
-def place(chosen: Profile) -> Path:
-    """Return where the starting model's weights lie or will lie; changes with all that they are made from."""
+def starting_model(profile: str) -> CacheEntry:
+    """Return the entry in the cache of the starting model's weights; its name changes with all they are made from."""
+    chosen = PROFILES[profile]
     parts = [chosen.text, chosen.vocabulary, chosen.mask_id, chosen.length, MASKED_SHARE, asdict(chosen.baseline)]
     sources = [sha256_of(path) for path in (STARTER / "model.py", STARTER / "train.py")]
-    key = hashlib.sha256(json.dumps([parts, sources]).encode()).hexdigest()[:12]
-    return cache_directory() / "restricted_mlm" / f"{chosen.text}-{key}"
+    directory = cache_directory() / "restricted_mlm" / f"{chosen.text}-{cache_key(parts, sources)}"
+    remedy = f"run: re-bench prepare restricted_mlm --profile {profile}"
+    return CacheEntry(directory, f"the starting model of {profile}", (WEIGHTS,), remedy)
 
 
-def trained(profile: str, directory: Path, say: Callable[[str], None]) -> dict[str, Any]:
-    """Train the starting model by the workspace's own ``train.py`` into ``directory``; return the manifest."""
+def train_starting_model(profile: str, directory: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    """Train the starting model by the workspace's own ``train.py`` into ``directory``; return the manifest's contents.
+
+    Raises:
+        ReBenchError: if the training fails.
+    """
     say("training the starting model ...")
     workspace = directory / "workspace"
     shutil.copytree(STARTER, workspace, ignore=shutil.ignore_patterns("__pycache__"))
@@ -146,21 +137,4 @@ def trained(profile: str, directory: Path, say: Callable[[str], None]) -> dict[s
         "settings": described(profile, PROFILES[profile]),
         "made_with": {"torch": torch.__version__, "device": "cuda" if torch.cuda.is_available() else "cpu"},
         "printed": finished.stdout.splitlines()[-2:],
-        "files": {WEIGHTS: sha256_of(directory / WEIGHTS)},
     }
-
-
-def check(directory: Path, profile: str) -> None:
-    """Compare the weights with their manifest.
-
-    Raises:
-        ReBenchError: if they are not what they were.
-    """
-    with undamaged(directory, remedy(profile)):
-        manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-        check_files(directory, {WEIGHTS: manifest["files"][WEIGHTS]}, remedy(profile))
-
-
-def remedy(profile: str) -> str:
-    """Say what to type."""
-    return f"run: re-bench prepare restricted_mlm --profile {profile}"

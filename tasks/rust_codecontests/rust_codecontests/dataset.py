@@ -9,28 +9,28 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from re_bench.data.cache import cache_directory, check_files, undamaged
+from re_bench.data.cache import CacheEntry, cache_directory, cache_key, undamaged
 from re_bench.data.huggingface import identity
-from re_bench.errors import UsageError
+from re_bench.errors import ReBenchError, UsageError
 from rust_codecontests import pool
 from rust_codecontests.codecontests import CODECONTESTS
 from rust_codecontests.judge.verdicts import Test
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
 __all__ = [
+    "CHECKSUMS",
     "SPLITS",
     "Problem",
-    "check_prepared",
+    "entry",
     "from_record",
     "key",
-    "prepared_directory",
+    "pinned_checksums",
     "read",
-    "remedy",
     "to_json_line",
     "to_record",
     "without_hidden_tests",
@@ -39,7 +39,9 @@ __all__ = [
 SPLITS = {"cpu": pool.SPLITS, "paper": ("valid", "test")}
 """The splits of each profile. CodeContests' own training split has gigabytes that nothing here needs."""
 
-MANIFEST = "manifest.json"
+CHECKSUMS = Path(__file__).parent / "checksums.json"
+"""The key of the problems of profile ``cpu``, and the SHA-256 of each file that is made of them."""
+
 _VERSION = 1  # raise it with every change of what is written, which changes the keys
 _NANOS = 10**9
 _HIDDEN = ("private_tests", "generated_tests")
@@ -82,9 +84,10 @@ def read(profile: str, split: str) -> list[Problem]:
     if split not in SPLITS.get(profile, ()):
         splits = ", ".join(f"{name} has {' '.join(names)}" for name, names in SPLITS.items())
         raise UsageError(f"rust_codecontests has no split {split!r} in profile {profile!r}; {splits}")
-    directory = prepared_directory(profile)
-    check_prepared(directory, profile, [split])
-    with undamaged(directory, remedy(profile)), (directory / f"{split}.jsonl").open(encoding="utf-8") as file:
+    prepared = entry(profile, [split])
+    prepared.open()
+    path = prepared.directory / f"{split}.jsonl"
+    with undamaged(prepared.directory, prepared.remedy), path.open(encoding="utf-8") as file:
         return [from_record(json.loads(text)) for text in file]
 
 
@@ -132,34 +135,54 @@ def to_json_line(problem: Problem) -> str:
     return json.dumps({**to_record(problem), "canary": pool.CANARY}, ensure_ascii=False) + "\n"
 
 
-def prepared_directory(profile: str) -> Path:
-    """Return where the problems of a profile lie or will lie; another place for every change of their sources."""
-    return cache_directory() / "rust_codecontests" / f"{profile}-{key(profile)}"
+def entry(profile: str, splits: Sequence[str]) -> CacheEntry:
+    """Return the entry in the cache of a profile's problems; its name differs with all that they are made from.
+
+    Args:
+        profile: ``cpu`` or ``paper``.
+        splits: those whose files are checked when it is opened.
+    """
+    return CacheEntry(
+        cache_directory() / "rust_codecontests" / f"{profile}-{key(profile)}",
+        f"the problem set of profile {profile}",
+        tuple(f"{split}.jsonl" for split in SPLITS[profile]),
+        f"run: re-bench prepare rust_codecontests --profile {profile}",
+        checked=tuple(f"{split}.jsonl" for split in splits),
+        check=_check_pins,
+    )
 
 
 def key(profile: str) -> str:
     """Return twelve hex digits that differ with all that the problems of a profile are made from."""
-    sources: Iterable[str] = [identity(CODECONTESTS)] if profile == "paper" else _own_sources()
-    return hashlib.sha256(json.dumps([_VERSION, *sources]).encode()).hexdigest()[:12]
+    return cache_key(_VERSION, *([identity(CODECONTESTS)] if profile == "paper" else _own_sources()))
 
 
-def check_prepared(directory: Path, profile: str, splits: Sequence[str]) -> None:
-    """Compare prepared files with their manifest.
+def pinned_checksums() -> dict[str, str]:
+    """Return the SHA-256 that the repository has for the files of profile ``cpu``.
+
+    With other files a score here could not be compared with scores elsewhere.
 
     Raises:
-        UsageError: if nothing is prepared here.
-        ReBenchError: if a file is not what it was.
+        ReBenchError: if they are those of other problems than the present ones.
     """
-    if not directory.is_dir():
-        raise UsageError(f"rust_codecontests: its problems are not prepared in {directory.parent}; {remedy(profile)}")
-    with undamaged(directory, remedy(profile)):
-        files = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["files"]
-        check_files(directory, {f"{split}.jsonl": files[f"{split}.jsonl"] for split in splits}, remedy(profile))
+    pins = json.loads(CHECKSUMS.read_text(encoding="utf-8"))
+    if (present := key("cpu")) != pins["key"]:
+        raise ReBenchError(
+            f"the problems have the key {present}, {CHECKSUMS} says {pins['key']}; after a change of problems run: "
+            "python tasks/rust_codecontests/tools/check_problems.py --pin"
+        )
+    files: dict[str, str] = pins["files"]
+    return files
 
 
-def remedy(profile: str) -> str:
-    """Say what to type."""
-    return f"run: re-bench prepare rust_codecontests --profile {profile}"
+def _check_pins(_directory: Path, manifest: Mapping[str, Any]) -> None:
+    """Compare the files of profile ``cpu`` with :data:`CHECKSUMS`."""
+    pins = pinned_checksums() if manifest["profile"] == "cpu" else {}
+    for file, expected in pins.items():
+        if (actual := manifest["files"][file]) != expected:
+            raise ReBenchError(
+                f"{file} has SHA-256 {actual}, {CHECKSUMS} says {expected}: a tests.py makes other tests here"
+            )
 
 
 def _own_sources() -> Iterable[str]:

@@ -7,15 +7,12 @@ is three numbers, which cannot have learned it by heart.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from re_bench.data.cache import cache_directory, check_files, file_lock, new_directory, undamaged
-from re_bench.data.files import sha256_of
-from re_bench.errors import UsageError
+from re_bench.data.cache import CacheEntry, cache_directory, cache_key
 from re_bench.text import open_text
 from re_bench.text.prepare import prepare as prepare_text
 from re_bench.text.shingles import Overlap
@@ -42,15 +39,13 @@ _PIECE = 1 << 20  # tokens spelled out at a time
 
 def prepare_bytes(name: str, say: Callable[[str], None]) -> None:
     """Make the bytes of the text ``name``, and the text, unless they are there."""
-    prepare_text(name, say=say)
-    text = open_text(name)
-    target = _directory_of(text)
-    with file_lock(target.with_name(f".{target.name}.lock")):
-        if target.is_dir():
-            return
+    text = prepare_text(name, say=say).text
+
+    def make(directory: Path) -> dict[str, Any]:
         say(f"{name}: spelling out its bytes ...")
-        with new_directory(target) as directory:
-            _make(text, directory)
+        return _make(text, directory)
+
+    _entry(text).prepare(make, say)
 
 
 def open_bytes(name: str) -> Path:
@@ -60,36 +55,28 @@ def open_bytes(name: str) -> Path:
         UsageError: if they are not prepared here.
         ReBenchError: if one is damaged.
     """
-    target = _directory_of(open_text(name))
-    remedy = f"delete {target} and run: re-bench prepare small_scaling_law"
-    if not target.is_dir():
-        raise UsageError(
-            f"the bytes of {name} are not prepared in {target.parent}; run: re-bench prepare small_scaling_law"
-        )
-    with undamaged(target, remedy):
-        manifest = json.loads((target / "manifest.json").read_text(encoding="utf-8"))
-        check_files(target, {file: manifest["files"][file] for file in FILES}, remedy)
-    return target
+    entry = _entry(open_text(name))
+    entry.open()
+    return entry.directory
 
 
-def _directory_of(text: PreparedText) -> Path:
-    files = text.manifest["files"]
-    parts = [_VERSION, END, GROUP, EVERY, NEAR, files["train.bin"], files["tokenizer.json"]]
-    key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
-    return cache_directory() / "small_scaling_law" / f"{text.manifest['name']}-bytes-{key}"
+def _entry(text: PreparedText) -> CacheEntry:
+    name, files = text.manifest["name"], text.manifest["files"]
+    key = cache_key(_VERSION, END, GROUP, EVERY, NEAR, files["train.bin"], files["tokenizer.json"])
+    directory = cache_directory() / "small_scaling_law" / f"{name}-bytes-{key}"
+    return CacheEntry(directory, f"{name} in bytes", FILES, "run: re-bench prepare small_scaling_law")
 
 
-def _make(text: PreparedText, directory: Path) -> None:
+def _make(text: PreparedText, directory: Path) -> dict[str, Any]:
+    """Write the files of the bytes into ``directory`` and return their manifest, without checksums."""
     tokenizer = json.loads((text.directory / "tokenizer.json").read_text(encoding="utf-8"))
     content = spelled_out(np.asarray(text.train), vocabulary_bytes(tokenizer["model"]["vocab"]))
     for file, part in zip(FILES, divided(content), strict=True):
         (directory / file).write_bytes(part)
-    manifest = {
+    return {
         "text": {key: text.manifest[key] for key in ("name", "key", "files")},
-        "files": {file: sha256_of(directory / file) for file in FILES},
         "bytes": {file: (directory / file).stat().st_size for file in FILES},
     }
-    (directory / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
 def vocabulary_bytes(vocabulary: dict[str, int]) -> list[bytes]:
