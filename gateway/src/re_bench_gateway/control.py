@@ -7,12 +7,11 @@ Both ends are of one socket pair, so that the end of either process is seen by t
 from __future__ import annotations
 
 import asyncio
-import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError
-from re_bench.guest.ipc import HEADER, decode
+from re_bench.guest.ipc import HEADER, decode, encode
 from re_bench_gateway.settings import Budget
 
 if TYPE_CHECKING:
@@ -37,8 +36,7 @@ async def answer_until_end(channel: socket.socket, sessions: Sessions) -> None:
                 answer = _done(message, sessions)
             except ReBenchError as error:
                 answer = failure(error)
-            text = json.dumps(answer).encode()
-            writer.write(HEADER.pack(len(text), 0) + text)
+            writer.write(encode(answer))
 
 
 def failure(error: ReBenchError) -> dict[str, Any]:

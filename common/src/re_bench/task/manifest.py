@@ -116,7 +116,8 @@ class Model(Table):
     aliases: tuple[Line, ...] = Field(default=(), strict=False)
     """Other names for the same model."""
     stand_in: Line
-    """What makes the stand-in, as ``module:function``."""
+    """What makes the stand-in, as ``module:function``; it is called with ``held_out``, which is false for an agent's own
+    calls: those get a stand-in that knows no held-out data."""
     key: tuple[ProfileName, ...] = Field(default=(), strict=False)
     """The profiles that need the real model, and so a key."""
 
