@@ -57,7 +57,8 @@ SCORER = """
 import os
 from pathlib import Path
 from re_bench.errors import InvalidSubmissionError
-from re_bench.scoring.score import Measured, RunAnchors, main
+from re_bench.scoring.scale import RunAnchors
+from re_bench.scoring.score import Measured, main
 
 pace, device = float(os.environ.get("PACE", 1)), os.environ.get("DEVICE", "card A")
 here = Path(__file__).parent

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from re_bench.task.discovery import Task, find_tasks
-from re_bench.task.manifest import PROFILES
+from re_bench.task.field_types import PROFILES
 from re_bench.task.workspace import lay_out
 
 FIELDS = ["task", "profile", "status", "raw", "reward", "message", "details", "seconds"]

@@ -55,8 +55,7 @@ def run(*command: str | Path, cwd: Path | None = None, **variables: str) -> subp
 
 
 def re_bench(*arguments: str | Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
-    variables = {"PYTHONPATH": str(path)} if path else {}
-    return run(sys.executable, "-m", "re_bench.cli", *arguments, **variables)
+    return run(sys.executable, "-m", "re_bench.cli", *arguments, PYTHONPATH=str(path or ""))
 
 
 def test_the_page_holds_every_file_it_lists(primes: Path) -> None:

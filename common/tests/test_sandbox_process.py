@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from re_bench.guest.truncate import HeadTail
 from re_bench.limits import Limits
 from re_bench.sandbox import open_backend
-from re_bench.sandbox.process import Finished, HeadTail, Running, run
+from re_bench.sandbox.process import Finished, Running, run
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.sandbox.unprotected import Unprotected
 

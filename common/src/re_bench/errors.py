@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["InvalidSubmissionError", "ReBenchError", "UsageError"]
-
 
 class ReBenchError(Exception):
     """Something of ours failed; the message says what, where, and what to do. Exit status 1."""

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Bounds", "Limits"]
-
 _PYDANTIC_CONFIG = {"extra": "forbid", "allow_inf_nan": False}
 
 

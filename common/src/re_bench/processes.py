@@ -18,17 +18,6 @@ from re_bench.errors import ReBenchError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = [
-    "StoppedError",
-    "cli_entry_point",
-    "raise_if_stop_requested",
-    "request_stop",
-    "run_program",
-    "stop_requested",
-    "temporary_directory",
-    "tree",
-]
-
 _GRACE_S = 10.0
 _POLL_S = 0.2
 _STDERR = 2

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from re_bench_environment.settings import Settings
 
-__all__ = ["AppState"]
-
 Result = TypeVar("Result")
 
 _THREADS = 4

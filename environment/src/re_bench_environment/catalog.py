@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import Task
     from re_bench.task.manifest import Manifest, Profile
 
-__all__ = ["Catalog", "ServedTask", "build_catalog"]
-
 _SHOWN_ID = 80
 
 

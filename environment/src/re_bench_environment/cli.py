@@ -18,8 +18,6 @@ from re_bench.errors import ReBenchError, UsageError
 if TYPE_CHECKING:
     from re_bench_environment.settings import Settings
 
-__all__ = ["COMMAND", "add_options", "serve"]
-
 _HEALTH_TIMEOUT_S = 10.0
 _CLEAR = "\x1b[H\x1b[2J"
 

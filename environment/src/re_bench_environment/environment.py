@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from re_bench_environment.app_state import AppState
     from re_bench_environment.catalog import ServedTask
 
-__all__ = ["NAME", "SPLIT", "Answer", "Bash", "ReBench", "SessionRegistry", "TooManySessionsError", "environment_class"]
-
 NAME = "rebench"
 SPLIT = "test"
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from re_bench_environment.environment import SessionRegistry
     from re_bench_environment.session import Session
 
-__all__ = ["describe_health", "health"]
-
 _HEADER = ("session", "task", "profile", "open", "doing", "for", "attempts", "best reward")
 
 

@@ -15,8 +15,6 @@ from re_bench_gateway.redaction import redacted
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-__all__ = ["log", "set_up"]
-
 _SDK = ("openreward.environments.server", "openreward.environments.environment", "openreward.environments.session")
 _DROPPED_FIELDS = ("method", "userId", "organisationId", "logger_name")
 _EVENTS_WITH_INPUT = ("request_error", "tool_input_validation_error")

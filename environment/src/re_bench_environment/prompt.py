@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from re_bench_environment.catalog import ServedTask
     from re_bench_environment.settings import Settings
 
-__all__ = ["prompt"]
-
 
 def prompt(served: ServedTask, settings: Settings, workspace: str, *, stand_in: bool) -> str:
     """Return the prompt of a session.

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-__all__ = ["GpuGate", "Queue"]
-
 
 class Queue:
     """A number of slots; who finds none free waits in order."""

@@ -12,10 +12,9 @@ from re_bench.task.discovery import open_task
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from re_bench.task.anchors import Anchors
     from re_bench.task.discovery import Task
-    from re_bench.task.manifest import Anchors, Profile
-
-__all__ = ["main", "with_tables"]
+    from re_bench.task.manifest import Profile
 
 _TOP = Path(__file__).resolve().parents[3]
 _TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from re_bench_environment.scoring import ScoredAttempt
     from re_bench_environment.shell.protocol import Output
 
-__all__ = ["ToolResponse", "attempt_response", "command_response", "error_response", "final_response"]
-
 _SERVER_FAULT = (
     "Something of ours failed, not your fault. Try again; if it goes on, tell the operator, whose log says why."
 )

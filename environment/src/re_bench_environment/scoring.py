@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from re_bench_environment.catalog import ServedTask
     from re_bench_environment.queues import GpuGate, Queue
 
-__all__ = ["ScoredAttempt", "Scorer", "main", "unscored_attempt"]
-
 _MAX_RESULT = 8 << 20
 _OVERHEAD_S = 300.0  # for copying the submission and for the log, on top of the profile's own limit
 

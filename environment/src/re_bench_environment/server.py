@@ -26,8 +26,6 @@ from re_bench_environment.settings import use_mounted_data
 if TYPE_CHECKING:
     from re_bench_environment.settings import Settings
 
-__all__ = ["serve"]
-
 _KEEP_ALIVE_S = 60
 _GRACE_S = 5
 _BACKLOG = 2048

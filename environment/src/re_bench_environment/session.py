@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from re_bench_environment.services.model import ModelAccess
     from re_bench_environment.shell.protocol import Output
 
-__all__ = ["Session", "SessionClosedError"]
-
 _GUEST_DIRECTORY = "/run/re-bench"
 _PORT = 18080
 _MAX_FAILED_FINALS = 3

@@ -13,8 +13,6 @@ from re_bench.limits import Limits
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-__all__ = ["DATA_MOUNT", "Settings", "default_state", "read_token", "use_mounted_data"]
-
 DATA_MOUNT = Path("/orwd_data")
 """Where hosts of environments mount large data, read-only."""
 

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from re_bench.errors import UsageError
 
-__all__ = ["KEPT", "StateDirectory", "clear", "remove_tree"]
-
 KEPT = ("attempts.jsonl", "attempts.jsonl.submissions", "session.json", "scorer.log", "meter.log")
 """The files of a session that stay when it has ended, if it has attempts."""
 _REMOVED = ("workspace", "experiments")

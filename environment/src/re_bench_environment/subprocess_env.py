@@ -10,8 +10,6 @@ from contextlib import suppress
 
 from re_bench.processes import tree
 
-__all__ = ["environment_without_secrets", "terminate"]
-
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|^OPENAI_|^OPENREWARD_|^ANTHROPIC_", re.IGNORECASE)
 _GRACE_S = 15.0
 

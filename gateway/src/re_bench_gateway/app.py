@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from re_bench_gateway.settings import Settings
     from re_bench_gateway.upstreams.protocol import Upstream
 
-__all__ = ["application"]
-
 _STREAM_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
 
 

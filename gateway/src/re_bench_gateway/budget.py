@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from re_bench_gateway.settings import Budget
 
-__all__ = ["Amount", "BudgetCheck", "Ledger"]
-
 _PICO = 10**12
 
 

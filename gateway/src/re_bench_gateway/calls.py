@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from re_bench_gateway.log import CallLog
     from re_bench_gateway.sessions import Session, Sessions
 
-__all__ = ["Call", "CallAccounting"]
-
 _PICO = 10**12
 Ending = Literal["answered", "disconnected", "upstream_error", "refused", "error"]
 """How a call ended: whole; left by its client, or cut by our end, before that; or without an answer."""

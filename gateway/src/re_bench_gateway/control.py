@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from re_bench_gateway.sessions import Sessions
 
-__all__ = ["MAX_MESSAGE", "answer_until_end", "failure"]
-
 MAX_MESSAGE = 16 << 20
 
 

@@ -4,19 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = [
-    "ApiError",
-    "UpstreamError",
-    "bad_key",
-    "bad_request",
-    "ending",
-    "error_body",
-    "internal",
-    "over_budget",
-    "unknown_model",
-    "unknown_url",
-]
-
 _DO_NOT_RETRY = {"x-should-retry": "false"}  # what clients of OpenAI's obey
 
 

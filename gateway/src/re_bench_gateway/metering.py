@@ -10,8 +10,6 @@ from re_bench_gateway.errors import bad_request
 if TYPE_CHECKING:
     from re_bench_gateway.prices import Terms
 
-__all__ = ["charged", "produced", "worst_case"]
-
 _FRAME_TOKENS = 64  # what a chat format adds beyond the bytes of a request's own JSON
 _LIMITS = ("max_tokens", "max_completion_tokens")
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from re_bench_gateway.settings import Budget, Model
 
-__all__ = ["Terms", "check_priced", "terms_of"]
-
 _FIELDS = ("dollars_in", "dollars_out", "context", "max_output")
 _PICODOLLARS = 1_000_000  # a token, for each dollar a million tokens
 

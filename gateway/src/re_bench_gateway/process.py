@@ -20,8 +20,6 @@ from re_bench_gateway.settings import Budget, Settings, Usage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Gateway", "serving"]
-
 _START_S = 60.0
 _ANSWER_S = 30.0
 _GRACE_S = 10.0

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["redacted"]
-
 _LIKE_A_KEY = re.compile(r"\bsk-[A-Za-z0-9_*.-]{8,}")
 _INSTEAD = "[redacted]"
 _SHORTEST = 4  # a "key" such as "x", for servers that want any, is no secret

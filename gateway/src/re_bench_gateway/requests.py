@@ -7,8 +7,6 @@ from typing import Any
 from re_bench.guest.ipc import FrameError, decode
 from re_bench_gateway.errors import bad_request
 
-__all__ = ["parse_request"]
-
 # What costs tokens and nothing else. Not among them: service_tier, web_search_options, audio, prediction, store, ...
 _PARAMETERS = frozenset(
     {

@@ -24,8 +24,6 @@ from re_bench_gateway.upstreams import open_upstream
 if TYPE_CHECKING:
     from re_bench_gateway.upstreams.protocol import Upstream
 
-__all__ = ["run"]
-
 _BACKLOG = 2048
 _GRACE_S = 1
 _MOST_CONNECTIONS = 900  # below the usual limit on open files; others get 503

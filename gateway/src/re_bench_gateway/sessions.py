@@ -16,8 +16,6 @@ from re_bench_gateway.settings import Budget, Usage
 if TYPE_CHECKING:
     from re_bench_gateway.settings import Model, Settings
 
-__all__ = ["Session", "Sessions"]
-
 _PICO = 10**12
 
 

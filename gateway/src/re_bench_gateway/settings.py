@@ -7,8 +7,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Budget", "Model", "OpenAICompatible", "PlugIn", "Settings", "Usage"]
-
 _Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Count = Annotated[int, Field(ge=0)]
 _Positive = Annotated[int, Field(gt=0)]

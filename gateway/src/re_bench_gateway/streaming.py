@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["DONE", "Assembled", "EventReader", "event", "to_chunks"]
-
 DONE = b"[DONE]"
 _MAX_EVENT = 16 << 20
 _MOST_CALLS = 1024  # of tools, in one message

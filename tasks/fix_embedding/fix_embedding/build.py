@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from re_bench.text import PreparedText
 
-__all__ = ["build"]
-
 WARMUP = 30
 """One step in so many is warm-up."""
 FINAL = 0.02

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["mean_loss", "scored_windows"]
-
 
 def scored_windows(tokens: NDArray[np.uint16], context: int, targets: int) -> NDArray[np.int64]:
     """Return windows of ``tokens``, int64 of shape [windows, context + 1], with about ``targets`` next tokens in all.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from re_bench.text import PreparedText
 
-__all__ = ["FILES", "NAMES", "RECORD", "Models", "cached_directory", "models_entry", "open_models", "shipped_directory"]
-
 NAMES = ("large", "small")
 """The models of a profile."""
 

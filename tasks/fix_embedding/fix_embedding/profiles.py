@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from re_bench.lm.gpt import GPTConfig
 
-__all__ = ["PROFILES", "Budget", "Profile", "Recipe"]
-
 
 @dataclass(frozen=True)
 class Recipe:

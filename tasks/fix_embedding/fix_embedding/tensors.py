@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from re_bench.sandbox.untrusted import Untrusted
     from re_bench.scoring.score import Job
 
-__all__ = ["receive", "tensors_of"]
-
 _GROUP_BYTES = 1 << 29
 """Handed over at a time, unless one tensor is larger."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["SEED", "Batch", "batches", "count", "cross_entropy"]
-
 SEED = 20_241_122
 """Of order and masks. It is no secret: who knows it without the text knows nothing."""
 _BITS = 64

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from restricted_mlm.harness.restricted.graph import Graph
     from restricted_mlm.profiles import Profile
 
-__all__ = ["Evaluation", "evaluate"]
-
 _MAX_BATCH_S = 60.0
 _ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE"}
 """Scorer and runner take turns; threads that wait in one must not keep the cores busy that the other needs."""

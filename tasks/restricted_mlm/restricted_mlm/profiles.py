@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["MASKED_SHARE", "PROFILES", "Baseline", "Budget", "Profile"]
-
 MASKED_SHARE = 0.15
 """The probability with which a position is masked, each for itself."""
 

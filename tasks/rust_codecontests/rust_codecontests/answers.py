@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rust_codecontests.dataset import Problem
     from rust_codecontests.profiles import ProfileSettings
 
-__all__ = ["MODULE", "Answer", "collect_answers"]
-
 MODULE = "solve_code_contests_rust"
 FAILURES = ("exception", "not a string", "not Unicode text", "out of time", "too long")
 """What the harness may say went wrong with a problem."""

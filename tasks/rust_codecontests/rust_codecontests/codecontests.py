@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["CODECONTESTS", "PROBLEMS", "records"]
-
 CODECONTESTS = Repository(
     "deepmind/code_contests",
     "dataset",

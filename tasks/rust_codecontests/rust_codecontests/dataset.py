@@ -22,20 +22,6 @@ from rust_codecontests.judge.verdicts import Test
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = [
-    "CHECKSUMS",
-    "SPLITS",
-    "Problem",
-    "entry",
-    "from_record",
-    "key",
-    "pinned_checksums",
-    "read",
-    "to_json_line",
-    "to_record",
-    "without_hidden_tests",
-]
-
 SPLITS = {"cpu": pool.SPLITS, "paper": ("valid", "test")}
 """The splits of each profile. CodeContests' own training split has gigabytes that nothing here needs."""
 

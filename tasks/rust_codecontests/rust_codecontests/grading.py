@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from rust_codecontests.dataset import Problem
     from rust_codecontests.judge import Judge, Verdict
 
-__all__ = ["held_out_problems", "judge_answers"]
-
 
 def held_out_problems(profile: str) -> list[Problem]:
     """Return the problems that a submission is scored on, hidden tests included.

@@ -16,8 +16,6 @@ from rust_codecontests.stand_in.problems import Problem, Program
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-__all__ = ["CANARY", "SPLITS", "VERDICTS", "answer", "directories", "read", "source", "stand_in", "statement"]
-
 CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
 """A line of every file of a problem, which nobody is shown who is to solve it."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["SEED", "Oracle", "make_problem", "make_problems", "with_examples", "worker_processes"]
-
 SEED = 7
 """Of the random tests."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from re_bench.task.discovery import Task
 
-__all__ = ["MODEL", "MODELS", "PROFILES", "SOURCE_BYTES", "ProfileSettings", "openai_compatible", "stand_in"]
-
 MODEL = "gpt-3.5-turbo-0125"
 MODELS = (Model(name=MODEL), Model(name="gpt-3.5-turbo", asks_for=MODEL))
 """All that the gateway lets through: the original's model, by either name."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rust_codecontests.answers import Answer
     from rust_codecontests.profiles import ProfileSettings
 
-__all__ = ["report"]
-
 ERRORS_KEPT = 10
 
 

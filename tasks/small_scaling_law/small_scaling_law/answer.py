@@ -14,8 +14,6 @@ from re_bench.errors import InvalidSubmissionError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FILE", "KEYS", "Answer", "read_answer"]
-
 FILE = "answer.json"
 KEYS = ("n_embd", "max_iters", "loss_prediction")
 MOST_BYTES = 4096

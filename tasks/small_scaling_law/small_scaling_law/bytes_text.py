@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from re_bench.text import PreparedText
 
-__all__ = ["FILES", "divided", "open_bytes", "prepare_bytes", "spelled_out"]
-
 FILES = ("train.bin", "valid.bin")
 END = 0
 """The byte after every document."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from small_scaling_law.profiles import Scale
     from small_scaling_law.truth.run import Run
 
-__all__ = ["KINDS", "Truth", "open_truth", "runs_file", "share_of_target", "truth_file"]
-
 
 class Truth(Protocol):
     """What a truth can say."""

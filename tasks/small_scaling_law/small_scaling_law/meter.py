@@ -26,8 +26,6 @@ from small_scaling_law.prepare import lay_out, prepare
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Meter"]
-
 _TASK = next(directory for directory in Path(__file__).parents if (directory / "task.toml").is_file())
 """The task's folder; in a wheel the package is in it, else it is in the folder."""
 _LONGEST_REQUEST = 200

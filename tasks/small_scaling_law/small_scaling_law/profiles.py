@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["LEAST_SHARE", "MOST_SHARE", "SCALES", "Experiments", "Scale"]
-
 LEAST_SHARE, MOST_SHARE = 0.5, 1.1
 """Of the target's FLOPs that an answer may spend; the upper one is the original's."""
 

@@ -10,8 +10,6 @@ import torch
 import training  # type: ignore[import-not-found] # beside the sweep, as agents have it
 from torch import Tensor, nn
 
-__all__ = ["install"]
-
 _EAGER = 3
 """Steps before the capture, in which libraries choose and allocate what they need."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from re_bench.scoring.score import RunAnchors
+    from re_bench.scoring.scale import RunAnchors
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,6 @@ import sys
 
 from mlab_agent.api_key import restart_without_key
 
-__all__ = ["start"]
-
 
 def start() -> None:
     """Run the command, with the key removed from its environment."""

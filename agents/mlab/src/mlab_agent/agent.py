@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from mlab_agent.trace import Trace
     from mlab_agent.workspaces.base import Workspace
 
-__all__ = ["Agent", "RunStopped"]
-
 _READ_ONLY_ACTIONS = frozenset(
     {"List Files", "Read File", "Inspect Script Lines", "Understand File", "Score", "Final Answer"}
 )

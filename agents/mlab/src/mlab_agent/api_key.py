@@ -10,8 +10,6 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["KEY_VARIABLE", "key_variable_name", "read_key", "restart_without_key"]
-
 KEY_VARIABLE = "OPENAI_API_KEY"
 _OPTION = "--key-variable"
 _MIN_CHARS = 6

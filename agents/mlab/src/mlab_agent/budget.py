@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mlab_agent.models import Spending
 
-__all__ = ["Budget", "Clock", "duration"]
-
 _RESERVE_SHARE, _MAX_RESERVE_S = 0.05, 120.0
 _WARNING_SHARE = 0.1
 _MINUTE, _HOUR = 60, 3600

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from mlab_agent.state import Outcome
 
-__all__ = ["main"]
-
 _OPENAI_URL = "https://api.openai.com/v1"
 _LIMITS = frozenset({"steps", "time", "cost", "tokens"})
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

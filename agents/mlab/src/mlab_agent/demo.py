@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["create_task", "reply_to"]
-
 _INSTRUCTIONS = """\
 `train.py` fits a line and a square to data by gradient descent, and prints the loss on held-out data. Bring that loss
 below 0.02 by changing its settings in `train.py`, the learning rate and the number of epochs; leave the data, the model

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Completion", "ErrorResponse", "FakeServer"]
-
 _BYTES_A_TOKEN = 4
 
 

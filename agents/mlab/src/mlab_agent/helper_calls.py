@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from mlab_agent.memory import Step
     from mlab_agent.state import RunState
 
-__all__ = ["HelperCalls", "parse_summaries", "summary_prompt", "summary_without_model"]
-
 _CONDENSED_SHARE = 5  # the oldest entries are condensed into about a fifth of the log
 _STEP_HEADING = re.compile(r"^[\s#*\-]*Step\s+(\d+)\s*[:.\-]*\**\s*", re.MULTILINE | re.IGNORECASE)
 _STEP_CHARS = 3_000

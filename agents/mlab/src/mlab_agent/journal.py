@@ -18,8 +18,6 @@ from mlab_agent.workspaces.files import WorkspaceError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Journal", "ReplacedContent"]
-
 
 @dataclass(frozen=True)
 class ReplacedContent:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["append", "append_lines", "dumps", "read"]
-
 
 def dumps(value: object) -> str:
     """Return a value as one line of JSON, without its line end."""

@@ -11,8 +11,6 @@ import json
 import re
 from typing import Any, NoReturn
 
-__all__ = ["JsonError", "read_object"]
-
 _TOKEN = re.compile(
     r"(?P<quote>(?>\"\"\"|'''|[\"']))(?P<body>(?:[^\\]|\\[\s\S])*?)(?P=quote)"
     r"|\u201c(?P<curly>(?:[^\\\u201d]|\\[\s\S])*)\u201d"

@@ -17,8 +17,6 @@ from mlab_agent.truncate import truncate_middle
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["PLAN", "LogEntry", "Memory", "MemoryLimits", "RejectedReply", "ResearchLog", "Step"]
-
 PLAN = "Research Plan and Status"
 _OBSERVATION = "Observation:\n"
 

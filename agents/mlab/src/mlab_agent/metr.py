@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from mlab_agent.agent import Agent
     from mlab_agent.response import Response
 
-__all__ = ["MetrAgent", "main"]
-
 _HOME = Path("/home/agent")
 _NO_ANSWER = "The agent ended before it gave an answer."
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from mlab_agent.helper_calls import HelperCalls
     from mlab_agent.state import RunState
 
-__all__ = ["STOP", "Conversation", "final_answer_request", "native_tools", "system_text", "task_text"]
-
 STOP = ("\nObservation:",)
 """What ends a reply in the text format: an observation is never the model's to write."""
 _CONTEXT_SHARE = 0.8  # of what is left beside the reply: estimates of tokens are rough

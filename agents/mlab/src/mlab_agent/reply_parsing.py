@@ -17,8 +17,6 @@ from mlab_agent.lenient_json import JsonError, read_object
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FIELDS", "MalformedReply", "Parsed", "parse", "parse_fields", "parse_input", "plain"]
-
 FIELDS = ("Reflection", "Research Plan and Status", "Fact Check", "Thought", "Action", "Action Input")
 """The fields of a reply, in order."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from mlab_agent.actions import Action
     from mlab_agent.models import Reply, ToolCall
 
-__all__ = ["Response", "read_response"]
-
 _ACTION_HEADING = re.compile(r"^\W*Action\W*:", re.MULTILINE | re.IGNORECASE)
 
 

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Index", "Passage", "outline", "retrieve", "split_passages", "words_of"]
-
 _WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])")
 _DEFINITION = re.compile(r"^[ \t]*(?:(?:async )?def |class |#{1,6} |fn |func |function |export )\S.*$", re.MULTILINE)

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from mlab_agent.workspaces.base import Workspace
 
-__all__ = ["Run", "SettingsError", "new_run_directory", "settings_of"]
-
 _DEFAULT_CONTEXT = 100_000
 _ALARM_DELAY_S = 1.0  # after the time limit, which the agent itself keeps in most cases
 

@@ -6,8 +6,6 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-__all__ = ["ModelOptions", "RunSettings"]
-
 
 class ModelOptions(BaseModel):
     """How a model is called; None means the known value of the model, or the server's default."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from mlab_agent.memory import MemoryLimits
 
-__all__ = ["STEP", "Outcome", "PendingAction", "RunState"]
-
 STEP = "step"
 """The purpose of calls whose replies are steps; all other calls serve actions and the memory."""
 _REJECTED_CHARS = 6_000

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-__all__ = ["TRACE_FILE", "Trace", "TraceError", "has_begun", "read_trace"]
-
 TRACE_FILE = "trace.jsonl"
 """Its name in the directory of a run."""
 _REDACTED = "[key]"

@@ -12,8 +12,6 @@ from mlab_agent.truncate import truncate_middle
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["one_line", "pages"]
-
 _TEXT_CHARS, _INPUT_CHARS, _LINE_CHARS = 2_000, 600, 100
 Event = dict[str, Any]
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["truncate_middle", "truncated_file"]
-
 
 def truncate_middle(text: str, limit: int, hint: str = "") -> str:
     """Return a text of about ``limit`` characters at most, whose beginning and end are the original's.

@@ -14,18 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "PROFILES",
-    "SANDBOXES",
-    "Command",
-    "add_json",
-    "add_profile",
-    "add_sandbox",
-    "add_task",
-    "positive",
-    "print_json",
-]
-
 PROFILES = ("auto", "cpu", "gpu", "paper")
 """Those of :mod:`re_bench.scoring.score`, whose import would slow down ``--help``."""
 SANDBOXES = ("bubblewrap", "container", "none")

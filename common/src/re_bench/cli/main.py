@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from re_bench.cli.command import Command
 
-__all__ = ["main"]
-
 _GROUP = "re_bench.commands"
 _BUILT_IN = (
     *task_commands.COMMANDS,

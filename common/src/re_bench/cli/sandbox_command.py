@@ -9,8 +9,6 @@ from re_bench.cli.command import Command, add_json, add_sandbox, print_json
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["COMMANDS"]
-
 
 def _sandbox_options(parser: argparse.ArgumentParser) -> None:
     add_sandbox(parser)

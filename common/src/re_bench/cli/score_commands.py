@@ -10,8 +10,6 @@ from re_bench.cli.command import Command, add_json, add_profile, add_sandbox, ad
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["COMMANDS"]
-
 
 def _score_options(parser: argparse.ArgumentParser) -> None:
     add_task(parser)

@@ -24,8 +24,6 @@ from re_bench.errors import ReBenchError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["CacheEntry", "cache_directory", "cache_key", "check_files", "file_lock", "new_directory", "undamaged"]
-
 _READ_ONLY = {errno.EROFS, errno.EACCES}
 
 

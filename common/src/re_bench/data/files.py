@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-__all__ = ["clone", "import_file", "sha256_of"]
-
 _FICLONE = 0x40049409  # of <linux/fs.h>
 
 

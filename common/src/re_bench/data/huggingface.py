@@ -14,8 +14,6 @@ from re_bench.errors import ReBenchError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["GPT2", "GPT2_XL", "OPENWEBTEXT", "Repository", "identity"]
-
 
 @dataclass(frozen=True)
 class Repository:

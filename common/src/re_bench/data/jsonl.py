@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["LockedLog", "LogError", "locked_log", "read_lines"]
-
 
 class LogError(OSError):
     """The log is not a plain file that can be used; the message says what it is instead."""

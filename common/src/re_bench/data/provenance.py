@@ -6,8 +6,6 @@ import importlib.metadata
 import platform
 from pathlib import Path
 
-__all__ = ["hardware", "versions"]
-
 _RECORDED = ("re-bench-common", "numpy", "torch", "triton")
 
 

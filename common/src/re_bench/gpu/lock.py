@@ -26,8 +26,6 @@ from re_bench.errors import ReBenchError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["exclusive"]
-
 _SHARED = Path("/tmp")  # noqa: S108 - not $TMPDIR, which differs between users and between jobs of a cluster
 _POLL_S = 0.2
 _NOTICE_S = 0.3  # of waiting before the holder is named: by then a new one has replaced the text of a dead one

@@ -22,8 +22,6 @@ from re_bench.processes import tree
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["Gpu", "free_memory", "identify", "other_processes", "snapshot", "throttle_reasons"]
-
 _MEMORY_CLOCK, _BUS_WIDTH = 36, 37  # CU_DEVICE_ATTRIBUTE_...; the clock in kHz
 _UNKNOWN_STATE = 32  # NVML_PSTATE_UNKNOWN
 _REASONS = (

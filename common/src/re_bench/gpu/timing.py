@@ -16,8 +16,6 @@ from re_bench.errors import InvalidSubmissionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Time", "check_not_slowed_down", "median_interval", "take_turns"]
-
 Result = TypeVar("Result")
 
 _RESAMPLES = 2000

@@ -15,8 +15,6 @@ import secrets
 from functools import lru_cache
 from typing import Any, Self
 
-__all__ = ["DeviceMemory", "DeviceMemoryError", "SharedMapping", "call", "make_current"]
-
 _PINNED = 1  # CU_MEM_ALLOCATION_TYPE_PINNED
 _POSIX_DESCRIPTOR = 1  # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 _ON_DEVICE = 1  # CU_MEM_LOCATION_TYPE_DEVICE

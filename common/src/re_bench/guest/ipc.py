@@ -17,8 +17,6 @@ import struct
 import time
 from typing import Any
 
-__all__ = ["FrameError", "decode", "encode", "receive", "send", "take"]
-
 HEADER = struct.Struct(">II")
 MAX_DESCRIPTORS = 64
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["RefusedError"]
-
 
 class RefusedError(Exception):
     """The submission is at fault; the text alone is the reason that its author reads."""

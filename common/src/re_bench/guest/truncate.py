@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["HeadTail"]
-
 
 class HeadTail:
     """The first and the last half of a byte stream that may be too long to keep; the middle is counted."""

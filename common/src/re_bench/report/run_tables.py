@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from re_bench.runs.regrade import Regraded
     from re_bench.runs.validation import Report, Row
 
-__all__ = ["regraded_table", "validation_table"]
-
 _VALIDATION = ("solution", "status", "raw", "reward", "spread", "n", "seconds", "verdict")
 _REGRADED = ("attempt", "submission", "status", "raw", "reward", "now", "raw now", "reward now", "message now")
 _LONGEST_MESSAGE = 80

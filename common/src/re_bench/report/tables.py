@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["number", "table"]
-
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return ``rows`` under ``header`` in columns as wide as their widest cell; the last column is not padded."""

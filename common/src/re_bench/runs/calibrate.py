@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from re_bench.scoring.score import Score
     from re_bench.task.discovery import Task
 
-__all__ = ["calibrate"]
-
 _DIGITS = 9
 
 

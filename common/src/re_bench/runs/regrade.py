@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from re_bench.scoring.score import Score
 
-__all__ = ["Regraded", "regrade"]
-
 
 @dataclass(frozen=True)
 class Regraded:

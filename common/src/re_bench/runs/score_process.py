@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from re_bench.task.discovery import Task
 
-__all__ = ["record", "score_and_record", "score_submission", "score_variant"]
-
 
 def score_submission(task: Task, submission: Path, profile: str = "auto", sandbox: str | None = None) -> Score:
     """Score ``submission`` with the task's own scorer in a process of its own.

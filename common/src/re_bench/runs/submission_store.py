@@ -14,8 +14,6 @@ from re_bench.scoring.staging import stage
 if TYPE_CHECKING:
     from re_bench.limits import Bounds
 
-__all__ = ["Store"]
-
 
 class Store:
     """The directory ``LOG.submissions`` beside an attempt log; only its owner can look into it."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from re_bench.task.discovery import Task
 
-__all__ = ["default_jobs", "default_repeats", "validate"]
-
 _SUBMISSION = "--solution"
 _LONGEST_FIRST = ("reference", "baseline", _SUBMISSION)
 """What is started before the cheats, so that scorings at the same time end together."""

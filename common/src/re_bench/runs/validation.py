@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from re_bench.scoring.score import Score
     from re_bench.task.discovery import Task
 
-__all__ = ["ANCHORED", "Report", "Row", "judge", "mean"]
-
 ANCHORED = ("baseline", "reference")
 """The solutions that the scale is made from."""
 

@@ -27,8 +27,6 @@ from re_bench.sandbox.spec import Launch, SandboxSpec, SandboxUnavailableError, 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Bubblewrap", "private_user", "rlimits"]
-
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 _DRIVER = Path("/usr/local/nvidia")  # where some container hosts put the NVIDIA driver's libraries

@@ -29,8 +29,6 @@ from re_bench.sandbox.spec import Launch, SandboxSpec, SandboxUnavailableError, 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Container"]
-
 _PREFIX = "re-bench-"
 _NOBODY = "65534:65534"  # below the 65536 ids that a rootless engine has by default
 _MIB = 1 << 20

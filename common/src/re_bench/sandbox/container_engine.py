@@ -14,8 +14,6 @@ from pathlib import Path
 from re_bench.processes import tree
 from re_bench.sandbox.spec import SandboxUnavailableError
 
-__all__ = ["ENGINE", "ENGINES", "IMAGE", "Engine", "find_engine"]
-
 ENGINE = "RE_BENCH_CONTAINER_ENGINE"
 """The variable with the engine's command."""
 IMAGE = "RE_BENCH_CONTAINER_IMAGE"

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from re_bench.sandbox.spec import SandboxUnavailableError, is_gpu_uuid
 
-__all__ = ["device_nodes"]
-
 _LISTED = Path("/proc/driver/nvidia/gpus")
 _NODES = Path("/dev")
 _COMMON = ("nvidiactl", "nvidia-uvm")

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from re_bench.sandbox.spec import SandboxSpec
 
-__all__ = ["Mount", "mounts"]
-
 
 @dataclass(frozen=True)
 class Mount:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from re_bench.sandbox.spec import Backend, Launch, SandboxSpec
 
-__all__ = ["Finished", "HeadTail", "Running", "accept", "describe_exit", "end_process", "run", "start"]
-
 _POLL_S = 0.05
 _GRACE_S = 1.0
 _ACCEPT_S = 0.1

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from re_bench.limits import Limits
 
-__all__ = ["Growth", "disk", "is_over_memory", "memory_violation"]
-
 _PERIOD_S = 0.25
 _PAUSES = 4  # measuring takes at most a fifth of the time, however many files there are
 

@@ -16,8 +16,6 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["available", "open_filter"]
-
 _DENIED = """
     mount umount2 pivot_root chroot setns unshare open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr
     ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd

@@ -15,16 +15,6 @@ from re_bench.limits import Limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = [
-    "BACKENDS",
-    "Backend",
-    "Launch",
-    "SandboxSpec",
-    "SandboxUnavailableError",
-    "is_gpu_uuid",
-    "python_directories",
-]
-
 BACKENDS = ("bubblewrap", "container", "none")
 """Names of the backends, the default first."""
 

@@ -11,8 +11,6 @@ from re_bench.sandbox.spec import Launch, SandboxSpec, SandboxUnavailableError, 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Unprotected"]
-
 
 class Unprotected:
     """A plain child process: it sees all files (hidden ones too), GPUs, the network and the user's other processes."""

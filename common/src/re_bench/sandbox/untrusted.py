@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from re_bench.guest.device_memory import DeviceMemory
     from re_bench.sandbox.spec import Backend, SandboxSpec
 
-__all__ = ["Reply", "SubmissionFaultError", "Untrusted"]
-
 _GUEST = Path(guest.__file__).parent
 _MAX_REPLY = 4 << 20
 _START_S = 60.0

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from re_bench.scoring.score import Job
 
-__all__ = ["heldout_tokens", "log_above_floor"]
-
 
 def heldout_tokens(job: Job, name: str) -> NDArray[np.uint16]:
     """Return the held-out tokens of the text ``name``.

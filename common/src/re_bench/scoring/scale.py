@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from re_bench.task.anchors import Anchors
     from re_bench.task.discovery import Task
 
-__all__ = ["RunAnchors", "Scale", "choose_scale"]
-
 
 @dataclass(frozen=True)
 class RunAnchors:

@@ -38,18 +38,6 @@ if TYPE_CHECKING:
 
     from re_bench.task.manifest import Profile
 
-__all__ = [
-    "EXIT_STATUS",
-    "PROFILES",
-    "Job",
-    "Measured",
-    "RunAnchors",
-    "Score",
-    "describe",
-    "main",
-    "score",
-]
-
 PROFILES = ("auto", *field_types.PROFILES)
 """What ``--profile`` takes; ``auto`` chooses."""
 EXIT_STATUS = {"valid": 0, "error": 1, "invalid": 3}

@@ -21,8 +21,6 @@ from re_bench.limits import Bounds
 if TYPE_CHECKING:
     from io import BufferedRandom
 
-__all__ = ["Staged", "stage"]
-
 _CHUNK = 1 << 20
 _SKIPPED = 50  # a submission chooses their names and number, and the log keeps them
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -9,8 +9,6 @@ from pydantic import Field
 from re_bench.task.field_types import Line, Text
 from re_bench.task.table import Conflict, Table, as_list, as_number, get_in
 
-__all__ = ["AnchorList", "Anchors", "Source", "Spread", "device_conflicts"]
-
 _MEASURED = ("measured", "modelled")
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from re_bench.task.manifest import Manifest, Profile
 
-__all__ = ["ENTRY_POINTS", "Task", "find_task", "find_tasks", "open_task"]
-
 ENTRY_POINTS = "re_bench.tasks"
 
 

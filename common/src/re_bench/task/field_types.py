@@ -6,19 +6,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-__all__ = [
-    "PROFILES",
-    "FileNames",
-    "FolderName",
-    "Line",
-    "ProfileName",
-    "ProfileNames",
-    "Regex",
-    "TaskId",
-    "Text",
-    "Words",
-]
-
 PROFILES = ("cpu", "gpu", "paper")
 """The sizes at which a task may run."""
 

@@ -16,8 +16,6 @@ from re_bench.task.discovery import ENTRY_POINTS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["hidden_directories"]
-
 _ENVIRONMENTS = ("", "*/", "envs/*/", "pkgs/*/", "*/envs/*/", "*/pkgs/*/")
 """Where below a prefix other Pythons have packages: itself, environments directly in it, and those of conda."""
 _PACKAGES = (*(f"{prefix}lib*/python3*/*-packages" for prefix in _ENVIRONMENTS), "pkgs/*/site-packages")

@@ -21,22 +21,6 @@ from re_bench.task.field_types import (
 )
 from re_bench.task.table import Conflict, Table, as_list, as_number, get_in
 
-__all__ = [
-    "PROFILES",
-    "Anchors",
-    "Cheat",
-    "Expectation",
-    "Manifest",
-    "Meter",
-    "Model",
-    "Profile",
-    "Published",
-    "Rebuild",
-    "Recipe",
-    "ReferenceRecipe",
-    "Tolerance",
-]
-
 _TOLERANCE = 0.05
 
 
@@ -116,8 +100,8 @@ class Model(Table):
     aliases: tuple[Line, ...] = Field(default=(), strict=False)
     """Other names for the same model."""
     stand_in: Line
-    """What makes the stand-in, as ``module:function``; it is called with ``held_out``, which is false for an agent's own
-    calls: those get a stand-in that knows no held-out data."""
+    """What makes the stand-in, as ``module:function``; it is called with ``held_out``, false for an agent's own calls,
+    which get a stand-in that knows no held-out data."""
     key: tuple[ProfileName, ...] = Field(default=(), strict=False)
     """The profiles that need the real model, and so a key."""
 

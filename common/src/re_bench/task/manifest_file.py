@@ -23,8 +23,6 @@ from re_bench.task.anchors import Anchors
 from re_bench.task.manifest import Manifest
 from re_bench.task.table import Table, get_in
 
-__all__ = ["ManifestError", "anchors_file", "load", "write_anchors"]
-
 _MODE = 0o644
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _COMMENT = "# Measured anchors, written whole by `re-bench calibrate`; docs/task-authors.md explains them.\n"

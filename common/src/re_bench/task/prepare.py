@@ -24,8 +24,6 @@ from re_bench.task.field_types import PROFILES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["main", "run_preparation"]
-
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line, prepare, and lay out if asked to.

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import Task
     from re_bench.task.manifest import Profile
 
-__all__ = ["choose_profile", "profile_name"]
-
 
 def choose_profile(task: Task, option: str) -> tuple[str, Profile]:
     """Return the profile called ``option``; ``auto`` is ``gpu`` where there is a device and a profile, else ``cpu``.

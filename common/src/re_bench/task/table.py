@@ -10,8 +10,6 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-__all__ = ["Conflict", "Table", "as_list", "as_number", "get_in"]
-
 Conflict = tuple[tuple[str | int, ...], str]
 """Where something is wrong, as keys and positions, and what should be there."""
 

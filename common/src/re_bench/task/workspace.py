@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import Task
     from re_bench.task.manifest import Recipe
 
-__all__ = ["lay_out", "lay_out_and_make", "make", "variants"]
-
 _CACHES = shutil.ignore_patterns("__pycache__")
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _TAIL = 2000

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["MINIMUM", "Module", "Variant", "read_modules", "unique"]
-
 Variant = Literal["docstrings", "sources"]
 
 MINIMUM: dict[Variant, int] = {"docstrings": 40, "sources": 200}

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from re_bench.text.wheels import Wheel
 
-__all__ = ["open_text"]
-
 
 def open_text(name: str, *, cache: Path | None = None, wheels: Sequence[Wheel] | None = None) -> PreparedText:
     """Open the prepared text ``name``, such as ``docstrings-2048``, after checking every byte of it.

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
-__all__ = ["PAPER", "SEED", "SHARE", "PaperRecipe", "heldout_documents", "open_paper_text", "prepare_paper"]
-
 SHARE = 0.0005
 """The part of the documents that is held out; nanoGPT's number, as the next one."""
 

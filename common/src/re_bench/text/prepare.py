@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from re_bench.text.split import Split
     from re_bench.text.wheels import Wheel
 
-__all__ = ["prepare"]
-
 
 def prepare(
     name: str,

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
-__all__ = ["FILES", "Preparation", "PreparedText", "Stages", "made_with", "remedy"]
-
 FILES = ("train.bin", "heldout.bin", "tokenizer.json")
 """What a prepared text consists of, beside ``manifest.json``."""
 

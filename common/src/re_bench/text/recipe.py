@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from re_bench.text.wheels import Wheel
 
-__all__ = ["LARGEST", "PAPER_NAME", "SMALLEST", "Recipe"]
-
 SMALLEST = 257
 """A vocabulary holds all bytes and the end of a text."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["WIDTH", "Overlap", "shingles"]
-
 WIDTH = 32
 """Letters and digits in a shingle; a power of two."""
 

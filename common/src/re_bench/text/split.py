@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from re_bench.text.documents import Module
 
-__all__ = ["HELD_OUT_FROM", "HELD_OUT_ONE_IN", "NEAR", "Split", "is_held_out", "split"]
-
 HELD_OUT_FROM = frozenset({"datasets", "transformers"})
 """The packages whose modules may be held out: those that neither torch nor a task's own tools bring along.
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["END", "END_OF_TEXT", "encode", "open_tokenizer", "train_tokenizer", "treat_special_tokens_as_text"]
-
 END_OF_TEXT = "<|endoftext|>"
 """Stands after every document."""
 

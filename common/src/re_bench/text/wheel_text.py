@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from re_bench.text.recipe import Recipe
     from re_bench.text.wheels import Wheel
 
-__all__ = ["CHECKSUMS", "pinned_checksums", "wheel_text_entry"]
-
 CHECKSUMS = Path(__file__).with_name("checksums.json")
 """By name, the key and the SHA-256 of each file that the pinned wheels must give."""
 

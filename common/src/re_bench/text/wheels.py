@@ -18,8 +18,6 @@ from re_bench.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Wheel", "fetch", "find_wheels", "pinned_wheels"]
-
 
 @dataclass(frozen=True)
 class Wheel:

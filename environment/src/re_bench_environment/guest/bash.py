@@ -10,8 +10,6 @@ from typing import IO
 
 from re_bench.guest.truncate import HeadTail
 
-__all__ = ["COMMAND", "EVALUATE", "Bash", "CommandOutput"]
-
 COMMAND = "/command"
 """The name of the file with the next command, after the directory of our files."""
 EVALUATE = "/evaluate"

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-__all__ = ["Process", "Service", "descendants", "list_processes", "signal_all", "started_since"]
-
 _START_TIME = 18
 """Of the fields after the state in /proc/PID/stat, counted from 0; see proc(5)."""
 _READY_TIMEOUT_S = 10.0

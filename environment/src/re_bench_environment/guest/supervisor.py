@@ -31,8 +31,6 @@ from re_bench_environment.guest.processes import (
     started_since,
 )
 
-__all__ = ["main"]
-
 _CHUNK = 1 << 16
 _BACKGROUND_BYTES = 1 << 13
 _MAX_REQUEST = 1 << 16

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from re_bench.task.manifest import Meter
     from re_bench_environment.catalog import ServedTask
 
-__all__ = ["MeterProxy"]
-
 _MAX_REQUEST = 200
 _MAX_RESPONSE = 16 << 20
 _MAX_WAITING = 64

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from re_bench_environment.catalog import ServedTask
 
-__all__ = ["ModelAccess", "ModelGateways", "session_key"]
-
 _KEY_NAMES = ("openai_api_key", "OPENAI_API_KEY")
 
 

@@ -13,8 +13,6 @@ from re_bench.guest import ipc, truncate
 from re_bench_environment import guest
 from re_bench_environment.guest.bash import COMMAND, EVALUATE
 
-__all__ = ["CHANNEL", "PROGRAM", "hand_over", "lay_out", "write_command", "write_etc"]
-
 CHANNEL = "channel"
 """The name of the socket."""
 PROGRAM = (

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["DISK", "MEMORY", "LimitCheck", "LimitWatcher"]
-
 _BUSY_S = 0.05
 _IDLE_S = 0.5
 _PAUSE_FACTOR = 4  # checks take at most a fifth of the time

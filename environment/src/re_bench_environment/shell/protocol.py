@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["MAX_COMMAND", "Output", "Reply", "append_notes", "refusal"]
-
 MAX_COMMAND = 4 << 20
 """The longest command, in bytes."""
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from re_bench.sandbox.resource_usage import Growth
     from re_bench.sandbox.spec import Backend, SandboxSpec
 
-__all__ = ["Sandbox", "in_thread"]
-
 Result = TypeVar("Result")
 
 _START_S = 60.0

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from re_bench.limits import Limits
     from re_bench.sandbox.spec import Backend
 
-__all__ = ["HOME", "Shell"]
-
 HOME = "/home/agent"
 """The path of the workspace inside."""
 

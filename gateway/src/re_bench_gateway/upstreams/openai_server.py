@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from re_bench_gateway.settings import OpenAICompatible
     from re_bench_gateway.upstreams.protocol import Answer, CallState
 
-__all__ = ["OpenAIServer"]
-
 _OK = 200
 _ERRORS = range(400, 600)
 _BAD_GATEWAY = 502

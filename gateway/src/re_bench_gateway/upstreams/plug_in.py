@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from re_bench_gateway.settings import PlugIn
     from re_bench_gateway.upstreams.protocol import Answer, CallState
 
-__all__ = ["PlugInUpstream"]
-
 
 class PlugInUpstream:
     """Asks what a factory has returned: ``async answer(request) -> completion``, in the gateway's event loop.

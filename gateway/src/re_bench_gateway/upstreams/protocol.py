@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-__all__ = ["Answer", "CallState", "Upstream"]
-
 Answer = dict[str, Any] | AsyncGenerator[list[bytes], None]
 """A whole completion; or the data of the events of a stream, as many at a time as have arrived."""
 

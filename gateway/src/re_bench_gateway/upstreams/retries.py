@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from re_bench_gateway.errors import UpstreamError
     from re_bench_gateway.settings import OpenAICompatible
 
-__all__ = ["FailedAttemptError", "is_retryable", "pause_after", "requested_pause", "retrying"]
-
 _FIRST_S, _LONGEST_S = 0.5, 30.0
 _RETRYABLE = frozenset({408, 409, 429})
 _SERVER_ERROR = 500

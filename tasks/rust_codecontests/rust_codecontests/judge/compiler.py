@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from re_bench.sandbox.process import Finished
     from re_bench.sandbox.spec import Backend
 
-__all__ = ["MAX_SOURCE", "OPTIONS", "Compiled", "Compiler"]
-
 MAX_SOURCE = 256 << 10
 """Longest source that is compiled, in bytes of UTF-8."""
 

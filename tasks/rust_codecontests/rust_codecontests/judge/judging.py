@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from re_bench.sandbox.spec import Backend
 
-__all__ = ["Judge"]
-
 _HARNESS_S = 60.0
 _HARNESS_EDITION = "2021"  # whatever the programs' own is
 _NO_MEMORY = b"memory allocation of "  # what Rust's standard library says before it aborts

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
     from rust_codecontests.judge.verdicts import Limits
 
-__all__ = ["BY_ITSELF", "CPU_TIME", "HARNESS", "WALL_CLOCK", "Outcome", "Runner", "SandboxEndedError"]
-
 HARNESS = Path(__file__).with_name("harness.rs")
 BY_ITSELF, WALL_CLOCK, CPU_TIME = range(3)  # as in the harness
 

@@ -16,8 +16,6 @@ from re_bench.task.hidden_paths import hidden_directories
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["EDITIONS", "Toolchain", "find_toolchain", "hidden_from_compilers", "hidden_from_programs"]
-
 EDITIONS = ("2015", "2018", "2021", "2024")
 
 _PACKAGE = Path(__file__).parents[1]

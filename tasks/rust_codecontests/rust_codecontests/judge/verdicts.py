@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Difference", "Judgement", "Limits", "Test", "Verdict", "first_difference"]
-
 _TOKEN_SHOWN = 60
 
 

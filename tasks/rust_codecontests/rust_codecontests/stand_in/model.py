@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from rust_codecontests.stand_in.problems import Problem
 
-__all__ = ["FINGERPRINT", "StandIn", "prompt_tokens", "tokens"]
-
 FINGERPRINT = "stand-in"
 """What every completion has as ``system_fingerprint``."""
 CONTEXT_TOKENS, ANSWER_TOKENS = 16_385, 4_096  # as gpt-3.5-turbo-0125

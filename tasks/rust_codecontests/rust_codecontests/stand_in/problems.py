@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-__all__ = ["ACCEPTED", "COMPILE_ERROR", "Problem", "Program", "canonical", "words"]
-
 ACCEPTED = "accepted"
 COMPILE_ERROR = "compile error"
 

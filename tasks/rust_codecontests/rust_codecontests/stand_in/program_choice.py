@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rust_codecontests.stand_in.problems import Problem, Program
     from rust_codecontests.stand_in.prompt_reading import Prompt
 
-__all__ = ["ODDS", "Odds", "ProgramChooser"]
-
 
 @dataclass(frozen=True)
 class Odds:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from rust_codecontests.stand_in.problems import Problem, Program
 
-__all__ = ["Prompt", "PromptReader", "Report", "text_of"]
-
 _WIDTH = 3
 _SHARE = 0.45
 """Of a statement's shingles: half of its words, less the shingles that cuts and small changes break."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from rust_codecontests.stand_in.prompt_reading import Prompt
 
-__all__ = ["OTHER_LANGUAGE", "plan", "reply_with", "unknown_problem", "varied"]
-
 OTHER_LANGUAGE = (0.12, 0.05, 0.02)
 """Probability of another language by how much the prompt wants Rust: it does not say, says so, insists."""
 RAMBLING = 0.04

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from small_scaling_law.truth.swept import Swept
 
-__all__ = ["Law"]
-
 
 @dataclass(frozen=True)
 class Law(Swept):

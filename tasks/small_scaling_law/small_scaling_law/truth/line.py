@@ -10,8 +10,6 @@ from typing import Any, Self
 
 from small_scaling_law.truth.run import Run
 
-__all__ = ["Line"]
-
 
 @dataclass(frozen=True)
 class Line:

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 from small_scaling_law.truth.swept import Swept
 
-__all__ = ["TERMS", "Surface"]
-
 TERMS = ((0, 0), (1, 0), (2, 0), (3, 0), (0, 1), (1, 1))
 """Exponents of x and y, one pair for each coefficient."""
 

@@ -13,8 +13,6 @@ from small_scaling_law.truth.run import Run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Swept"]
-
 
 @dataclass(frozen=True)
 class Swept(ABC):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import InvalidSubmissionError
 from re_bench.gpu import state as gpu_state
-from re_bench.scoring.score import RunAnchors
+from re_bench.scoring.scale import RunAnchors
 from triton_cumsum.profiles import ELEMENTS
 from triton_cumsum.timing import Timing
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from mlab_agent.journal import Journal
     from mlab_agent.workspaces.base import Workspace
 
-__all__ = ["Action", "Argument", "Context", "InputError", "Limits", "TruncatedReply"]
-
 Kind = Literal["string", "integer", "number", "strings"]
 
 

@@ -12,8 +12,6 @@ from mlab_agent.workspaces.files import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BASIC_ACTIONS", "END_LINE", "FILENAME", "FINAL_ANSWER", "SCORE", "START_LINE", "diff"]
-
 FILENAME = Argument(
     "filename",
     "a path in the workspace",

@@ -10,8 +10,6 @@ import hashlib
 import re
 from itertools import pairwise
 
-__all__ = ["EditReplyError", "choose_marker", "edit_prompt", "read_edited_text"]
-
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[\w+-]*[ \t]*$", re.MULTILINE)
 _OMISSION = re.compile(
     r"^[ \t]*(?:#|//|--|%)?[ \t]*(?:\.{3}|\u2026).{0,12}"

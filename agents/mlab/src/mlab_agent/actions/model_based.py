@@ -15,8 +15,6 @@ from mlab_agent.workspaces.files import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["MODEL_BASED_ACTIONS"]
-
 _DESCRIBE = (
     "Describe what the passages say about this, in detail where it matters: names, values, shapes, and the numbers of "
     "the lines they are on. State only what is to be seen there. Say expressly what is wanted and cannot be found."

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from mlab_agent.models.costs import Prices, Spending
 
-__all__ = ["ContextFull", "Model", "ModelError", "ModelSettings", "wait_before"]
-
 _TOO_LONG = re.compile(
     r"context.?length|context.?window|maximum context|prompt is too long|too many tokens|context_length_exceeded",
     re.IGNORECASE,

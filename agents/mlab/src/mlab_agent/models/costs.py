@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["BudgetSpent", "Caps", "Prices", "Spending", "known_context", "known_prices"]
-
 _MIN_OUTPUT_TOKENS = 200  # a reply that may be no longer is not worth its prompt
 
 

@@ -6,8 +6,6 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Message", "Reply", "ToolCall", "assistant", "message_bytes", "system", "tool_result", "user"]
-
 Message = dict[str, Any]
 _OVERHEAD_BYTES = 16  # of a message, beside its texts: role and separators
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["DirectoryEntry", "ScriptResult", "Workspace"]
-
 
 @dataclass(frozen=True)
 class DirectoryEntry:

@@ -14,20 +14,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = [
-    "AGENT_DIRECTORY",
-    "MIB",
-    "SKIPPED_DIRECTORIES",
-    "FileKind",
-    "FileStamp",
-    "Files",
-    "WorkspaceError",
-    "WorkspaceLostError",
-    "matches",
-    "matches_itself",
-    "parents_and_self",
-]
-
 MIB = 1 << 20
 AGENT_DIRECTORY = ".mlab-agent"
 """The directory of a workspace in which the agent keeps outputs; the model may read it and not write it."""

@@ -30,8 +30,6 @@ from mlab_agent.workspaces.safe_fs import SafeDirectory
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["LocalFiles", "LocalWorkspace"]
-
 _GIB = 1 << 30
 _SUBMISSION = "submission.txt"
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["OrsWorkspace"]
-
 _FINAL_TRIES = 3
 _TIMEOUT_STATUSES = (124, 137)
 _SIGNAL_STATUSES = range(129, 193)

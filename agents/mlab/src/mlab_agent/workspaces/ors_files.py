@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from mlab_agent.workspaces.ors_session import OrsSession, ToolResult
 
-__all__ = ["RECEIVED_BYTES", "TIMEOUT_S", "OrsFiles"]
-
 TIMEOUT_S = 60.0
 """Of a command that only handles files."""
 RECEIVED_BYTES = 20_000

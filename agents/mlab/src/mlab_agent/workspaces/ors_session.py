@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["OrsSession", "ToolResult"]
-
 _PING_S = 10
 _NO_KEY = "none"
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from mlab_agent.workspaces.files import Files, FileStamp
 
-__all__ = ["ReadOnlyFiles"]
-
 
 class ReadOnlyFiles:
     """The read-only files of a workspace as they were in the beginning."""

@@ -22,18 +22,6 @@ if TYPE_CHECKING:
 
     from mlab_agent.workspaces.safe_fs import SafeDirectory
 
-__all__ = [
-    "KEPT_OUTPUTS",
-    "OUTPUT_DIRECTORY",
-    "CommandResult",
-    "ScriptOutputs",
-    "child_environment",
-    "hide_this_process",
-    "kill_processes_of_run",
-    "mark_processes_of_run",
-    "run_command",
-]
-
 OUTPUT_DIRECTORY = f"{AGENT_DIRECTORY}/outputs"
 KEPT_OUTPUTS = 20
 _SECRET = re.compile(

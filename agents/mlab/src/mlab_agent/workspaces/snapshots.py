@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from mlab_agent.workspaces.files import Files, FileStamp
 
-__all__ = ["Snapshots"]
-
 _LONG_INDEX = 20_000  # lines
 
 

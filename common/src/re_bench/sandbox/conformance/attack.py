@@ -31,22 +31,6 @@ if TYPE_CHECKING:
     from re_bench.sandbox.process import Finished
     from re_bench.sandbox.spec import Backend
 
-__all__ = [
-    "LIMITS",
-    "MARK",
-    "Check",
-    "NotHeldError",
-    "answer",
-    "attack",
-    "fail_if",
-    "processes_with",
-    "register",
-    "send",
-    "spec_showing",
-    "token",
-    "victim",
-]
-
 Check = Callable[["Backend", Path], None]
 LIMITS = Limits(
     wall_s=20, cpu_s=20, memory_mib=192, processes=32, file_mib=8, disk_mib=32, open_files=64, output_kib=64

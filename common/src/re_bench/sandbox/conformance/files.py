@@ -19,8 +19,6 @@ from re_bench.sandbox.spec import python_directories
 if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
 
-__all__ = ["CHECKS"]
-
 CHECKS: dict[str, Check] = {}
 check = register(CHECKS)
 

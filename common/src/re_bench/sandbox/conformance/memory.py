@@ -15,8 +15,6 @@ from re_bench.sandbox.conformance.attack import LIMITS, Check, answer, attack, f
 if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
 
-__all__ = ["CHECKS"]
-
 CHECKS: dict[str, Check] = {}
 check = register(CHECKS)
 

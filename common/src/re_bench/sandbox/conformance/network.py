@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from re_bench.sandbox.spec import Backend
 
-__all__ = ["CHECKS"]
-
 CHECKS: dict[str, Check] = {}
 check = register(CHECKS)
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from re_bench.sandbox.process import Finished
     from re_bench.sandbox.spec import Backend
 
-__all__ = ["CHECKS"]
-
 CHECKS: dict[str, Check] = {}
 check = register(CHECKS)
 

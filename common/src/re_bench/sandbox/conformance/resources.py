@@ -17,8 +17,6 @@ from re_bench.sandbox.spec import SandboxSpec
 if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
 
-__all__ = ["CHECKS"]
-
 CHECKS: dict[str, Check] = {}
 check = register(CHECKS)
 

@@ -12,8 +12,6 @@ from typing import Any, Literal
 
 import torch
 
-__all__ = ["DTYPES", "GETITEM", "TABLE", "Operator"]
-
 DTYPES = {"float32": torch.float32, "int64": torch.int64}
 """The dtypes of every tensor of a model. int64 is for token ids and positions."""
 GETITEM = "getitem"

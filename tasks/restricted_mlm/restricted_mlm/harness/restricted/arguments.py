@@ -11,18 +11,6 @@ from .allowed import DTYPES, GETITEM, TABLE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = [
-    "INPUT",
-    "SHOWN",
-    "Reference",
-    "check_arguments",
-    "is_dtype",
-    "is_integer",
-    "is_number",
-    "is_tensor",
-    "references",
-]
-
 SHOWN = 200
 """Of a value that is refused, so many characters are shown."""
 _RESERVED = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "implicit"}

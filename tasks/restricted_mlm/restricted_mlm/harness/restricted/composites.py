@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from torch import fx
 
-__all__ = ["COUNTED", "changes_nothing", "check", "filled", "needed", "reason_for"]
-
 _aten = torch.ops.aten
 
 COMPOSITES = {

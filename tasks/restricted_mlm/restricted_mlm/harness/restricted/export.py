@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["export"]
-
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 _DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _OURS = Path(__file__).resolve().parent

@@ -20,8 +20,6 @@ from .refusal import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["FORMAT", "MAX_BYTES", "MAX_NODES", "Graph", "Node", "TensorSpec", "dump", "parse", "refusal_at"]
-
 FORMAT = 1
 MAX_NODES = 4096
 MAX_TENSORS = 4096

@@ -15,8 +15,6 @@ from .refusal import RefusedError
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Interpreter", "load_tensors"]
-
 
 def load_tensors(graph: Graph, data: bytes) -> dict[str, Tensor]:
     """Read the tensors of a graph from safetensors, a format without code.

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["MOVED", "Limits", "Plan", "call", "first_line", "plan", "resolve"]
-
 MOVED = 64
 """An element that is moved, added or multiplied counts as this many operations of a matrix product: about what it
 costs on a CPU and on a GPU, where memory is the slow part."""
