@@ -147,7 +147,7 @@ def test_people_are_told_which_anchors_were_used(paced: Path) -> None:
 
 
 def test_validation_uses_the_expectations_of_the_profile_and_says_what_it_left_out(paced: Path) -> None:
-    note = "not run, as they make no sense in profile cpu: cheats/elsewhere"
+    note = "not run, as they are not for profile cpu: cheats/elsewhere"
     done = run("-m", "re_bench.cli", "validate", paced, "--repeats", "1", "--json", PACE="7")
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)["reports"][0]

@@ -69,7 +69,9 @@ def test_tasks_lists_all_five_with_their_published_anchors() -> None:
         "ai_rd_small_scaling_law": (0.2356, 0.5645),
         "ai_rd_triton_cumsum": (3.91, 2.85),
     }
-    assert all({"METR"} <= {entry["name"] for entry in task["published"]} for task in tasks.values())
+    originals = [task for task in tasks.values() if task["id"].startswith("ai_rd_")]
+    assert len(originals) == 5
+    assert all("METR" in {entry["name"] for entry in task["published"]} for task in originals)
     assert "triton_cumsum" in re_bench("tasks").stdout
 
 

@@ -14,6 +14,8 @@ import pytest
 
 TOP = Path(__file__).resolve().parents[1]
 FILES = re.compile(r"^\*\*`(?P<path>primes/[^`]+)`\*\*\n\n```\w+\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+LISTS = "tables or lists or listed or manifests or tasks_and_anchors"
+"""Tests that look at all tasks at once."""
 GENERIC = ("tests/test_repository.py", "tests/test_scorer_contract.py", "tests/test_fuzz_submissions.py")
 
 
@@ -110,6 +112,9 @@ def test_inside_the_repository_no_other_file_has_to_change(checkout: Path) -> No
     assert counts is not None
     assert int(counts[1]) >= 15, passed.stdout
     assert not re.search(r"\d+ (skipped|failed|error)", passed.stdout)
+    others = ("tests/test_command.py", "environment/tests/test_files.py", "environment/tests/test_protocol.py")
+    passed = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", LISTS, *others, cwd=checkout)
+    assert passed.returncode == 0, passed.stdout
     sessions = run(sys.executable, "-m", "nox", "-l", cwd=checkout).stdout
     assert "score-primes -> Score baseline" in sessions
     assert "calibrate-primes -> Measure" in sessions

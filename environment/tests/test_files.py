@@ -30,11 +30,13 @@ def tasks() -> list[Task]:
 
 def test_the_tables_of_the_readme_say_what_the_manifests_say(tasks: list[Task]) -> None:
     text = (ENVIRONMENT / "README.md").read_text()
-    assert text == with_tables(text, tasks), "run: python -m re_bench_environment.readme"
+    listed = [task for task in tasks if f"| `{task.manifest.id}` |" in text]
+    assert all(task in listed for task in tasks if task.manifest.id.startswith("ai_rd_"))
+    assert text == with_tables(text, listed), "run: python -m re_bench_environment.readme"
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == HEADINGS
     assert CANARY in text
     assert text.count("<!-- table: ") == text.count("<!-- end of table -->") == 4
-    for task in tasks:
+    for task in listed:
         assert text.count(f"| `{task.manifest.id}` |") >= 4
 
 

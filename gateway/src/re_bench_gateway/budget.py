@@ -55,9 +55,9 @@ class Ledger:
     Spent and reserved together never exceed the budget, unless a call costs more than was reserved for it.
     """
 
-    def __init__(self, budget: Budget, whole: Ledger | None = None) -> None:
+    def __init__(self, budget: Budget, parent: Ledger | None = None) -> None:
         self.budget = budget
-        self.whole = whole
+        self.parent = parent
         self.spent = Amount()
         self.reserved = Amount()
 
@@ -101,7 +101,7 @@ class Ledger:
         ledger: Ledger | None = self
         while ledger is not None:
             yield ledger
-            ledger = ledger.whole
+            ledger = ledger.parent
 
 
 def exceeds(amount: Amount, budget: Budget) -> bool:

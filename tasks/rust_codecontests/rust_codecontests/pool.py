@@ -1,6 +1,7 @@
 """What the stand-in model knows of this task's problems: their statements and pools of correct and flawed programs.
 
-The gateway makes the model from here: ``rust_codecontests.pool:answer``. Nothing of it is for sandboxes.
+The gateway makes the model from here: by :func:`stand_in` for sessions of agents, by :func:`answer` for scorings.
+Nothing of it is for sandboxes.
 """
 
 from __future__ import annotations

@@ -90,9 +90,9 @@ def test_the_gateway_makes_the_model_that_the_manifest_names(monkeypatch: pytest
     model = open_task(TASK).manifest.model
     assert model is not None
     monkeypatch.setattr(sys, "path", sys.path.copy())
-    upstream = PlugInUpstream(PlugIn(factory=model.stand_in, path=TASK, arguments={"seed": 3, "splits": ["test"]}))
+    upstream = PlugInUpstream(PlugIn(factory=model.stand_in, path=TASK, arguments={"held_out": True}))
     content = (directory / "statement.md").read_text()
-    assert reply(upstream._answer, content) == reply(pool.answer(3, ["test"]), content)
+    assert reply(upstream._answer, content) == reply(pool.stand_in(held_out=True), content)
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_scorer_and_manifest_name_the_same_models() -> None:
     task = open_task(TASK)
     model = task.manifest.model
     assert model is not None
-    assert profiles.stand_in(task).factory == model.stand_in
+    assert profiles.stand_in(task).factory.partition(":")[0] == model.stand_in.partition(":")[0]
     assert [(entry.name, entry.asks_for or entry.name) for entry in profiles.MODELS] == [
         (name, model.name) for name in (model.name, *model.aliases)
     ]

@@ -87,7 +87,9 @@ def in_tiny_cache(tiny_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Task:
     """Return a copy of the task that has a tiny profile ``cpu`` without a truth."""
     directory = tmp_path_factory.mktemp("tasks") / "small_scaling_law"
-    shutil.copytree(TASK, directory, ignore=shutil.ignore_patterns("tests", "__pycache__", ".*", "cpu*", "gpu*"))
+    shutil.copytree(
+        TASK, directory, ignore=shutil.ignore_patterns("tests", "anchors.toml", "__pycache__", ".*", "cpu*", "gpu*")
+    )
     with (directory / "small_scaling_law" / "profiles.py").open("a") as file:
         file.write(TINY)
     manifest = (directory / "task.toml").read_text()

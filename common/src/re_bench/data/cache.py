@@ -83,7 +83,7 @@ class CacheEntry:
         with undamaged(self.directory, self.remedy):
             manifest: dict[str, Any] = json.loads((self.directory / self.manifest_name).read_text(encoding="utf-8"))
             names = self.files if self.checked is None else self.checked
-            check_files(self.directory, {name: manifest["files"][name] for name in names}, self.remedy)
+            _check_files(self.directory, {name: manifest["files"][name] for name in names}, self.remedy)
             self.check(self.directory, manifest)
         return manifest
 
@@ -172,7 +172,7 @@ def undamaged(directory: Path, remedy: str) -> Iterator[None]:
         raise ReBenchError(f"{directory}: damaged ({type(error).__name__}: {error}); {remedy}") from None
 
 
-def check_files(directory: Path, checksums: Mapping[str, str], remedy: str) -> None:
+def _check_files(directory: Path, checksums: Mapping[str, str], remedy: str) -> None:
     """Compare files of a prepared directory with the SHA-256 that its manifest has for them.
 
     Raises:

@@ -1,7 +1,7 @@
 """Times of programs that take turns on one device, as they are seen from outside.
 
-Whoever wants to know how fast a program is runs it in turns with others in one run, so that what drifts drifts for
-all, and times each turn from the trusted side.
+Whoever wants to know how fast a program is runs it in turns with others in one run, so that drift affects all alike,
+and times each turn from the trusted side.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _SUBMISSION = "--solution"
 _LONGEST_FIRST = ("reference", "baseline", _SUBMISSION)
 """What is started before the cheats, so that scorings at the same time end together."""
 _REPEATS = 3
-_STARTING = 2
+_WAITING_FOR_GPU = 2
 """Scorings that may start while another holds the GPU."""
 
 
@@ -125,7 +125,7 @@ def _skipped(task: Task, profile: str) -> list[str]:
 
 
 def _describe_skipped(profile: str, skipped: Sequence[str]) -> str:
-    return f"not run, as they make no sense in profile {profile}: {', '.join(skipped)}"
+    return f"not run, as they are not for profile {profile}: {', '.join(skipped)}"
 
 
 def _note(task: Task, profile: str, skipped: Sequence[str]) -> str:
@@ -166,7 +166,7 @@ def default_jobs(task: Task, profile: str) -> int:
     """
     cores, entry = len(os.sched_getaffinity(0)), task.manifest.profiles[profile]
     if entry.device == "cuda":
-        return min(_STARTING + 1, max(1, cores // 4))
+        return min(_WAITING_FOR_GPU + 1, max(1, cores // 4))
     return cores if entry.parallel else 1
 
 

@@ -83,7 +83,7 @@ def judge(task: Task, variant: str, scores: Sequence[Score], baseline: Sequence[
         task: the task.
         variant: ``baseline``, ``reference``, ``cheats/NAME``, or anything else, which must only be valid.
         scores: those of the solution, one for each repeat.
-        baseline: the baseline's, which a cheat must not exceed.
+        baseline: the baseline's, which a cheat must not exceed by more than the baseline's tolerance.
     """
     if variant in ANCHORED:
         holds, verdict = _judge_anchor(task, variant, scores)

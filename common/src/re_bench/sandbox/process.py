@@ -50,7 +50,7 @@ class Running:
         self._started = time.monotonic()
         self._stopped = ""
         self._ended = threading.Event()
-        self._growth = resource_usage.Growth(spec.writable.values())
+        self._growth = resource_usage.DiskGrowth(spec.writable.values())
         launch = backend.launch(program, spec)
         self._process, self._cleanup = start(launch), launch.cleanup
         self.stdout, self.stderr = (HeadTail(self._limits.output_kib << 10) for _ in range(2))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from re_bench.limits import Limits
 
 _PERIOD_S = 0.25
-_PAUSES = 4  # measuring takes at most a fifth of the time, however many files there are
+_PAUSE_FACTOR = 4  # measuring takes at most a fifth of the time, however many files there are
 
 _MIB = 1 << 20
 _BLOCK = 512  # the unit of st_blocks, whatever the file system's
@@ -32,10 +32,10 @@ def is_over_memory(root: int, limit: int) -> bool:
     A page that several processes share counts once. To share it out takes a walk over the page
     tables, so that is done only where the sum of what each process holds is over the limit.
     """
-    held = {pid: _kib(f"/proc/{pid}/status", _HELD) for pid in tree(root)}
+    held = {pid: _proc_bytes(f"/proc/{pid}/status", _HELD) for pid in tree(root)}
     if sum(filter(None, held.values())) <= limit:
         return False
-    shares = ((_kib(f"/proc/{pid}/smaps_rollup", _SHARE), whole) for pid, whole in held.items())
+    shares = ((_proc_bytes(f"/proc/{pid}/smaps_rollup", _SHARE), whole) for pid, whole in held.items())
     return sum((whole or 0) if share is None else share for share, whole in shares) > limit
 
 
@@ -45,7 +45,7 @@ def memory_violation(root: int, limits: Limits) -> str:
     return f"it used more than {limits.memory_mib} MiB of memory" if over else ""
 
 
-class Growth:
+class DiskGrowth:
     """How much directories grow while a program writes into them, measured a few times a second."""
 
     def __init__(self, directories: Iterable[Path]) -> None:
@@ -70,7 +70,7 @@ class Growth:
             return False
         used = disk(self._directories) + _unnamed_files(root, self._devices)
         now = time.monotonic()
-        self._next = now + max(_PERIOD_S, _PAUSES * (now - started))
+        self._next = now + max(_PERIOD_S, _PAUSE_FACTOR * (now - started))
         return used - self._before > limit
 
     def violation(self, root: int, limits: Limits) -> str:
@@ -109,7 +109,7 @@ def disk(directories: Iterable[Path]) -> int:
     return sum(seen.values())
 
 
-def _kib(path: str, keys: set[str]) -> int | None:
+def _proc_bytes(path: str, keys: set[str]) -> int | None:
     """Return in bytes the sum of a /proc file's lines ``key: N kB``, or None if it cannot be read."""
     try:
         lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from re_bench.limits import Limits
-    from re_bench.sandbox.resource_usage import Growth
+    from re_bench.sandbox.resource_usage import DiskGrowth
     from re_bench.sandbox.spec import Backend, SandboxSpec
 
 Result = TypeVar("Result")
@@ -112,7 +112,7 @@ class Sandbox(asyncio.Protocol):
         """Whether it accepts requests."""
         return self._transport is not None and self._ending is None
 
-    def watch(self, limits: Limits, growth: Growth, on_violation: Callable[[str, bool], None]) -> None:
+    def watch(self, limits: Limits, growth: DiskGrowth, on_violation: Callable[[str, bool], None]) -> None:
         """Check the limits until the end; ``on_violation`` is called with a text, and whether it is about the disk."""
         pid, loop = self._process.pid, asyncio.get_running_loop()
 

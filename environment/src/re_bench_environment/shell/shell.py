@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError
 from re_bench.sandbox.bubblewrap import Bubblewrap, private_user
-from re_bench.sandbox.resource_usage import Growth
+from re_bench.sandbox.resource_usage import DiskGrowth
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench_environment.shell.guest_files import hand_over, lay_out, write_command, write_etc
 from re_bench_environment.shell.protocol import Output, Reply, append_notes, refusal
@@ -54,7 +54,7 @@ class Shell:
         self._options = dict(options)
         self._scratch = scratch
         self._directory = str(options["home"])
-        self._growth = Growth(())
+        self._growth = DiskGrowth(())
         self._sandbox: Sandbox | None = None
         self._lock = asyncio.Lock()
         self._number = 0
@@ -129,7 +129,7 @@ class Shell:
                 "services": [list(service) for service in services],
             }
             shell = cls(backend, spec, options, scratch)
-            shell._growth = await in_thread(Growth, [workspace])
+            shell._growth = await in_thread(DiskGrowth, [workspace])
             await shell._start()
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
