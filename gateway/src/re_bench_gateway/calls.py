@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from re_bench_gateway.budget import Amount, BudgetCheck
+from re_bench_gateway.call_cost import charged, produced, worst_case
 from re_bench_gateway.errors import ApiError, UpstreamError, over_budget, unknown_model
-from re_bench_gateway.metering import charged, produced, worst_case
 from re_bench_gateway.streaming import Assembled
 from re_bench_gateway.upstreams.protocol import CallState
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triton_cumsum.modelled import cost
-from triton_cumsum.modelled.cost import H200, Step, extrapolate, floor, law, run_seconds
+from triton_cumsum.modelled.cost import H200, Step, extrapolate, extrapolate_count, floor, run_seconds
 from triton_cumsum.profiles import ELEMENTS
 
 COUNTS = st.integers(0, 2**40)
@@ -19,7 +19,7 @@ def kernel(moved: float, program: float = 0, name: str = "kernel", **counts: flo
 @given(length=LENGTHS, constant=COUNTS, slope=st.integers(0, 1000))
 def test_linear_laws_are_exact(length: int, constant: int, slope: int) -> None:
     counts = [constant + slope * n for n in (length, 2 * length, 4 * length)]
-    assert law(length, counts, ELEMENTS) == pytest.approx(constant + slope * ELEMENTS, rel=1e-9)
+    assert extrapolate_count(length, counts, ELEMENTS) == pytest.approx(constant + slope * ELEMENTS, rel=1e-9)
 
 
 @given(length=LENGTHS, constant=COUNTS, slope=st.integers(0, 1000), bend=st.integers(1, 1000))
@@ -27,19 +27,23 @@ def test_quadratic_laws_are_exact_beyond_the_threshold(length: int, constant: in
     counts = [constant + slope * n + bend * n * n for n in (length, 2 * length, 4 * length)]
     true = constant + slope * ELEMENTS + bend * ELEMENTS**2
     if 6 * bend * length**2 > cost.CURVATURE * counts[-1]:
-        assert law(length, counts, ELEMENTS) == pytest.approx(true, rel=1e-6)
+        assert extrapolate_count(length, counts, ELEMENTS) == pytest.approx(true, rel=1e-6)
 
 
 @given(length=LENGTHS, counts=st.tuples(COUNTS, COUNTS, COUNTS), nearer=st.integers(4 * 65_536 * 12, ELEMENTS))
 def test_laws_never_fall(length: int, counts: tuple[int, int, int], nearer: int) -> None:
-    assert counts[-1] <= law(length, counts, nearer) <= law(length, counts, ELEMENTS) * (1 + 1e-12)
+    assert (
+        counts[-1]
+        <= extrapolate_count(length, counts, nearer)
+        <= extrapolate_count(length, counts, ELEMENTS) * (1 + 1e-12)
+    )
 
 
 @given(length=LENGTHS, slope=st.floats(8, 100), noise=st.tuples(*[st.floats(-1, 1)] * 3))
 def test_noise_is_not_amplified(length: int, slope: float, noise: tuple[float, ...]) -> None:
     sizes = (length, 2 * length, 4 * length)
     counts = [slope * n * (1 + 1e-4 * error) for n, error in zip(sizes, noise, strict=True)]
-    assert law(length, counts, ELEMENTS) == pytest.approx(slope * ELEMENTS, rel=2e-3)
+    assert extrapolate_count(length, counts, ELEMENTS) == pytest.approx(slope * ELEMENTS, rel=2e-3)
 
 
 @given(moved=COUNTS, more=COUNTS, program=COUNTS)

@@ -9,7 +9,7 @@ from mlab_agent import prompt
 from mlab_agent.actions import FINAL_ANSWER, Context, Limits, actions_for
 from mlab_agent.helper_calls import HelperCalls
 from mlab_agent.models import BudgetSpent, ModelError
-from mlab_agent.reply_parsing import plain
+from mlab_agent.reply_parser import plain
 from mlab_agent.response import Response, read_response
 from mlab_agent.workspaces.files import WorkspaceError, WorkspaceLostError
 

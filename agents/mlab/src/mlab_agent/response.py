@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlab_agent.reply_parsing import MalformedReply, Parsed, parse, parse_fields, parse_input
+from mlab_agent.reply_parser import MalformedReply, Parsed, parse, parse_fields, parse_input
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -175,8 +175,8 @@ def extrapolate(
 
     If the runs take the same steps in the same order, each step's counts are extrapolated by their own law, else the
     times of the whole runs are. Waste at the small sizes cannot buy a falling law: the work at ``target`` is never
-    taken to be less than in proportion to the largest run, and :func:`serial_count` holds the largest programs to what
-    they have grown since ``small``, a run at an eighth of ``length`` (without it, since ``length``).
+    taken to be less than in proportion to the largest run, and :func:`extrapolate_largest_program` holds the largest
+    programs to what they have grown since ``small``, a run at an eighth of ``length`` (without it, since ``length``).
 
     Raises:
         ValueError: if there are not three runs or ``target`` is not beyond the largest.
@@ -186,16 +186,19 @@ def extrapolate(
     first, second, third = runs
     growth = target / (4 * length)
     smaller = length / 8 if small else length
-    serial = {name: serial_count(name, smaller, small or first, 4 * length, third, target) for name in PROGRAM_COUNTS}
+    serial = {
+        name: extrapolate_largest_program(name, smaller, small or first, 4 * length, third, target)
+        for name in PROGRAM_COUNTS
+    }
     least = max(growth * sum(step.work_seconds(device) for step in third), program_seconds(serial, device))
     if not [step.name for step in first] == [step.name for step in second] == [step.name for step in third]:
-        seconds = law(length, [run_seconds(run, device) for run in runs], target)
+        seconds = extrapolate_count(length, [run_seconds(run, device) for run in runs], target)
         return max(seconds, least)
     steps = [_step_at(length, triple, target) for triple in zip(first, second, third, strict=True)]
     return max(run_seconds(steps, device), least)
 
 
-def serial_count(  # noqa: PLR0917 - two runs, each with its length
+def extrapolate_largest_program(  # noqa: PLR0917 - two runs, each with its length
     name: str, smaller: float, before: Sequence[Step], length: int, after: Sequence[Step], target: int
 ) -> float:
     """Return one count of the largest programs of all kernels at ``target``, on the line through two runs.
@@ -211,7 +214,7 @@ def serial_count(  # noqa: PLR0917 - two runs, each with its length
     return high + max(0.0, high - low) * (target - length) / (length - smaller)
 
 
-def law(length: int, counts: Sequence[float], target: int) -> float:
+def extrapolate_count(length: int, counts: Sequence[float], target: int) -> float:
     """Return the value at ``target`` of the law through ``counts`` at ``length``, twice and four times that.
 
     The law is the polynomial of degree two through the three points where it bends upwards by more than
@@ -229,7 +232,7 @@ def law(length: int, counts: Sequence[float], target: int) -> float:
 
 
 def _step_at(length: int, triple: tuple[Step, Step, Step], target: int) -> Step:
-    counts = {name: law(length, [getattr(step, name) for step in triple], target) for name in COUNTS}
+    counts = {name: extrapolate_count(length, [getattr(step, name) for step in triple], target) for name in COUNTS}
     if counts["programs"]:
         # What rises faster only until all programs are as large as the largest, such as a look-back's window, would
         # be taken to do so without end.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mlab_agent.actions import ACTIONS
 from mlab_agent.lenient_json import JsonError, read_object
-from mlab_agent.reply_parsing import FIELDS, MalformedReply, Parsed, parse, parse_fields, parse_input, plain
+from mlab_agent.reply_parser import FIELDS, MalformedReply, Parsed, parse, parse_fields, parse_input, plain
 
 TEXTS = "Reflection: r\nResearch Plan and Status: p\n**new**\nFact Check: f\nThought: t\n"
 
