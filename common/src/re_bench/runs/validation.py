@@ -119,7 +119,8 @@ def _judge_cheat(task: Task, name: str, score: Score, floor: float | None) -> tu
         may_be_valid = expectation is not None and expectation.expect == "no_better"
         margin = task.manifest.profiles[score.profile].tolerance.baseline
         harmless = score.reward is not None and score.reward <= floor + margin
-        return may_be_valid and harmless, "no better than the baseline" if harmless else "scores above the baseline"
+        outcome = "no better than the baseline" if harmless else "scores above the baseline"
+        return may_be_valid and harmless, outcome if may_be_valid or not harmless else f"must be refused: {outcome}"
     reason = expectation.reason if expectation is not None else None
     if reason is not None and not re.search(reason, score.message):
         return False, f"refused for another reason than /{reason}/: {_brief(score.message)}"
