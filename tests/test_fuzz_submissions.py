@@ -124,7 +124,7 @@ def test_any_tree_is_scored(scored: Scored, tree: dict[str, Any]) -> None:
     check(scored(tree))
 
 
-@settings(fuzz, max_examples=8)
+@settings(fuzz, max_examples=6)
 @given(content=FILES, beside=TREES)
 def test_any_content_is_scored(scored: Scored, content: tuple[str, Any], beside: dict[str, Any]) -> None:
     check(scored({**beside, OWN: content}))

@@ -66,7 +66,7 @@ def test_the_page_holds_every_file_it_lists(primes: Path) -> None:
 
 
 def test_it_validates_by_its_directory(primes: Path) -> None:
-    done = re_bench("validate", primes, "--json")
+    done = re_bench("validate", primes, "--repeats", "1", "--json")
     assert done.returncode == 0, done.stderr + done.stdout
     (report,) = json.loads(done.stdout)["reports"]
     rewards = {row["variant"]: row["scores"][0]["reward"] for row in report["rows"]}
@@ -87,7 +87,7 @@ def test_a_broken_reference_fails_the_validation_and_says_where(primes: Path, tm
     shutil.copytree(primes, broken)
     reference = broken / "reference" / "solution.py"
     reference.write_text(reference.read_text().replace("number > 1", "number > 10_000"))
-    done = re_bench("validate", broken)
+    done = re_bench("validate", broken, "--repeats", "1")
     assert done.returncode == 1
     assert "FAILED: reward 1 +- 0.05, got" in done.stdout
 
@@ -99,7 +99,7 @@ def test_installed_as_a_package_it_stands_beside_the_others(primes: Path, tmp_pa
     listed = re_bench("tasks", "--json", path=site)
     assert listed.returncode == 0, listed.stderr
     assert set(json.loads(listed.stdout)) > {"primes"}
-    scored = re_bench("validate", "primes", path=site)
+    scored = re_bench("validate", "primes", "--repeats", "1", path=site)
     assert scored.returncode == 0, scored.stdout + scored.stderr
     by_id = re_bench("workspace", "example_primes", tmp_path / "attempt", path=site)
     assert by_id.returncode == 0, by_id.stderr
