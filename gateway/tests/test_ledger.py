@@ -23,6 +23,8 @@ from re_bench_gateway.prices import KNOWN, Terms, check_priced, terms_of
 from re_bench_gateway.redaction import redacted
 from re_bench_gateway.settings import Budget, Model, OpenAICompatible
 from re_bench_gateway.streaming import Assembled, EventReader, event, to_chunks
+from re_bench_gateway.upstreams.openai_server import OpenAIServer
+from re_bench_gateway.upstreams.protocol import CallState
 from re_bench_gateway.upstreams.retries import FailedAttemptError, is_retryable, requested_pause, retrying
 
 if TYPE_CHECKING:
@@ -222,6 +224,20 @@ def test_pauses_grow_within_a_number_and_a_time(monkeypatch: pytest.MonkeyPatch)
     (asked,) = pauses(monkeypatch, attempts=2, patience_s=60, pause_s=5.0)
     assert 5 <= asked <= 5.1
     assert pauses(monkeypatch, attempts=9, patience_s=4, pause_s=5.0) == []
+
+
+def test_a_failed_attempt_leaves_nothing_to_be_paid_for() -> None:
+    async def state_after_failure() -> CallState:
+        server = OpenAIServer(OpenAICompatible(base_url="http://127.0.0.1:9/v1", attempts=2))
+        state = CallState(key=None)
+        with pytest.raises(UpstreamError):
+            async with server.ask({}, state):
+                pass
+        await server.close()
+        return state
+
+    state = asyncio.run(state_after_failure())
+    assert (state.begun, state.retries) == (False, 1)
 
 
 def test_what_servers_say_about_retrying() -> None:

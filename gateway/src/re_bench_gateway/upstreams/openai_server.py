@@ -69,7 +69,11 @@ class OpenAIServer:
             async for attempt in retrying(self._settings):
                 with attempt:
                     state.retries = attempt.retry_state.attempt_number - 1
-                    return await self._attempt(body, headers, state, stream=stream)
+                    try:
+                        return await self._attempt(body, headers, state, stream=stream)
+                    except FailedAttemptError:
+                        state.begun = False  # so that a client that leaves during the pause pays nothing
+                        raise
         except FailedAttemptError as failed:
             raise failed.final from None
         raise AssertionError("retrying returns an answer or raises")
