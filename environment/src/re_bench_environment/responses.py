@@ -47,6 +47,11 @@ def error_response(text: str) -> ToolResponse:
     return ToolResponse(text, metadata={"status": "error", "message": text})
 
 
+def interrupted_response(text: str) -> ToolResponse:
+    """Return the response of a tool that the end of a server interrupted; the episode goes on."""
+    return ToolResponse(text, metadata={"status": "interrupted", "message": text})
+
+
 def command_response(output: Output, waited_s: float) -> ToolResponse:
     """Return the response to a command, which had to wait for the GPU for ``waited_s`` seconds."""
     text = _command_text(output)

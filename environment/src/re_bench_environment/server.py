@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -18,12 +19,16 @@ from openreward.environments import Server
 
 from re_bench_environment import logs
 from re_bench_environment.app_state import AppState
-from re_bench_environment.environment import SessionRegistry, environment_class
+from re_bench_environment.environment import environment_class
 from re_bench_environment.health import health
-from re_bench_environment.middleware import AccessMiddleware, CreateMiddleware
+from re_bench_environment.middleware import AccessMiddleware
+from re_bench_environment.registry import SessionRegistry
+from re_bench_environment.session_middleware import SessionMiddleware
 from re_bench_environment.settings import use_mounted_data
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from re_bench_environment.settings import Settings
 
 _KEEP_ALIVE_S = 60
@@ -32,15 +37,38 @@ _BACKLOG = 2048
 
 
 class _Server(uvicorn.Server):
-    """Ends sessions through the SDK, without waiting for what is being prepared for them."""
+    """Ends in two steps: SIGTERM lets running commands end; a second signal, an interrupt or time ends them."""
+
+    def __init__(self, config: uvicorn.Config, registry: SessionRegistry) -> None:
+        super().__init__(config)
+        self._registry = registry
+        self._draining: asyncio.Task[None] | None = None
+        self._loop = asyncio.get_running_loop()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to drain, or end."""
+        first = not (self.should_exit or self._registry.draining)
+        super().handle_exit(sig, frame)
+        if first and sig == signal.SIGTERM:
+            self.should_exit, self._registry.draining = False, True
+            self._loop.call_soon_threadsafe(self._drain)
+
+    def _drain(self) -> None:
+        self._draining = self._loop.create_task(self._registry.drain(self._registry.app.settings.drain_s))
+        self._draining.add_done_callback(self._end)
+
+    def _end(self, _drained: asyncio.Task[None]) -> None:
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Suspend all sessions, answer the calls that this ends, and stop."""
         with request_stop():
+            await self._registry.suspend()
             await super().shutdown(sockets)
 
 
 def serve(settings: Settings, *, insecure: bool = False) -> None:
-    """Serve until SIGTERM or an interrupt; then end all sessions in order.
+    """Serve until SIGTERM or an interrupt; then suspend all sessions, for the next server on the same state.
 
     Args:
         settings: what to serve, and where.
@@ -61,14 +89,13 @@ def serve(settings: Settings, *, insecure: bool = False) -> None:
 async def _serve(settings: Settings, listener: socket.socket) -> None:
     app = AppState(settings)
     registry = SessionRegistry(app)
-    for name in app.state_directory.swept:
-        logs.log.warning("leftovers_removed", session=name)
+    registry.restore()
     for task, reason in app.catalog.not_served.items():
         logs.log.warning("task_not_served", task=task, reason=reason)
     # Messages of unknown exceptions are logged only; ours reach clients by way of HTTPException.
     sdk_application = Server([environment_class(registry)], return_errors="none").app
     application = AccessMiddleware(
-        CreateMiddleware(sdk_application),
+        SessionMiddleware(sdk_application, registry),
         token=settings.token,
         body_bytes=settings.body_bytes,
         health=lambda: health(registry),
@@ -81,7 +108,8 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
             server_header=False,
             timeout_keep_alive=_KEEP_ALIVE_S,
             timeout_graceful_shutdown=_GRACE_S,
-        )
+        ),
+        registry,
     )
     host, port = listener.getsockname()[:2]
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

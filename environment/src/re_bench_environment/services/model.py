@@ -48,6 +48,8 @@ class ModelGateways:
     """The gateways of a server: one for each task's real model and one for its stand-in, started on first use."""
 
     def __init__(self, log_directory: Path) -> None:
+        self.resume: tuple[str, ...] = ()
+        """Names of sessions of an earlier server, whose spending counts."""
         self._log_directory = log_directory
         self._running: dict[str, Gateway] = {}
         self._stack = ExitStack()
@@ -97,4 +99,4 @@ class ModelGateways:
             upstream = PlugIn(factory=model.stand_in, path=served.task.import_directory, arguments=arguments)
         models = (Model(name=model.name), *(Model(name=alias, asks_for=model.name) for alias in model.aliases))
         # By TCP too, for scorers, which run outside of all sandboxes.
-        return Settings(upstream=upstream, models=models, log=log, tcp=True)
+        return Settings(upstream=upstream, models=models, log=log, tcp=True, resume=self.resume)
