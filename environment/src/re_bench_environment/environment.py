@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import traceback
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fastapi import HTTPException
 from openreward.environments import Environment, Split, TextBlock, ToolOutput, reconnect, tool
-from pydantic import BaseModel, ConfigDict, Field
 
 from re_bench.errors import ReBenchError, UsageError
+from re_bench_environment.arguments import Answer, Bash  # noqa: TC001 - the SDK reads the tools' annotations
 from re_bench_environment.logs import log
+from re_bench_environment.middleware import request_time
 from re_bench_environment.registry import CLIENT, OtherTaskError, SessionRegistry, TooManySessionsError
-from re_bench_environment.responses import ToolResponse, command_response, error_response, interrupted_response
+from re_bench_environment.responses import (
+    ToolResponse,
+    command_response,
+    error_response,
+    interrupted_response,
+    with_queue_time,
+)
 from re_bench_environment.session import ServerEndingError, Session, SessionClosedError
 
 if TYPE_CHECKING:
@@ -22,32 +30,10 @@ if TYPE_CHECKING:
 NAME = "rebench"
 SPLIT = "test"
 
-_MAX_COMMAND = 1 << 20
 _MAX_LOGGED = 4000
 _BAD_REQUEST, _NOT_FOUND, _TOO_MANY_REQUESTS, _SERVER_ERROR, _UNAVAILABLE = 400, 404, 429, 500, 503
 COME_BACK = {"X-Backend-State": "starting", "Retry-After": "2"}
 """Headers that make the official client ``openreward`` ask again, for ten minutes."""
-
-
-class Bash(BaseModel):
-    """The arguments of ``bash``."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    command: str = Field(max_length=_MAX_COMMAND, description="the command, as one would type it into bash")
-    timeout: float | None = Field(
-        default=None, gt=0, allow_inf_nan=False, description="seconds after which the command is stopped"
-    )
-
-
-class Answer(BaseModel):
-    """The arguments of ``answer``."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    get_final_score: bool = Field(
-        default=False, description="true: end the episode with the final score of all attempts, this one included"
-    )
 
 
 class ReBench(Environment):
@@ -104,9 +90,7 @@ class ReBench(Environment):
                 raise HTTPException(_UNAVAILABLE, "the server is shutting down", COME_BACK) from None
             log.error("session_not_opened", session=self.session.name, reason=_logged(error))
             raise HTTPException(_SERVER_ERROR, f"the session cannot be opened: {_public_message(error)}") from None
-        self._episode_finished = (
-            self.session.record.state == "finished"
-        )  # of which the SDK knows nothing after a restart
+        self._episode_finished = self.session.record.state == "finished"  # which a new SDK cannot know
         log.info("session_opened", session=self.session.name, task=self.session.served.id)
 
     async def teardown(self) -> None:
@@ -146,6 +130,7 @@ async def _bash(session: Session, params: Bash) -> ToolResponse:
 
 async def _tool_output(session: Session, responding: Awaitable[ToolResponse]) -> ToolOutput:
     """Wait for a tool's response; an exception becomes a response too."""
+    queued_s = time.monotonic() - request_time.get()  # the SDK lets calls of one session wait for each other
     try:
         response = await responding
     except ServerEndingError as error:
@@ -155,6 +140,7 @@ async def _tool_output(session: Session, responding: Awaitable[ToolResponse]) ->
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a leaked cancellation hangs the caller
         log.error("tool_failed", session=session.name, reason=_logged(error))
         response = error_response(f"This failed on the server's side: {_public_message(error)}")
+    response = with_queue_time(response, queued_s)
     return tool_output(response, session.take_notice())
 
 

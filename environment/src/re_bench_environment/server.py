@@ -15,25 +15,31 @@ from re_bench.processes import request_stop
 os.environ.setdefault("OPENREWARD_DISABLE_UPDATE_CHECK", "1")  # a server asks no package index
 
 import uvicorn
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
 from openreward.environments import Server
 
 from re_bench_environment import logs
 from re_bench_environment.app_state import AppState
+from re_bench_environment.arguments import without_input
 from re_bench_environment.environment import environment_class
 from re_bench_environment.health import health
 from re_bench_environment.middleware import AccessMiddleware
 from re_bench_environment.registry import SessionRegistry
 from re_bench_environment.session_middleware import SessionMiddleware
-from re_bench_environment.settings import use_mounted_data
+from re_bench_environment.settings import host_warnings, use_mounted_data
 
 if TYPE_CHECKING:
     from types import FrameType
+
+    from fastapi import Request
 
     from re_bench_environment.settings import Settings
 
 _KEEP_ALIVE_S = 60
 _GRACE_S = 5
 _BACKLOG = 2048
+_UNPROCESSABLE = 422
 
 
 class _Server(uvicorn.Server):
@@ -90,10 +96,13 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     app = AppState(settings)
     registry = SessionRegistry(app)
     registry.restore()
+    for line in host_warnings(settings, [served.limits for served in app.catalog.by_id.values()]):
+        logs.log.warning("limits_exceed_host", reason=line)
     for task, reason in app.catalog.not_served.items():
         logs.log.warning("task_not_served", task=task, reason=reason)
     # Messages of unknown exceptions are logged only; ours reach clients by way of HTTPException.
     sdk_application = Server([environment_class(registry)], return_errors="none").app
+    sdk_application.add_exception_handler(RequestValidationError, _refuse_request)
     application = AccessMiddleware(
         SessionMiddleware(sdk_application, registry),
         token=settings.token,
@@ -119,6 +128,12 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     finally:
         await registry.close()
         logs.log.info("ended")
+
+
+async def _refuse_request(_request: Request, error: Exception) -> JSONResponse:
+    """Answer a request of the wrong form; FastAPI's own answer repeats the whole input."""
+    assert isinstance(error, RequestValidationError)
+    return JSONResponse({"detail": without_input(error.errors())}, _UNPROCESSABLE)
 
 
 def _check_address(settings: Settings, *, insecure: bool) -> None:

@@ -15,7 +15,7 @@ from re_bench_environment.prompt import prompt
 from re_bench_environment.services.meter import MeterProxy
 from re_bench_environment.session_record import utc
 from re_bench_environment.session_scoring import SessionScoring
-from re_bench_environment.shell.shell import HOME, Shell
+from re_bench_environment.shell.shell import WORKSPACE, Shell
 from re_bench_environment.state_dir import clear, remove_tree
 from re_bench_gateway import Budget
 
@@ -124,9 +124,9 @@ class Session:
         elif self._restored:
             self._notice = restore.notice(self.record, key_missing=self._key_missing)
         await self._open_model()
-        if self.served.manifest.meter is not None:
+        if self.served.meter is not None:
             socket = self._app.state_directory.sockets / f"{self.name}.sock"
-            self._meter = MeterProxy(self.served, self.served.manifest.meter, socket, self._directory / "experiments")
+            self._meter = MeterProxy(self.served, self.served.meter, socket, self._directory / "experiments")
             await self._meter.open()
         self._set_activity("idle")
 
@@ -173,7 +173,7 @@ class Session:
     def prompt(self) -> str:
         """Return what the agent is told at the beginning."""
         stand_in = self._model_access is not None and self._model_access.stand_in
-        workspace = HOME if self._app.backend.name != "none" else str(self._workspace)
+        workspace = WORKSPACE if self._app.backend.name != "none" else str(self._workspace)
         hours_left = max(self._remaining_s(), 0.0) / 3600 if self._restored else None
         return prompt(self.served, self._app.settings, workspace, stand_in=stand_in, hours_left=hours_left)
 
@@ -306,6 +306,7 @@ class Session:
         return await Shell.open(
             app.backend,
             self._workspace,
+            self._directory / "home",
             limits=app.settings.session_limits(served.limits),
             environment=variables,
             also=shown,
