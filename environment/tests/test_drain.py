@@ -5,18 +5,17 @@ from __future__ import annotations
 import signal
 import threading
 import time
-import urllib.error
-import urllib.request
 from typing import TYPE_CHECKING, Any
 
-import pytest
-from server_process import Raw, Server, command_lines_naming, post, running_scorers, serving, until
+from server_process import Raw, Server, command_lines_naming, events, post, running_scorers, serving, until
 
 from re_bench.runs.attempts import AttemptLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+TRUE = {"name": "bash", "input": {"command": "true"}}
 
 
 def in_background(function: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
@@ -38,10 +37,12 @@ def test_a_server_that_is_to_end_lets_commands_and_answers_end(tmp_path: Path, s
         assert idle.post("/ping", {})[0] == 200
         status, reply = post(server.url, "/create", {"task_spec": {"id": "example_quick"}}, {"X-Session-ID": "new"})
         assert (status, "accepts no new sessions" in reply["detail"]) == (503, True)
-        assert refused_call(server, idle)["X-Backend-State"] == "starting"  # for which `openreward` waits
+        held, stream = in_background(lambda: idle.post("/rebench/call", TRUE)[1])  # after which clients call again
         assert server.process.wait(30) == 128 + signal.SIGTERM
         command.join()
         answer.join()
+        held.join()
+        assert (b": the server is shutting down; call again" in stream[0], events(stream[0])) == (True, [])
         assert (said, outcome[0]["raw"]) == (["done\n[exit status 0]"], -1.0)
         assert command_lines_naming(server.state) == []
     with serving(tmp_path, site) as server:
@@ -81,16 +82,3 @@ def test_commands_are_interrupted_when_the_time_for_draining_is_over(tmp_path: P
 
 def doing(server: Server) -> list[str]:
     return [one["doing"] for one in server.health()["sessions"]]
-
-
-def refused_call(server: Server, session: Raw) -> Any:
-    """Return the headers of the refusal of a call."""
-    request = urllib.request.Request(  # noqa: S310 - http
-        f"{server.url}/rebench/call", b'{"name": "bash", "input": {"command": "true"}}',
-        {"X-Session-ID": session.sid, "Content-Type": "application/json"},
-    )  # fmt: skip
-    with pytest.raises(urllib.error.HTTPError) as raised:
-        urllib.request.urlopen(request, timeout=10)  # noqa: S310 - http
-    with raised.value as error:
-        assert error.code == 503
-        return error.headers

@@ -48,6 +48,8 @@ class SessionRegistry:
         self.sessions: dict[str, Session] = {}
         self.draining = False
         """Whether no new sessions and commands are accepted."""
+        self.ended = asyncio.Event()
+        """Set when no session is open any more."""
         self._restored: dict[str, Session] = {}
         self._waiting: dict[str, Session] = {}
         self._lock = threading.Lock()
@@ -145,6 +147,7 @@ class SessionRegistry:
         with request_stop():
             suspending = [session.suspend() for session in list(self.sessions.values())]
             errors = [error for error in await asyncio.gather(*suspending, return_exceptions=True) if error is not None]
+        self.ended.set()
         if errors:
             raise errors[0]
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from openreward.environments import reconnect
 from openreward.environments.types import RunToolSuccess
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench_environment.environment import COME_BACK, NAME, tool_output
+from re_bench_environment.environment import NAME, tool_output
 from re_bench_environment.logs import log
 from re_bench_environment.middleware import send_json
 from re_bench_environment.registry import CLIENT, check_task, client_of
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
 _CREATE = "/create"
 _CALL = f"/{NAME}/call"
 _OK, _BAD_REQUEST, _SERVER_ERROR, _UNAVAILABLE = 200, 400, 500, 503
-_SHUTTING_DOWN = "this server is shutting down and accepts no new {}; try again when it is back"
+_SHUTTING_DOWN = "this server is shutting down and accepts no new sessions; try again when it is back"
+_STREAM_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
+_KEEP_WAITING = b": the server is shutting down; call again when it is back\r\n\r\n"
+_KEEP_WAITING_S = 10.0
 
 
 class SessionMiddleware:
@@ -74,7 +78,7 @@ class SessionMiddleware:
             await asyncio.wait([self._taking_up[client]])
         session = self._registry.restored(client)
         if self._registry.draining:
-            await send_json(send, _UNAVAILABLE, {"detail": _SHUTTING_DOWN.format("sessions")}, {"Retry-After": "10"})
+            await send_json(send, _UNAVAILABLE, {"detail": _SHUTTING_DOWN}, {"Retry-After": "10"})
         elif request.get("toolset_name") is not None:
             detail = "this environment has tools of its own and takes no toolset"
             await send_json(send, _BAD_REQUEST, {"detail": detail})
@@ -123,11 +127,24 @@ class SessionMiddleware:
         body, replay = await _read(receive)
         task_id = _json_object(body).get("task_id")
         if task_id is None and self._registry.draining:
-            await send_json(send, _UNAVAILABLE, {"detail": _SHUTTING_DOWN.format("calls")}, COME_BACK)
+            await self._hold(send)
         elif session is not None and isinstance(task_id, str) and task_id not in reconnect.tasks:
             await _send_outcome(session, task_id, send)
         else:
             await self._application(scope, replay, send)
+
+    async def _hold(self, send: Send) -> None:
+        """Keep a new call waiting until the server ends, without a result, so that its client tries again.
+
+        Both official clients call again, up to fifteen seconds long, when a stream ends before its result. What they
+        do after a refusal depends on how often they were refused.
+        """
+        await send({"type": "http.response.start", "status": _OK, "headers": _STREAM_HEADERS})
+        while not self._registry.ended.is_set():
+            await send({"type": "http.response.body", "body": _KEEP_WAITING, "more_body": True})
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._registry.ended.wait(), _KEEP_WAITING_S)
+        await send({"type": "http.response.body", "body": b""})
 
 
 async def _create_again(
@@ -158,8 +175,7 @@ async def _send_outcome(session: Session, task_id: str, send: Send) -> None:
     response = await session.outcome_of(task_id)
     result = RunToolSuccess(output=tool_output(response)).model_dump_json()
     stream = f"event: task_id\r\ndata: {task_id}\r\n\r\nevent: end\r\ndata: {result}\r\n\r\n".encode()
-    headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
-    await send({"type": "http.response.start", "status": _OK, "headers": headers})
+    await send({"type": "http.response.start", "status": _OK, "headers": _STREAM_HEADERS})
     await send({"type": "http.response.body", "body": stream})
 
 
