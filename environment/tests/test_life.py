@@ -94,7 +94,7 @@ def test_an_ordered_end_leaves_the_logs_and_nothing_else(tmp_path: Path, site: P
         assert server.end() == 128 + signal.SIGTERM
         (kept,) = server.sessions()
         assert sorted(path.name for path in kept.iterdir()) == [
-            "attempts.jsonl", "attempts.jsonl.submissions", "scorer.log", "session.json",
+            "attempts.jsonl", "attempts.jsonl.submissions", "scorer.log", "session.json", "transcript.jsonl",
         ]  # fmt: skip
         about = json.loads((kept / "session.json").read_text())
         assert (about["task"], "ended" in about) == ("example_quick", True)
@@ -196,7 +196,7 @@ def test_the_status_says_what_runs(server: Server) -> None:
     done = re_bench("serve", "--status", "--port", port)
     assert done.returncode == 0, done.stderr
     row = next(line for line in done.stdout.splitlines() if "example_quick" in line and "idle" in line)
-    assert row.split()[-2:] == ["1", "0.5000"]
+    assert row.split()[-3:] == ["1", "0.5000", "-"]
     as_json: dict[str, Any] = json.loads(re_bench("serve", "--status", "--port", port, "--json").stdout)
     assert [one["attempts"] for one in as_json["sessions"]] == [1]
     assert session.sid not in json.dumps(as_json) + server.log.read_text()

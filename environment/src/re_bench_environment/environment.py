@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 import traceback
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import request_stop
 from re_bench_environment.logs import log
+from re_bench_environment.recorder import Recorder
 from re_bench_environment.responses import ToolResponse, command_response, error_response
 from re_bench_environment.session import Session, SessionClosedError
 
@@ -43,6 +45,10 @@ class SessionRegistry:
         self.app = app
         self.sessions: dict[str, Session] = {}
         self._lock = threading.Lock()
+        self.recorder = Recorder(app.settings, app.backend.name)
+        self.recorder.metrics.serve_state(
+            lambda: list(self.sessions.values()), app.settings.max_sessions, app.scoring_queue, app.gpu_gate
+        )
 
     def create(self, served: ServedTask, secrets: Mapping[str, str]) -> Session:
         """Return a new session at a task.
@@ -72,11 +78,13 @@ class SessionRegistry:
             errors = [error for error in await asyncio.gather(*closing, return_exceptions=True) if error is not None]
             await self.app.stop_threads()
         await self.app.close()
+        await asyncio.to_thread(self.recorder.close)
         if errors:
             raise errors[0]
 
     def _remove(self, session: Session) -> None:
         self.sessions.pop(session.name, None)
+        self.recorder.ended(session)
 
 
 class Bash(BaseModel):
@@ -115,6 +123,7 @@ class ReBench(Environment):
         try:
             served = self.registry.app.catalog.lookup(task_spec or {})
             self.session = self.registry.create(served, secrets or {})
+            self.recorder = self.registry.recorder
         except TooManySessionsError as error:
             raise HTTPException(_TOO_MANY_REQUESTS, str(error)) from None
         except UsageError as error:
@@ -143,11 +152,14 @@ class ReBench(Environment):
             HTTPException: if that fails; prompt and tools of this session then answer with it.
         """
         log.info("session_opening", session=self.session.name, task=self.session.served.id)
+        began = time.monotonic()
         try:
             await self.session.open()
         except Exception as error:  # noqa: BLE001 - whatever it is, the client is told that there is no session
+            self.recorder.metrics.not_opened(self.session.served.id)
             log.error("session_not_opened", session=self.session.name, reason=_logged(error))
             raise HTTPException(_SERVER_ERROR, f"the session cannot be opened: {_public_message(error)}") from None
+        self.recorder.opened(self.session, time.monotonic() - began)
         log.info("session_opened", session=self.session.name, task=self.session.served.id)
 
     async def teardown(self) -> None:
@@ -162,12 +174,27 @@ class ReBench(Environment):
     @tool
     async def bash(self, params: Bash) -> ToolOutput:
         """Run a command in the workspace's shell. Directory, variables and background processes stay between calls."""
-        return await _tool_output(self.session, _bash(self.session, params))
+        return await self._respond("bash", params, _bash(self.session, params))
 
     @tool(exclusive=True)
     async def answer(self, params: Answer) -> ToolOutput:
         """Score the workspace as it is. With get_final_score, end the episode with the score of all attempts."""
-        return await _tool_output(self.session, self.session.answer(final=params.get_final_score))
+        return await self._respond("answer", params, self.session.answer(final=params.get_final_score))
+
+    async def _respond(self, tool: str, arguments: BaseModel, responding: Awaitable[ToolResponse]) -> ToolOutput:
+        """Wait for a tool's response, and record it."""
+        began = time.monotonic()
+        response = await _response(self.session, responding)
+        try:
+            await self.recorder.called(self.session, tool, arguments.model_dump(), response, began)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the response counts more than its record
+            log.error("call_not_recorded", session=self.session.name, reason=_logged(error))
+        return ToolOutput(
+            blocks=[TextBlock(text=response.text)],
+            metadata=response.metadata,
+            reward=response.reward,
+            finished=response.finished,
+        )
 
 
 def environment_class(registry: SessionRegistry) -> type[ReBench]:
@@ -179,21 +206,15 @@ async def _bash(session: Session, params: Bash) -> ToolResponse:
     return command_response(*await session.run(params.command, params.timeout))
 
 
-async def _tool_output(session: Session, responding: Awaitable[ToolResponse]) -> ToolOutput:
+async def _response(session: Session, responding: Awaitable[ToolResponse]) -> ToolResponse:
     """Wait for a tool's response; an exception becomes a response too."""
     try:
-        response = await responding
+        return await responding
     except SessionClosedError as error:
-        response = error_response(str(error))
+        return session.end_response or error_response(str(error))
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a leaked cancellation hangs the caller
         log.error("tool_failed", session=session.name, reason=_logged(error))
-        response = error_response(f"This failed on the server's side: {_public_message(error)}")
-    return ToolOutput(
-        blocks=[TextBlock(text=response.text)],
-        metadata=response.metadata,
-        reward=response.reward,
-        finished=response.finished,
-    )
+        return error_response(f"This failed on the server's side: {_public_message(error)}")
 
 
 def _public_message(error: BaseException) -> str:

@@ -21,6 +21,7 @@ from re_bench_environment.app_state import AppState
 from re_bench_environment.environment import SessionRegistry, environment_class
 from re_bench_environment.health import health
 from re_bench_environment.middleware import AccessMiddleware, CreateMiddleware
+from re_bench_environment.operations import operating
 from re_bench_environment.settings import use_mounted_data
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         token=settings.token,
         body_bytes=settings.body_bytes,
         health=lambda: health(registry),
+        metrics=registry.recorder.metrics.application,
     )
     server = _Server(
         uvicorn.Config(
@@ -87,7 +89,8 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     logs.log.info("serving", address=address, tasks=list(app.catalog.by_id), sessions=str(app.state_directory.sessions))
     try:
-        await server.serve([listener])
+        async with operating(registry):
+            await server.serve([listener])
     finally:
         await registry.close()
         logs.log.info("ended")

@@ -12,13 +12,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.errors import ReBenchError
+from re_bench.errors import ReBenchError, UsageError
 from re_bench.guest import port_forward
 from re_bench_environment.prompt import prompt
-from re_bench_environment.responses import ToolResponse, attempt_response, error_response, final_response
-from re_bench_environment.scoring import ScoredAttempt, unscored_attempt
+from re_bench_environment.responses import (
+    ToolResponse,
+    attempt_response,
+    ended_response,
+    error_response,
+    final_response,
+)
+from re_bench_environment.scoring import ScoredAttempt, final_score, unscored_attempt
 from re_bench_environment.services.meter import MeterProxy
 from re_bench_environment.services.model import session_key
+from re_bench_environment.services.model_cost import ModelCost
 from re_bench_environment.shell.shell import HOME, Shell
 from re_bench_environment.state_dir import clear
 from re_bench_gateway import Budget
@@ -62,6 +69,11 @@ class Session:
         self.attempts = 0
         self.reward: float | None = None
         """The reward of all attempts so far, by the manifest's aggregation."""
+        self.model_cost = ModelCost()
+        self.end_reason = ""
+        """Why the session was ended, if the agent did not end it."""
+        self.end_response: ToolResponse | None = None
+        """What all calls get after :meth:`end`."""
         self._app, self._key, self._on_closed = app, session_key(secret_values), on_closed
         self._directory = app.state_directory.sessions / self.name
         self._workspace, self._log = self._directory / "workspace", self._directory / "attempts.jsonl"
@@ -73,6 +85,22 @@ class Session:
         self._scoring: asyncio.Task[ScoredAttempt] | None = None
         self._failed_finals = 0
         self._closing: asyncio.Future[None] | None = None
+
+    @property
+    def directory(self) -> Path:
+        """The session's directory below the state directory."""
+        return self._directory
+
+    @property
+    def hours_used(self) -> float:
+        """How much of its hours the session has used."""
+        return (time.monotonic() - self.started) / 3600
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not show in what the session leaves behind: its token for the model, and the client's key."""
+        access = self.model_cost.access
+        return tuple(filter(None, (self._key, access.token if access else None, self._app.settings.token)))
 
     async def open(self) -> None:
         """Lay out the workspace, and start the services that the sandbox connects to.
@@ -93,6 +121,7 @@ class Session:
         if manifest.model is not None:
             budget = Budget(dollars=self._app.settings.model_dollars)
             self._model_access = await self._app.models.open(self.served, self.name, self._key, budget)
+            self.model_cost.access = self._model_access
         if manifest.meter is not None:
             socket = self._app.state_directory.sockets / f"{self.name}.sock"
             self._meter = MeterProxy(self.served, manifest.meter, socket, self._directory / "experiments")
@@ -149,6 +178,20 @@ class Session:
         withhold = self._app.settings.withhold_rewards
         return attempt_response(self.served.manifest, attempt, withhold_reward=withhold)
 
+    async def end(self, reason: str) -> None:
+        """End the session with the final score of its attempts; later calls are told the reason.
+
+        Raises:
+            UsageError: if it is ending already.
+        """
+        if self._closing is not None:
+            raise UsageError(f"{self.name}: the session is ending already")
+        self.end_reason = reason
+        await self.close()
+        final = await asyncio.to_thread(final_score, self.served, self._log)
+        self.end_response = ended_response(self.served.manifest, final, reason)
+        self._update_record(final=asdict(final), reason=reason)
+
     async def close(self) -> None:
         """End everything that the session runs, and remove its workspace; the log and the scored copies stay."""
         if self._closing is None:
@@ -163,7 +206,7 @@ class Session:
             running = [task for task in (self._opening, self._scoring) if task is not None]
             await asyncio.gather(*running, return_exceptions=True)
             await self._release()
-            self._update_record(ended=_utc())
+            self._update_record(ended=_utc(), **self.model_cost.as_fields())
             await asyncio.to_thread(clear, self._directory)
         finally:
             self._on_closed()
@@ -193,6 +236,7 @@ class Session:
             self._scoring = None
             if access is not None:
                 await access.close()
+                self.model_cost.scorings += access.dollars or 0.0
 
     def _is_last_failed_final(self) -> bool:
         """Count a final answer that was not scored; tell whether the episode ends without it."""
@@ -202,7 +246,7 @@ class Session:
     async def _finish(self, attempt: ScoredAttempt) -> ToolResponse:
         await self._release()
         self._set_activity("finished")
-        self._update_record(final=asdict(attempt.final))
+        self._update_record(final=asdict(attempt.final), **self.model_cost.as_fields())
         return final_response(self.served.manifest, attempt)
 
     async def _ensure_shell(self) -> Shell:
@@ -243,7 +287,7 @@ class Session:
 
     def _check_open(self) -> None:
         if self._closing is not None:
-            raise SessionClosedError("the session has ended")
+            raise SessionClosedError(f"the session has ended{self.end_reason and ': '}{self.end_reason}")
 
     async def _release(self) -> None:
         """Close the shell, the access to the model and the meter."""

@@ -1,0 +1,130 @@
+"""What sessions leave for the operator: transcripts, metrics, and what the models of their tasks cost."""
+
+from __future__ import annotations
+
+import platform
+import time
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from re_bench_environment.metrics import Metrics
+from re_bench_environment.records.transcripts import FILE, VERSION, Transcript, TranscriptWriter, utc
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from re_bench_environment.responses import ToolResponse
+    from re_bench_environment.session import Session
+    from re_bench_environment.settings import Settings
+
+_MIB = 1 << 20
+_TOLD_SETTINGS = ("hours", "command_s", "longest_command_s", "disk_mib", "model_dollars", "withhold_rewards")
+
+
+class Recorder:
+    """Records what the sessions of a server do. Its methods are called by one event loop."""
+
+    def __init__(self, settings: Settings, sandbox: str) -> None:
+        """Begin with no sessions.
+
+        Args:
+            settings: the server's.
+            sandbox: the name of the sandbox backend.
+        """
+        self.metrics = Metrics(sandbox)
+        self._settings, self._sandbox = settings, sandbox
+        self._writer = TranscriptWriter()
+        self._transcripts: dict[str, Transcript] = {}
+        self._counted: dict[str, tuple[float, float]] = {}
+
+    def opened(self, session: Session, setup_s: float) -> None:
+        """Record the beginning of a session, whose set-up took ``setup_s`` seconds."""
+        self.metrics.opened(session.served.id, setup_s)
+        if self._settings.transcripts:
+            self._transcripts[session.name] = self._transcript(session)
+            self._write(session, "begin", _beginning(session, self._settings, self._sandbox))
+
+    async def resumed(self, session: Session) -> None:
+        """Record that a session of an earlier server goes on; what it has cost until now was counted there."""
+        if session.model_cost.access is not None:
+            await session.model_cost.access.refresh()
+        self._counted[session.name] = (session.model_cost.dollars or 0.0, session.model_cost.scorings)
+        if self._settings.transcripts:
+            self._transcripts[session.name] = self._transcript(session)
+            self._write(session, "resumed", {})
+
+    async def called(
+        self, session: Session, tool: str, arguments: Mapping[str, Any], response: ToolResponse, began: float
+    ) -> None:
+        """Record a call, and add the cost of the model to the metadata of its response.
+
+        Args:
+            session: the session.
+            tool: the tool's name.
+            arguments: its arguments.
+            response: what the agent is about to get.
+            began: when the call came, by :func:`time.monotonic`.
+        """
+        await self.refresh_cost(session)
+        if session.served.manifest.model is not None:
+            response.metadata["model_dollars"] = session.model_cost.as_fields()["model_dollars"]
+        self.metrics.called(session.served.id, tool, response.metadata)
+        if session.name in self._transcripts:
+            call = {"tool": tool, "arguments": arguments, "output": response.text, "reward": response.reward}
+            call |= {"finished": response.finished, "metadata": response.metadata}
+            self._write(session, "call", call | {"seconds": round(time.monotonic() - began, 4)})
+
+    async def refresh_cost(self, session: Session) -> None:
+        """Ask for what the model of a session's task has cost."""
+        if session.model_cost.access is not None:
+            await session.model_cost.access.refresh()
+            self._count_cost(session)
+
+    def ended(self, session: Session) -> None:
+        """Record the end of a session; its directory may be gone."""
+        self._count_cost(session)
+        self._counted.pop(session.name, None)
+        if session.name in self._transcripts:
+            self._write(session, "end", {"reason": session.end_reason, "attempts": session.attempts})
+            del self._transcripts[session.name]
+
+    def close(self) -> None:
+        """Write what is waiting to be written."""
+        self._writer.close()
+
+    def _transcript(self, session: Session) -> Transcript:
+        return Transcript(session.directory / FILE, self._settings.transcript_mib * _MIB)
+
+    def _write(self, session: Session, kind: str, fields: Mapping[str, Any]) -> None:
+        used = {"hours_used": round(session.hours_used, 6), **session.model_cost.as_fields()}
+        entry = {"kind": kind, "time": utc(), **fields, **used}
+        self._writer.append(self._transcripts[session.name], entry, session.secrets)
+
+    def _count_cost(self, session: Session) -> None:
+        """Count what has been spent since the last time."""
+        cost = session.model_cost
+        own = cost.dollars or 0.0
+        counted_own, counted_scorings = self._counted.get(session.name, (0.0, 0.0))
+        self.metrics.spent(session.served.id, "session", max(0.0, own - counted_own))
+        self.metrics.spent(session.served.id, "scoring", max(0.0, cost.scorings - counted_scorings))
+        self._counted[session.name] = (own, cost.scorings)
+
+
+def _beginning(session: Session, settings: Settings, sandbox: str) -> dict[str, Any]:
+    served, access = session.served, session.model_cost.access
+    model = None
+    if served.manifest.model is not None:
+        model = {"name": served.manifest.model.name, "stand_in": access is not None and access.stand_in}
+    return {
+        "version": VERSION,
+        "session": session.name,
+        "task": served.id,
+        "profile": served.profile_name,
+        "prompt": session.prompt(),
+        "model": model,
+        "settings": {name: getattr(settings, name) for name in _TOLD_SETTINGS}
+        | {"sandbox": sandbox, "limits": asdict(settings.session_limits(served.limits))},
+        "versions": {name: version(name) for name in ("re-bench-environment", "openreward")}
+        | {"python": platform.python_version()},
+    }
