@@ -194,6 +194,7 @@ async def asking(state: Path) -> None:
         await asyncio.to_thread(ask, state, {"do": "refuse"})
     await asyncio.to_thread(send_garbage, state)
     assert await asyncio.to_thread(is_served, state)
+    assert await asyncio.to_thread(ask, state, {"do": "two"}) == {"told": "two"}
     await server.close()
     assert not await asyncio.to_thread(is_served, state)
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fastapi import HTTPException
 from openreward.environments import Environment, Split, TextBlock, ToolOutput, tool
-from pydantic import BaseModel, ConfigDict, Field
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import request_stop
+from re_bench_environment.arguments import Answer, Bash  # noqa: TC001 - the SDK reads the tools' annotations
 from re_bench_environment.logs import log
+from re_bench_environment.middleware import request_time
 from re_bench_environment.recorder import Recorder
-from re_bench_environment.responses import ToolResponse, command_response, error_response
+from re_bench_environment.responses import ToolResponse, command_response, error_response, with_queue_time
 from re_bench_environment.session import Session, SessionClosedError
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 NAME = "rebench"
 SPLIT = "test"
 
-_MAX_COMMAND = 1 << 20
 _MAX_LOGGED = 4000
 _NOT_FOUND, _TOO_MANY_REQUESTS, _SERVER_ERROR = 404, 429, 500
 
@@ -85,27 +85,6 @@ class SessionRegistry:
     def _remove(self, session: Session) -> None:
         self.sessions.pop(session.name, None)
         self.recorder.ended(session)
-
-
-class Bash(BaseModel):
-    """The arguments of ``bash``."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    command: str = Field(max_length=_MAX_COMMAND, description="the command, as one would type it into bash")
-    timeout: float | None = Field(
-        default=None, gt=0, allow_inf_nan=False, description="seconds after which the command is stopped"
-    )
-
-
-class Answer(BaseModel):
-    """The arguments of ``answer``."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    get_final_score: bool = Field(
-        default=False, description="true: end the episode with the final score of all attempts, this one included"
-    )
 
 
 class ReBench(Environment):
@@ -181,7 +160,7 @@ class ReBench(Environment):
         """Score the workspace as it is. With get_final_score, end the episode with the score of all attempts."""
         return await self._respond("answer", params, self.session.answer(final=params.get_final_score))
 
-    async def _respond(self, tool: str, arguments: BaseModel, responding: Awaitable[ToolResponse]) -> ToolOutput:
+    async def _respond(self, tool: str, arguments: Bash | Answer, responding: Awaitable[ToolResponse]) -> ToolOutput:
         """Wait for a tool's response, and record it."""
         began = time.monotonic()
         response = await _response(self.session, responding)
@@ -208,13 +187,15 @@ async def _bash(session: Session, params: Bash) -> ToolResponse:
 
 async def _response(session: Session, responding: Awaitable[ToolResponse]) -> ToolResponse:
     """Wait for a tool's response; an exception becomes a response too."""
+    queued_s = time.monotonic() - request_time.get()  # the SDK lets calls of one session wait for each other
     try:
-        return await responding
+        response = await responding
     except SessionClosedError as error:
-        return session.end_response or error_response(str(error))
+        response = session.end_response or error_response(str(error))
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a leaked cancellation hangs the caller
         log.error("tool_failed", session=session.name, reason=_logged(error))
-        return error_response(f"This failed on the server's side: {_public_message(error)}")
+        response = error_response(f"This failed on the server's side: {_public_message(error)}")
+    return with_queue_time(response, queued_s)
 
 
 def _public_message(error: BaseException) -> str:

@@ -26,7 +26,7 @@ from re_bench_environment.scoring import ScoredAttempt, final_score, unscored_at
 from re_bench_environment.services.meter import MeterProxy
 from re_bench_environment.services.model import session_key
 from re_bench_environment.services.model_cost import ModelCost
-from re_bench_environment.shell.shell import HOME, Shell
+from re_bench_environment.shell.shell import WORKSPACE, Shell
 from re_bench_environment.state_dir import clear
 from re_bench_gateway import Budget
 
@@ -122,9 +122,9 @@ class Session:
             budget = Budget(dollars=self._app.settings.model_dollars)
             self._model_access = await self._app.models.open(self.served, self.name, self._key, budget)
             self.model_cost.access = self._model_access
-        if manifest.meter is not None:
+        if self.served.meter is not None:
             socket = self._app.state_directory.sockets / f"{self.name}.sock"
-            self._meter = MeterProxy(self.served, manifest.meter, socket, self._directory / "experiments")
+            self._meter = MeterProxy(self.served, self.served.meter, socket, self._directory / "experiments")
             await self._meter.open()
         self.started = time.monotonic()
         self._set_activity("idle")
@@ -132,7 +132,7 @@ class Session:
     def prompt(self) -> str:
         """Return what the agent is told at the beginning."""
         stand_in = self._model_access is not None and self._model_access.stand_in
-        workspace = HOME if self._app.backend.name != "none" else str(self._workspace)
+        workspace = WORKSPACE if self._app.backend.name != "none" else str(self._workspace)
         return prompt(self.served, self._app.settings, workspace, stand_in=stand_in)
 
     async def run(self, command: str, timeout_s: float | None) -> tuple[Output, float]:
@@ -276,6 +276,7 @@ class Session:
         return await Shell.open(
             app.backend,
             self._workspace,
+            self._directory / "home",
             limits=app.settings.session_limits(served.limits),
             environment=variables,
             also=shown,
