@@ -170,7 +170,7 @@ def test_metrics_are_for_who_has_the_token(watched: Server) -> None:
     assert grown("re_bench_command_duration_seconds_count", task) == 3
     assert grown("re_bench_command_duration_seconds_sum", task) > 0.2
     assert grown("re_bench_scoring_duration_seconds_count", task) == 1
-    assert grown("re_bench_queue_wait_seconds_count", "answer") == 1
+    assert grown("re_bench_queue_wait_seconds_count", "scoring") == 1
     assert grown("re_bench_session_setup_seconds_count", task) == 1
     assert after["re_bench_sessions", "idle", task] == 1
     assert after["re_bench_scorings", "all", "running"] == 0

@@ -78,7 +78,7 @@ class SessionRegistry:
             errors = [error for error in await asyncio.gather(*closing, return_exceptions=True) if error is not None]
             await self.app.stop_threads()
         await self.app.close()
-        await asyncio.to_thread(self.recorder.close)
+        await self.recorder.close()
         if errors:
             raise errors[0]
 

@@ -53,7 +53,7 @@ class Metrics:
         self._command = self._histogram("command_duration", "Commands, without waiting.", ["task"], _COMMAND_S)
         self._answers = self._counter("answers", "Answers by the attempt's status.", ["task", "status"])
         self._scoring = self._histogram("scoring_duration", "Scorings, without waiting.", ["task"], _SCORING_S)
-        self._wait = self._histogram("queue_wait", "Waiting for a scoring's slot or the GPU.", ["tool"], _WAIT_S)
+        self._wait = self._histogram("queue_wait", "Waiting before a call's work.", ["queue"], _WAIT_S)
         self._dollars = self._counter("model_dollars", "Cost of the tasks' models.", ["task", "caller"])
 
     def serve_state(
@@ -76,7 +76,8 @@ class Metrics:
         total.labels(task, _command_status(metadata) if tool == "bash" else metadata.get("status", "error")).inc()
         if "seconds" in metadata:
             duration.labels(task).observe(metadata["seconds"] or 0.0)
-            self._wait.labels(tool).observe(metadata.get("waited_s") or 0.0)
+            self._wait.labels("gpu" if tool == "bash" else "scoring").observe(metadata.get("waited_s") or 0.0)
+        self._wait.labels("session").observe(metadata.get("queued_s", 0.0))
 
     def spent(self, task: str, caller: str, dollars: float) -> None:
         """Add to the cost of a task's model; ``caller`` is ``session`` or ``scoring``."""

@@ -89,9 +89,9 @@ class Recorder:
             self._write(session, "end", {"reason": session.end_reason, "attempts": session.attempts})
             del self._transcripts[session.name]
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Write what is waiting to be written."""
-        self._writer.close()
+        await self._writer.close()
 
     def _transcript(self, session: Session) -> Transcript:
         return Transcript(session.directory / FILE, self._settings.transcript_mib * _MIB)

@@ -5,6 +5,7 @@ docs/transcripts.md describes the format. Lines are written by a thread of their
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import errno
 import json
@@ -20,7 +21,7 @@ from re_bench_environment.logs import log
 from re_bench_gateway.redaction import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from re_bench.data.jsonl import LockedLog
@@ -36,6 +37,7 @@ BRIEF_TEXT = 1000
 
 _STAGES = ((MAX_TEXT, 0.75, "brief"), (BRIEF_TEXT, 1.0, "nothing"))
 """The longest text, the share of the space until which it holds, and what is kept from there."""
+_DELAY_S = 0.05
 _BLOCK = 64 << 10
 _LIMIT_MARK = b'{"kind":"limit"'
 
@@ -89,18 +91,30 @@ class Transcript:
 
 
 class TranscriptWriter:
-    """Writes the transcripts of all sessions of a server."""
+    """Writes the transcripts of all sessions of a server, a moment later, when responses are on their way."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="transcripts")
+        self._waiting: list[Callable[[], None]] = []
 
     def append(self, transcript: Transcript, entry: Mapping[str, Any], secrets: Iterable[str]) -> None:
-        """Append an entry soon; a transcript that cannot be written is logged once and does not stop its session."""
-        self._thread.submit(partial(_append, transcript, entry, secrets))
+        """Append an entry soon; a transcript that cannot be written is logged once and does not stop its session.
 
-    def close(self) -> None:
+        It is called by one event loop.
+        """
+        if not self._waiting:
+            asyncio.get_running_loop().call_later(_DELAY_S, self._write)
+        self._waiting.append(partial(_append, transcript, entry, secrets))
+
+    async def close(self) -> None:
         """Write what is waiting."""
-        self._thread.shutdown()
+        self._write()
+        await asyncio.to_thread(self._thread.shutdown)
+
+    def _write(self) -> None:
+        if self._waiting:
+            self._thread.submit(_call_all, self._waiting)
+            self._waiting = []
 
 
 @dataclass(frozen=True)
@@ -143,6 +157,11 @@ def last_entries(path: Path, count: int) -> list[dict[str, Any]]:
 def utc() -> str:
     """Return the time now as transcripts have it: ISO 8601, UTC, milliseconds."""
     return dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+
+
+def _call_all(functions: Iterable[Callable[[], None]]) -> None:
+    for function in functions:
+        function()
 
 
 def _append(transcript: Transcript, entry: Mapping[str, Any], secrets: Iterable[str]) -> None:
