@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import urllib.error
@@ -137,7 +136,7 @@ def test_the_model_s_cost_is_in_metadata_health_metrics_and_the_record(watched: 
     token = ran["blocks"][0]["text"].split()[1]
     session.call("answer")
     (ours,) = [one for one in watched.get("/health", {"X-API-Key": TOKEN})["sessions"] if one["name"] == directory.name]
-    assert (ours["model_dollars"], ours["scoring_model_dollars"]) == (dollars, 0.0)
+    assert (ours["model_dollars"], ours["scoring_model_dollars"]) == (dollars, None)
     after = metrics(watched)["re_bench_model_dollars_total", "session", "example_equipped"]
     assert after - before == pytest.approx(dollars)
     session.delete()
@@ -180,23 +179,31 @@ def test_metrics_are_for_who_has_the_token(watched: Server) -> None:
     assert ("re_bench_sessions", "idle", task) not in metrics(watched)
 
 
-def test_a_suspended_session_is_ended_without_a_server_and_removed_when_it_is_old(tmp_path: Path, site: Path) -> None:
-    with serving(tmp_path, site, "--no-transcripts") as server:
-        session = Raw(server, "example_quick")
-        session.call("bash", command="echo -1 > answer.txt")
-        session.call("answer")
-        server.end(signal.SIGKILL)
-        (directory,) = server.sessions()
-    assert not (directory / "transcript.jsonl").exists()
-    suspended = re_bench(server.state, "show", directory.name)
-    assert "suspended" in suspended.stdout
-    assert "no commands are recorded" in suspended.stdout
-    done = re_bench(server.state, "end", directory.name[:12], PYTHONPATH=str(site))
-    assert done.returncode == 0, done.stderr
-    assert f"{directory.name}: ended with raw score -1, reward 0.5000, of 1 attempts" in done.stdout
-    (ended,) = as_json(server.state, "list")["sessions"]
-    assert (ended["state"], ended["reason"]) == ("ended", "ended by the operator")
-    assert not (directory / "workspace").exists()
+def test_a_restart_removes_old_sessions_and_a_transcript_goes_on(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site) as server:
+        old, kept = Raw(server, "example_quick"), Raw(server, "example_quick")
+        old.call("answer")
+        old.delete()
+        kept.call("bash", command="echo -1 > answer.txt")
+        kept.call("answer")
+        server.end()
+    state, listed = server.state, {one["state"]: one for one in as_json(server.state, "list")["sessions"]}
+    assert sorted(listed) == ["ended", "suspended"]
+    name = listed["suspended"]["name"]
     with serving(tmp_path, site, "--keep-days", "0.000001") as server:
-        until(lambda: server.sessions() == [])
-        until(lambda: [one for one in server.events() if one["event"] == "session_removed"])
+        until(lambda: [path.name for path in server.sessions()] == [name])
+        (removed,) = [event["session"] for event in server.events() if event["event"] == "session_removed"]
+        assert removed == listed["ended"]["name"]
+        Raw(server, "example_quick", sid=kept.sid).call("bash", command="cat answer.txt")
+        server.end()
+    entries = read_transcript(state / "sessions" / name / "transcript.jsonl").entries
+    kinds = ["begin", "call", "call", "suspended", "resumed", "call", "suspended"]
+    assert [(entry["seq"], entry["kind"]) for entry in entries] == list(enumerate(kinds))
+    hours = [entry["hours_used"] for entry in entries]
+    assert hours == sorted(hours)
+    done = re_bench(state, "end", name[:12], PYTHONPATH=str(site))
+    assert done.returncode == 0, done.stderr
+    assert f"{name}: ended with raw score -1, reward 0.5000, of 1 attempts" in done.stdout
+    (ended,) = as_json(state, "list")["sessions"]
+    assert (ended["state"], ended["reason"]) == ("ended", "ended by the operator")
+    assert not (state / "sessions" / name / "workspace").exists()

@@ -30,6 +30,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     address.add_argument("--token-file", type=Path, metavar="FILE", help="a token that clients must send as API key")
     address.add_argument("--insecure", action="store_true", help="serve on a public --host without a token")
     address.add_argument("--state", type=Path, metavar="DIR", help="directory for sessions and their attempt logs")
+    restart = parser.add_argument_group("end and restart")
+    restart.add_argument(
+        "--drain", type=_above_zero, metavar="S", help="seconds that commands may run on after SIGTERM (default: 600)"
+    )
+    restart.add_argument(
+        "--reclaim", type=_above_zero, metavar="S", help="seconds to wait for clients after a restart (default: 900)"
+    )
     limits = parser.add_argument_group("limits")
     limits.add_argument("--max-sessions", type=positive, metavar="N", help="sessions at a time (default: 64)")
     limits.add_argument("--scorings", type=positive, metavar="N", help="scorings at a time (default: half the cores)")
@@ -91,7 +98,8 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
 
     names = ["max_sessions", "scorings", "hours", "memory_mib", "disk_mib", "model_dollars"]
     names += ["transcript_mib", "keep_days", "keep_gib"]
-    chosen: dict[str, Any] = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    chosen: dict[str, Any] = {name: getattr(options, name) for name in names}
+    chosen |= {"drain_s": options.drain, "reclaim_s": options.reclaim}
     return Settings(
         state=state,
         host=options.host,
@@ -101,7 +109,7 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
         sandbox=options.sandbox,
         withhold_rewards=options.withhold_rewards,
         transcripts=not options.no_transcripts,
-        **chosen,
+        **{name: value for name, value in chosen.items() if value is not None},
     )
 
 

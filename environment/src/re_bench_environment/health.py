@@ -12,7 +12,7 @@ from re_bench.report.tables import dollars, number, table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from re_bench_environment.environment import SessionRegistry
+    from re_bench_environment.registry import SessionRegistry
     from re_bench_environment.session import Session
 
 _HEADER = ("session", "task", "profile", "open", "doing", "for", "attempts", "best reward", "model")
@@ -23,7 +23,7 @@ def health(registry: SessionRegistry) -> dict[str, Any]:
     app = registry.app
     scorings, gpu = app.scoring_queue, app.gpu_gate.scorings
     return {
-        "status": "stopping" if app.stopping else "ok",
+        "status": "stopping" if app.stopping else "draining" if registry.draining else "ok",
         "version": version("re-bench-environment"),
         "sandbox": app.backend.name,
         "uptime_s": round(time.monotonic() - app.started, 1),
@@ -50,7 +50,8 @@ def _session(session: Session) -> dict[str, Any]:
         "doing_s": round(now - session.activity_since, 1),
         "attempts": session.attempts,
         "best_reward": session.reward if shown else None,
-        **session.model_cost.as_fields(),
+        "model_dollars": session.record.model_dollars,
+        "scoring_model_dollars": session.record.scoring_model_dollars,
     }
 
 

@@ -17,7 +17,7 @@ from re_bench_environment.records.session_files import ENDED_BY_OPERATOR
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from re_bench_environment.environment import SessionRegistry
+    from re_bench_environment.registry import SessionRegistry
 
 _COST_PERIOD_S = 15.0
 _RETENTION_PERIOD_S = 3600.0
@@ -44,8 +44,8 @@ async def _operate(registry: SessionRegistry, message: Mapping[str, Any]) -> dic
             session = registry.sessions.get(name)
             if session is None:
                 raise UsageError(f"{name}: this server has no such open session")
-            await session.end(ENDED_BY_OPERATOR)
-            log.info("session_ended_by_operator", session=name, attempts=session.attempts)
+            await session.close(ENDED_BY_OPERATOR)
+            log.info("session_ended", session=name, attempts=session.attempts, reason=ENDED_BY_OPERATOR)
             return {"ended": name}
     raise UsageError("the server does not know this request")
 

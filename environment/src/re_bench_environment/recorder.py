@@ -39,20 +39,16 @@ class Recorder:
         self._counted: dict[str, tuple[float, float]] = {}
 
     def opened(self, session: Session, setup_s: float) -> None:
-        """Record the beginning of a session, whose set-up took ``setup_s`` seconds."""
-        self.metrics.opened(session.served.id, setup_s)
-        if self._settings.transcripts:
-            self._transcripts[session.name] = self._transcript(session)
+        """Record that a session begins, or goes on after a restart; its set-up took ``setup_s`` seconds."""
+        if session.restored:
+            self._write(session, "resumed", {})
+        else:
+            self.metrics.opened(session.served.id, setup_s)
             self._write(session, "begin", _beginning(session, self._settings, self._sandbox))
 
-    async def resumed(self, session: Session) -> None:
-        """Record that a session of an earlier server goes on; what it has cost until now was counted there."""
-        if session.model_cost.access is not None:
-            await session.model_cost.access.refresh()
-        self._counted[session.name] = (session.model_cost.dollars or 0.0, session.model_cost.scorings)
-        if self._settings.transcripts:
-            self._transcripts[session.name] = self._transcript(session)
-            self._write(session, "resumed", {})
+    def restored(self, session: Session) -> None:
+        """Note that an earlier server began a session: what it has cost until now was counted there."""
+        self._counted[session.name] = _costs(session)
 
     async def called(
         self, session: Session, tool: str, arguments: Mapping[str, Any], response: ToolResponse, began: float
@@ -68,54 +64,58 @@ class Recorder:
         """
         await self.refresh_cost(session)
         if session.served.manifest.model is not None:
-            response.metadata["model_dollars"] = session.model_cost.as_fields()["model_dollars"]
+            response.metadata["model_dollars"] = session.record.model_dollars
         self.metrics.called(session.served.id, tool, response.metadata)
-        if session.name in self._transcripts:
-            call = {"tool": tool, "arguments": arguments, "output": response.text, "reward": response.reward}
-            call |= {"finished": response.finished, "metadata": response.metadata}
-            self._write(session, "call", call | {"seconds": round(time.monotonic() - began, 4)})
+        call = {"tool": tool, "arguments": arguments, "output": response.text, "reward": response.reward}
+        call |= {"finished": response.finished, "metadata": response.metadata}
+        self._write(session, "call", call | {"seconds": round(time.monotonic() - began, 4)})
 
     async def refresh_cost(self, session: Session) -> None:
         """Ask for what the model of a session's task has cost."""
-        if session.model_cost.access is not None:
-            await session.model_cost.access.refresh()
-            self._count_cost(session)
+        await session.refresh_cost()
+        self._count_cost(session)
 
     def ended(self, session: Session) -> None:
-        """Record the end of a session; its directory may be gone."""
+        """Record that a session has ended, or is suspended until the next server; its directory may be gone."""
         self._count_cost(session)
         self._counted.pop(session.name, None)
-        if session.name in self._transcripts:
-            self._write(session, "end", {"reason": session.end_reason, "attempts": session.attempts})
-            del self._transcripts[session.name]
+        if session.record.state == "ended":
+            self._write(session, "end", {"reason": session.record.reason, "attempts": session.attempts})
+        elif session.name in self._transcripts:
+            self._write(session, "suspended", {})
+        self._transcripts.pop(session.name, None)
 
     async def close(self) -> None:
         """Write what is waiting to be written."""
         await self._writer.close()
 
-    def _transcript(self, session: Session) -> Transcript:
-        return Transcript(session.directory / FILE, self._settings.transcript_mib * _MIB)
-
     def _write(self, session: Session, kind: str, fields: Mapping[str, Any]) -> None:
-        used = {"hours_used": round(session.hours_used, 6), **session.model_cost.as_fields()}
+        if not self._settings.transcripts:
+            return
+        if session.name not in self._transcripts:
+            limit = self._settings.transcript_mib * _MIB
+            self._transcripts[session.name] = Transcript(session.directory / FILE, limit)
+        own, scorings = session.record.model_dollars, session.record.scoring_model_dollars
+        used = {"hours_used": round(session.hours_used, 6), "model_dollars": own, "scoring_model_dollars": scorings}
         entry = {"kind": kind, "time": utc(), **fields, **used}
         self._writer.append(self._transcripts[session.name], entry, session.secrets)
 
     def _count_cost(self, session: Session) -> None:
         """Count what has been spent since the last time."""
-        cost = session.model_cost
-        own = cost.dollars or 0.0
-        counted_own, counted_scorings = self._counted.get(session.name, (0.0, 0.0))
-        self.metrics.spent(session.served.id, "session", max(0.0, own - counted_own))
-        self.metrics.spent(session.served.id, "scoring", max(0.0, cost.scorings - counted_scorings))
-        self._counted[session.name] = (own, cost.scorings)
+        before, now = self._counted.get(session.name, (0.0, 0.0)), _costs(session)
+        for caller, counted, dollars in zip(("session", "scoring"), before, now, strict=True):
+            self.metrics.spent(session.served.id, caller, max(0.0, dollars - counted))
+        self._counted[session.name] = now
+
+
+def _costs(session: Session) -> tuple[float, float]:
+    return session.record.model_dollars or 0.0, session.record.scoring_model_dollars or 0.0
 
 
 def _beginning(session: Session, settings: Settings, sandbox: str) -> dict[str, Any]:
-    served, access = session.served, session.model_cost.access
-    model = None
+    served, model = session.served, None
     if served.manifest.model is not None:
-        model = {"name": served.manifest.model.name, "stand_in": access is not None and access.stand_in}
+        model = {"name": served.manifest.model.name, "stand_in": session.has_stand_in}
     return {
         "version": VERSION,
         "session": session.name,

@@ -11,8 +11,11 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from re_bench.runs.attempts import FinalScore
+
 if TYPE_CHECKING:
-    from re_bench.runs.attempts import FinalScore
+    from collections.abc import Mapping
+
     from re_bench.scoring.score import Score
     from re_bench.task.manifest import Manifest
     from re_bench_environment.scoring import ScoredAttempt
@@ -46,6 +49,11 @@ class ToolResponse:
 def error_response(text: str) -> ToolResponse:
     """Return the response of a tool that failed; the episode goes on."""
     return ToolResponse(text, metadata={"status": "error", "message": text})
+
+
+def interrupted_response(text: str) -> ToolResponse:
+    """Return the response of a tool that the end of a server interrupted; the episode goes on."""
+    return ToolResponse(text, metadata={"status": "interrupted", "message": text})
 
 
 def command_response(output: Output, waited_s: float) -> ToolResponse:
@@ -95,8 +103,9 @@ def final_response(manifest: Manifest, attempt: ScoredAttempt) -> ToolResponse:
     return ToolResponse("\n".join(lines), attempt.final.reward or 0.0, finished=True, metadata=metadata)
 
 
-def ended_response(manifest: Manifest, final: FinalScore, reason: str) -> ToolResponse:
-    """Return the response to any call after a session was ended, with the score of its attempts."""
+def ended_response(manifest: Manifest, final_fields: Mapping[str, Any] | None, reason: str) -> ToolResponse:
+    """Return the response to any call after a session was ended; its record has the final score unless it is None."""
+    final = FinalScore(**final_fields) if final_fields else FinalScore(0, None, None, 0, 0)
     text = f"The session has ended: {reason}.\n{_final_line(manifest, final)}"
     metadata = {"status": "error", "message": text, "final": _final_fields(manifest, final)}
     return ToolResponse(text, final.reward or 0.0, finished=True, metadata=metadata)

@@ -108,8 +108,8 @@ class Scorer:
         return output
 
 
-def final_score(served: ServedTask, log: Path) -> FinalScore:
-    """Return the final score of the attempts in a session's log.
+def final_so_far(served: ServedTask, log: Path) -> FinalScore:
+    """Return the final score if the last attempt in the log is the last one.
 
     Raises:
         OSError: if the log cannot be read.
@@ -125,7 +125,7 @@ def unscored_attempt(served: ServedTask, log: Path, message: str) -> ScoredAttem
     Raises:
         OSError: if the log cannot be read.
     """
-    final = final_score(served, log)
+    final = final_so_far(served, log)
     score = Score.error(served.task.name, served.profile_name, message)
     return ScoredAttempt(score, replace(final, attempt=final.attempts + 1))
 

@@ -64,6 +64,10 @@ class Settings:
     """Days after which an ended session's directory is removed; None keeps it."""
     keep_gib: float | None = None
     """How much ended sessions' directories may hold together, in GiB; the oldest go first. None is without limit."""
+    drain_s: float = 600.0
+    """How long running commands and scorings may take after SIGTERM, in seconds."""
+    reclaim_s: float = 900.0
+    """After how many seconds a session is closed whose client does not come back after a restart."""
     body_bytes: int = 16 * _MIB
     """The longest request body, in bytes."""
 

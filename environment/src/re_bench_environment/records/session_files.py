@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from re_bench.errors import UsageError
 from re_bench.runs.attempts import Attempt, AttemptLog
 from re_bench_environment.records.transcripts import FILE, last_entries, read_transcript
+from re_bench_environment.session_record import FILE as RECORD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 ENDED_BY_OPERATOR = "ended by the operator"
 """The reason of an end by ``re-bench sessions end``."""
-RECORD = "session.json"
 ATTEMPTS = "attempts.jsonl"
 _SHOWN_NAMES = 5
 _NO_CALLS = 8
@@ -100,7 +100,6 @@ class SessionFiles:
         record, attempts = self.record(), self.attempts()
         latest = self._latest_entry()
         rewards = [attempt.reward for attempt in attempts if attempt.reward is not None]
-        hours = record["used_s"] / 3600 if "used_s" in record else None
         return Summary(
             name=self.name,
             task=record.get("task"),
@@ -109,9 +108,9 @@ class SessionFiles:
             opened=record.get("opened"),
             ended=record.get("ended"),
             reason=record.get("reason"),
-            hours_used=latest.get("hours_used", hours),
-            model_dollars=record.get("model_dollars", latest.get("model_dollars")),
-            scoring_model_dollars=record.get("scoring_model_dollars", latest.get("scoring_model_dollars")),
+            hours_used=_highest(record.get("used_s", 0.0) / 3600, latest.get("hours_used")),
+            model_dollars=_highest(record.get("model_dollars"), latest.get("model_dollars")),
+            scoring_model_dollars=_highest(record.get("scoring_model_dollars"), latest.get("scoring_model_dollars")),
             attempts=len(attempts),
             best_reward=max(rewards, default=None),
             last_activity=self._last_activity(),
@@ -165,6 +164,11 @@ def session_called(state: Path, prefix: str) -> SessionFiles:
     return (exact or matching)[0]
 
 
+def _highest(*values: float | None) -> float | None:
+    """Return the latest of two readings of something that only grows."""
+    return max((value for value in values if value is not None), default=None)
+
+
 def _listing(names: Iterable[str]) -> str:
     all_names = list(names)
     more = f" and {len(all_names) - _SHOWN_NAMES} more" if len(all_names) > _SHOWN_NAMES else ""
@@ -176,4 +180,4 @@ def _state(record: dict[str, Any], *, served: bool) -> str:
         return "ended"
     if not served:
         return "suspended"
-    return str(record.get("state") or ("finished" if record.get("final") else "open"))
+    return str(record.get("state", "open"))

@@ -37,8 +37,8 @@ class ModelAccess:
     gateway: Gateway
     token: str = field(repr=False)
     stand_in: bool
-    dollars: float | None = 0.0
-    """What its calls had cost at the last :meth:`refresh`; None where a price is unknown."""
+    dollars: float | None = None
+    """What its calls had cost when the gateway was last asked; None before, and where a price is unknown."""
 
     async def refresh(self) -> None:
         """Ask the gateway what the calls have cost."""
@@ -55,6 +55,8 @@ class ModelGateways:
     """The gateways of a server: one for each task's real model and one for its stand-in, started on first use."""
 
     def __init__(self, log_directory: Path) -> None:
+        self.resume: tuple[str, ...] = ()
+        """Names of sessions of an earlier server, whose spending counts."""
         self._log_directory = log_directory
         self._running: dict[str, Gateway] = {}
         self._stack = ExitStack()
@@ -104,4 +106,4 @@ class ModelGateways:
             upstream = PlugIn(factory=model.stand_in, path=served.task.import_directory, arguments=arguments)
         models = (Model(name=model.name), *(Model(name=alias, asks_for=model.name) for alias in model.aliases))
         # By TCP too, for scorers, which run outside of all sandboxes.
-        return Settings(upstream=upstream, models=models, log=log, tcp=True)
+        return Settings(upstream=upstream, models=models, log=log, tcp=True, resume=self.resume)
