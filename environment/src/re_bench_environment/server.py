@@ -55,13 +55,14 @@ class _Server(uvicorn.Server):
         self._draining: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to drain, or end."""
-        first = not (self.should_exit or self._registry.draining)
-        super().handle_exit(sig, frame)
-        if first and sig == signal.SIGTERM:
-            self.should_exit, self._registry.draining = False, True
+    def handle_exit(self, sig: int, _frame: FrameType | None) -> None:
+        """Begin to drain, or end. The method of the base, which ``sse_starlette`` extends, would cut all streams."""
+        self._captured_signals.append(sig)
+        if sig == signal.SIGTERM and not (self.should_exit or self._registry.draining):
+            self._registry.draining = True
             self._loop.call_soon_threadsafe(self._drain)
+        else:
+            self.should_exit = True
 
     def _drain(self) -> None:
         self._draining = self._loop.create_task(self._registry.drain(self._registry.app.settings.drain_s))
