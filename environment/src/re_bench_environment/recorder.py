@@ -72,7 +72,7 @@ class Recorder:
 
     async def refresh_cost(self, session: Session) -> None:
         """Ask for what the model of a session's task has cost."""
-        await session.refresh_cost()
+        await session.shell.refresh_cost()
         self._count_cost(session)
 
     def ended(self, session: Session) -> None:
@@ -98,7 +98,8 @@ class Recorder:
         own, scorings = session.record.model_dollars, session.record.scoring_model_dollars
         used = {"hours_used": round(session.hours_used, 6), "model_dollars": own, "scoring_model_dollars": scorings}
         entry = {"kind": kind, "time": utc(), **fields, **used}
-        self._writer.append(self._transcripts[session.name], entry, session.secrets)
+        secrets = (*session.shell.secrets, *filter(None, [self._settings.token]))
+        self._writer.append(self._transcripts[session.name], entry, secrets)
 
     def _count_cost(self, session: Session) -> None:
         """Count what has been spent since the last time."""
@@ -115,7 +116,7 @@ def _costs(session: Session) -> tuple[float, float]:
 def _beginning(session: Session, settings: Settings, sandbox: str) -> dict[str, Any]:
     served, model = session.served, None
     if served.manifest.model is not None:
-        model = {"name": served.manifest.model.name, "stand_in": session.has_stand_in}
+        model = {"name": served.manifest.model.name, "stand_in": session.shell.has_stand_in}
     return {
         "version": VERSION,
         "session": session.name,

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
-from re_bench.guest import port_forward
 from re_bench_environment import restore
 from re_bench_environment.prompt import prompt
-from re_bench_environment.services.meter import MeterProxy
 from re_bench_environment.session_record import utc
 from re_bench_environment.session_scoring import SessionScoring
-from re_bench_environment.shell.shell import WORKSPACE, Shell
+from re_bench_environment.session_shell import SessionShell
+from re_bench_environment.shell.shell import WORKSPACE
 from re_bench_environment.state_dir import clear, remove_tree
-from re_bench_gateway import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -25,12 +22,8 @@ if TYPE_CHECKING:
     from re_bench_environment.app_state import AppState
     from re_bench_environment.catalog import ServedTask
     from re_bench_environment.responses import ToolResponse
-    from re_bench_environment.services.model import ModelAccess
     from re_bench_environment.session_record import SessionRecord
     from re_bench_environment.shell.protocol import Output
-
-_GUEST_DIRECTORY = "/run/re-bench"
-_PORT = 18080
 
 
 class SessionClosedError(ReBenchError):
@@ -63,16 +56,13 @@ class Session:
         """When it would have begun, had its server never been down."""
         self.activity, self.activity_since = "beginning", time.monotonic()
         self._app, self._key, self._on_closed = app, key, on_closed
-        self._directory = app.state_directory.sessions / self.name
-        self._workspace = self._directory / "workspace"
-        self._scoring = SessionScoring(app, served, record, self._directory)
+        self.directory = app.state_directory.sessions / self.name
+        self._workspace = self.directory / "workspace"
+        self._scoring = SessionScoring(app, served, record, self.directory)
+        self.shell = SessionShell(app, served, record, self.directory)
         self.restored = False
         """Whether an earlier server began it."""
-        self._tokens: list[str] = []
         self._notice = ""
-        self._shell: Shell | None = None
-        self._model_access: ModelAccess | None = None
-        self._meter: MeterProxy | None = None
         self._opening: asyncio.Future[None] | None = None
         self._closing: asyncio.Future[None] | None = None
 
@@ -87,24 +77,9 @@ class Session:
         return self._scoring.reward
 
     @property
-    def directory(self) -> Path:
-        """The session's directory."""
-        return self._directory
-
-    @property
     def hours_used(self) -> float:
         """How much of its hours the session has used."""
         return (time.monotonic() - self.started) / 3600
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """What must not show in what the session leaves behind: its tokens for the model, and the client's key."""
-        return tuple(filter(None, (*self._tokens, self._key, self._app.settings.token)))
-
-    @property
-    def has_stand_in(self) -> bool:
-        """Whether its model, if it has one, is the stand-in."""
-        return self._model_access is not None and self._model_access.stand_in
 
     @property
     def busy(self) -> bool:
@@ -145,11 +120,9 @@ class Session:
             await asyncio.to_thread(self.save)
         elif self.restored:
             self._notice = restore.notice(self.record, key_missing=self._key_missing)
-        await self._open_model()
-        if self.served.meter is not None:
-            socket = self._app.state_directory.sockets / f"{self.name}.sock"
-            self._meter = MeterProxy(self.served, self.served.meter, socket, self._directory / "experiments")
-            await self._meter.open()
+        if not self._key_missing:
+            await self.shell.open_model(self._key)
+        await self.shell.open_meter()
         self._set_activity("idle")
 
     def take_key(self, key: str | None) -> None:
@@ -165,20 +138,12 @@ class Session:
         if key is not None and self._key_missing:
             self._key = key
             self._notice = self._notice and restore.notice(self.record, key_missing=False)
-            await self._open_model()
-            await self._close_shell()
+            await self.shell.open_model(key)
 
     @property
     def _key_missing(self) -> bool:
         """Whether the session came with a key to an earlier server, and not yet to this one."""
         return self.record.key and self._key is None
-
-    async def _open_model(self) -> None:
-        if self.served.manifest.model is None or self._key_missing:
-            return
-        budget = Budget(dollars=self._app.settings.model_dollars)
-        self._model_access = await self._app.models.open(self.served, self.name, self._key, budget)
-        self._tokens.append(self._model_access.token)
 
     def take_notice(self) -> str:
         """Return what the next output has to begin with, once: that the server was restarted."""
@@ -197,7 +162,9 @@ class Session:
         """Return what the agent is told at the beginning."""
         workspace = WORKSPACE if self._app.backend.name != "none" else str(self._workspace)
         hours_left = max(self._remaining_s(), 0.0) / 3600 if self.restored else None
-        return prompt(self.served, self._app.settings, workspace, stand_in=self.has_stand_in, hours_left=hours_left)
+        return prompt(
+            self.served, self._app.settings, workspace, stand_in=self.shell.has_stand_in, hours_left=hours_left
+        )
 
     async def run(self, command: str, timeout_s: float | None) -> tuple[Output, float]:
         """Run a command in the session's shell; return its output, and how long it waited for the GPU.
@@ -214,9 +181,12 @@ class Session:
             )
         with self._busy_with("bash"):
             waited_s = await self._app.gpu_gate.wait_until_idle() if self.served.profile.device == "cuda" else 0.0
-            shell = await self._ensure_shell()
             limit = min(timeout_s or settings.command_s, settings.longest_command_s, max(self._remaining_s(), 1.0))
-            output = await shell.run(command, limit)
+            try:
+                output = await self.shell.run(command, limit)
+            except ReBenchError:
+                self._check_open()
+                raise
             if output.status is None:  # the shell was ended
                 self._check_open()
             return output, waited_s
@@ -242,7 +212,7 @@ class Session:
                 self._check_open("the session was ended while its attempt was scored; the attempt does not count")
                 raise
         if response.finished:
-            await self._release()
+            await self.shell.close()
             self._set_activity("finished")
         return response
 
@@ -266,8 +236,10 @@ class Session:
             await self._stop()
             self.record.state, self.record.ended, self.record.reason = "ended", utc(), reason
             self.record.final = self.record.final or await asyncio.to_thread(self._scoring.final_so_far)
+            with suppress(ReBenchError):  # on a full disk, where there will be room
+                await asyncio.to_thread(self.save)
+            await asyncio.to_thread(clear, self.directory)
             await asyncio.to_thread(self.save)
-            await asyncio.to_thread(clear, self._directory)
         finally:
             self._on_closed()
 
@@ -285,7 +257,7 @@ class Session:
         await self._scoring.stop()
         if self._opening is not None:
             await asyncio.gather(self._opening, return_exceptions=True)
-        await self._release()
+        await self.shell.close()
 
     def checkpoint(self) -> bool:
         """Write the hours used into the record, to be saved; tell whether the session is open."""
@@ -299,45 +271,7 @@ class Session:
         Raises:
             ReBenchError: if it cannot be written.
         """
-        self.record.save(self._directory)
-
-    async def _ensure_shell(self) -> Shell:
-        self._check_open()
-        if self._shell is None:
-            shell = await self._open_shell()
-            if self._closing is not None:
-                await shell.close()
-            self._check_open()
-            self._shell, self.record.disk_before = shell, shell.disk_before
-        return self._shell
-
-    async def _open_shell(self) -> Shell:
-        app, served = self._app, self.served
-        variables = {"RE_BENCH_PROFILE": served.profile_name}
-        shown: dict[str, Path] = {}
-        services = []
-        if self._meter is not None:
-            shown[f"{_GUEST_DIRECTORY}/experiments.sock"] = self._meter.socket
-            variables["RE_BENCH_EXPERIMENTS"] = f"{_GUEST_DIRECTORY}/experiments.sock"
-        if self._model_access is not None:
-            forwarder, socket = f"{_GUEST_DIRECTORY}/port_forward.py", f"{_GUEST_DIRECTORY}/gateway.sock"
-            shown |= {socket: self._model_access.gateway.socket, forwarder: Path(port_forward.__file__)}
-            variables["OPENAI_API_KEY"] = self._model_access.token
-            variables["OPENAI_BASE_URL"] = f"http://127.0.0.1:{_PORT}/v1"
-            services.append([app.backend.python, "-I", "-S", forwarder, str(_PORT), socket])
-        return await Shell.open(
-            app.backend,
-            self._workspace,
-            self._directory / "home",
-            limits=app.settings.session_limits(served.limits),
-            environment=variables,
-            also=shown,
-            hidden=await app.hidden(served),
-            gpu=await app.gpu(served),
-            services=services,
-            scratch=self._directory,
-            disk_before=self.record.disk_before,
-        )
+        self.record.save(self.directory)
 
     def _check_open(self, message: str = "the session has ended") -> None:
         """Raise SessionClosedError if the session has ended, or its server is ending, or its episode has."""
@@ -346,33 +280,6 @@ class Session:
         if self._closing is not None or self.record.state == "finished":
             raise SessionClosedError(message if self._closing is not None else "the episode has ended")
 
-    async def _release(self) -> None:
-        """Close the shell, the access to the model and the meter."""
-        await self._close_shell()
-        access, self._model_access = self._model_access, None
-        meter, self._meter = self._meter, None
-        if access is not None:
-            await access.close()
-            self._keep_cost(access)
-        if meter is not None:
-            await meter.close()
-
-    async def refresh_cost(self) -> None:
-        """Ask what the session's calls to the model have cost, for the record."""
-        access = self._model_access
-        if access is not None:
-            await access.refresh()
-            self._keep_cost(access)
-
-    def _keep_cost(self, access: ModelAccess) -> None:
-        if access.dollars is not None:
-            self.record.model_dollars = round(access.dollars, 9)
-
-    async def _close_shell(self) -> None:
-        shell, self._shell = self._shell, None
-        if shell is not None:
-            await shell.close()
-
     def _remaining_s(self) -> float:
         return self._app.settings.hours * 3600 - (time.monotonic() - self.started)
 
@@ -380,7 +287,7 @@ class Session:
         """Tell whether the session's hours are over; then what runs in the background ends."""
         if self._remaining_s() > 0:
             return False
-        await self._close_shell()
+        await self.shell.close_shell()
         return True
 
     def _set_activity(self, activity: str) -> None:

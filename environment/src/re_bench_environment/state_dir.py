@@ -83,6 +83,9 @@ class StateDirectory:
                     self.damaged[path.name] = str(error)
                     continue
             else:
+                if record.state == "open" and not (path / "workspace").is_dir():
+                    self.damaged[path.name] = "it has no workspace"
+                    continue
                 if record.state != "ended":
                     self.open_records.append(record)
                     _remove_all_but(path, (*KEPT, *RESTORED))
