@@ -7,7 +7,7 @@ import time
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from re_bench.report.tables import number, table
+from re_bench.report.tables import dollars, number, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from re_bench_environment.registry import SessionRegistry
     from re_bench_environment.session import Session
 
-_HEADER = ("session", "task", "profile", "open", "doing", "for", "attempts", "best reward")
+_HEADER = ("session", "task", "profile", "open", "doing", "for", "attempts", "best reward", "model")
 
 
 def health(registry: SessionRegistry) -> dict[str, Any]:
@@ -50,6 +50,8 @@ def _session(session: Session) -> dict[str, Any]:
         "doing_s": round(now - session.activity_since, 1),
         "attempts": session.attempts,
         "best_reward": session.reward if shown else None,
+        "model_dollars": session.record.model_dollars,
+        "scoring_model_dollars": session.record.scoring_model_dollars,
     }
 
 
@@ -80,6 +82,7 @@ def _row(session: Mapping[str, Any]) -> list[str]:
         _span(session["doing_s"]),
         str(session["attempts"]),
         number(session["best_reward"]),
+        dollars(session["model_dollars"]),
     ]
 
 

@@ -24,6 +24,7 @@ request_time: ContextVar[float] = ContextVar("request_time")
 """When the request came that is answered, by the monotonic clock."""
 
 _HEALTH = "/health"
+_METRICS = "/metrics"
 _UNAUTHORIZED, _TOO_LARGE = 401, 413
 _MAX_DRAINED = 4  # times the longest request
 _CHUNK_WITH_LEADING_SPACE = re.compile(r"(event: (?:chunk|end)\r?\ndata: )([^\S\r\n])")
@@ -34,10 +35,16 @@ class RequestTooLongError(Exception):
 
 
 class AccessMiddleware:
-    """Checks token and length of each request, and answers ``/health``; it is the application that is served."""
+    """Checks token and length of each request, and answers ``/health`` and ``/metrics``; it is what is served."""
 
     def __init__(
-        self, application: Application, *, token: str | None, body_bytes: int, health: Callable[[], dict[str, Any]]
+        self,
+        application: Application,
+        *,
+        token: str | None,
+        body_bytes: int,
+        health: Callable[[], dict[str, Any]],
+        metrics: Application,
     ) -> None:
         """Wrap ``application``.
 
@@ -46,11 +53,12 @@ class AccessMiddleware:
             token: what clients must send as their API key; None if no key is needed.
             body_bytes: the longest request body.
             health: returns what ``/health`` answers to authorised clients.
+            metrics: answers ``/metrics`` to authorised clients.
         """
         self._application = application
         self._token = None if token is None else token.encode()
         self._body_bytes = body_bytes
-        self._health = health
+        self._health, self._metrics = health, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -66,6 +74,8 @@ class AccessMiddleware:
         elif not authorized:
             detail = "this server needs its token as API key (header X-API-Key)"
             await send_json(send, _UNAUTHORIZED, {"detail": detail})
+        elif scope["path"] == _METRICS:
+            await self._metrics(scope, receive, send)
         else:
             await self._forward_bounded(scope, headers, receive, send)
 

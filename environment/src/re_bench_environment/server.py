@@ -27,6 +27,7 @@ from re_bench_environment.arguments import without_input
 from re_bench_environment.environment import environment_class
 from re_bench_environment.health import health
 from re_bench_environment.middleware import AccessMiddleware
+from re_bench_environment.operations import operating
 from re_bench_environment.registry import SessionRegistry
 from re_bench_environment.session_middleware import SessionMiddleware
 from re_bench_environment.settings import host_warnings, use_mounted_data
@@ -112,6 +113,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         token=settings.token,
         body_bytes=settings.body_bytes,
         health=lambda: health(registry),
+        metrics=registry.recorder.metrics.application,
     )
     server = _Server(
         uvicorn.Config(
@@ -132,7 +134,8 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     gc.freeze()
     gc.set_threshold(_GC_ALLOCATIONS)
     try:
-        await server.serve([listener])
+        async with operating(registry):
+            await server.serve([listener])
     finally:
         await registry.close()
         logs.log.info("ended")

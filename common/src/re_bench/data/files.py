@@ -7,9 +7,11 @@ import hashlib
 import importlib.util
 import os
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
     from types import ModuleType
 
@@ -57,3 +59,17 @@ def import_file(path: Path, name: str) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@contextmanager
+def short_path(directory: Path) -> Iterator[str]:
+    """Give a path to a directory that is short enough for a socket's address, for as long as the block lasts.
+
+    Raises:
+        OSError: if the directory cannot be opened.
+    """
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
