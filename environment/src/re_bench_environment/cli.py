@@ -30,6 +30,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     address.add_argument("--token-file", type=Path, metavar="FILE", help="a token that clients must send as API key")
     address.add_argument("--insecure", action="store_true", help="serve on a public --host without a token")
     address.add_argument("--state", type=Path, metavar="DIR", help="directory for sessions and their attempt logs")
+    tasks = parser.add_argument_group("tasks")
+    tasks.add_argument("--task", action="append", metavar="NAME", help="serve this one; may be repeated (default: all)")
+    tasks.add_argument("--prepare", action="store_true", help="listen only when all tasks are prepared")
     limits = parser.add_argument_group("limits")
     limits.add_argument("--max-sessions", type=positive, metavar="N", help="sessions at a time (default: 64)")
     limits.add_argument("--scorings", type=positive, metavar="N", help="scorings at a time (default: half the cores)")
@@ -92,6 +95,8 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
         port=options.port,
         token=token,
         profile=options.profile,
+        tasks=tuple(options.task or ()),
+        prepare_first=options.prepare,
         sandbox=options.sandbox,
         withhold_rewards=options.withhold_rewards,
         **chosen,

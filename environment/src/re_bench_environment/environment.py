@@ -109,16 +109,19 @@ class ReBench(Environment):
         """Create a session at the task that ``task_spec`` names; it is quick, and nothing is laid out yet.
 
         Raises:
-            HTTPException: if there is no such task, or the server has too many sessions.
+            HTTPException: if there is no such task, it could not be prepared, or the server has too many sessions.
         """
         super().__init__(task_spec or {}, {})
         try:
             served = self.registry.app.catalog.lookup(task_spec or {})
+            self.registry.app.preparations.check(served)
             self.session = self.registry.create(served, secrets or {})
         except TooManySessionsError as error:
             raise HTTPException(_TOO_MANY_REQUESTS, str(error)) from None
         except UsageError as error:
             raise HTTPException(_NOT_FOUND, str(error)) from None
+        except ReBenchError as error:
+            raise HTTPException(_SERVER_ERROR, str(error)) from None
 
     @classmethod
     def name(cls) -> str:

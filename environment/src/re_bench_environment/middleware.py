@@ -18,9 +18,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_HEALTH = "/health"
+_HEALTH, _READY = "/health", "/ready"
 _CREATE = "/create"
-_BAD_REQUEST, _UNAUTHORIZED, _TOO_LARGE = 400, 401, 413
+_OK, _BAD_REQUEST, _UNAUTHORIZED, _TOO_LARGE, _UNAVAILABLE = 200, 400, 401, 413, 503
 _MAX_DRAINED = 4  # times the longest request
 _CHUNK_WITH_LEADING_SPACE = re.compile(r"(event: (?:chunk|end)\r?\ndata: )([^\S\r\n])")
 
@@ -30,10 +30,16 @@ class RequestTooLongError(Exception):
 
 
 class AccessMiddleware:
-    """Checks token and length of each request, and answers ``/health``; it is the application that is served."""
+    """The application that is served: checks token and length of each request, answers ``/health`` and ``/ready``."""
 
     def __init__(
-        self, application: Application, *, token: str | None, body_bytes: int, health: Callable[[], dict[str, Any]]
+        self,
+        application: Application,
+        *,
+        token: str | None,
+        body_bytes: int,
+        health: Callable[[], dict[str, Any]],
+        ready: Callable[[], bool],
     ) -> None:
         """Wrap ``application``.
 
@@ -42,11 +48,12 @@ class AccessMiddleware:
             token: what clients must send as their API key; None if no key is needed.
             body_bytes: the longest request body.
             health: returns what ``/health`` answers to authorised clients.
+            ready: tells what ``/ready`` answers to everybody.
         """
         self._application = application
         self._token = None if token is None else token.encode()
         self._body_bytes = body_bytes
-        self._health = health
+        self._health, self._ready = health, ready
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -57,7 +64,10 @@ class AccessMiddleware:
         authorized = self._authorized(headers)
         if scope["path"] == _HEALTH:
             # A process supervisor needs no token to see that the server is alive.
-            await _send_json(send, 200, self._health() if authorized else {"status": "ok"})
+            await _send_json(send, _OK, self._health() if authorized else {"status": "ok"})
+        elif scope["path"] == _READY:
+            ready = self._ready()
+            await _send_json(send, _OK if ready else _UNAVAILABLE, {"ready": ready})
         elif not authorized:
             detail = "this server needs its token as API key (header X-API-Key)"
             await _send_json(send, _UNAUTHORIZED, {"detail": detail})
