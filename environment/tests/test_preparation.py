@@ -128,7 +128,9 @@ def test_sessions_wait_for_a_task_that_is_being_prepared(site_to_prepare: Path, 
 def test_with_prepare_a_server_waits_before_it_listens_or_says_why_not(site_to_prepare: Path, tmp_path: Path) -> None:
     process = start(site_to_prepare, tmp_path / "state", "quick")
     assert process.stderr is not None
-    assert json.loads(process.stderr.readline())["event"] == "task_preparing"
+    while "task_preparing" not in (line := process.stderr.readline()):
+        assert line
+        assert "serving" not in line
     process.terminate()
     _nothing, errors = process.communicate(timeout=20)
     assert (process.returncode, "serving" in errors) == (128 + signal.SIGTERM, False)
