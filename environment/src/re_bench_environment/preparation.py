@@ -8,6 +8,7 @@ program stays, and writes into each of them what is its own.
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     StartServices = Callable[[ServedTask], Awaitable[None]]
 
 _AT_A_TIME = 2
-_THREADS = 2
+_THREADS = min(8, os.cpu_count() or 2)
 _POLL_S = 0.5
 _RETRY_AFTER_S = 10.0
 
@@ -63,6 +64,7 @@ class Preparation:
         self._template, self._slots, self._start_services = template, slots, start
         self._worker = PrepareWorker(served.task, served.profile_name, self._log_progress)
         self._worker_lock = threading.Lock()
+        self._made_something = False
         # Of its own, so that many sessions of one task do not hold up those of another.
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"lay-out-{served.task.name}")
         self._running: asyncio.Task[None] | None = None
@@ -141,6 +143,9 @@ class Preparation:
             return
         try:
             self._worker.start()
+            if self._made_something and self._worker.personalises:  # it may hold a GPU and much memory
+                self._worker.close()
+                self._worker.start()
             make_template(task, self._template, partial(self._worker.call, "lay_out"))
         except BaseException:
             self._worker.close()
@@ -156,6 +161,7 @@ class Preparation:
         return self.state == State.FAILED and time.monotonic() - self._ended > _RETRY_AFTER_S
 
     def _log_progress(self, line: str) -> None:
+        self._made_something = True
         log.info("task_preparing", task=self.served.id, line=line)
 
     async def _in_thread(self, function: Callable[[], None]) -> None:
