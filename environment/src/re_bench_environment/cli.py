@@ -37,6 +37,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     restart.add_argument(
         "--reclaim", type=_above_zero, metavar="S", help="seconds to wait for clients after a restart (default: 900)"
     )
+    tasks = parser.add_argument_group("tasks")
+    tasks.add_argument("--task", action="append", metavar="NAME", help="serve this one; may be repeated (default: all)")
+    tasks.add_argument("--prepare", action="store_true", help="listen only when all tasks are prepared")
     limits = parser.add_argument_group("limits")
     limits.add_argument("--max-sessions", type=positive, metavar="N", help="sessions at a time (default: 64)")
     limits.add_argument("--scorings", type=positive, metavar="N", help="scorings at a time (default: half the cores)")
@@ -106,6 +109,8 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
         port=options.port,
         token=token,
         profile=options.profile,
+        tasks=tuple(options.task or ()),
+        prepare_first=options.prepare,
         sandbox=options.sandbox,
         withhold_rewards=options.withhold_rewards,
         transcripts=not options.no_transcripts,

@@ -46,7 +46,8 @@ class ReBench(Environment):
         """Create a session at the task that ``task_spec`` names; it is quick, and nothing is laid out yet.
 
         Raises:
-            HTTPException: if there is no such task, the server has too many sessions, or no directory can be made.
+            HTTPException: if there is no such task, it could not be prepared, the server has too many sessions, or no
+                directory can be made.
         """
         super().__init__(task_spec or {}, {})
         try:

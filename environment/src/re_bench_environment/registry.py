@@ -93,12 +93,13 @@ class SessionRegistry:
         Raises:
             TooManySessionsError: if there are as many as there may be.
             OtherTaskError: if the client's session is at another task.
-            ReBenchError: if the session's directory cannot be made.
+            ReBenchError: if the task could not be prepared, or the session's directory cannot be made.
         """
         key = session_key(secret_values)
         with self._lock:  # the SDK creates sessions in threads
             if self.waits(CLIENT.get()):
                 return self._take_up(served, key)
+            self.app.preparations.check(served)
             limit = self.app.settings.max_sessions
             if len(self.sessions) >= limit:
                 raise TooManySessionsError(

@@ -36,6 +36,10 @@ class Settings:
     token: str | None = field(default=None, repr=False)
     """What clients must send as their API key; None if no key is needed."""
     profile: str = "auto"
+    tasks: tuple[str, ...] = ()
+    """Names or ids of the tasks to serve; all if there are none."""
+    prepare_first: bool = False
+    """Whether to listen only when all tasks are prepared."""
     sandbox: str | None = None
     max_sessions: int = 64
     scorings: int = max(1, (os.cpu_count() or 2) // 2)

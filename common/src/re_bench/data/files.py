@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import importlib.util
 import os
+import shutil
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
@@ -48,6 +49,18 @@ def clone(source: BinaryIO, target: BinaryIO) -> bool:
     except OSError:
         return False
     return True
+
+
+def copy_contents(source: Path, target: Path) -> None:
+    """Make ``target`` a file with the contents of ``source``, sharing its blocks where the file system can.
+
+    Raises:
+        OSError: if one of them cannot be opened, or the disk is full.
+    """
+    with source.open("rb") as reader, target.open("wb") as writer:
+        shared = clone(reader, writer)
+    if not shared:
+        shutil.copyfile(source, target)  # which has the kernel copy
 
 
 def import_file(path: Path, name: str) -> ModuleType:

@@ -62,6 +62,15 @@ class ModelGateways:
         self._stack = ExitStack()
         self._starting = asyncio.Lock()
 
+    async def start(self, served: ServedTask) -> None:
+        """Start the gateway of a task, if it has a model, so that no session has to wait for that.
+
+        Raises:
+            ReBenchError: if it cannot be started.
+        """
+        if served.manifest.model is not None:
+            await self._gateway(served, real=served.needs_key)
+
     async def open(self, served: ServedTask, name: str, key: str | None, budget: Budget) -> ModelAccess:
         """Return a session's access to the model of a task.
 
