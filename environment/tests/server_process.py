@@ -22,7 +22,7 @@ import pytest
 from re_bench.task.discovery import open_task
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 TOP = Path(__file__).resolve().parents[2]
 START_S = 60.0
@@ -199,12 +199,17 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(place: Path, site: Path, *options: str, **environment: str) -> Iterator[Server]:
-    """Run ``re-bench serve`` in the repository, with state in ``place`` and the packages of ``site``."""
+def serving(
+    place: Path, site: Path, *options: str, tasks: Sequence[str] = EXAMPLES[:2], **environment: str
+) -> Iterator[Server]:
+    """Run ``re-bench serve`` in the repository, with state in ``place`` and the packages of ``site``.
+
+    Only the named ``tasks`` are served, or all if none is named: each real one takes seconds to prepare.
+    """
     place.mkdir(exist_ok=True)
     log = place / "log"
     command = [sys.executable, "-m", "re_bench.cli", "serve", "--port", "0", "--profile", "cpu"]
-    command += ["--state", str(place / "state"), *options]
+    command += ["--state", str(place / "state"), *options, *(f"--task={name}" for name in tasks)]
     kept = {name: value for name, value in os.environ.items() if name not in SECRET_NAMES}
     with log.open("a") as stderr:
         start = stderr.tell()

@@ -31,7 +31,7 @@ time.sleep(60)
 
 
 def test_when_the_hours_are_over_nothing_works_on_in_the_background(tmp_path: Path, site: Path) -> None:
-    with serving(tmp_path, site, "--hours", "0.001") as server:
+    with serving(tmp_path, site, "--hours", "0.001", "--no-transcripts") as server:
         session = Raw(server, "example_quick")
         session.call("bash", command="(while sleep 0.1; do echo -9 >> more; done) & disown")
         time.sleep(3.6)
@@ -43,6 +43,7 @@ def test_when_the_hours_are_over_nothing_works_on_in_the_background(tmp_path: Pa
         assert (directory / "workspace" / "more").stat().st_size == size
         assert "hours of this session are over" in session.call("bash", command="true")["output"]["blocks"][0]["text"]
         assert session.call("answer", get_final_score=True)["output"]["finished"] is True
+        assert not (directory / "transcript.jsonl").exists()
 
 
 def test_an_episode_can_end_when_no_scorer_lives(server: Server) -> None:

@@ -30,8 +30,8 @@ def test_an_ordered_end_leaves_logs_records_and_open_workspaces_and_nothing_else
         assert server.end() == 128 + signal.SIGTERM
         files = sorted(sorted(path.name for path in directory.iterdir()) for directory in server.sessions())
         assert files == [
-            ["attempts.jsonl", "attempts.jsonl.submissions", "scorer.log", "session.json"],
-            ["home", "session.json", "workspace"],
+            ["attempts.jsonl", "attempts.jsonl.submissions", "scorer.log", "session.json", "transcript.jsonl"],
+            ["home", "session.json", "transcript.jsonl", "workspace"],
         ]
         assert sorted(record["state"] for record in server.records().values()) == ["ended", "open"]
         assert not sockets.exists()
@@ -132,7 +132,7 @@ def test_the_status_says_what_runs(server: Server) -> None:
     done = re_bench("serve", "--status", "--port", port)
     assert done.returncode == 0, done.stderr
     row = next(line for line in done.stdout.splitlines() if "example_quick" in line and "idle" in line)
-    assert row.split()[-2:] == ["1", "0.5000"]
+    assert row.split()[-3:] == ["1", "0.5000", "-"]
     as_json: dict[str, Any] = json.loads(re_bench("serve", "--status", "--port", port, "--json").stdout)
     assert [one["attempts"] for one in as_json["sessions"]] == [1]
     assert session.sid not in json.dumps(as_json) + server.log.read_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fastapi import HTTPException
@@ -18,6 +19,7 @@ from re_bench_environment.registry import CLIENT, OtherTaskError, SessionRegistr
 from re_bench_environment.responses import (
     ToolResponse,
     command_response,
+    ended_response,
     error_response,
     interrupted_response,
     with_queue_time,
@@ -44,12 +46,14 @@ class ReBench(Environment):
         """Create a session at the task that ``task_spec`` names; it is quick, and nothing is laid out yet.
 
         Raises:
-            HTTPException: if there is no such task, the server has too many sessions, or no directory can be made.
+            HTTPException: if there is no such task, it could not be prepared, the server has too many sessions, or no
+                directory can be made.
         """
         super().__init__(task_spec or {}, {})
         try:
             served = self.registry.app.catalog.lookup(task_spec or {})
             self.session = self.registry.create(served, secrets or {})
+            self.recorder = self.registry.recorder
         except TooManySessionsError as error:
             raise HTTPException(_TOO_MANY_REQUESTS, str(error)) from None
         except OtherTaskError as error:
@@ -82,14 +86,17 @@ class ReBench(Environment):
             HTTPException: if that fails; prompt and tools of this session then answer with it.
         """
         log.info("session_opening", session=self.session.name, task=self.session.served.id)
+        began = time.monotonic()
         try:
             await self.session.open()
         except Exception as error:  # noqa: BLE001 - whatever it is, the client is told that there is no session
             if self.registry.app.stopping:
                 raise HTTPException(_UNAVAILABLE, "the server is shutting down", _COME_BACK) from None
+            self.recorder.metrics.not_opened(self.session.served.id)
             log.error("session_not_opened", session=self.session.name, reason=_logged(error))
             raise HTTPException(_SERVER_ERROR, f"the session cannot be opened: {_public_message(error)}") from None
         self._episode_finished = self.session.record.state == "finished"  # which a new SDK cannot know
+        self.recorder.opened(self.session, time.monotonic() - began)
         log.info("session_opened", session=self.session.name, task=self.session.served.id)
 
     async def teardown(self) -> None:
@@ -109,13 +116,23 @@ class ReBench(Environment):
     @tool
     async def bash(self, params: Bash) -> ToolOutput:
         """Run a command in the workspace's shell. Directory, variables and background processes stay between calls."""
-        return await _tool_output(self.session, _bash(self.session, params))
+        return await self._respond("bash", params, _bash(self.session, params))
 
     @tool(exclusive=True)
     async def answer(self, params: Answer) -> ToolOutput:
         """Score the workspace as it is. With get_final_score, end the episode with the score of all attempts."""
         answering = self.session.answer(final=params.get_final_score, task_id=_task_id())
-        return await _tool_output(self.session, answering)
+        return await self._respond("answer", params, answering)
+
+    async def _respond(self, tool: str, arguments: Bash | Answer, responding: Awaitable[ToolResponse]) -> ToolOutput:
+        """Wait for a tool's response, and record it."""
+        began = time.monotonic()
+        response = await _response(self.session, responding)
+        try:
+            await self.recorder.called(self.session, tool, arguments.model_dump(), response, began)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the response counts more than its record
+            log.error("call_not_recorded", session=self.session.name, reason=_logged(error))
+        return tool_output(response)
 
 
 def environment_class(registry: SessionRegistry) -> type[ReBench]:
@@ -127,7 +144,7 @@ async def _bash(session: Session, params: Bash) -> ToolResponse:
     return command_response(*await session.run(params.command, params.timeout))
 
 
-async def _tool_output(session: Session, responding: Awaitable[ToolResponse]) -> ToolOutput:
+async def _response(session: Session, responding: Awaitable[ToolResponse]) -> ToolResponse:
     """Wait for a tool's response; an exception becomes a response too."""
     queued_s = time.monotonic() - request_time.get()  # the SDK lets calls of one session wait for each other
     try:
@@ -135,18 +152,26 @@ async def _tool_output(session: Session, responding: Awaitable[ToolResponse]) ->
     except ServerEndingError as error:
         response = interrupted_response(str(error))
     except SessionClosedError as error:
-        response = error_response(str(error))
+        response = _closed_response(session, error)
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a leaked cancellation hangs the caller
         log.error("tool_failed", session=session.name, reason=_logged(error))
         response = error_response(f"This failed on the server's side: {_public_message(error)}")
     response = with_queue_time(response, queued_s)
-    return tool_output(response, session.take_notice())
+    return replace(response, text=session.take_notice() + response.text)
 
 
-def tool_output(response: ToolResponse, notice: str = "") -> ToolOutput:
-    """Return a response as the SDK has it, with a notice before its text."""
+def _closed_response(session: Session, error: SessionClosedError) -> ToolResponse:
+    """Return the response to a call that found its session closed."""
+    record = session.record
+    if record.state != "ended":
+        return error_response(str(error))
+    return ended_response(session.served.manifest, record.final, record.reason or "")
+
+
+def tool_output(response: ToolResponse) -> ToolOutput:
+    """Return a response as the SDK has it."""
     return ToolOutput(
-        blocks=[TextBlock(text=notice + response.text)],
+        blocks=[TextBlock(text=response.text)],
         metadata=response.metadata,
         reward=response.reward,
         finished=response.finished,

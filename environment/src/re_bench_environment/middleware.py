@@ -23,8 +23,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 request_time: ContextVar[float] = ContextVar("request_time")
 """When the request came that is answered, by the monotonic clock."""
 
-_HEALTH = "/health"
-_UNAUTHORIZED, _TOO_LARGE = 401, 413
+_HEALTH, _READY, _METRICS = "/health", "/ready", "/metrics"
+_OK, _UNAUTHORIZED, _TOO_LARGE, _UNAVAILABLE = 200, 401, 413, 503
 _MAX_DRAINED = 4  # times the longest request
 _CHUNK_WITH_LEADING_SPACE = re.compile(r"(event: (?:chunk|end)\r?\ndata: )([^\S\r\n])")
 
@@ -34,10 +34,17 @@ class RequestTooLongError(Exception):
 
 
 class AccessMiddleware:
-    """Checks token and length of each request, and answers ``/health``; it is the application that is served."""
+    """What is served: checks token and length of each request, answers ``/health``, ``/ready`` and ``/metrics``."""
 
     def __init__(
-        self, application: Application, *, token: str | None, body_bytes: int, health: Callable[[], dict[str, Any]]
+        self,
+        application: Application,
+        *,
+        token: str | None,
+        body_bytes: int,
+        health: Callable[[], dict[str, Any]],
+        ready: Callable[[], bool],
+        metrics: Application,
     ) -> None:
         """Wrap ``application``.
 
@@ -46,11 +53,13 @@ class AccessMiddleware:
             token: what clients must send as their API key; None if no key is needed.
             body_bytes: the longest request body.
             health: returns what ``/health`` answers to authorised clients.
+            ready: tells what ``/ready`` answers to everybody.
+            metrics: answers ``/metrics`` to authorised clients.
         """
         self._application = application
         self._token = None if token is None else token.encode()
         self._body_bytes = body_bytes
-        self._health = health
+        self._health, self._ready, self._metrics = health, ready, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -62,10 +71,15 @@ class AccessMiddleware:
         authorized = self._authorized(headers)
         if scope["path"] == _HEALTH:
             # A process supervisor needs no token to see that the server is alive.
-            await send_json(send, 200, self._health() if authorized else {"status": "ok"})
+            await send_json(send, _OK, self._health() if authorized else {"status": "ok"})
+        elif scope["path"] == _READY:
+            ready = self._ready()
+            await send_json(send, _OK if ready else _UNAVAILABLE, {"ready": ready})
         elif not authorized:
             detail = "this server needs its token as API key (header X-API-Key)"
             await send_json(send, _UNAUTHORIZED, {"detail": detail})
+        elif scope["path"] == _METRICS:
+            await self._metrics(scope, receive, send)
         else:
             await self._forward_bounded(scope, headers, receive, send)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import request_stop
 from re_bench_environment.logs import log
+from re_bench_environment.recorder import Recorder
 from re_bench_environment.services.model import session_key
 from re_bench_environment.session import Session
 from re_bench_environment.session_record import SessionRecord, utc
@@ -46,6 +47,10 @@ class SessionRegistry:
         """Begin without sessions; ``app`` is what they share."""
         self.app = app
         self.sessions: dict[str, Session] = {}
+        self.recorder = Recorder(app.settings, app.backend.name)
+        self.recorder.metrics.serve_state(
+            lambda: list(self.sessions.values()), app.settings.max_sessions, app.scoring_queue, app.gpu_gate
+        )
         self.draining = False
         """Whether no new sessions and commands are accepted."""
         self.ended = asyncio.Event()
@@ -78,6 +83,7 @@ class SessionRegistry:
             raise UsageError(f"its task is served in profile {served.profile_name}, not in {record.profile}")
         session = Session(self.app, served, record, None, lambda: self._remove(session))
         session.restore()
+        self.recorder.restored(session)
         self.sessions[record.name] = self._restored[record.client] = self._waiting[record.client] = session
         return session
 
@@ -87,12 +93,13 @@ class SessionRegistry:
         Raises:
             TooManySessionsError: if there are as many as there may be.
             OtherTaskError: if the client's session is at another task.
-            ReBenchError: if the session's directory cannot be made.
+            ReBenchError: if the task could not be prepared, or the session's directory cannot be made.
         """
         key = session_key(secret_values)
         with self._lock:  # the SDK creates sessions in threads
             if self.waits(CLIENT.get()):
                 return self._take_up(served, key)
+            self.app.preparations.check(served)
             limit = self.app.settings.max_sessions
             if len(self.sessions) >= limit:
                 raise TooManySessionsError(
@@ -163,6 +170,7 @@ class SessionRegistry:
             with request_stop():
                 await self.app.stop_threads()
             await self.app.close()
+            await self.recorder.close()
 
     async def _close_unclaimed(self) -> None:
         """Close the sessions whose clients do not come back."""
@@ -192,6 +200,7 @@ class SessionRegistry:
 
     def _remove(self, session: Session) -> None:
         self.sessions.pop(session.name, None)
+        self.recorder.ended(session)
         for sessions in (self._restored, self._waiting):
             if sessions.get(session.record.client) is session:
                 del sessions[session.record.client]

@@ -25,8 +25,9 @@ from re_bench_environment import logs
 from re_bench_environment.app_state import AppState
 from re_bench_environment.arguments import without_input
 from re_bench_environment.environment import environment_class
-from re_bench_environment.health import health
+from re_bench_environment.health import health, is_ready
 from re_bench_environment.middleware import AccessMiddleware
+from re_bench_environment.operations import operating
 from re_bench_environment.registry import SessionRegistry
 from re_bench_environment.session_middleware import SessionMiddleware
 from re_bench_environment.settings import host_warnings, use_mounted_data
@@ -91,7 +92,7 @@ def serve(settings: Settings, *, insecure: bool = False) -> None:
     logs.set_up(*([settings.token] if settings.token else []))
     for directory in use_mounted_data(os.environ):
         logs.log.info("data_mounted", directory=str(directory))
-    listener = _listener(settings)
+    listener = _bound_socket(settings)
     with listener, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, listener))
 
@@ -112,6 +113,8 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         token=settings.token,
         body_bytes=settings.body_bytes,
         health=lambda: health(registry),
+        ready=lambda: is_ready(registry),
+        metrics=registry.recorder.metrics.application,
     )
     server = _Server(
         uvicorn.Config(
@@ -125,14 +128,17 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         ),
         registry,
     )
-    host, port = listener.getsockname()[:2]
-    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    logs.log.info("serving", address=address, tasks=list(app.catalog.by_id), sessions=str(app.state_directory.sessions))
     # Collections took a quarter of the time of a call: what was imported stays, and a call leaves little behind.
     gc.freeze()
     gc.set_threshold(_GC_ALLOCATIONS)
     try:
-        await server.serve([listener])
+        async with operating(registry):
+            if settings.prepare_first:
+                await app.preparations.wait_for_all()
+            address = _listen(listener, settings)
+            sessions = str(app.state_directory.sessions)
+            logs.log.info("serving", address=address, tasks=list(app.catalog.by_id), sessions=sessions)
+            await server.serve([listener])
     finally:
         await registry.close()
         logs.log.info("ended")
@@ -161,18 +167,29 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _listener(settings: Settings) -> socket.socket:
+def _bound_socket(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # The protocol is named, or asyncio would leave Nagle's algorithm on, which costs each call 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((settings.host, settings.port))
-        listener.listen(_BACKLOG)
     except (OSError, OverflowError, UnicodeError) as error:
         listener.close()
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(
-            f"cannot listen on {settings.host}, port {settings.port}: {reason}; try another --host or --port"
-        ) from None
+        raise _address_error(settings, error) from None
     return listener
+
+
+def _listen(listener: socket.socket, settings: Settings) -> str:
+    """Listen, and return the address as a URL."""
+    try:
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        raise _address_error(settings, error) from None
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _address_error(settings: Settings, error: Exception) -> UsageError:
+    reason = getattr(error, "strerror", None) or error
+    return UsageError(f"cannot listen on {settings.host}, port {settings.port}: {reason}; try another --host or --port")

@@ -56,11 +56,12 @@ class Session:
         """When it would have begun, had its server never been down."""
         self.activity, self.activity_since = "beginning", time.monotonic()
         self._app, self._key, self._on_closed = app, key, on_closed
-        self._directory = app.state_directory.sessions / self.name
-        self._workspace = self._directory / "workspace"
-        self._scoring = SessionScoring(app, served, record, self._directory)
-        self._shell = SessionShell(app, served, record, self._directory)
-        self._restored = False
+        self.directory = app.state_directory.sessions / self.name
+        self._workspace = self.directory / "workspace"
+        self._scoring = SessionScoring(app, served, record, self.directory)
+        self.shell = SessionShell(app, served, record, self.directory)
+        self.restored = False
+        """Whether an earlier server began it."""
         self._notice = ""
         self._opening: asyncio.Future[None] | None = None
         self._closing: asyncio.Future[None] | None = None
@@ -76,6 +77,11 @@ class Session:
         return self._scoring.reward
 
     @property
+    def hours_used(self) -> float:
+        """How much of its hours the session has used."""
+        return (time.monotonic() - self.started) / 3600
+
+    @property
     def busy(self) -> bool:
         """Whether a command runs or an attempt is scored."""
         return self.activity in {"bash", "answer", "final answer"}
@@ -87,7 +93,7 @@ class Session:
             OSError: if that cannot be read.
             ReBenchError: if it cannot be written.
         """
-        self._restored = True
+        self.restored = True
         self._set_activity("waiting for its client")
         self._scoring.settle()
 
@@ -112,11 +118,11 @@ class Session:
             self.started = time.monotonic()
             self.record.state = "open"
             await asyncio.to_thread(self.save)
-        elif self._restored:
+        elif self.restored:
             self._notice = restore.notice(self.record, key_missing=self._key_missing)
         if not self._key_missing:
-            await self._shell.open_model(self._key)
-        await self._shell.open_meter()
+            await self.shell.open_model(self._key)
+        await self.shell.open_meter()
         self._set_activity("idle")
 
     def take_key(self, key: str | None) -> None:
@@ -132,7 +138,7 @@ class Session:
         if key is not None and self._key_missing:
             self._key = key
             self._notice = self._notice and restore.notice(self.record, key_missing=False)
-            await self._shell.open_model(key)
+            await self.shell.open_model(key)
 
     @property
     def _key_missing(self) -> bool:
@@ -154,10 +160,11 @@ class Session:
 
     def prompt(self) -> str:
         """Return what the agent is told at the beginning."""
-        stand_in = self._shell.model_access is not None and self._shell.model_access.stand_in
         workspace = WORKSPACE if self._app.backend.name != "none" else str(self._workspace)
-        hours_left = max(self._remaining_s(), 0.0) / 3600 if self._restored else None
-        return prompt(self.served, self._app.settings, workspace, stand_in=stand_in, hours_left=hours_left)
+        hours_left = max(self._remaining_s(), 0.0) / 3600 if self.restored else None
+        return prompt(
+            self.served, self._app.settings, workspace, stand_in=self.shell.has_stand_in, hours_left=hours_left
+        )
 
     async def run(self, command: str, timeout_s: float | None) -> tuple[Output, float]:
         """Run a command in the session's shell; return its output, and how long it waited for the GPU.
@@ -176,7 +183,7 @@ class Session:
             waited_s = await self._app.gpu_gate.wait_until_idle() if self.served.profile.device == "cuda" else 0.0
             limit = min(timeout_s or settings.command_s, settings.longest_command_s, max(self._remaining_s(), 1.0))
             try:
-                output = await self._shell.run(command, limit)
+                output = await self.shell.run(command, limit)
             except ReBenchError:
                 self._check_open()
                 raise
@@ -205,7 +212,7 @@ class Session:
                 self._check_open("the session was ended while its attempt was scored; the attempt does not count")
                 raise
         if response.finished:
-            await self._shell.close()
+            await self.shell.close()
             self._set_activity("finished")
         return response
 
@@ -231,7 +238,7 @@ class Session:
             self.record.final = self.record.final or await asyncio.to_thread(self._scoring.final_so_far)
             with suppress(ReBenchError):  # on a full disk, where there will be room
                 await asyncio.to_thread(self.save)
-            await asyncio.to_thread(clear, self._directory)
+            await asyncio.to_thread(clear, self.directory)
             await asyncio.to_thread(self.save)
         finally:
             self._on_closed()
@@ -250,7 +257,7 @@ class Session:
         await self._scoring.stop()
         if self._opening is not None:
             await asyncio.gather(self._opening, return_exceptions=True)
-        await self._shell.close()
+        await self.shell.close()
 
     def checkpoint(self) -> bool:
         """Write the hours used into the record, to be saved; tell whether the session is open."""
@@ -264,7 +271,7 @@ class Session:
         Raises:
             ReBenchError: if it cannot be written.
         """
-        self.record.save(self._directory)
+        self.record.save(self.directory)
 
     def _check_open(self, message: str = "the session has ended") -> None:
         """Raise SessionClosedError if the session has ended, or its server is ending, or its episode has."""
@@ -280,7 +287,7 @@ class Session:
         """Tell whether the session's hours are over; then what runs in the background ends."""
         if self._remaining_s() > 0:
             return False
-        await self._shell.close_shell()
+        await self.shell.close_shell()
         return True
 
     def _set_activity(self, activity: str) -> None:

@@ -64,6 +64,10 @@ class SessionRecord:
     ended: str | None = None
     reason: str | None = None
     """Why it ended."""
+    model_dollars: float | None = None
+    """What its own calls to the task's model have cost, as far as known; None without a model or a price."""
+    scoring_model_dollars: float | None = None
+    """What the calls of its scorings have cost; None while there are none."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def save(self, directory: Path) -> None:

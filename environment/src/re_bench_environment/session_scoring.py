@@ -131,6 +131,8 @@ class SessionScoring:
             self._running = None
             if access is not None:
                 await access.close()
+                if access.dollars is not None:
+                    self._record.scoring_model_dollars = (self._record.scoring_model_dollars or 0.0) + access.dollars
 
     def _is_last_failed_final(self) -> bool:
         """Count a final answer that was not scored; tell whether the episode ends without it."""

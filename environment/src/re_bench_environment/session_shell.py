@@ -35,10 +35,17 @@ class SessionShell:
             directory: the session's.
         """
         self.model_access: ModelAccess | None = None
+        self.secrets: list[str] = []
+        """What must not show in what the session leaves behind: its tokens for the model, and the client's key."""
         self._app, self._served, self._record, self._directory = app, served, record, directory
         self._meter: MeterProxy | None = None
         self._shell: Shell | None = None
         self._closed = False
+
+    @property
+    def has_stand_in(self) -> bool:
+        """Whether its model, if it has one, is the stand-in."""
+        return self.model_access is not None and self.model_access.stand_in
 
     async def open_meter(self) -> None:
         """Start the meter's socket, if the task has a meter."""
@@ -56,7 +63,19 @@ class SessionShell:
         if self._served.manifest.model is not None:
             budget = Budget(dollars=self._app.settings.model_dollars)
             self.model_access = await self._app.models.open(self._served, self._record.name, key, budget)
+            self.secrets += filter(None, (self.model_access.token, key))
             await self.close_shell()
+
+    async def refresh_cost(self) -> None:
+        """Ask what the session's calls to the model have cost, and note it in the record."""
+        if self.model_access is not None:
+            access = self.model_access
+            await access.refresh()
+            self._note_cost(access)
+
+    def _note_cost(self, access: ModelAccess) -> None:
+        if access.dollars is not None:
+            self._record.model_dollars = round(access.dollars, 9)
 
     async def run(self, command: str, timeout_s: float) -> Output:
         """Run a command in the shell, which is opened if it is not open.
@@ -84,9 +103,11 @@ class SessionShell:
         await self.close_shell()
         access, self.model_access = self.model_access, None
         meter, self._meter = self._meter, None
-        for service in (access, meter):
-            if service is not None:
-                await service.close()
+        if access is not None:
+            await access.close()
+            self._note_cost(access)
+        if meter is not None:
+            await meter.close()
 
     async def _open_shell(self) -> Shell:
         app, served = self._app, self._served

@@ -6,10 +6,13 @@ import fcntl
 import hashlib
 import importlib.util
 import os
+import shutil
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
     from types import ModuleType
 
@@ -48,6 +51,18 @@ def clone(source: BinaryIO, target: BinaryIO) -> bool:
     return True
 
 
+def copy_contents(source: Path, target: Path) -> None:
+    """Make ``target`` a file with the contents of ``source``, sharing its blocks where the file system can.
+
+    Raises:
+        OSError: if one of them cannot be opened, or the disk is full.
+    """
+    with source.open("rb") as reader, target.open("wb") as writer:
+        shared = clone(reader, writer)
+    if not shared:
+        shutil.copyfile(source, target)  # which has the kernel copy
+
+
 def import_file(path: Path, name: str) -> ModuleType:
     """Import a Python file that lies in no package, such as a task's ``score.py`` or a tool, as the module ``name``."""
     spec = importlib.util.spec_from_file_location(name, path)
@@ -57,3 +72,17 @@ def import_file(path: Path, name: str) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@contextmanager
+def short_path(directory: Path) -> Iterator[str]:
+    """Give a path to a directory that is short enough for a socket's address, for as long as the block lasts.
+
+    Raises:
+        OSError: if the directory cannot be opened.
+    """
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
