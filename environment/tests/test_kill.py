@@ -54,7 +54,7 @@ class Agent:
         self.failures: list[str] = []
         self._step = step
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._work)
+        self._thread = threading.Thread(target=self._work, daemon=True)  # which outlives a test that fails
         self._thread.start()
 
     def _work(self) -> None:
