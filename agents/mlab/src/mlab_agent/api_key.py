@@ -10,10 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from mlab_agent.trace import TRACE_FILE, TraceError, last_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,13 +30,17 @@ def key_variables(arguments: Sequence[str]) -> list[str]:
             names += [value] if value else arguments[index + 1 : index + 2]
     if arguments and arguments[0] == "resume":
         for argument in arguments[1:]:
-            names += _stored_variables(Path(argument) / TRACE_FILE)
+            names += _stored_variables(argument)
     return list(dict.fromkeys(names))
 
 
-def _stored_variables(trace: Path) -> list[str]:
+def _stored_variables(run: str) -> list[str]:
+    from pathlib import Path  # noqa: PLC0415 - the sooner the restart, the better
+
+    from mlab_agent.trace import TRACE_FILE, TraceError, last_settings  # noqa: PLC0415 - as above
+
     try:
-        settings = last_settings(trace)
+        settings = last_settings(Path(run) / TRACE_FILE)
     except TraceError:
         return []
     models = [settings, *(settings.get(name) or {} for name in ("fast_model", "edit_model"))]
