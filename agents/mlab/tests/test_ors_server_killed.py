@@ -96,14 +96,15 @@ def test_a_run_goes_on_in_its_session_when_the_server_was_killed(
             say("Score", {}),
             killed_for_good,
         ]
-        done = agent.finish("--server-wait", "12s")
+        done = agent.finish("--server-wait", "20s")
         assert done.returncode == 1
         assert f"mlab-agent resume {agent.run}" in done.stderr
         assert "no final answer (workspace)" in done.stderr
-        assert "answers again, in the same session" in done.stderr
         assert "Traceback" not in done.stderr + json.dumps(agent.events("end"))
         assert "begun" in agent.observation(1)
         drained = number == signal.SIGTERM  # running commands get their time
+        # a server that drains says "not now", so the client may never meet a closed port
+        assert drained or "answers again, in the same session" in done.stderr
         assert ("ended" in agent.observation(1)) == drained
         assert ("The server stopped it:" in agent.observation(1)) == (not drained)
         assert "Attempt 1: valid" in agent.observation(2)
