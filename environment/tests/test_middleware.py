@@ -91,7 +91,7 @@ def test_a_request_that_does_not_say_how_long_it_is_is_counted() -> None:
             pass
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
-    middleware = AccessMiddleware(reads_all, token=None, body_bytes=10, health=dict, ready=bool)
+    middleware = AccessMiddleware(reads_all, token=None, body_bytes=10, health=dict, ready=bool, metrics=reads_all)
     assert asyncio.run(asked(middleware, [b"12345", b"67890", b""], []))[0]["status"] == 200
     assert asyncio.run(asked(middleware, [b"12345", b"67890", b"1", b"2" * 20], []))[0]["status"] == 413
     assert asyncio.run(asked(middleware, [b"1" * 20], [(b"content-length", b"11")]))[0]["status"] == 413
@@ -109,7 +109,7 @@ def test_only_white_space_at_the_left_of_a_piece_is_respelled(before: bytes, aft
     async def streams(_scope: Any, _receive: Any, send: Any) -> None:
         await send({"type": "http.response.body", "body": before})
 
-    middleware = AccessMiddleware(streams, token=None, body_bytes=10, health=dict, ready=bool)
+    middleware = AccessMiddleware(streams, token=None, body_bytes=10, health=dict, ready=bool, metrics=streams)
     (message,) = asyncio.run(asked(middleware, [b""], []))
     assert message["body"] == after
     assert json.loads(b'"\\u0020"') == " "

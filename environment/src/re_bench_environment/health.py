@@ -7,18 +7,17 @@ import time
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from re_bench.report.tables import number, table
+from re_bench.report.tables import dollars, number, table
 from re_bench_environment.preparation import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from re_bench_environment.app_state import AppState
-    from re_bench_environment.environment import SessionRegistry
     from re_bench_environment.preparation import Preparation
+    from re_bench_environment.registry import SessionRegistry
     from re_bench_environment.session import Session
 
-_HEADER = ("session", "task", "profile", "open", "doing", "for", "attempts", "best reward")
+_HEADER = ("session", "task", "profile", "open", "doing", "for", "attempts", "best reward", "model")
 
 
 def health(registry: SessionRegistry) -> dict[str, Any]:
@@ -26,7 +25,7 @@ def health(registry: SessionRegistry) -> dict[str, Any]:
     app = registry.app
     scorings, gpu = app.scoring_queue, app.gpu_gate.scorings
     return {
-        "status": _status(app),
+        "status": _status(registry),
         "version": version("re-bench-environment"),
         "sandbox": app.backend.name,
         "uptime_s": round(time.monotonic() - app.started, 1),
@@ -42,12 +41,14 @@ def health(registry: SessionRegistry) -> dict[str, Any]:
 
 def is_ready(registry: SessionRegistry) -> bool:
     """Tell whether sessions can be created, and none of them would wait for the preparation of its task."""
-    return registry.app.preparations.ready and not registry.app.stopping
+    return registry.app.preparations.ready and not registry.draining
 
 
-def _status(app: AppState) -> str:
-    preparing = any(preparation.state == State.PREPARING for preparation in app.preparations.by_id.values())
-    return "stopping" if app.stopping else "preparing" if preparing else "ok"
+def _status(registry: SessionRegistry) -> str:
+    if registry.draining:
+        return "stopping" if registry.app.stopping else "draining"
+    preparations = registry.app.preparations.by_id.values()
+    return "preparing" if any(preparation.state == State.PREPARING for preparation in preparations) else "ok"
 
 
 def _task(preparation: Preparation) -> dict[str, Any]:
@@ -68,6 +69,8 @@ def _session(session: Session) -> dict[str, Any]:
         "doing_s": round(now - session.activity_since, 1),
         "attempts": session.attempts,
         "best_reward": session.reward if shown else None,
+        "model_dollars": session.record.model_dollars,
+        "scoring_model_dollars": session.record.scoring_model_dollars,
     }
 
 
@@ -103,6 +106,7 @@ def _row(session: Mapping[str, Any]) -> list[str]:
         _span(session["doing_s"]),
         str(session["attempts"]),
         number(session["best_reward"]),
+        dollars(session["model_dollars"]),
     ]
 
 

@@ -60,6 +60,18 @@ class Settings:
     """What a session may spend on the model of its task, without scorings."""
     withhold_rewards: bool = False
     """Whether tasks that hide their score give the reward 0 until the episode ends."""
+    transcripts: bool = True
+    """Whether commands and outputs of sessions are kept."""
+    transcript_mib: int = 64
+    """The most of a session's transcript."""
+    keep_days: float | None = None
+    """Days after which an ended session's directory is removed; None keeps it."""
+    keep_gib: float | None = None
+    """How much ended sessions' directories may hold together, in GiB; the oldest go first. None is without limit."""
+    drain_s: float = 600.0
+    """How long running commands and scorings may take after SIGTERM, in seconds."""
+    reclaim_s: float = 900.0
+    """After how many seconds a session is closed whose client does not come back after a restart."""
     body_bytes: int = 16 * _MIB
     """The longest request body, in bytes."""
 
