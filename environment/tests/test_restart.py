@@ -225,6 +225,16 @@ def test_a_key_has_to_be_sent_again(tmp_path: Path, upstream: Upstream) -> None:
             assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
 
 
+def test_without_a_sandbox_background_programs_end_with_a_killed_server_too(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site, "--sandbox", "none") as server:
+        session = Raw(server, "example_quick")
+        session.says(f"echo kept > file; bash -c 'sleep 300; true' {tmp_path}/mark & true")
+        assert any("mark" in line for line in command_lines_naming(tmp_path))
+        server.end(signal.SIGKILL)
+        until(lambda: command_lines_naming(tmp_path) == [])
+        assert (server.workspaces()[0] / "file").read_text() == "kept\n"
+
+
 def test_hours_are_those_in_which_a_server_ran(tmp_path: Path, site: Path) -> None:
     with serving(tmp_path, site) as server:
         session = Raw(server, "example_quick")
