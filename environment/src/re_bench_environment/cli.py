@@ -40,6 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     tasks = parser.add_argument_group("tasks")
     tasks.add_argument("--task", action="append", metavar="NAME", help="serve this one; may be repeated (default: all)")
     tasks.add_argument("--prepare", action="store_true", help="listen only when all tasks are prepared")
+    tasks.add_argument(
+        "--link-data", action="store_true", help="sessions share large files that agents need not change, by hard links"
+    )
     limits = parser.add_argument_group("limits")
     limits.add_argument("--max-sessions", type=positive, metavar="N", help="sessions at a time (default: 64)")
     limits.add_argument("--scorings", type=positive, metavar="N", help="scorings at a time (default: half the cores)")
@@ -111,6 +114,7 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
         profile=options.profile,
         tasks=tuple(options.task or ()),
         prepare_first=options.prepare,
+        link_data=options.link_data,
         sandbox=options.sandbox,
         withhold_rewards=options.withhold_rewards,
         transcripts=not options.no_transcripts,

@@ -56,6 +56,8 @@ class Settings:
     """How much a session's workspace may grow."""
     processes: int = 512
     """Processes and threads of a session at a time."""
+    link_data: bool = False
+    """Whether sessions share the files of the tasks' ``shared_data`` instead of having copies."""
     model_dollars: float = 10.0
     """What a session may spend on the model of its task, without scorings."""
     withhold_rewards: bool = False
