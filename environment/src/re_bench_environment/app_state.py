@@ -16,6 +16,7 @@ from re_bench.sandbox import open_backend
 from re_bench.task.hidden_paths import hidden_directories
 from re_bench.task.workspace import lay_out
 from re_bench_environment.catalog import ServedTask, build_catalog
+from re_bench_environment.network.service import Network
 from re_bench_environment.queues import GpuGate, Queue
 from re_bench_environment.scoring import Scorer
 from re_bench_environment.services.model import ModelGateways
@@ -49,9 +50,13 @@ class AppState:
         self.catalog = build_catalog(self.settings.profile)
         self.backend = open_backend(self.settings.sandbox)
         self.state_directory = StateDirectory(self.settings.state)
+        paths = self.state_directory
+        self.network = Network(self.settings.network, self.backend, paths.path, paths.sockets)
         self.models = ModelGateways(self.state_directory.path / "models")
         self.scoring_queue, self.gpu_gate = Queue(self.settings.scorings), GpuGate()
-        self.scorer = Scorer(self.scoring_queue, self.gpu_gate, self.settings.sandbox, self.settings.disk_mib)
+        self.scorer = Scorer(
+            self.scoring_queue, self.gpu_gate, self.settings.sandbox, self.settings.disk_mib, self.settings.network.mode
+        )
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lay-out")
         self._hidden: dict[str, list[Path]] = {}
         self._gpu_uuid: str | None = None
@@ -89,6 +94,7 @@ class AppState:
     async def close(self) -> None:
         """Stop the gateways and release the state directory; all sessions are closed."""
         await self.models.close()
+        await self.network.close()
         self.state_directory.close()
 
     async def _in_thread(self, function: Callable[[], Result]) -> Result:

@@ -18,6 +18,7 @@ from re_bench.errors import ReBenchError, UsageError
 if TYPE_CHECKING:
     from re_bench_environment.settings import Settings
 
+_NETWORKS = ("none", "proxy", "open")
 _HEALTH_TIMEOUT_S = 10.0
 _CLEAR = "\x1b[H\x1b[2J"
 
@@ -49,6 +50,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     limits.add_argument(
         "--withhold-rewards", action="store_true", help="no reward before the end from tasks that hide their score"
     )
+    network = parser.add_argument_group("network of the sessions' sandboxes; scorings never have one")
+    network.add_argument(
+        "--network", choices=_NETWORKS, default="none", help="'open' is this machine's own (default: %(default)s)"
+    )
+    network.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="HOST[,HOST...]",
+        help="what the proxy reaches: example.org, *.example.org (below it), .example.org (both), each with :PORT or "
+        "for ports 80 and 443; @packages for the usual package indexes; '*' for all public hosts",
+    )
+    network.add_argument("--network-mib", type=positive, metavar="N", help="traffic of a session (default: 10240)")
     inspect = parser.add_argument_group("inspect a running server")
     inspect.add_argument("--status", action="store_true", help="show what the server at --host and --port does")
     inspect.add_argument("--watch", action="store_true", help="show it every second, until interrupted")
@@ -82,7 +96,8 @@ def serve(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Settings:
-    from re_bench_environment.settings import Settings  # noqa: PLC0415 - takes a moment
+    from re_bench_environment.network.policy import NetworkPolicy  # noqa: PLC0415 - takes a moment
+    from re_bench_environment.settings import Settings  # noqa: PLC0415
 
     names = ("max_sessions", "scorings", "hours", "memory_mib", "disk_mib", "model_dollars")
     chosen: dict[str, Any] = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
@@ -94,6 +109,7 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
         profile=options.profile,
         sandbox=options.sandbox,
         withhold_rewards=options.withhold_rewards,
+        network=NetworkPolicy.from_options(options.network, options.allow, options.network_mib),
         **chosen,
     )
 

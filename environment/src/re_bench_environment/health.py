@@ -26,6 +26,7 @@ def health(registry: SessionRegistry) -> dict[str, Any]:
         "status": "stopping" if app.stopping else "ok",
         "version": version("re-bench-environment"),
         "sandbox": app.backend.name,
+        "network": app.settings.network.record(),
         "uptime_s": round(time.monotonic() - app.started, 1),
         "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
         "max_sessions": app.settings.max_sessions,
@@ -60,6 +61,7 @@ def describe_health(state: Mapping[str, Any]) -> str:
     sessions, memory = state["sessions"], f"{state['memory_mib']} MiB at most"
     lines = [
         f"{state['status']}, up {_span(state['uptime_s'])}, sandbox {state['sandbox']}, {memory}",
+        f"network of sessions: {_network(state['network'])}",
         f"{len(sessions)} of {state['max_sessions']} sessions",
         f"scorings: {_queue(state['scorings'])}; on the GPU: {_queue(state['gpu'])}",
         "tasks: " + ", ".join(f"{name} ({profile})" for name, profile in state["tasks"].items()),
@@ -81,6 +83,11 @@ def _row(session: Mapping[str, Any]) -> list[str]:
         str(session["attempts"]),
         number(session["best_reward"]),
     ]
+
+
+def _network(network: Mapping[str, Any]) -> str:
+    allowed = f" to {', '.join(network['allow'])}" if "allow" in network else ""
+    return f"{network['mode']}{allowed}"
 
 
 def _queue(queue: Mapping[str, int]) -> str:

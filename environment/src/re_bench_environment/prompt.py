@@ -37,9 +37,17 @@ def _workspace_lines(served: ServedTask, settings: Settings, workspace: str) -> 
     return [
         f"This is profile `{served.profile_name}`: {profile.description}.{modelled}",
         f"Your workspace is `{workspace}`: it holds the files above, commands start there, and it is what you submit.",
-        f"Commands run in a sandbox with {gpu}, {bounds}, and no network.",
+        f"Commands run in a sandbox with {gpu}, {bounds}, and {settings.network.describe()}.",
+        *_network_lines(settings),
         f"You have {settings.hours:g} hours, counted from now. After that only `answer` works.",
     ]
+
+
+def _network_lines(settings: Settings) -> list[str]:
+    if settings.network.mode != "proxy":
+        return []
+    bound = f"up to {settings.network.limit_mib} MiB"
+    return [f"`HTTP_PROXY` and the like lead to the proxy, {bound}; hosts, times and sizes are logged."]
 
 
 def _meter_lines(served: ServedTask) -> list[str]:

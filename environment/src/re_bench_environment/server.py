@@ -65,6 +65,12 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         logs.log.warning("leftovers_removed", session=name)
     for task, reason in app.catalog.not_served.items():
         logs.log.warning("task_not_served", task=task, reason=reason)
+    if settings.network.mode == "open":
+        logs.log.warning(
+            "network_open",
+            message="sandboxes of sessions share this machine's network: programs of agents reach the internet, "
+            "this machine's own services, this server among them, and its cloud's metadata; nothing is recorded",
+        )
     # Messages of unknown exceptions are logged only; ours reach clients by way of HTTPException.
     sdk_application = Server([environment_class(registry)], return_errors="none").app
     application = AccessMiddleware(
@@ -85,7 +91,13 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     )
     host, port = listener.getsockname()[:2]
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    logs.log.info("serving", address=address, tasks=list(app.catalog.by_id), sessions=str(app.state_directory.sessions))
+    logs.log.info(
+        "serving",
+        address=address,
+        tasks=list(app.catalog.by_id),
+        sessions=str(app.state_directory.sessions),
+        network=settings.network.record(),
+    )
     try:
         await server.serve([listener])
     finally:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
 from re_bench.guest import port_forward
+from re_bench_environment.network.service import NetworkAccess
 from re_bench_environment.prompt import prompt
 from re_bench_environment.responses import ToolResponse, attempt_response, error_response, final_response
 from re_bench_environment.scoring import ScoredAttempt, unscored_attempt
@@ -66,9 +67,11 @@ class Session:
         self._directory = app.state_directory.sessions / self.name
         self._workspace, self._log = self._directory / "workspace", self._directory / "attempts.jsonl"
         self._record: dict[str, object] = {"name": self.name, "task": served.id, "profile": served.profile_name}
+        self._record["network"] = app.settings.network.record()
         self._shell: Shell | None = None
         self._model_access: ModelAccess | None = None
         self._meter: MeterProxy | None = None
+        self._network = NetworkAccess()
         self._opening: asyncio.Future[None] | None = None
         self._scoring: asyncio.Task[ScoredAttempt] | None = None
         self._failed_finals = 0
@@ -89,6 +92,7 @@ class Session:
         self._update_record(opened=_utc())
         await self._app.lay_out(self.served, self._workspace)
         self._check_open()
+        self._network = await self._app.network.open(self.name, self._directory)
         manifest = self.served.manifest
         if manifest.model is not None:
             budget = Budget(dollars=self._app.settings.model_dollars)
@@ -217,9 +221,9 @@ class Session:
 
     async def _open_shell(self) -> Shell:
         app, served = self._app, self.served
-        variables = {"RE_BENCH_PROFILE": served.profile_name}
-        shown: dict[str, Path] = {}
-        services = []
+        variables = {"RE_BENCH_PROFILE": served.profile_name, **self._network.variables}
+        shown = dict(self._network.shown)
+        services = list(self._network.services)
         if self._meter is not None:
             shown[f"{_GUEST_DIRECTORY}/experiments.sock"] = self._meter.socket
             variables["RE_BENCH_EXPERIMENTS"] = f"{_GUEST_DIRECTORY}/experiments.sock"
@@ -238,6 +242,7 @@ class Session:
             hidden=await app.hidden(served),
             gpu=await app.gpu(served),
             services=services,
+            host_network=app.settings.network.mode == "open",
             scratch=self._directory,
         )
 
@@ -248,6 +253,7 @@ class Session:
     async def _release(self) -> None:
         """Close the shell, the access to the model and the meter."""
         await self._close_shell()
+        await self._app.network.close_session(self.name)
         access, self._model_access = self._model_access, None
         meter, self._meter = self._meter, None
         for service in (access, meter):

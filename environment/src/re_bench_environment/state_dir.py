@@ -14,7 +14,7 @@ from pathlib import Path
 
 from re_bench.errors import UsageError
 
-KEPT = ("attempts.jsonl", "attempts.jsonl.submissions", "session.json", "scorer.log", "meter.log")
+KEPT = ("attempts.jsonl", "attempts.jsonl.submissions", "session.json", "scorer.log", "meter.log", "network.jsonl")
 """The files of a session that stay when it has ended, if it has attempts."""
 _REMOVED = ("workspace", "experiments")
 _PROGRAMS = ("bwrap", "python", "env")
