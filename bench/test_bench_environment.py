@@ -62,7 +62,7 @@ async def commands(server: Server, tmp_path: Path) -> None:
     backend, limits = open_backend(None), Limits()
     anew = [run(backend, ["true"], SandboxSpec(limits=limits)).seconds for _ in range(20)]
     arguments: dict[str, Any] = {"limits": limits, "environment": {}, "scratch": tmp_path / "scratch"}
-    shell = await Shell.open(backend, tmp_path / "workspace", **arguments)
+    shell = await Shell.open(backend, tmp_path / "workspace", tmp_path / "home", **arguments)
     try:
         bare = [await timed(shell.run(COMMAND, 60)) for _ in range(ROUNDS)]
     finally:

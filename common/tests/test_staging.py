@@ -164,7 +164,7 @@ def test_names_of_any_bytes_are_copied(source: Path, tmp_path: Path) -> None:
 def test_a_sparse_terabyte_is_refused_without_being_read(source: Path, tmp_path: Path) -> None:
     with (source / "huge").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(InvalidSubmissionError, match=r"larger than 1024 MiB \(at huge\)"):
+    with pytest.raises(InvalidSubmissionError, match=r"larger than 1024 MiB \(at huge\), of which huge has at least"):
         stage(source, tmp_path / "copy")
 
 
@@ -173,6 +173,11 @@ def test_too_many_entries_and_too_deep_trees_are_refused(source: Path, tmp_path:
         (source / str(number)).mkdir()
     with pytest.raises(InvalidSubmissionError, match="more than 5 files and directories"):
         stage(source, tmp_path / "copy", Bounds(entries=5))
+    (source / "0" / "cache").mkdir()
+    for number in range(6):
+        (source / "0" / "cache" / str(number)).touch()
+    with pytest.raises(InvalidSubmissionError, match="more than 9 files and directories, of which 0 has at least 4;"):
+        stage(source, tmp_path / "another", Bounds(entries=9))
     deep = source.joinpath(*["d"] * 6)
     deep.mkdir(parents=True)
     with pytest.raises(InvalidSubmissionError, match="nests more than 4 directories"):

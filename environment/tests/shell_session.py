@@ -33,7 +33,7 @@ SMALL = Limits(
 async def shell_in(directory: Path, backend: str = "bubblewrap", **more: Any) -> Shell:
     """Open a shell whose workspace and directory for us are in ``place``."""
     arguments: dict[str, Any] = {"limits": SMALL, "environment": {}, "scratch": directory / "scratch"} | more
-    return await Shell.open(open_backend(backend), directory / "workspace", **arguments)
+    return await Shell.open(open_backend(backend), directory / "workspace", directory / "home", **arguments)
 
 
 class Session:

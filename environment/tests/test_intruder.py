@@ -135,8 +135,8 @@ async def finding(guarded: Server) -> None:
         command = "touch attempts.jsonl; echo 'a mark that is there' > here; python intruding.py < request.json"
         ran = await session.call_tool("bash", {"command": command, "timeout": 100})
         results = json.loads(text(ran).splitlines()[0])
-        assert "/home/agent/attempts.jsonl" in results["names"]
-        assert ["mark", "/home/agent/here"] in results["marks"]
+        assert "/workspace/attempts.jsonl" in results["names"]
+        assert ["mark", "/workspace/here"] in results["marks"]
 
 
 @pytest.mark.parametrize(

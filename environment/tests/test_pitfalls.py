@@ -133,8 +133,53 @@ def test_wrong_input_of_a_tool_is_refused_and_the_session_lives(server: Server) 
     ]
     for arguments in wrong:
         assert session.call("bash", **arguments)["reason"] == "input_validation"
+    assert session.call("answer", get_final_score="yes")["reason"] == "input_validation"
     assert session.call("nothing")["reason"] == "not_found"
     assert session.call("bash", command="echo hi")["output"]["blocks"][0]["text"] == "hi\n[exit status 0]"
+    session.delete()
+
+
+def test_an_error_about_arguments_does_not_repeat_them(server: Server) -> None:
+    session, long = Raw(server, "example_quick"), "abcdefgh" * (1 << 18)
+    for arguments in ({"command": long}, {"command": [long]}, {"command": "true", long: 1}):
+        refused = session.call("bash", **arguments)
+        assert (refused["reason"], len(json.dumps(refused)) < 1000) == ("input_validation", True)
+    for body in ({"name": [long], "input": {}}, {"name": "bash", "input": long}, {long: 1}):
+        status, reply = session.post("/rebench/call", body)
+        assert (status, len(json.dumps(reply)) < 1000) == (422, True)
+    session.delete()
+
+
+def test_a_command_that_bash_cannot_read_is_not_run_and_the_shell_goes_on(server: Server) -> None:
+    session = Raw(server, "example_quick")
+    session.call("bash", command="A=5")
+    (block,) = session.call("bash", command="echo \0")["output"]["blocks"]
+    assert block["text"] == "[the command has a NUL character, at position 5; bash cannot read it; nothing was run]"
+    assert session.call("bash", command="echo $A")["output"]["blocks"][0]["text"] == "5\n[exit status 0]"
+    session.delete()
+
+
+def test_a_call_that_waits_for_another_one_says_so(server: Server) -> None:
+    session = Raw(server, "example_quick")
+    first = threading.Thread(target=session.call, args=("bash",), kwargs={"command": "sleep 2"})
+    first.start()
+    time.sleep(0.2)
+    output = session.call("answer")["output"]
+    assert 1 < output["metadata"]["queued_s"] < 10
+    assert "[the call waited 2 s for another one of this session]" in output["blocks"][0]["text"]
+    assert session.call("bash", command="true")["output"]["metadata"]["queued_s"] < 1
+    first.join()
+    session.delete()
+
+
+def test_what_programs_keep_at_home_is_no_part_of_a_submission(server: Server) -> None:
+    session = Raw(server, "example_quick")
+    session.call("bash", command="echo -1 > answer.txt; mkdir ~/.cache; cd ~/.cache; seq 10001 | xargs touch")
+    assert session.call("answer")["output"]["metadata"]["status"] == "valid"
+    session.call("bash", command="mkdir /workspace/pip; cp -r ~/.cache /workspace/pip")
+    metadata = session.call("answer")["output"]["metadata"]
+    assert metadata["status"] == "invalid"
+    assert "more than 10000 files and directories, of which pip has at least" in metadata["message"]
     session.delete()
 
 

@@ -19,15 +19,16 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 @pytest.fixture(autouse=True)
 def at_home(session: Session) -> None:
-    session.run("cd ~")
+    session.run("cd /workspace")
 
 
-def test_it_starts_in_the_workspace_which_is_home_and_writable(session: Session) -> None:
-    assert session.says("pwd; echo $HOME; whoami; echo new > made; cat made").split() == [
-        "/home/agent",
+def test_it_starts_in_the_workspace_beside_which_is_a_home(session: Session) -> None:
+    assert session.says("pwd; echo $HOME; whoami; echo new > made; cat made; touch ~/.cache; ls -A").split() == [
+        "/workspace",
         "/home/agent",
         "agent",
         "new",
+        "made",
     ]
     assert (session.workspace / "made").read_text() == "new\n"
 
@@ -256,7 +257,7 @@ def test_the_end_of_the_supervisor_between_commands_is_told_with_the_next(sessio
 
 def test_a_directory_that_has_gone_is_no_hindrance(session: Session) -> None:
     session.run("mkdir -p ~/gone; cd ~/gone; rmdir ~/gone; kill -9 $PPID")
-    assert session.says("pwd") == "/home/agent\n"
+    assert session.says("pwd") == "/workspace\n"
 
 
 def test_commands_wait_for_each_other(session: Session) -> None:

@@ -25,7 +25,7 @@ ORDINARY = 54321
 """A user id that is nobody's."""
 COMMANDS = [
     ("echo new > made; export A=5; cd /tmp; whoami", 0, "agent\n"),
-    ("echo $A $PWD; cat ~/made ~/given", 0, "5 /tmp\nnew\ngiven\n"),
+    ("echo $A $PWD; cat /workspace/made /workspace/given", 0, "5 /tmp\nnew\ngiven\n"),
     ("sleep 141.4 & sleep 141.4", None, ""),
     ("echo $A; pgrep -c sleep", 1, "5\n0\n"),
     ("kill -9 -1", None, "[all processes of the session were ended"),
@@ -42,11 +42,11 @@ async def main(place, commands):
     (place / "workspace").mkdir()
     (place / "workspace" / "given").write_text("given\\n")
     shell = await Shell.open(
-        open_backend("bubblewrap"), place / "workspace", limits=Limits(), environment={}, scratch=place
+        open_backend("bubblewrap"), place / "workspace", place / "home", limits=Limits(), environment={}, scratch=place
     )
     outputs = [await shell.run(command, 1) for command in commands]
     await shell.close()
-    left = [path.name for path in place.iterdir()]
+    left = sorted(path.name for path in place.iterdir())
     print(json.dumps([[(output.status, output.text) for output in outputs], left]))
 
 asyncio.run(main(Path(sys.argv[1]), json.loads(sys.argv[2])))
@@ -104,13 +104,13 @@ def test_an_ordinary_user_has_the_same_shell(readable: Path) -> None:
     for (command, status, text), (found_status, found_text) in zip(COMMANDS, outputs, strict=True):
         assert found_status == status, (command, found_text)
         assert text in found_text, command
-    assert left == ["workspace"]
+    assert left == ["home", "workspace"]
     assert processes_with("141.4") == []
 
 
 def test_without_a_sandbox_the_shell_is_the_same_but_for_the_walls(tmp_path: Path) -> None:
     with session_in(tmp_path, backend="none") as session:
-        assert session.says("pwd; echo $HOME").split() == [str(session.workspace)] * 2
+        assert session.says("pwd; echo $HOME").split() == [str(session.workspace), str(tmp_path / "home")]
         session.run("export A=5; cd /; sleep 173.2 &")
         assert session.run("sleep 173.2", 0.5).timed_out
         assert session.says("echo $A $PWD") == "5 /\n"

@@ -71,6 +71,14 @@ def test_a_fork_bomb_can_be_ended(session: Session) -> None:
     assert session.says("echo on").endswith("on\n")
 
 
+def test_many_processes_are_noted_with_the_way_to_end_them(session: Session) -> None:
+    session.run("for i in $(seq 48); do sleep 60 & done")
+    assert "of at most 60 processes and threads run" in session.run("echo on").text
+    assert "`kill -9 -1` ends all of them" in session.run("echo on").text
+    session.run("kill -9 -1", 5.0)
+    assert session.says("echo on") == "on\n"
+
+
 def test_seconds_of_cpu(tmp_path: Path) -> None:
     with session_in(tmp_path, limits=replace(SMALL, cpu_s=1)) as session:
         assert session.run("python3 -c 'while True: pass'").status in {128 + 9, 128 + 24}
@@ -101,13 +109,13 @@ def test_disk_quota_of_the_workspace(session: Session) -> None:
     )
     refused = session.run("echo more > g; echo $?; ls")
     assert refused.text.startswith(
-        "[the workspace is full: files can be removed but not written; this is a new shell]\n"
+        "[workspace and home are full: files can be removed but not written; this is a new shell]\n"
     )
     assert (session.workspace / "g").stat().st_size == 0
     session.run("for i in 1 2 3; do head -c 10M /dev/zero > h$i; done")
     assert sum(path.stat().st_blocks for path in session.workspace.glob("h*")) == 0
     session.run("rm f* h*")
-    assert session.says("echo more > g; cat g") == "[there is room in the workspace again; this is a new shell]\nmore\n"
+    assert session.says("echo more > g; cat g") == "[there is room again; this is a new shell]\nmore\n"
 
 
 def test_what_was_there_at_the_beginning_does_not_count(tmp_path: Path) -> None:

@@ -103,7 +103,8 @@ def test_nothing_but_workspace_and_tmp_can_be_written(session: Session) -> None:
     ):
         target = path if path.endswith(("command", "hostname")) else f"{path}/new"
         assert session.run(f"echo x > {target}").status == 1, path
-    assert session.says("touch ~/new /tmp/new /dev/shm/new; rm ~/new /tmp/new /dev/shm/new; id -u | wc -l") == "1\n"
+    writable = "~/new /workspace/new /tmp/new /dev/shm/new"
+    assert session.says(f"touch {writable}; rm {writable}; id -u | wc -l") == "1\n"
 
 
 def test_what_is_hidden_and_what_is_shown(tmp_path: Path) -> None:

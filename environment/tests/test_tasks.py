@@ -45,7 +45,7 @@ async def episode(busy: Server, client: str, task_id: str) -> None:
     async with opened(client, busy.url, task_id) as session:
         prompt = (await session.get_prompt())[0].text
         assert "profile `cpu`" in prompt
-        assert "/home/agent" in prompt
+        assert "/workspace" in prompt
         assert task.manifest.meter is None or "RE_BENCH_EXPERIMENTS" in prompt
         assert ("a stand-in for it" in prompt) == (task.manifest.model is not None)
         start = await session.call_tool("answer", {})

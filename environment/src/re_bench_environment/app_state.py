@@ -49,6 +49,7 @@ class AppState:
         """
         self.catalog = build_catalog(self.settings.profile)
         self.backend = open_backend(self.settings.sandbox)
+        self.settings.network.check_sandbox(self.backend.name)
         self.state_directory = StateDirectory(self.settings.state)
         paths = self.state_directory
         self.network = Network(self.settings.network, self.backend, paths.path, paths.sockets)

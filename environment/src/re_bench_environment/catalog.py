@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from re_bench.limits import Limits
     from re_bench.task.discovery import Task
-    from re_bench.task.manifest import Manifest, Profile
+    from re_bench.task.manifest import Manifest, Meter, Profile
 
 _SHOWN_ID = 80
 
@@ -50,6 +50,12 @@ class ServedTask:
     def spec(self) -> dict[str, Any]:
         """What clients get of the task, and send back to create a session; public."""
         return {"id": self.id}
+
+    @property
+    def meter(self) -> Meter | None:
+        """The manifest's ``[meter]``, if this profile has experiments."""
+        meter = self.manifest.meter
+        return meter if meter is None or meter.profiles is None or self.profile_name in meter.profiles else None
 
     @property
     def needs_key(self) -> bool:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 import traceback
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fastapi import HTTPException
 from openreward.environments import Environment, Split, TextBlock, ToolOutput, tool
-from pydantic import BaseModel, ConfigDict, Field
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import request_stop
+from re_bench_environment.arguments import Answer, Bash  # noqa: TC001 - the SDK reads the tools' annotations
 from re_bench_environment.logs import log
-from re_bench_environment.responses import ToolResponse, command_response, error_response
+from re_bench_environment.middleware import request_time
+from re_bench_environment.responses import ToolResponse, command_response, error_response, with_queue_time
 from re_bench_environment.session import Session, SessionClosedError
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 NAME = "rebench"
 SPLIT = "test"
 
-_MAX_COMMAND = 1 << 20
 _MAX_LOGGED = 4000
 _NOT_FOUND, _TOO_MANY_REQUESTS, _SERVER_ERROR = 404, 429, 500
 
@@ -77,27 +78,6 @@ class SessionRegistry:
 
     def _remove(self, session: Session) -> None:
         self.sessions.pop(session.name, None)
-
-
-class Bash(BaseModel):
-    """The arguments of ``bash``."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    command: str = Field(max_length=_MAX_COMMAND, description="the command, as one would type it into bash")
-    timeout: float | None = Field(
-        default=None, gt=0, allow_inf_nan=False, description="seconds after which the command is stopped"
-    )
-
-
-class Answer(BaseModel):
-    """The arguments of ``answer``."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    get_final_score: bool = Field(
-        default=False, description="true: end the episode with the final score of all attempts, this one included"
-    )
 
 
 class ReBench(Environment):
@@ -181,6 +161,7 @@ async def _bash(session: Session, params: Bash) -> ToolResponse:
 
 async def _tool_output(session: Session, responding: Awaitable[ToolResponse]) -> ToolOutput:
     """Wait for a tool's response; an exception becomes a response too."""
+    queued_s = time.monotonic() - request_time.get()  # the SDK lets calls of one session wait for each other
     try:
         response = await responding
     except SessionClosedError as error:
@@ -188,6 +169,7 @@ async def _tool_output(session: Session, responding: Awaitable[ToolResponse]) ->
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a leaked cancellation hangs the caller
         log.error("tool_failed", session=session.name, reason=_logged(error))
         response = error_response(f"This failed on the server's side: {_public_message(error)}")
+    response = with_queue_time(response, queued_s)
     return ToolOutput(
         blocks=[TextBlock(text=response.text)],
         metadata=response.metadata,

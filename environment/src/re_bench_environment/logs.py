@@ -17,7 +17,16 @@ if TYPE_CHECKING:
 
 _SDK = ("openreward.environments.server", "openreward.environments.environment", "openreward.environments.session")
 _DROPPED_FIELDS = ("method", "userId", "organisationId", "logger_name")
+_DROPPED_EVENTS = ("request_handled", "tool_call_started")
+"""Said of every call beside ``tool_call_completed``; writing them takes a tenth of its time."""
 _EVENTS_WITH_INPUT = ("request_error", "tool_input_validation_error")
+
+
+def _drop_repetition(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Drop events of the SDK that say nothing more than others."""
+    if event.get("event") in _DROPPED_EVENTS:
+        raise structlog.DropEvent
+    return event
 
 
 def _drop_input(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -48,6 +57,7 @@ def _redact(_logger: object, _method: str, event: MutableMapping[str, Any]) -> M
 
 _secrets: set[str] = set()
 _PROCESSORS: list[Any] = [
+    _drop_repetition,
     structlog.contextvars.merge_contextvars,
     structlog.processors.add_log_level,
     structlog.processors.TimeStamper(fmt="iso"),

@@ -8,8 +8,10 @@ from __future__ import annotations
 import hmac
 import json
 import re
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any
 
 Scope = MutableMapping[str, Any]
@@ -17,6 +19,9 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+request_time: ContextVar[float] = ContextVar("request_time")
+"""When the request came that is answered, by the monotonic clock."""
 
 _HEALTH = "/health"
 _CREATE = "/create"
@@ -53,6 +58,7 @@ class AccessMiddleware:
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return
+        request_time.set(time.monotonic())
         headers = dict(scope["headers"])
         authorized = self._authorized(headers)
         if scope["path"] == _HEALTH:

@@ -34,9 +34,12 @@ def _workspace_lines(served: ServedTask, settings: Settings, workspace: str) -> 
     gpu = "one NVIDIA GPU" if profile.device == "cuda" else "no GPU"
     modelled = " Scores are modelled, not measured." if profile.modelled else ""
     bounds = f"{limits.memory_mib} MiB of memory, {limits.disk_mib} MiB of disk, {limits.processes} processes"
+    staging = served.manifest.staging
     return [
         f"This is profile `{served.profile_name}`: {profile.description}.{modelled}",
         f"Your workspace is `{workspace}`: it holds the files above, commands start there, and it is what you submit.",
+        f"A submission may hold {staging.entries:,} files and directories, {staging.mib} MiB together.",
+        "`$HOME` is another directory, which is no part of it: caches may grow there.",
         f"Commands run in a sandbox with {gpu}, {bounds}, and {settings.network.describe()}.",
         *_network_lines(settings),
         f"You have {settings.hours:g} hours, counted from now. After that only `answer` works.",
@@ -51,7 +54,7 @@ def _network_lines(settings: Settings) -> list[str]:
 
 
 def _meter_lines(served: ServedTask) -> list[str]:
-    if served.manifest.meter is None:
+    if served.meter is None:
         return []
     return ["`RE_BENCH_EXPERIMENTS` is set: experiments are made and counted outside of your sandbox."]
 

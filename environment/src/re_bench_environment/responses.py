@@ -8,7 +8,7 @@ it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -62,6 +62,16 @@ def command_response(output: Output, waited_s: float) -> ToolResponse:
     return ToolResponse(text, metadata=metadata)
 
 
+def with_queue_time(response: ToolResponse, seconds: float) -> ToolResponse:
+    """Return a response that says for how long the call waited for others of its session: ``queued_s``."""
+    text = f"{response.text}\n[the call waited {seconds:.0f} s for another one of this session]"
+    return replace(
+        response,
+        text=text if seconds >= 1 else response.text,
+        metadata={**response.metadata, "queued_s": round(seconds, 3)},
+    )
+
+
 def attempt_response(manifest: Manifest, attempt: ScoredAttempt, *, withhold_reward: bool = False) -> ToolResponse:
     """Return the response to an attempt while the episode goes on."""
     score, shown = attempt.score, manifest.show_score
@@ -98,7 +108,9 @@ def final_response(manifest: Manifest, attempt: ScoredAttempt) -> ToolResponse:
 
 
 def _command_text(output: Output) -> str:
-    """Return the output and, always, how the command ended."""
+    """Return the output and, of every command that was run, how it ended."""
+    if not output.ran:
+        return output.text
     if output.timed_out:
         end = f"stopped at its time limit, after {output.seconds:.0f} s"
     elif output.status is None:

@@ -20,7 +20,7 @@ from re_bench_environment.responses import ToolResponse, attempt_response, error
 from re_bench_environment.scoring import ScoredAttempt, unscored_attempt
 from re_bench_environment.services.meter import MeterProxy
 from re_bench_environment.services.model import session_key
-from re_bench_environment.shell.shell import HOME, Shell
+from re_bench_environment.shell.shell import WORKSPACE, Shell
 from re_bench_environment.state_dir import clear
 from re_bench_gateway import Budget
 
@@ -97,9 +97,9 @@ class Session:
         if manifest.model is not None:
             budget = Budget(dollars=self._app.settings.model_dollars)
             self._model_access = await self._app.models.open(self.served, self.name, self._key, budget)
-        if manifest.meter is not None:
+        if self.served.meter is not None:
             socket = self._app.state_directory.sockets / f"{self.name}.sock"
-            self._meter = MeterProxy(self.served, manifest.meter, socket, self._directory / "experiments")
+            self._meter = MeterProxy(self.served, self.served.meter, socket, self._directory / "experiments")
             await self._meter.open()
         self.started = time.monotonic()
         self._set_activity("idle")
@@ -107,7 +107,7 @@ class Session:
     def prompt(self) -> str:
         """Return what the agent is told at the beginning."""
         stand_in = self._model_access is not None and self._model_access.stand_in
-        workspace = HOME if self._app.backend.name != "none" else str(self._workspace)
+        workspace = WORKSPACE if self._app.backend.name != "none" else str(self._workspace)
         return prompt(self.served, self._app.settings, workspace, stand_in=stand_in)
 
     async def run(self, command: str, timeout_s: float | None) -> tuple[Output, float]:
@@ -236,6 +236,7 @@ class Session:
         return await Shell.open(
             app.backend,
             self._workspace,
+            self._directory / "home",
             limits=app.settings.session_limits(served.limits),
             environment=variables,
             also=shown,

@@ -16,7 +16,7 @@ from re_bench.errors import UsageError
 
 KEPT = ("attempts.jsonl", "attempts.jsonl.submissions", "session.json", "scorer.log", "meter.log", "network.jsonl")
 """The files of a session that stay when it has ended, if it has attempts."""
-_REMOVED = ("workspace", "experiments")
+_REMOVED = ("workspace", "home", "experiments")
 _PROGRAMS = ("bwrap", "python", "env")
 _KILL_TIMEOUT_S = 5.0
 _SOCKETS = "sockets"

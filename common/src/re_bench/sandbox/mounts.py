@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,12 +43,12 @@ def mounts(spec: SandboxSpec, already: Iterable[Path] = ()) -> list[Mount]:
 
 def _hidden_inside(hidden: Iterable[Path], visible: Iterable[tuple[str, Path]]) -> Iterator[Path]:
     """Yield the paths inside at which a hidden directory would show, by links too."""
-    directories = {path.resolve() for path in hidden if path.is_dir()}
+    directories = {os.path.realpath(path) for path in hidden if path.is_dir()}
     for inside, outside in visible:
-        top = outside.resolve()
+        top = os.path.join(os.path.realpath(outside), "")  # noqa: PTH118 - Path is slow here, and has no end in a slash
         for directory in directories:
-            if directory.is_relative_to(top):
-                yield Path(inside, directory.relative_to(top))
+            if f"{directory}/".startswith(top):
+                yield Path(inside, directory[len(top) :])
 
 
 def _depth(mount: Mount) -> int:

@@ -10,6 +10,7 @@ import errno
 import hashlib
 import os
 import stat
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
@@ -71,7 +72,10 @@ class _Copier:
     def __init__(self, staged: Staged, bounds: Bounds) -> None:
         self.staged = staged
         self.bounds = bounds
-        self.entries = 0
+        self.seen = 0
+        self.entries: Counter[str] = Counter()
+        """Files, directories and links below each entry at the top, itself included, as far as they were seen."""
+        self.bytes: Counter[str] = Counter()
         self.hash = hashlib.sha256()
 
     def directory(self, descriptor: int, path: PurePosixPath) -> None:
@@ -79,19 +83,22 @@ class _Copier:
             raise InvalidSubmissionError(
                 f"the submission nests more than {self.bounds.depth} directories: {_shown(path)}"
             )
-        for name in self._names(descriptor, top=not path.parts):
+        for name in self._names(descriptor, path):
             self._entry(descriptor, name, path / name)
 
-    def _names(self, descriptor: int, *, top: bool) -> list[str]:
+    def _names(self, descriptor: int, path: PurePosixPath) -> list[str]:
         names = []
         with os.scandir(descriptor) as entries:
             for entry in entries:
-                if top and not self.bounds.include(entry.name):
+                top = path.parts[0] if path.parts else entry.name
+                if not self.bounds.include(top):
                     continue
-                self.entries += 1
-                if self.entries > self.bounds.entries:
+                self.seen += 1
+                self.entries[top] += 1
+                if self.seen > self.bounds.entries:
                     raise InvalidSubmissionError(
                         f"the submission holds more than {self.bounds.entries} files and directories"
+                        f"{_largest(self.entries, '')}; remove what is not needed, or keep it outside of the workspace"
                     )
                 names.append(entry.name)
         return sorted(names, key=os.fsencode)
@@ -145,21 +152,28 @@ class _Copier:
         """Copy a file that may grow meanwhile, and return its hash."""
         content = hashlib.sha256()
         while data := reader.read(_CHUNK):
-            self.staged.size += len(data)
-            self._room_for(0, path)
+            self._add_bytes(len(data), path)
             content.update(data)
             writer.write(data)
         return content.digest()
 
     def _share(self, copy: BufferedRandom, path: PurePosixPath) -> bytes:
         """Take in a file whose blocks are shared with the original until one of them is written; return its hash."""
-        self.staged.size += os.fstat(copy.fileno()).st_size
-        self._room_for(0, path)
+        self._add_bytes(os.fstat(copy.fileno()).st_size, path)
         return hashlib.file_digest(copy, "sha256").digest()
+
+    def _add_bytes(self, size: int, path: PurePosixPath) -> None:
+        self.staged.size += size
+        self.bytes[path.parts[0]] += size
+        self._room_for(0, path)
 
     def _room_for(self, size: int, path: PurePosixPath) -> None:
         if self.staged.size + size > self.bounds.mib << 20:
-            raise InvalidSubmissionError(f"the submission is larger than {self.bounds.mib} MiB (at {_shown(path)})")
+            self.bytes[path.parts[0]] += size
+            raise InvalidSubmissionError(
+                f"the submission is larger than {self.bounds.mib} MiB (at {_shown(path)})"
+                f"{_largest(Counter({name: size >> 20 for name, size in self.bytes.items()}), ' MiB')}"
+            )
 
     def _record(self, path: PurePosixPath, kind: str, content: bytes = b"") -> None:
         for part in (os.fsencode(str(path)), kind.encode(), content):
@@ -182,6 +196,12 @@ def _stays_inside(parent: PurePosixPath, destination: PurePosixPath) -> bool:
     while destination.parts[climbs : climbs + 1] == ("..",):
         climbs += 1
     return climbs <= len(parent.parts) and ".." not in destination.parts[climbs:]
+
+
+def _largest(sizes: Counter[str], unit: str) -> str:
+    """Return in words which entry at the top has the most of what was counted so far."""
+    ((name, size),) = sizes.most_common(1)
+    return f", of which {_shown(PurePosixPath(name))} has at least {size:,}{unit}"
 
 
 def _shown(path: PurePosixPath) -> str:

@@ -112,6 +112,8 @@ class Meter(Table):
     module: Line
     request: Line
     """What a request looks like, in words."""
+    profiles: tuple[ProfileName, ...] | None = Field(default=None, strict=False)
+    """The profiles that have experiments; all of them if None."""
 
 
 class Rebuild(Table):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-_START_TIME = 18
+_THREADS, _START_TIME = 16, 18
 """Of the fields after the state in /proc/PID/stat, counted from 0; see proc(5)."""
 _READY_TIMEOUT_S = 10.0
 
@@ -23,6 +23,7 @@ class Process(NamedTuple):
     parent: int
     group: int
     session: int
+    threads: int
     start: int
     """When it was started, in clock ticks; two processes with the same id differ in it."""
 
@@ -36,7 +37,9 @@ def list_processes() -> dict[int, Process]:
                 state, *fields = file.read().rpartition(b")")[2].split()
                 if state not in {b"Z", b"X"}:
                     parent, group, session = map(int, fields[:3])
-                    processes[int(name)] = Process(int(name), parent, group, session, int(fields[_START_TIME]))
+                    processes[int(name)] = Process(
+                        int(name), parent, group, session, int(fields[_THREADS]), int(fields[_START_TIME])
+                    )
     return processes
 
 

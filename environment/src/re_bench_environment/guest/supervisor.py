@@ -39,6 +39,7 @@ _PROCESS_GRACE_S = 0.5
 _SHELL_GRACE_S = 2.5
 """How long the shell has to return after an interrupt, before it is killed."""
 _RETRY_S = 0.05
+_NOTED_SHARE = 0.75
 _NICE = 5
 _INT_BYTES = 4
 
@@ -68,8 +69,9 @@ class Supervisor:
         """Serve ``channel``; see :meth:`re_bench_environment.shell.shell.Shell.open` for the options."""
         self.channel = channel
         self.guest_files: str = options["guest_files"]
-        self.home: str = options["home"]
+        self.workspace: str = options["workspace"]
         self.directory: str = options["directory"]
+        self.process_limit: int = options["processes"]
         self.output_bytes: int = options["output_bytes"]
         self.output_directory: str = options["output_directory"]
         self.sandboxed: bool = options["sandboxed"]
@@ -103,7 +105,7 @@ class Supervisor:
             if not service.alive():
                 service.start()
         if self.bash is None:
-            for directory in (self.directory, self.home, "/"):
+            for directory in (self.directory, self.workspace, "/"):
                 with suppress(OSError):
                     os.chdir(directory)
                     break
@@ -186,6 +188,7 @@ class Supervisor:
         directory = self.bash.directory() if self.bash else None
         self.directory = directory or self.directory
         text, file = command.output.end()
+        self.note_process_count(command)
         reply = {
             "done": command.number,
             "status": None if command.timed_out or self.end_reason else status,
@@ -199,6 +202,17 @@ class Supervisor:
         }
         self.notes, self.background, self.end_reason = [], HeadTail(_BACKGROUND_BYTES), ""
         ipc.send(self.channel, reply)
+
+    def note_process_count(self, command: RunningCommand) -> None:
+        """Say so when most of the processes that may run do: nobody would know why each command takes seconds."""
+        count = sum(process.threads for process in command.before.values())
+        if command.timed_out:  # it may have been what started them
+            count = max(count, sum(process.threads for process in self.visible_processes().values()))
+        if count >= _NOTED_SHARE * self.process_limit:
+            self.notes.append(
+                f"{count} of at most {self.process_limit} processes and threads run, so that commands are slow or "
+                "cannot be started; `kill -9 -1` ends all of them, this shell too"
+            )
 
     def end_all(self, reason: str) -> None:
         """Kill everything but this process, for a reason that is in the next reply."""

@@ -45,6 +45,15 @@ class NetworkPolicy:
             raise UsageError(f"--allow: {error}") from None
         return cls(mode, patterns, limit_mib or _DEFAULT_MIB)
 
+    def check_sandbox(self, name: str) -> None:
+        """Do nothing if a backend of this name can hold programs to the proxy, or need not.
+
+        Raises:
+            UsageError: if it cannot.
+        """
+        if self.mode == "proxy" and name == "none":
+            raise UsageError("--network proxy needs a sandbox: without one nothing leads programs through the proxy")
+
     def record(self) -> dict[str, Any]:
         """Return it as JSON, for logs and for readers of a session's directory."""
         if self.mode != "proxy":

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from re_bench.data.jsonl import read_lines
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import ReBenchError
 from re_bench.guest import port_forward
 from re_bench.sandbox.bubblewrap import Bubblewrap
 from re_bench_environment.logs import log
@@ -61,12 +61,7 @@ class Network:
             backend: of the sessions' sandboxes.
             state: where the proxy writes what goes wrong in it.
             sockets: a directory for the sessions' sockets.
-
-        Raises:
-            UsageError: if the backend cannot hold sessions to a proxy.
         """
-        if policy.mode == "proxy" and backend.name == "none":
-            raise UsageError("--network proxy needs a sandbox: without one nothing leads programs through the proxy")
         self.policy = policy
         self._backend, self._log, self._sockets = backend, state / "proxy.log", sockets
         self._sessions: dict[str, _Listening] = {}

@@ -49,9 +49,16 @@ def write_command(directory: Path, command: str) -> None:
     Raises:
         OSError: if it cannot be written.
     """
-    path = Path(f"{directory}{COMMAND}")
-    path.write_bytes(command.encode(errors="replace"))
-    path.chmod(0o644)
+    data = command.encode(errors="replace")
+    # Some file systems write a file to the disk at once that was emptied first.
+    file = os.open(f"{directory}{COMMAND}", os.O_WRONLY | os.O_CREAT, 0o644)
+    try:
+        os.fchmod(file, 0o644)
+        while data:
+            data = data[os.write(file, data) :]
+        os.ftruncate(file, os.lseek(file, 0, os.SEEK_CUR))
+    finally:
+        os.close(file)
 
 
 def write_etc(directory: Path, user: int, home: str) -> dict[str, Path]:

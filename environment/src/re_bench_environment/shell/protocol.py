@@ -32,11 +32,12 @@ class Output:
     run, or was ended with everything else in the sandbox."""
     timed_out: bool
     seconds: float
+    ran: bool = True
 
     @classmethod
     def not_run(cls, reason: str) -> Output:
         """Return the outcome of a command that was refused."""
-        return cls(f"[{reason}; nothing was run]\n", None, None, timed_out=False, seconds=0.0)
+        return cls(f"[{reason}; nothing was run]", None, None, timed_out=False, seconds=0.0, ran=False)
 
 
 @dataclass(frozen=True)

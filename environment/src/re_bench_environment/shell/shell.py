@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from re_bench.limits import Limits
     from re_bench.sandbox.spec import Backend
 
-HOME = "/home/agent"
+WORKSPACE = "/workspace"
 """The path of the workspace inside."""
+HOME = "/home/agent"
+"""The path of the home directory inside: what programs keep there is no part of a submission."""
 
 _GUEST_FILES = "/run/shell"
 _OUTPUTS = "/tmp/outputs"  # noqa: S108 - the sandbox's private /tmp
@@ -53,7 +55,7 @@ class Shell:
         self._spec = spec
         self._options = dict(options)
         self._scratch = scratch
-        self._directory = str(options["home"])
+        self._directory = str(options["workspace"])
         self._growth = DiskGrowth(())
         self._sandbox: Sandbox | None = None
         self._lock = asyncio.Lock()
@@ -71,6 +73,7 @@ class Shell:
         cls,
         backend: Backend,
         workspace: Path,
+        home: Path,
         *,
         limits: Limits,
         environment: Mapping[str, str],
@@ -81,12 +84,13 @@ class Shell:
         host_network: bool = False,
         scratch: Path | None = None,
     ) -> Shell:
-        """Open a shell in a sandbox, with its workspace at ``/home/agent``.
+        """Open a shell in a sandbox, with its workspace at ``/workspace`` and its home directory at ``/home/agent``.
 
         Args:
-            backend: the sandbox's backend; with the backend ``none`` the workspace has its own path.
+            backend: the sandbox's backend; with the backend ``none`` both have their own paths.
             workspace: a directory of the session's own. Root makes the sandbox's user its owner; with an engine for
                 containers everybody may write there: nobody else should be able to enter the directory above.
+            home: another one, for what programs keep in ``$HOME``; it is made unless it is there.
             limits: of all that runs in the session; ``wall_s`` is for the backend alone. ``output_kib`` is what is
                 kept of the text of each command.
             environment: variables beside the usual ones.
@@ -108,14 +112,23 @@ class Shell:
             user = private_user() if bubblewrap else None
             files = scratch / "shown"
             await in_thread(lay_out, files)
-            home, guest_files = (HOME, _GUEST_FILES) if sandboxed else (str(workspace), str(files))
-            etc = write_etc(files, user or _NOBODY, home) if bubblewrap else {}
+            await in_thread(partial(home.mkdir, mode=0o700, exist_ok=True))
+            inside = (WORKSPACE, HOME, _GUEST_FILES) if sandboxed else (str(workspace), str(home), str(files))
+            start, home_inside, guest_files = inside
+            etc = write_etc(files, user or _NOBODY, home_inside) if bubblewrap else {}
             if sandboxed and (user is not None or not bubblewrap):
-                await in_thread(hand_over, workspace, user)
+                for directory in (workspace, home):
+                    await in_thread(hand_over, directory, user)
             spec = SandboxSpec(
                 read_only={**etc, guest_files: files, **(also or {})},
-                writable={home: workspace},
-                environment={"HOME": home, "LOGNAME": "agent", "SHELL": "/bin/bash", "TERM": "dumb", **environment},
+                writable={start: workspace, home_inside: home},
+                environment={
+                    "HOME": home_inside,
+                    "LOGNAME": "agent",
+                    "SHELL": "/bin/bash",
+                    "TERM": "dumb",
+                    **environment,
+                },
                 directory="/",  # the supervisor, which is the right user, changes to the shell's directory
                 limits=limits,
                 gpu=gpu,
@@ -125,14 +138,15 @@ class Shell:
             )
             options = {
                 "guest_files": guest_files,
-                "home": home,
+                "workspace": start,
+                "processes": limits.processes,
                 "output_bytes": limits.output_kib << 10,
                 "output_directory": _OUTPUTS if sandboxed else f"{scratch}/outputs",
                 "sandboxed": sandboxed,
                 "services": [list(service) for service in services],
             }
             shell = cls(backend, spec, options, scratch)
-            shell._growth = await in_thread(DiskGrowth, [workspace])
+            shell._growth = await in_thread(DiskGrowth, [workspace, home])
             await shell._start()
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -245,9 +259,9 @@ class Shell:
         if self._full != self._read_only:
             await self._stop("")
             self._notes.append(
-                "the workspace is full: files can be removed but not written; this is a new shell"
+                "workspace and home are full: files can be removed but not written; this is a new shell"
                 if self._full
-                else "there is room in the workspace again; this is a new shell"
+                else "there is room again; this is a new shell"
             )
 
     async def _start(self) -> Sandbox:
