@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from network_server import Agent, Online, online
-from server_process import until
+from server_process import make_tasks, until
 
 from re_bench_environment.cli import COMMAND
 
@@ -61,6 +61,8 @@ def test_tools_work_through_the_proxy_and_are_logged(agent: Agent) -> None:
     assert '"port": 9000' in agent.run("curl -sS http://allowed.example.org:9000/other-port")
     assert '"body": 5' in agent.run("curl -sS -d hello http://allowed.example.org/post")
     assert '"body": 70000' in agent.run("head -c 70000 /dev/zero | curl -sS -T - http://allowed.example.org/chunks")
+    big = "head -c 2000000 /dev/zero > big; curl -sS -T big http://allowed.example.org/expecting"  # 100-continue
+    assert '"body": 2000000' in agent.run(big)
     assert "content-length: 12" in agent.run("curl -sSI http://allowed.example.org/")
     python = "import urllib.request as u; print(u.urlopen('https://allowed.example.org/python').status)"
     assert agent.run(f'python -c "{python}"').startswith("200")
@@ -293,6 +295,9 @@ for number in range(70):
     proxy = socket.create_connection(("127.0.0.1", 18081), timeout=10)
     proxy.sendall(b"CONNECT allowed.example.org:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
     proxies.append(proxy)
+idle = [socket.socket(socket.AF_UNIX) for number in range(900)]
+for one in idle:
+    one.connect("/run/re-bench/proxy.sock")
 print(sorted(proxy.recv(100).split()[1].decode() for proxy in proxies).count("429"))
 """
 
@@ -324,8 +329,9 @@ def test_the_proxy_sees_nothing_of_the_server_and_comes_back_when_it_is_killed(s
 
 
 def test_scorings_have_no_network_and_open_is_the_machines_own(
-    tmp_path_factory: pytest.TempPathFactory, site: Path
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
+    site = make_tasks(tmp_path_factory.mktemp("site"))
     (site / "quick" / "score.py").write_text(SCORER)
     with online(tmp_path_factory.mktemp("open"), site, "--network", "open") as server:
         agent = Agent(server)
@@ -338,9 +344,23 @@ def test_scorings_have_no_network_and_open_is_the_machines_own(
         agent.run("echo 1 > answer.txt")
         answer = str(agent.call("answer", get_final_score=True))
         assert "Network is unreachable" in answer
-        pid = int((server.world / "pid").read_text())
-        os.kill(pid, signal.SIGKILL)
-        until(lambda: server.process.poll() is not None)
+
+
+def test_the_proxy_ends_with_a_server_that_is_killed_and_scorings_have_no_network(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    site = make_tasks(tmp_path_factory.mktemp("site"))
+    (site / "quick" / "score.py").write_text(SCORER)
+    with online(tmp_path_factory.mktemp("killed"), site, "--network", "proxy", "--allow", "*") as server:
+        agent = Agent(server)
+        assert '"port": 443' in agent.run("curl -sS https://far.example.net/")
+        assert "not a public address" in agent.run("curl -sS http://private.example.org/")
+        agent.run("echo 1 > answer.txt")
+        assert "Network is unreachable" in str(agent.call("answer"))
+        assert server.proxies()
+        os.kill(int((server.world / "pid").read_text()), signal.SIGKILL)
+        until(lambda: not server.proxies() and server.process.poll() is not None)
+        assert [entry["event"] for entry in agent.log()][:2] == ["connected", "ended"]
 
 
 @pytest.mark.parametrize(

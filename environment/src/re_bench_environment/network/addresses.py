@@ -11,7 +11,7 @@ from re_bench_environment.network.hosts import is_address
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-_THREADS = ThreadPoolExecutor(64, thread_name_prefix="resolve")
+_THREADS = ThreadPoolExecutor(128, thread_name_prefix="resolve")
 _RESOLVE_S = 20.0
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")

@@ -78,6 +78,7 @@ class Proxy:
 
 def main() -> None:
     """Serve the channel whose descriptor the command line names."""
+    sys.unraisablehook = lambda _exception: None  # of names in TLS that are not ASCII, which are refused
     with socket.socket(fileno=int(sys.argv[1])) as channel:
         asyncio.run(Proxy(channel).run())
     os._exit(0)  # a look-up of a name may go on in a thread

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import h11
 
 from re_bench_environment.network.hosts import HostError, split_authority, write_authority
-from re_bench_environment.network.traffic import RefusedError
+from re_bench_environment.network.traffic import MAX_CONNECTIONS, RefusedError
 from re_bench_environment.network.tunnel import TLS_PORT, Streams, tunnel
 from re_bench_environment.network.upstream import connect
 
@@ -77,6 +77,10 @@ class _Target:
 
 async def serve(traffic: Traffic, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Serve one connection of a session's client until it ends."""
+    if traffic.connections >= 2 * MAX_CONNECTIONS:  # those beyond the half are told why they are refused
+        writer.transport.abort()
+        return
+    writer.transport.set_write_buffer_limits(high=0)  # so that what was sent is not lost when it is closed
     client = Peer(h11.SERVER, (reader, writer))
     traffic.connections += 1
     try:
@@ -99,7 +103,7 @@ async def _close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     except OSError:
         pass
     finally:
-        writer.close()
+        writer.transport.abort()
 
 
 async def _serve_request(traffic: Traffic, client: Peer) -> bool:
@@ -161,7 +165,7 @@ async def _serve_tunnel(exchange: Exchange, client: Peer) -> str:
         await client.send(h11.Response(status_code=200, reason=b"Connection established", headers=[]))
         await tunnel(exchange, client.http.trailing_data[0], client.streams, host)
     finally:
-        host[1].close()
+        host[1].transport.abort()
     return "closed"
 
 
@@ -187,7 +191,7 @@ async def _forward(exchange: Exchange, client: Peer, request: h11.Request, targe
     except (OSError, h11.RemoteProtocolError) as error:
         raise RefusedError(502, f"{exchange.host} or the client broke the connection ({error})") from None
     finally:
-        host.writer.close()
+        host.writer.transport.abort()
 
 
 def _request_head(request: h11.Request, target: _Target) -> h11.Request:

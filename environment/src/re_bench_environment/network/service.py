@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LOG = "network.jsonl"
 """The name of the log in a session's directory."""
 _PORT = 18081
+_RESTART_S = 0.5
 _GUEST = "/run/re-bench"
 _CERTIFICATES = (
     "/etc/ssl/certs",
@@ -66,7 +67,7 @@ class Network:
         self._backend, self._log, self._sockets = backend, state / "proxy.log", sockets
         self._sessions: dict[str, _Listening] = {}
         self._process: ProxyProcess | None = None
-        self._starting = asyncio.Lock()
+        self._telling = asyncio.Lock()
         self._restarting: asyncio.Task[None] | None = None
 
     async def open(self, name: str, directory: Path) -> NetworkAccess:
@@ -87,10 +88,7 @@ class Network:
         session = _Listening(self._sockets / f"{name}.proxy", directory / LOG)
         self._sessions[name] = session
         try:
-            if self._process is None:
-                await self._ensure_process()
-            else:
-                await self._process.request(*session.request(name, self.policy))
+            await self._tell_proxy()
         except BaseException:
             self._sessions.pop(name, None)
             session.close()
@@ -126,21 +124,20 @@ class Network:
         if process is not None:
             await asyncio.to_thread(process.end)
 
-    async def _ensure_process(self) -> None:
-        """Start the proxy unless it runs, and tell it of all sessions."""
-        async with self._starting:
-            if self._process is not None:
-                return
-            process = ProxyProcess(self._log)
-            try:
-                for name, session in list(self._sessions.items()):
+    async def _tell_proxy(self) -> None:
+        """Tell the proxy of all sessions that it does not know; start it first unless it runs."""
+        async with self._telling:
+            process = self._process or self._start()
+            for name, session in list(self._sessions.items()):
+                if session.told != process.pid:
                     await process.request(*session.request(name, self.policy))
-            except BaseException:
-                await asyncio.to_thread(process.end)
-                raise
-            self._process = process
-            _when_ended(process.pid, self._on_end)
+                    session.told = process.pid
+
+    def _start(self) -> ProxyProcess:
+        self._process = process = ProxyProcess(self._log)
+        _when_ended(process.pid, self._on_end)
         log.info("network_proxy_started", pid=process.pid, **self.policy.record())
+        return process
 
     def _on_end(self) -> None:
         """Start the proxy again if nobody has ended it."""
@@ -151,8 +148,9 @@ class Network:
     async def _restart(self, ended: ProxyProcess) -> None:
         log.error("network_proxy_ended", log=str(self._log))
         await asyncio.to_thread(ended.end)
+        await asyncio.sleep(_RESTART_S)
         try:
-            await self._ensure_process()
+            await self._tell_proxy()
         except ReBenchError as error:
             log.error("network_proxy_not_started", reason=str(error))
 
@@ -161,6 +159,8 @@ class _Listening:
     """A session's socket, which outlives the proxy's process because sandboxes show the file, and its log."""
 
     def __init__(self, path: Path, log_path: Path) -> None:
+        self.told = 0
+        """The process that knows of it."""
         path.unlink(missing_ok=True)
         self.path, self._log_path = path, log_path
         self._log = os.open(log_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

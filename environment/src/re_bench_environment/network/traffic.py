@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import json
 import os
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 MAX_CONNECTIONS = 64
 """Connections of a session at a time."""
+_LOOK_UPS = 8
 _MAX_LOG = 16 << 20
 _MAX_TEXT = 300
 _MIB = 1 << 20
@@ -43,6 +45,7 @@ class Traffic:
         self.allow_list = allow_list
         self.used_bytes = used_bytes
         self.connections = 0
+        self.look_ups = asyncio.Semaphore(_LOOK_UPS)  # slow name servers must not keep other sessions waiting
         self._limit_mib, self._log, self._number = limit_mib, log, 0
 
     def begin(self, method: str, host: str, port: int, path: str | None = None) -> Exchange:

@@ -27,7 +27,8 @@ async def connect(exchange: Exchange) -> tuple[asyncio.StreamReader, asyncio.Str
     if not traffic.allow_list.allows(host, port):
         raise RefusedError(403, f"{name} is not on the allow-list of this server's operator")
     try:
-        addresses = await resolve(host)
+        async with traffic.look_ups:
+            addresses = await resolve(host)
     except AddressError as error:
         raise RefusedError(403, f"{name} cannot be reached: {error}") from None
     problem = "no address"
@@ -44,5 +45,6 @@ async def connect(exchange: Exchange) -> tuple[asyncio.StreamReader, asyncio.Str
             streams[1].close()
             raise
         exchange.connected = True
+        streams[1].transport.set_write_buffer_limits(high=0)
         return streams
     raise RefusedError(502, f"{name} does not answer ({problem})")
