@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,13 +39,28 @@ if __name__ == "__main__":
     main(measure, Path(__file__).parent)
 """
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make the namespaces of the test's internet")
+missing = [tool for tool in ("curl", "git", "ip", "openssl", "unshare") if shutil.which(tool) is None]
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can make the namespaces of the test's internet"),
+    pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}"),
+]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Online]:
-    with online(tmp_path_factory.mktemp("proxy"), site, *OPTIONS, "--network-mib", "8") as running:
+def trying_scorer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make packages of tasks whose scorer tries to connect from a sandbox."""
+    site = make_tasks(tmp_path_factory.mktemp("site"))
+    (site / "quick" / "score.py").write_text(SCORER)
+    return site
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, trying_scorer: Path) -> Iterator[Online]:
+    with online(tmp_path_factory.mktemp("proxy"), trying_scorer, *OPTIONS, "--network-mib", "8") as running:
         yield running
+        assert running.proxies()
+        os.kill(int((running.world / "pid").read_text()), signal.SIGKILL)
+        until(lambda: not running.proxies())  # they end with the server, whatever ends it
 
 
 @pytest.fixture
@@ -93,6 +109,8 @@ def test_the_choice_is_named(server: Online, agent: Agent) -> None:
     agent.run("echo 1 > answer.txt")
     answer = agent.call("answer", get_final_score=False)
     assert "'network': 'proxy'" in str(answer)
+    assert "Network is unreachable" in str(answer)  # the scoring's
+    assert "a proxy to `.example.org`" in agent.prompt()
     (line,) = (agent.directory / "attempts.jsonl").read_text().splitlines()
     assert json.loads(line)["attempt"]["details"]["network"] == "proxy"
 
@@ -289,28 +307,38 @@ def test_bytes_are_bounded(server: Online, agent: Agent) -> None:
 
 
 MANY = """
-import socket
+import socket, time
 proxies = []
 for number in range(70):
     proxy = socket.create_connection(("127.0.0.1", 18081), timeout=10)
     proxy.sendall(b"CONNECT allowed.example.org:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
     proxies.append(proxy)
+print(sorted(proxy.recv(100).split()[1].decode() for proxy in proxies).count("429"))
 idle = [socket.socket(socket.AF_UNIX) for number in range(900)]
 for one in idle:
     one.connect("/run/re-bench/proxy.sock")
-print(sorted(proxy.recv(100).split()[1].decode() for proxy in proxies).count("429"))
+one.settimeout(5)
+print(one.recv(1))
+time.sleep(60)
 """
 
 
-def test_connections_are_bounded(agent: Agent) -> None:
-    assert agent.run(f"cat > many.py <<'END'\n{MANY}\nEND\npython many.py").startswith("6")
-    assert '"port": 80' in agent.run("sleep 0.3; curl -sS http://allowed.example.org/")  # they ended with the command
+def test_connections_are_bounded(server: Online, agent: Agent) -> None:
+    agent.run(f"cat > many.py <<'END'\n{MANY}\nEND\npython -u many.py > many.out & sleep 1")
+    assert until(lambda: re.match("6\nb''", agent.run("cat many.out")))
+    other = Agent(server)
+    assert '"port": 80' in other.run("curl -sS http://allowed.example.org/")
+    other.delete()
+    assert '"port": 80' not in agent.run("curl -sS http://allowed.example.org/")
+    agent.run("kill %1")
+    assert until(lambda: '"port": 80' in agent.run("curl -sS http://allowed.example.org/"))
 
 
 def test_a_model_is_reached_beside_the_proxy(server: Online) -> None:
     agent = Agent(server, "example_equipped")
-    ask = "from openai import OpenAI; print(OpenAI().models.list().data[0].id)"
-    assert agent.run(f'python -c "{ask}"').startswith("gpt-3.5")
+    ask = 'curl -sS -H "Authorization: Bearer $OPENAI_API_KEY" $OPENAI_BASE_URL/models'
+    assert "gpt-3.5-turbo" in agent.run(ask)
+    assert agent.log() == []
     assert '"port": 80' in agent.run("curl -sS http://allowed.example.org/")
     agent.delete()
 
@@ -328,12 +356,10 @@ def test_the_proxy_sees_nothing_of_the_server_and_comes_back_when_it_is_killed(s
     assert sum(entry.get("path") == "/before" for entry in agent.log()) == 2
 
 
-def test_scorings_have_no_network_and_open_is_the_machines_own(
-    tmp_path_factory: pytest.TempPathFactory,
+def test_open_is_the_machines_own_but_for_scorings(
+    tmp_path_factory: pytest.TempPathFactory, trying_scorer: Path
 ) -> None:
-    site = make_tasks(tmp_path_factory.mktemp("site"))
-    (site / "quick" / "score.py").write_text(SCORER)
-    with online(tmp_path_factory.mktemp("open"), site, "--network", "open") as server:
+    with online(tmp_path_factory.mktemp("open"), trying_scorer, "--network", "open") as server:
         agent = Agent(server)
         assert "without any restriction" in agent.prompt()
         assert '"port": 443' in agent.run("env | grep -i proxy; curl -sS https://far.example.net/")
@@ -344,23 +370,6 @@ def test_scorings_have_no_network_and_open_is_the_machines_own(
         agent.run("echo 1 > answer.txt")
         answer = str(agent.call("answer", get_final_score=True))
         assert "Network is unreachable" in answer
-
-
-def test_the_proxy_ends_with_a_server_that_is_killed_and_scorings_have_no_network(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    site = make_tasks(tmp_path_factory.mktemp("site"))
-    (site / "quick" / "score.py").write_text(SCORER)
-    with online(tmp_path_factory.mktemp("killed"), site, "--network", "proxy", "--allow", "*") as server:
-        agent = Agent(server)
-        assert '"port": 443' in agent.run("curl -sS https://far.example.net/")
-        assert "not a public address" in agent.run("curl -sS http://private.example.org/")
-        agent.run("echo 1 > answer.txt")
-        assert "Network is unreachable" in str(agent.call("answer"))
-        assert server.proxies()
-        os.kill(int((server.world / "pid").read_text()), signal.SIGKILL)
-        until(lambda: not server.proxies() and server.process.poll() is not None)
-        assert [entry["event"] for entry in agent.log()][:2] == ["connected", "ended"]
 
 
 @pytest.mark.parametrize(

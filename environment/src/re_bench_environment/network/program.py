@@ -10,6 +10,7 @@ import asyncio
 import os
 import socket
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,7 +60,8 @@ class Proxy:
             assert task is not None
             clients.add(task)
             task.add_done_callback(clients.discard)
-            await serve(traffic, reader, writer)
+            with suppress(asyncio.CancelledError):  # by _close, and asyncio would report it
+                await serve(traffic, reader, writer)
 
         server = await asyncio.start_unix_server(accept, sock=socket.socket(fileno=listener), backlog=512)
         self._sessions[message["open"]] = _Session(server, log, clients)
