@@ -344,7 +344,7 @@ def test_a_model_is_reached_beside_the_proxy(server: Online) -> None:
 
 
 def test_the_proxy_sees_nothing_of_the_server_and_comes_back_when_it_is_killed(server: Online, agent: Agent) -> None:
-    agent.run("curl -sS http://allowed.example.org/before")
+    agent.run("curl -sS http://allowed.example.org/before; curl -sS http://allowed.example.org/size/5000000 > big")
     innermost = server.proxies()[-1]
     assert b"PYTHONPATH" not in Path(f"/proc/{innermost}/environ").read_bytes()
     root = Path(f"/proc/{innermost}/root")
@@ -354,6 +354,8 @@ def test_the_proxy_sees_nothing_of_the_server_and_comes_back_when_it_is_killed(s
     until(lambda: server.proxies() and innermost not in server.proxies())
     assert until(lambda: '"port": 80' in agent.run("curl -sS http://allowed.example.org/after-kill"))
     assert sum(entry.get("path") == "/before" for entry in agent.log()) == 2
+    agent.run("curl -sS http://allowed.example.org/size/5000000 > big")  # what was used before counts
+    assert "used up the 8 MiB" in agent.run("curl -sS http://allowed.example.org/")
 
 
 def test_open_is_the_machines_own_but_for_scorings(

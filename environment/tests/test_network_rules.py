@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import ssl
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -12,8 +14,11 @@ from hypothesis import strategies as st
 from re_bench_environment.network.addresses import is_public
 from re_bench_environment.network.allow_list import READY_LISTS, AllowList
 from re_bench_environment.network.hosts import HostError, is_address, normalise_host, split_authority, write_authority
-from re_bench_environment.network.traffic import RefusedError
+from re_bench_environment.network.traffic import RefusedError, Traffic
 from re_bench_environment.network.tunnel import ClientHello
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -117,3 +122,22 @@ def test_a_damaged_first_message_is_refused_or_read(position: int, damage: bytes
     except RefusedError:
         return
     assert not reader.feed(b"")
+
+
+def test_nothing_happens_without_a_record(tmp_path: Path) -> None:
+    path = tmp_path / "network.jsonl"
+    log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    traffic = Traffic(AllowList(["*"]), limit_mib=1, used_bytes=0, log=log)
+    traffic.check_limits()
+    os.truncate(path, 16 << 20)
+    with pytest.raises(RefusedError, match="is full"):
+        traffic.check_limits()
+    traffic.begin("GET", "example.org", 80, "/").end("refused")
+    assert path.stat().st_size == 16 << 20
+    os.close(log)
+    read_only = os.open(path, os.O_RDONLY)
+    os.truncate(path, 0)
+    unwritable = Traffic(AllowList(["*"]), limit_mib=1, used_bytes=0, log=read_only)
+    with pytest.raises(RefusedError, match="cannot be written"):
+        unwritable.begin("GET", "example.org", 80, "/").log("connected")
+    os.close(read_only)
