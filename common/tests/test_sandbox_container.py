@@ -122,7 +122,8 @@ def test_the_command_line_is_this_and_nothing_else(engine: Engine, tmp_path: Pat
     assert command == [*expected, "re-bench/test", "true", "--rm"]
 
 
-def test_the_machines_network_is_there_when_asked_for(engine: Engine) -> None:
+@pytest.mark.usefixtures("engine")
+def test_the_machines_network_is_there_when_asked_for() -> None:
     command = Container().launch(["true"], SandboxSpec(host_network=True)).command
     assert command[command.index("--network") + 1] == "host"
 
