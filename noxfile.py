@@ -65,6 +65,13 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def kill_test(session: nox.Session) -> None:
+    """Kill a server 200 times while its sessions work, or RE_BENCH_KILLS times: nothing told is lost, nothing left."""
+    kills = {"RE_BENCH_KILLS": os.environ.get("RE_BENCH_KILLS", "200")}
+    run(session, "pytest", "-p", "no:benchmark", "-s", "environment/tests/test_kill.py", *session.posargs, env=kills)
+
+
+@nox.session(venv_backend="none")
 def bench(session: nox.Session) -> None:
     """Time what is hot: sandboxes, messages, logs, the start of the command, whole scorings."""
     run(session, "pytest", "bench", "--benchmark-group-by=group", *session.posargs)

@@ -1,4 +1,4 @@
-"""What a server costs: a command over the protocol, many sessions at once, memory, the start."""
+"""What a server costs: a command over the protocol, laid out workspaces, many sessions at once, memory, the start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "environment" / "tests"))
 
-from server_process import Server, events, make_tasks, opened, serving
+from server_process import TASKS, Server, events, make_tasks, opened, serving, until
 
 from re_bench.limits import Limits
 from re_bench.sandbox import open_backend
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SESSIONS, CALLS, ROUNDS = 200, 5, 100
+AT_ONCE = (1, 60, 200)
 COMMAND = "true"
-OK = 200
+OK, STARTING = 200, 503
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +84,36 @@ async def timed(doing: Any) -> float:
     return time.monotonic() - began
 
 
+@pytest.fixture(scope="module")
+def of_all_tasks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    place, site = tmp_path_factory.mktemp("tasks"), tmp_path_factory.mktemp("none")
+    began = time.monotonic()
+    with serving(place, site, "--prepare", "--max-sessions", str(max(AT_ONCE)), tasks=()) as server:
+        shown(all_prepared_s=time.monotonic() - began)
+        yield server
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("task_id", [*TASKS, "all in turns"])
+def test_sessions_from_create_to_prompt(of_all_tasks: Server, task_id: str) -> None:
+    asyncio.run(laid_out(of_all_tasks, [task_id] if task_id in TASKS else list(TASKS)))
+
+
+async def laid_out(server: Server, task_ids: list[str]) -> None:
+    """Create so many sessions at once, wait for the last prompt, and see what their workspaces take of the disk."""
+    timeout = aiohttp.ClientTimeout(total=600)
+    async with aiohttp.ClientSession(server.url, connector=aiohttp.TCPConnector(limit=0), timeout=timeout) as http:
+        for count in AT_ONCE:
+            sids = [f"{count}-{number}" for number in range(count)]
+            ids = [task_ids[number % len(task_ids)] for number in range(count)]
+            seconds = await timed(asyncio.gather(*map(create, [http] * count, sids, ids)))
+            disk = sum(path.lstat().st_blocks << 9 for path in server.state.glob("sessions/*/workspace/**/*"))
+            print(", ".join(task_ids), end=" ")
+            shown(sessions=count, last_prompt_s=seconds, disk_mib_each=disk / count / (1 << 20))
+            await asyncio.gather(*(delete(http, sid) for sid in sids))
+            until(lambda: server.sessions() == [], 120)
+
+
 @pytest.mark.timeout(600)
 def test_many_sessions(started: tuple[Server, float]) -> None:
     asyncio.run(many(started[0]))
@@ -116,12 +147,15 @@ async def many(server: Server) -> None:
     )  # fmt: skip
 
 
-async def create(http: aiohttp.ClientSession, sid: str) -> None:
-    headers, body = {"X-Session-ID": sid}, {"task_spec": {"id": "example_quick"}, "env_name": "rebench"}
+async def create(http: aiohttp.ClientSession, sid: str, task_id: str = "example_quick") -> None:
+    headers, body = {"X-Session-ID": sid}, {"task_spec": {"id": task_id}, "env_name": "rebench"}
     async with http.post("/create", json=body, headers=headers) as answer:
         assert answer.status == OK, await answer.text()
-    async with http.get("/rebench/prompt", headers=headers) as answer:
-        assert answer.status == OK, await answer.text()
+    status = STARTING
+    while status == STARTING:
+        async with http.get("/rebench/prompt", headers=headers) as answer:
+            status = answer.status
+            assert status in {OK, STARTING}, await answer.text()
 
 
 async def delete(http: aiohttp.ClientSession, sid: str) -> None:

@@ -192,19 +192,25 @@ def test_the_command_re_bench_lays_out_and_makes(
 
 
 def test_copied_prepared_files_are_a_workspaces_own(made_up: Task, tmp_path: Path) -> None:
-    prepared, workspace = tmp_path / "prepared", tmp_path / "workspace"
-    (prepared / "deep").mkdir(parents=True)
-    for path in (prepared / "data", prepared / "deep" / "program"):
+    template, workspace = tmp_path / "template", tmp_path / "workspace"
+    (template / "deep").mkdir(parents=True)
+    for path in (template / "data", template / "deep" / "program", template / "both"):
         path.write_text("prepared before")
-    (prepared / "deep" / "program").chmod(0o755)
-    lay_out(made_up, workspace, "cheats/words", profile="cpu", prepared=prepared)
+    (template / "deep" / "program").chmod(0o755)
+
+    def personalise(directory: Path) -> None:
+        for name in ("own", "both"):
+            (directory / name).write_text("of one workspace")
+
+    lay_out(made_up, workspace, "cheats/words", profile="cpu", template=template, personalise=personalise)
     assert not (tmp_path / "cache").exists()
     assert (workspace / "data").read_text() == "prepared before"
     assert os.access(workspace / "deep" / "program", os.X_OK)
     for path in (workspace / "data", workspace / "deep" / "program"):
         with path.open("r+") as file:
             file.write("changed ")
-    assert [path.read_text() for path in (prepared / "data", prepared / "deep" / "program")] == ["prepared before"] * 2
+    assert [path.read_text() for path in (template / "data", template / "deep" / "program")] == ["prepared before"] * 2
+    assert ((workspace / "own").read_text(), (workspace / "both").read_text()) == ("of one workspace", "baseline")
 
 
 def test_calibration_makes_the_reference_too(backend: Backend, made_up: Task, re_bench: Command) -> None:

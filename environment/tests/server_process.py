@@ -22,7 +22,7 @@ import pytest
 from re_bench.task.discovery import open_task
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 TOP = Path(__file__).resolve().parents[2]
 START_S = 60.0
@@ -182,6 +182,14 @@ class Server:
     def sessions(self) -> list[Path]:
         return sorted((self.state / "sessions").iterdir())
 
+    def workspaces(self) -> list[Path]:
+        """The workspaces that are there, of sessions that have not ended."""
+        return [path / "workspace" for path in self.sessions() if (path / "workspace").exists()]
+
+    def records(self) -> dict[str, Any]:
+        """What ``session.json`` says of each session, by its name."""
+        return {path.name: json.loads((path / "session.json").read_text()) for path in self.sessions()}
+
     def events(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
 
@@ -191,12 +199,17 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(place: Path, site: Path, *options: str, **environment: str) -> Iterator[Server]:
-    """Run ``re-bench serve`` in the repository, with state in ``place`` and the packages of ``site``."""
+def serving(
+    place: Path, site: Path, *options: str, tasks: Sequence[str] = EXAMPLES[:2], **environment: str
+) -> Iterator[Server]:
+    """Run ``re-bench serve`` in the repository, with state in ``place`` and the packages of ``site``.
+
+    Only the named ``tasks`` are served, or all if none is named: each real one takes seconds to prepare.
+    """
     place.mkdir(exist_ok=True)
     log = place / "log"
     command = [sys.executable, "-m", "re_bench.cli", "serve", "--port", "0", "--profile", "cpu"]
-    command += ["--state", str(place / "state"), *options]
+    command += ["--state", str(place / "state"), *options, *(f"--task={name}" for name in tasks)]
     kept = {name: value for name, value in os.environ.items() if name not in SECRET_NAMES}
     with log.open("a") as stderr:
         start = stderr.tell()
@@ -208,7 +221,7 @@ def serving(place: Path, site: Path, *options: str, **environment: str) -> Itera
         yield Server(process, address(process, log, start), place / "state", log)
     finally:
         if process.poll() is None:
-            process.terminate()
+            process.send_signal(signal.SIGINT)  # SIGTERM would let commands end
             try:
                 process.wait(30)
             except subprocess.TimeoutExpired:
@@ -306,10 +319,37 @@ class Raw:
     """A session by hand: what a client of one's own would send."""
 
     def __init__(self, server: Server, task: str, sid: str = "", **headers: str) -> None:
-        self.server, self.sid = server, sid or uuid.uuid4().hex
+        self.server, self.sid, self.task = server, sid or uuid.uuid4().hex, task
         self.headers = headers
-        status, reply = self.post("/create", {"task_spec": {"id": task}, "env_name": "rebench"})
+        status, reply = self.create()
         assert status == 200, reply
+
+    def create(self, **headers: str) -> tuple[int, Any]:
+        """Ask for the session, or ask for it again."""
+        body = {"task_spec": {"id": self.task}, "env_name": "rebench"}
+        return post(self.server.url, "/create", body, {"X-Session-ID": self.sid, **self.headers, **headers})
+
+    def prompt(self) -> str:
+        return str(self.server.get("/rebench/prompt", {"X-Session-ID": self.sid, **self.headers})[0]["text"])
+
+    def says(self, command: str) -> str:
+        """Return the text of a command's output."""
+        return str(self.call("bash", command=command)["output"]["blocks"][0]["text"])
+
+    def start(self, name: str, **arguments: Any) -> str:
+        """Call a tool and hang up; return the SDK's id of the call."""
+        call = json.dumps({"name": name, "input": arguments}).encode()
+        headers = {"X-Session-ID": self.sid, "Content-Type": "application/json", **self.headers}
+        request = urllib.request.Request(f"{self.server.url}/rebench/call", call, headers)  # noqa: S310 - http
+        with urllib.request.urlopen(request, timeout=10) as stream:  # noqa: S310 - http
+            assert stream.readline().strip() == b"event: task_id"
+            return str(stream.readline().decode().partition(": ")[2].strip())
+
+    def result_of(self, task_id: str, name: str = "bash") -> Any:
+        """Ask for the result of a call that was begun, as clients do after a connection broke."""
+        status, reply = self.post("/rebench/call", {"name": name, "input": {}, "task_id": task_id})
+        assert status == 200, reply
+        return result(reply)["output"]
 
     def post(self, path: str, content: Any, timeout: float = 60) -> tuple[int, Any]:
         return post(self.server.url, path, content, {"X-Session-ID": self.sid, **self.headers}, timeout)

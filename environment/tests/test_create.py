@@ -25,7 +25,7 @@ def test_a_toolset_is_refused_before_there_is_a_session(server: Server, toolset:
 
 
 def test_an_id_that_is_asked_for_many_times_at_once_is_one_session(server: Server) -> None:
-    before, statuses = server.sessions(), list[int]()
+    before, statuses = server.workspaces(), list[int]()
     headers = {"X-Session-ID": "many"}
     callers = [
         threading.Thread(target=lambda: statuses.append(post(server.url, "/create", BODY, headers)[0]))
@@ -38,7 +38,7 @@ def test_an_id_that_is_asked_for_many_times_at_once_is_one_session(server: Serve
     assert sorted(statuses) == [200, *[400] * 7]
     assert len(names(server)) == 1
     post(server.url, "/delete", {}, headers)
-    until(lambda: names(server) == [] and server.sessions() == before)
+    until(lambda: names(server) == [] and server.workspaces() == before)
 
 
 def test_a_secret_in_a_wrong_place_is_not_in_the_log(server: Server) -> None:
@@ -64,9 +64,9 @@ def test_a_request_without_a_length_is_bounded(server: Server) -> None:
 
 
 def test_a_session_that_is_deleted_at_once_leaves_nothing(server: Server) -> None:
-    before = server.sessions()
+    before = server.workspaces()
     for number in range(10):
         session = Raw(server, "example_quick")
         time.sleep(number / 500)
         session.delete()
-    until(lambda: names(server) == [] and server.sessions() == before)
+    until(lambda: names(server) == [] and server.workspaces() == before)

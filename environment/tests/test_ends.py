@@ -31,7 +31,7 @@ time.sleep(60)
 
 
 def test_when_the_hours_are_over_nothing_works_on_in_the_background(tmp_path: Path, site: Path) -> None:
-    with serving(tmp_path, site, "--hours", "0.001") as server:
+    with serving(tmp_path, site, "--hours", "0.001", "--no-transcripts") as server:
         session = Raw(server, "example_quick")
         session.call("bash", command="(while sleep 0.1; do echo -9 >> more; done) & disown")
         time.sleep(3.6)
@@ -43,6 +43,7 @@ def test_when_the_hours_are_over_nothing_works_on_in_the_background(tmp_path: Pa
         assert (directory / "workspace" / "more").stat().st_size == size
         assert "hours of this session are over" in session.call("bash", command="true")["output"]["blocks"][0]["text"]
         assert session.call("answer", get_final_score=True)["output"]["finished"] is True
+        assert not (directory / "transcript.jsonl").exists()
 
 
 def test_an_episode_can_end_when_no_scorer_lives(server: Server) -> None:
@@ -70,17 +71,22 @@ def killed_final(server: Server, session: Raw) -> dict[str, Any]:
     return outcome[0]
 
 
-def test_a_server_that_is_preparing_ends_at_once(tmp_path: Path) -> None:
+def test_a_server_that_is_preparing_ends_at_once_and_the_next_one_goes_on(tmp_path: Path) -> None:
     site = make_tasks(tmp_path / "site")
     (site / "quick" / "prepare.py").write_text(PREPARING)
     with serving(tmp_path / "server", site) as server:
-        Raw(server, "example_quick")
+        session = Raw(server, "example_quick")
         until(lambda: [words for words in command_lines_naming(site) if "re_bench.task.prepare" in words])
         began = time.monotonic()
         assert server.end() == 128 + signal.SIGTERM
         assert time.monotonic() - began < 10
-        assert server.sessions() == []
+        assert server.workspaces() == []
         assert command_lines_naming(site) == []
+    (site / "quick" / "prepare.py").unlink()
+    with serving(tmp_path / "server", site) as server:  # which lays the workspace out after all
+        session.server = server
+        assert session.prompt().startswith("# quick")
+        assert "a note" in session.says("cat notes.md")
 
 
 def test_a_program_that_does_not_end_is_killed_with_all_that_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,9 +116,11 @@ def test_half_a_copy_is_swept_and_a_directory_that_was_there_keeps_its_mode(tmp_
     half.mkdir(parents=True)
     (half.parent / "whole").mkdir()
     (session / "attempts.jsonl").write_text("")
+    (session.parent / "without a record").mkdir()
     (tmp_path / "sockets").write_text(str(tmp_path / "no such directory"))
     tmp_path.chmod(0o755)
     StateDirectory(tmp_path).close()
     assert tmp_path.stat().st_mode & 0o777 == 0o755
     assert session.parent.stat().st_mode & 0o777 == 0o700
     assert [path.name for path in half.parent.iterdir()] == ["whole"]
+    assert list(session.parent.iterdir()) == [session]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_process import TASKS, TOP, Raw, Server, opened, serving, text, until, write
+from server_process import EXAMPLES, TASKS, TOP, Raw, Server, opened, serving, text, until, write
 
 from re_bench.data.cache import cache_directory
 
@@ -33,7 +33,7 @@ SERVED = [task_id for task_id, task in TASKS.items() if task.manifest.model or t
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
     place = tmp_path_factory.mktemp("guarded")
-    with serving(place, site, EXAMPLE_PASSWORD=PASSWORD, EXAMPLE_PLAIN=PASSWORD) as running:
+    with serving(place, site, tasks=(*EXAMPLES, *SERVED), EXAMPLE_PASSWORD=PASSWORD, EXAMPLE_PLAIN=PASSWORD) as running:
         yield running
 
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import http.client
 import json
-import random
 import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from server_process import TOP, Raw, Server, command_lines_naming, post, serving, until
-
-from re_bench.runs.attempts import AttemptLog
 
 
 def re_bench(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -25,79 +19,21 @@ def re_bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=TOP, timeout=60)
 
 
-def test_kill_9_loses_no_acknowledged_attempt_and_the_next_start_sweeps(tmp_path: Path, site: Path) -> None:
+def test_an_ordered_end_leaves_logs_records_and_open_workspaces_and_nothing_else(tmp_path: Path, site: Path) -> None:
     with serving(tmp_path, site) as server:
-        session = Raw(server, "example_quick")
-        session.call("bash", command="echo -1 > answer.txt; sleep 1000 & disown")
-        acknowledged = [session.call("answer")["output"]["metadata"] for _ in range(3)]
-        other = Raw(server, "example_quiet")
-        other.call("bash", command="echo sleep 40 1 > answer.txt")
-        threading.Thread(target=_ignoring_its_end, args=(other,), daemon=True).start()
-        until(lambda: any("--solution" in words for words in command_lines_naming(server.state)))
-        assert server.end(signal.SIGKILL) == -signal.SIGKILL
-        logs = [directory for directory in server.sessions() if (directory / "attempts.jsonl").exists()]
-        assert len(logs) == 1
-        before = (logs[0] / "attempts.jsonl").read_bytes()
-    with serving(tmp_path, site) as server:
-        until(lambda: not [words for words in command_lines_naming(server.state) if "serve" not in words])
-        assert server.sessions() == logs
-        assert not (logs[0] / "workspace").exists()
-        assert (logs[0] / "attempts.jsonl").read_bytes() == before
-        attempts = AttemptLog(logs[0] / "attempts.jsonl").read().attempts
-        outcome = [(one["attempt"], one["raw"], one["submission"]) for one in acknowledged]
-        assert [(attempt.n, attempt.raw, attempt.submission) for attempt in attempts] == outcome
-        assert len(list((logs[0] / "attempts.jsonl.submissions").iterdir())) == 1
-        assert [event["session"] for event in server.events() if event["event"] == "leftovers_removed"]
-        assert post(server.url, "/ping", {}, {"X-Session-ID": session.sid})[0] == 404
-
-
-def test_kill_9_at_a_random_moment_loses_no_acknowledged_attempt(tmp_path: Path, site: Path) -> None:
-    acknowledged: list[tuple[int, float]] = []
-    with serving(tmp_path, site) as server:
-        session = Raw(server, "example_quick")
-        caller = threading.Thread(target=_answering, args=(session, acknowledged))
-        caller.start()
-        until(lambda: acknowledged)
-        time.sleep(random.uniform(0.5, 2.5))
-        server.end(signal.SIGKILL)
-        caller.join(30)
-        (directory,) = server.sessions()
-    with serving(tmp_path, site) as server:
-        assert server.sessions() == [directory]
-    attempts = AttemptLog(directory / "attempts.jsonl").read().attempts
-    # One more may have been written and not been told any more.
-    assert [(one.n, one.raw) for one in attempts][: len(acknowledged)] == acknowledged
-    assert len(attempts) <= len(acknowledged) + 1
-    assert not (directory / "workspace").exists()
-
-
-def _answering(session: Raw, acknowledged: list[tuple[int, float]]) -> None:
-    with contextlib.suppress(OSError, http.client.HTTPException, json.JSONDecodeError):
-        for number in range(1000):
-            session.call("bash", command=f"echo -{number} > answer.txt")
-            outcome = session.call("answer")["output"]["metadata"]
-            acknowledged.append((outcome["attempt"], outcome["raw"]))
-
-
-def _ignoring_its_end(session: Raw) -> None:
-    with contextlib.suppress(OSError, http.client.HTTPException):
-        session.call("answer")
-
-
-def test_an_ordered_end_leaves_the_logs_and_nothing_else(tmp_path: Path, site: Path) -> None:
-    with serving(tmp_path, site) as server:
-        scored, idle = Raw(server, "example_quick"), Raw(server, "example_quick")
-        scored.call("answer")
-        scored.call("bash", command="mkdir -p locked/in; chmod 0 locked")
+        ended, idle = Raw(server, "example_quick"), Raw(server, "example_quick")
+        ended.call("answer")
+        ended.call("bash", command="mkdir -p locked/in; chmod 0 locked")
+        ended.delete()
         idle.call("bash", command="true")
         sockets = Path((server.state / "sockets").read_text())
         assert server.end() == 128 + signal.SIGTERM
-        (kept,) = server.sessions()
-        assert sorted(path.name for path in kept.iterdir()) == [
-            "attempts.jsonl", "attempts.jsonl.submissions", "scorer.log", "session.json",
-        ]  # fmt: skip
-        about = json.loads((kept / "session.json").read_text())
-        assert (about["task"], "ended" in about) == ("example_quick", True)
+        files = sorted(sorted(path.name for path in directory.iterdir()) for directory in server.sessions())
+        assert files == [
+            ["attempts.jsonl", "attempts.jsonl.submissions", "scorer.log", "session.json", "transcript.jsonl"],
+            ["home", "session.json", "transcript.jsonl", "workspace"],
+        ]
+        assert sorted(record["state"] for record in server.records().values()) == ["ended", "open"]
         assert not sockets.exists()
         assert command_lines_naming(server.state) == []
         assert server.events()[-1]["event"] == "ended"
@@ -113,7 +49,7 @@ def test_a_ceiling_on_sessions_with_a_clear_refusal(tmp_path: Path, site: Path) 
         two.delete()
         Raw(server, "example_quick", sid="three").delete()
         one.delete()
-        until(lambda: server.sessions() == [])
+        until(lambda: server.workspaces() == [])
 
 
 def test_a_second_server_in_the_same_directory_is_refused(server: Server) -> None:
@@ -196,7 +132,7 @@ def test_the_status_says_what_runs(server: Server) -> None:
     done = re_bench("serve", "--status", "--port", port)
     assert done.returncode == 0, done.stderr
     row = next(line for line in done.stdout.splitlines() if "example_quick" in line and "idle" in line)
-    assert row.split()[-2:] == ["1", "0.5000"]
+    assert row.split()[-3:] == ["1", "0.5000", "-"]
     as_json: dict[str, Any] = json.loads(re_bench("serve", "--status", "--port", port, "--json").stdout)
     assert [one["attempts"] for one in as_json["sessions"]] == [1]
     assert session.sid not in json.dumps(as_json) + server.log.read_text()

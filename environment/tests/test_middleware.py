@@ -11,7 +11,7 @@ import pytest
 from server_process import Server, opened, post, serving, text
 
 from re_bench_environment.middleware import AccessMiddleware
-from re_bench_environment.server import _listener
+from re_bench_environment.server import _bound_socket
 from re_bench_environment.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Se
     file = directory / "token"
     file.write_text(f"{TOKEN}\n")
     file.chmod(0o600)
-    with serving(directory, site, "--host", "0.0.0.0", "--token-file", str(file)) as running:  # noqa: S104
+    with serving(directory, site, "--prepare", "--host", "0.0.0.0", "--token-file", str(file)) as running:  # noqa: S104
         running.url = running.url.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
         yield running
 
@@ -49,6 +49,7 @@ def test_without_the_token_nothing_is_answered(guarded: Server, headers: dict[st
     for path in ("/create_session", "/create", "/rebench/call", "/rebench/tasks", "/nothing"):
         assert post(guarded.url, path, {}, {"X-Session-ID": "sid", **headers})[0] == 401
     assert guarded.get("/health", headers) == {"status": "ok"}
+    assert guarded.get("/ready", headers) == {"ready": True}
 
 
 def test_the_token_may_be_a_bearer(guarded: Server) -> None:
@@ -58,7 +59,7 @@ def test_the_token_may_be_a_bearer(guarded: Server) -> None:
 
 def test_small_answers_are_sent_at_once(tmp_path: Path) -> None:
     """asyncio turns Nagle's algorithm off for sockets that are said to be TCP; else every call takes 40 ms more."""
-    with _listener(Settings(state=tmp_path, port=0)) as listener:
+    with _bound_socket(Settings(state=tmp_path, port=0)) as listener:
         assert listener.proto == socket.IPPROTO_TCP
 
 
@@ -66,7 +67,7 @@ def test_requests_are_bounded(server: Server) -> None:
     status, reply = post(server.url, "/create", b" " * (17 << 20), {"X-Session-ID": "sid"})
     assert status == 413
     assert "bytes" in reply["detail"]
-    assert server.health()["status"] == "ok"
+    assert server.health()["status"] in {"ok", "preparing"}
 
 
 async def asked(middleware: AccessMiddleware, pieces: list[bytes], headers: list[tuple[bytes, bytes]]) -> list[Any]:
@@ -90,7 +91,7 @@ def test_a_request_that_does_not_say_how_long_it_is_is_counted() -> None:
             pass
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
-    middleware = AccessMiddleware(reads_all, token=None, body_bytes=10, health=dict)
+    middleware = AccessMiddleware(reads_all, token=None, body_bytes=10, health=dict, ready=bool, metrics=reads_all)
     assert asyncio.run(asked(middleware, [b"12345", b"67890", b""], []))[0]["status"] == 200
     assert asyncio.run(asked(middleware, [b"12345", b"67890", b"1", b"2" * 20], []))[0]["status"] == 413
     assert asyncio.run(asked(middleware, [b"1" * 20], [(b"content-length", b"11")]))[0]["status"] == 413
@@ -108,7 +109,7 @@ def test_only_white_space_at_the_left_of_a_piece_is_respelled(before: bytes, aft
     async def streams(_scope: Any, _receive: Any, send: Any) -> None:
         await send({"type": "http.response.body", "body": before})
 
-    middleware = AccessMiddleware(streams, token=None, body_bytes=10, health=dict)
+    middleware = AccessMiddleware(streams, token=None, body_bytes=10, health=dict, ready=bool, metrics=streams)
     (message,) = asyncio.run(asked(middleware, [b""], []))
     assert message["body"] == after
     assert json.loads(b'"\\u0020"') == " "

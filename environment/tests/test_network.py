@@ -104,9 +104,9 @@ def test_the_sandbox_itself_has_no_network(agent: Agent) -> None:
 def test_the_choice_is_named(server: Online, agent: Agent) -> None:
     chosen = {"mode": "proxy", "allow": [*ALLOW.split(","), "allowed.example.org:9000", "@packages"], "limit_mib": 8}
     assert server.health()["network"] == chosen
-    assert json.loads((agent.directory / "session.json").read_text())["network"] == chosen
     assert [event["network"] for event in server.events() if event["event"] == "serving"] == [chosen]
     agent.run("echo 1 > answer.txt")
+    assert json.loads((agent.directory / "session.json").read_text())["network"] == chosen
     answer = agent.call("answer", get_final_score=False)
     assert "'network': 'proxy'" in str(answer)
     assert "Network is unreachable" in str(answer)  # the scoring's

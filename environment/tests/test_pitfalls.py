@@ -7,7 +7,6 @@ import base64
 import json
 import threading
 import time
-import urllib.request
 from typing import Any
 
 import pytest
@@ -63,14 +62,8 @@ def test_pings_are_answered_while_an_attempt_is_scored(server: Server) -> None:
 
 def test_a_broken_connection_is_taken_up_again_by_its_task_id(server: Server) -> None:
     session = Raw(server, "example_quick")
-    call = {"name": "bash", "input": {"command": "sleep 2; echo once >> marks; wc -l < marks"}}
-    request = urllib.request.Request(  # noqa: S310 - http
-        f"{server.url}/rebench/call", json.dumps(call).encode(),
-        {"X-Session-ID": session.sid, "Content-Type": "application/json"},
-    )  # fmt: skip
-    with urllib.request.urlopen(request, timeout=10) as stream:  # noqa: S310 - http
-        assert stream.readline().strip() == b"event: task_id"
-        task_id = stream.readline().decode().partition(": ")[2].strip()
+    call: dict[str, Any] = {"name": "bash", "input": {"command": "sleep 2; echo once >> marks; wc -l < marks"}}
+    task_id = session.start(call["name"], **call["input"])
     for _ in range(2):  # again, also when it is done
         status, reply = session.post("/rebench/call", call | {"task_id": task_id})
         assert status == 200

@@ -72,7 +72,7 @@ def test_experiments_are_made_and_counted_outside_of_the_sandbox(server: Server)
     refused = session.call("bash", command=f"python3 -c '{EXPERIMENT}'".replace("[16, 20]", "1" * 300))["output"]
     assert "a request is a line of JSON: [width, steps], all integers" in refused["blocks"][0]["text"]
     session.delete()
-    assert not directory.exists()
+    assert sorted(path.name for path in directory.iterdir()) == ["meter.log", "session.json", "transcript.jsonl"]
 
 
 def test_a_task_that_hides_its_score_says_nothing_of_it_before_the_end(server: Server) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("all"), site, "--scorings", "2") as running:
+    with serving(tmp_path_factory.mktemp("all"), site, "--scorings", "2", tasks=[*TASKS]) as running:
         yield running
 
 

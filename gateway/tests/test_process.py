@@ -70,13 +70,13 @@ def gateway(settings: Settings) -> Iterator[Gateway]:
         yield gateway
 
 
-def post(gateway: Gateway, text: str, **more: Any) -> httpx2.Response:
+def post(gateway: Gateway, text: str, *, token: str = "", **more: Any) -> httpx2.Response:
     transport = httpx2.HTTPTransport(uds=str(gateway.socket))
     with httpx2.Client(transport=transport, timeout=20) as client:
         return client.post(
             "http://gateway/v1/chat/completions",
             json={"model": MODEL, "messages": [{"role": "user", "content": text}], **more},
-            headers={"authorization": f"Bearer {gateway.token}"},
+            headers={"authorization": f"Bearer {token or gateway.token}"},
         )
 
 
@@ -283,3 +283,25 @@ def test_a_program_with_the_usual_variables_works_unchanged(gateway: Gateway) ->
         subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout == "hello again\n"
     )
     assert openai.__version__
+
+
+def test_a_session_that_is_resumed_has_spent_what_the_log_says(settings: Settings) -> None:
+    with serving(settings) as first:
+        tokens = {name: first.open_session(Budget(requests=3), name=name) for name in ("one", "other")}
+        assert [post(first, text, token=tokens["one"]).status_code for text in ("hi", "refuse", "hi")] == [
+            200,
+            418,
+            200,
+        ]
+        post(first, "hi", token=tokens["other"])
+        threading.Thread(target=post, args=(first, "slow"), kwargs={"token": tokens["other"]}).start()
+        spent = first.usage(tokens["one"])
+        time.sleep(0.5)
+        os.kill(first.pid, signal.SIGTERM)  # it cuts and logs the slow call, for which the next one waits
+        with serving(settings.model_copy(update={"resume": ("one", "other", "unknown")})) as second:
+            one = second.open_session(Budget(requests=3), name="one")
+            assert second.usage(one).model_dump(exclude={"failed"}) == spent.model_dump(exclude={"failed"})
+            assert [post(second, "hi", token=one).status_code for _ in range(2)] == [200, 429]
+            other = second.usage(second.open_session(Budget(requests=3), name="other"))
+            assert (other.requests, other.prompt_tokens > 1) == (2, True)
+            assert second.usage(second.open_session(Budget(requests=1), name="fresh")).requests == 0

@@ -14,9 +14,9 @@ from re_bench.gpu import state as gpu_state
 from re_bench.processes import StoppedError
 from re_bench.sandbox import open_backend
 from re_bench.task.hidden_paths import hidden_directories
-from re_bench.task.workspace import lay_out
 from re_bench_environment.catalog import ServedTask, build_catalog
 from re_bench_environment.network.service import Network
+from re_bench_environment.preparation import Preparations
 from re_bench_environment.queues import GpuGate, Queue
 from re_bench_environment.scoring import Scorer
 from re_bench_environment.services.model import ModelGateways
@@ -42,12 +42,12 @@ class AppState:
     stopping: bool = False
 
     def __post_init__(self) -> None:
-        """Find the tasks, try the sandbox, and lock the state directory.
+        """Find the tasks, try the sandbox, lock the state directory, and begin to prepare the tasks.
 
         Raises:
             UsageError: if one of these is not available.
         """
-        self.catalog = build_catalog(self.settings.profile)
+        self.catalog = build_catalog(self.settings.profile, self.settings.tasks)
         self.backend = open_backend(self.settings.sandbox)
         self.settings.network.check_sandbox(self.backend.name)
         self.state_directory = StateDirectory(self.settings.state)
@@ -58,18 +58,20 @@ class AppState:
         self.scorer = Scorer(
             self.scoring_queue, self.gpu_gate, self.settings.sandbox, self.settings.disk_mib, self.settings.network.mode
         )
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lay-out")
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="app-state")
+        templates = self.state_directory.path / "templates"
+        self.preparations = Preparations(self.catalog.by_id.values(), templates, self.models.start)
         self._hidden: dict[str, list[Path]] = {}
         self._gpu_uuid: str | None = None
 
     async def lay_out(self, served: ServedTask, workspace: Path) -> None:
-        """Lay out a workspace, and prepare what it needs.
+        """Lay out a workspace, as soon as its task is prepared.
 
         Raises:
             ReBenchError: if that fails.
         """
         try:
-            await self._in_thread(partial(lay_out, served.task, workspace, profile=served.profile_name))
+            await self.preparations.by_id[served.id].lay_out(workspace)
         except StoppedError:
             raise ReBenchError("the server is ending") from None
 
@@ -91,6 +93,7 @@ class AppState:
     async def stop_threads(self) -> None:
         """Wait for the end of what runs in threads; the caller has asked it to stop."""
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
+        await self.preparations.stop()
 
     async def close(self) -> None:
         """Stop the gateways and release the state directory; all sessions are closed."""

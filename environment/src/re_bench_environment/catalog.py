@@ -10,7 +10,7 @@ from re_bench.task.discovery import find_tasks
 from re_bench.task.profile_choice import choose_profile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from re_bench.limits import Limits
     from re_bench.task.discovery import Task
@@ -87,16 +87,20 @@ class Catalog:
         return served
 
 
-def build_catalog(profile: str) -> Catalog:
+def build_catalog(profile: str, names: Collection[str] = ()) -> Catalog:
     """Return the tasks that can be served in a profile here: the repository's, then those of installed packages.
 
+    Args:
+        profile: ``auto``, ``cpu``, ``gpu`` or ``paper``.
+        names: names or ids of the tasks to serve, all if there are none.
+
     Raises:
-        UsageError: if two have the same id, or none can be served.
+        UsageError: if two have the same id, a name is unknown, or none can be served.
         ManifestError: if one has a malformed manifest.
     """
     by_id: dict[str, ServedTask] = {}
     not_served: dict[str, str] = {}
-    for task in find_tasks().values():
+    for task in _selected(names):
         if task.manifest.id in by_id:
             other = by_id[task.manifest.id].task.directory
             raise UsageError(f"two tasks have the id {task.manifest.id}: {other} and {task.directory}; change one")
@@ -113,3 +117,12 @@ def build_catalog(profile: str) -> Catalog:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in not_served.items()) or "there are no tasks"
         raise UsageError(f"no task can be served in profile {profile}: {reasons}")
     return Catalog(by_id, not_served)
+
+
+def _selected(names: Collection[str]) -> list[Task]:
+    tasks = list(find_tasks().values())
+    unknown = set(names).difference(*({task.name, task.manifest.id} for task in tasks))
+    if unknown:
+        known = ", ".join(task.name for task in tasks) or "none"
+        raise UsageError(f"there is no task {min(unknown)!r} to serve; known tasks: {known}")
+    return [task for task in tasks if not names or {task.name, task.manifest.id}.intersection(names)]

@@ -31,6 +31,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     address.add_argument("--token-file", type=Path, metavar="FILE", help="a token that clients must send as API key")
     address.add_argument("--insecure", action="store_true", help="serve on a public --host without a token")
     address.add_argument("--state", type=Path, metavar="DIR", help="directory for sessions and their attempt logs")
+    restart = parser.add_argument_group("end and restart")
+    restart.add_argument(
+        "--drain", type=_above_zero, metavar="S", help="seconds that commands may run on after SIGTERM (default: 600)"
+    )
+    restart.add_argument(
+        "--reclaim", type=_above_zero, metavar="S", help="seconds to wait for clients after a restart (default: 900)"
+    )
+    tasks = parser.add_argument_group("tasks")
+    tasks.add_argument("--task", action="append", metavar="NAME", help="serve this one; may be repeated (default: all)")
+    tasks.add_argument("--prepare", action="store_true", help="listen only when all tasks are prepared")
     limits = parser.add_argument_group("limits")
     limits.add_argument("--max-sessions", type=positive, metavar="N", help="sessions at a time (default: 64)")
     limits.add_argument("--scorings", type=positive, metavar="N", help="scorings at a time (default: half the cores)")
@@ -63,6 +73,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "for ports 80 and 443; @packages for the usual package indexes; '*' for all public hosts",
     )
     network.add_argument("--network-mib", type=positive, metavar="N", help="traffic of a session (default: 10240)")
+    records = parser.add_argument_group("records of sessions, in the state directory")
+    records.add_argument("--no-transcripts", action="store_true", help="keep no commands and outputs")
+    records.add_argument("--transcript-mib", type=positive, metavar="N", help="of each session (default: 64)")
+    records.add_argument("--keep-days", type=_above_zero, metavar="D", help="remove sessions that ended D days ago")
+    records.add_argument("--keep-gib", type=_above_zero, metavar="G", help="remove the oldest ended ones above G GiB")
     inspect = parser.add_argument_group("inspect a running server")
     inspect.add_argument("--status", action="store_true", help="show what the server at --host and --port does")
     inspect.add_argument("--watch", action="store_true", help="show it every second, until interrupted")
@@ -99,18 +114,23 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
     from re_bench_environment.network.policy import NetworkPolicy  # noqa: PLC0415 - takes a moment
     from re_bench_environment.settings import Settings  # noqa: PLC0415
 
-    names = ("max_sessions", "scorings", "hours", "memory_mib", "disk_mib", "model_dollars")
-    chosen: dict[str, Any] = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    names = ["max_sessions", "scorings", "hours", "memory_mib", "disk_mib", "model_dollars"]
+    names += ["transcript_mib", "keep_days", "keep_gib"]
+    chosen: dict[str, Any] = {name: getattr(options, name) for name in names}
+    chosen |= {"drain_s": options.drain, "reclaim_s": options.reclaim}
     return Settings(
         state=state,
         host=options.host,
         port=options.port,
         token=token,
         profile=options.profile,
+        tasks=tuple(options.task or ()),
+        prepare_first=options.prepare,
         sandbox=options.sandbox,
         withhold_rewards=options.withhold_rewards,
         network=NetworkPolicy.from_options(options.network, options.allow, options.network_mib),
-        **chosen,
+        transcripts=not options.no_transcripts,
+        **{name: value for name, value in chosen.items() if value is not None},
     )
 
 

@@ -3,81 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 import traceback
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fastapi import HTTPException
-from openreward.environments import Environment, Split, TextBlock, ToolOutput, tool
+from openreward.environments import Environment, Split, TextBlock, ToolOutput, reconnect, tool
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.processes import request_stop
 from re_bench_environment.arguments import Answer, Bash  # noqa: TC001 - the SDK reads the tools' annotations
 from re_bench_environment.logs import log
 from re_bench_environment.middleware import request_time
-from re_bench_environment.responses import ToolResponse, command_response, error_response, with_queue_time
-from re_bench_environment.session import Session, SessionClosedError
+from re_bench_environment.registry import CLIENT, OtherTaskError, SessionRegistry, TooManySessionsError
+from re_bench_environment.responses import (
+    ToolResponse,
+    command_response,
+    ended_response,
+    error_response,
+    interrupted_response,
+    with_queue_time,
+)
+from re_bench_environment.session import ServerEndingError, Session, SessionClosedError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
-
-    from re_bench_environment.app_state import AppState
-    from re_bench_environment.catalog import ServedTask
 
 NAME = "rebench"
 SPLIT = "test"
 
 _MAX_LOGGED = 4000
-_NOT_FOUND, _TOO_MANY_REQUESTS, _SERVER_ERROR = 404, 429, 500
-
-
-class TooManySessionsError(UsageError):
-    """The server has as many sessions as its settings allow."""
-
-
-class SessionRegistry:
-    """The open sessions of a server, by name."""
-
-    def __init__(self, app: AppState) -> None:
-        """Begin without sessions; ``app`` is what they share."""
-        self.app = app
-        self.sessions: dict[str, Session] = {}
-        self._lock = threading.Lock()
-
-    def create(self, served: ServedTask, secrets: Mapping[str, str]) -> Session:
-        """Return a new session at a task.
-
-        Raises:
-            TooManySessionsError: if there are as many as there may be.
-        """
-        limit = self.app.settings.max_sessions
-        with self._lock:  # the SDK creates sessions in threads
-            if len(self.sessions) >= limit:
-                raise TooManySessionsError(
-                    f"this server holds {limit} sessions, its most (--max-sessions); try again when one has ended"
-                )
-            session = Session(self.app, served, secrets, lambda: self._remove(session))
-            self.sessions[session.name] = session
-        return session
-
-    async def close(self) -> None:
-        """End all sessions and everything that they share.
-
-        Raises:
-            Exception: the first that the end of a session raised, when all have ended.
-        """
-        self.app.stopping = True
-        with request_stop():
-            closing = [session.close() for session in list(self.sessions.values())]
-            errors = [error for error in await asyncio.gather(*closing, return_exceptions=True) if error is not None]
-            await self.app.stop_threads()
-        await self.app.close()
-        if errors:
-            raise errors[0]
-
-    def _remove(self, session: Session) -> None:
-        self.sessions.pop(session.name, None)
+_BAD_REQUEST, _NOT_FOUND, _TOO_MANY_REQUESTS, _SERVER_ERROR, _UNAVAILABLE = 400, 404, 429, 500, 503
+_COME_BACK = {"X-Backend-State": "starting", "Retry-After": "2"}  # for which the client `openreward` asks again
 
 
 class ReBench(Environment):
@@ -89,16 +46,22 @@ class ReBench(Environment):
         """Create a session at the task that ``task_spec`` names; it is quick, and nothing is laid out yet.
 
         Raises:
-            HTTPException: if there is no such task, or the server has too many sessions.
+            HTTPException: if there is no such task, it could not be prepared, the server has too many sessions, or no
+                directory can be made.
         """
         super().__init__(task_spec or {}, {})
         try:
             served = self.registry.app.catalog.lookup(task_spec or {})
             self.session = self.registry.create(served, secrets or {})
+            self.recorder = self.registry.recorder
         except TooManySessionsError as error:
             raise HTTPException(_TOO_MANY_REQUESTS, str(error)) from None
+        except OtherTaskError as error:
+            raise HTTPException(_BAD_REQUEST, str(error)) from None
         except UsageError as error:
             raise HTTPException(_NOT_FOUND, str(error)) from None
+        except ReBenchError as error:
+            raise HTTPException(_SERVER_ERROR, str(error)) from None
 
     @classmethod
     def name(cls) -> str:
@@ -117,23 +80,34 @@ class ReBench(Environment):
         return [served.spec for served in cls.registry.app.catalog.by_id.values()]
 
     async def setup(self) -> None:
-        """Lay out the workspace.
+        """Lay out the workspace, unless the session is one of an earlier server.
 
         Raises:
             HTTPException: if that fails; prompt and tools of this session then answer with it.
         """
         log.info("session_opening", session=self.session.name, task=self.session.served.id)
+        began = time.monotonic()
         try:
             await self.session.open()
         except Exception as error:  # noqa: BLE001 - whatever it is, the client is told that there is no session
+            if self.registry.app.stopping:
+                raise HTTPException(_UNAVAILABLE, "the server is shutting down", _COME_BACK) from None
+            self.recorder.metrics.not_opened(self.session.served.id)
             log.error("session_not_opened", session=self.session.name, reason=_logged(error))
             raise HTTPException(_SERVER_ERROR, f"the session cannot be opened: {_public_message(error)}") from None
+        self._episode_finished = self.session.record.state == "finished"  # which a new SDK cannot know
+        self.recorder.opened(self.session, time.monotonic() - began)
         log.info("session_opened", session=self.session.name, task=self.session.served.id)
 
     async def teardown(self) -> None:
-        """End the session, whatever it does."""
-        await self.session.close()
-        log.info("session_ended", session=self.session.name, attempts=self.session.attempts)
+        """End the session, whatever it does; when the server ends, another one may go on with it."""
+        if self.registry.app.stopping:
+            await self.session.suspend()
+            log.info("session_suspended", session=self.session.name, attempts=self.session.attempts)
+            return
+        reason = "deleted by its client" if CLIENT.get() else "its client sent no ping for 15 minutes"
+        await self.session.close(reason)
+        log.info("session_ended", session=self.session.name, attempts=self.session.attempts, reason=reason)
 
     async def get_prompt(self) -> list[TextBlock]:
         """Return the task's instructions and what the sandbox offers."""
@@ -142,12 +116,23 @@ class ReBench(Environment):
     @tool
     async def bash(self, params: Bash) -> ToolOutput:
         """Run a command in the workspace's shell. Directory, variables and background processes stay between calls."""
-        return await _tool_output(self.session, _bash(self.session, params))
+        return await self._respond("bash", params, _bash(self.session, params))
 
     @tool(exclusive=True)
     async def answer(self, params: Answer) -> ToolOutput:
         """Score the workspace as it is. With get_final_score, end the episode with the score of all attempts."""
-        return await _tool_output(self.session, self.session.answer(final=params.get_final_score))
+        answering = self.session.answer(final=params.get_final_score, task_id=_task_id())
+        return await self._respond("answer", params, answering)
+
+    async def _respond(self, tool: str, arguments: Bash | Answer, responding: Awaitable[ToolResponse]) -> ToolOutput:
+        """Wait for a tool's response, and record it."""
+        began = time.monotonic()
+        response = await _response(self.session, responding)
+        try:
+            await self.recorder.called(self.session, tool, arguments.model_dump(), response, began)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the response counts more than its record
+            log.error("call_not_recorded", session=self.session.name, reason=_logged(error))
+        return tool_output(response)
 
 
 def environment_class(registry: SessionRegistry) -> type[ReBench]:
@@ -159,23 +144,44 @@ async def _bash(session: Session, params: Bash) -> ToolResponse:
     return command_response(*await session.run(params.command, params.timeout))
 
 
-async def _tool_output(session: Session, responding: Awaitable[ToolResponse]) -> ToolOutput:
+async def _response(session: Session, responding: Awaitable[ToolResponse]) -> ToolResponse:
     """Wait for a tool's response; an exception becomes a response too."""
     queued_s = time.monotonic() - request_time.get()  # the SDK lets calls of one session wait for each other
     try:
         response = await responding
+    except ServerEndingError as error:
+        response = interrupted_response(str(error))
     except SessionClosedError as error:
-        response = error_response(str(error))
+        response = _closed_response(session, error)
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a leaked cancellation hangs the caller
         log.error("tool_failed", session=session.name, reason=_logged(error))
         response = error_response(f"This failed on the server's side: {_public_message(error)}")
     response = with_queue_time(response, queued_s)
+    return replace(response, text=session.take_notice() + response.text)
+
+
+def _closed_response(session: Session, error: SessionClosedError) -> ToolResponse:
+    """Return the response to a call that found its session closed."""
+    record = session.record
+    if record.state != "ended":
+        return error_response(str(error))
+    return ended_response(session.served.manifest, record.final, record.reason or "")
+
+
+def tool_output(response: ToolResponse) -> ToolOutput:
+    """Return a response as the SDK has it."""
     return ToolOutput(
         blocks=[TextBlock(text=response.text)],
         metadata=response.metadata,
         reward=response.reward,
         finished=response.finished,
     )
+
+
+def _task_id() -> str | None:
+    """Return the SDK's id of the call that runs, with which a client may ask for its result again."""
+    current = asyncio.current_task()
+    return next((task_id for task_id, call in list(reconnect.tasks.items()) if call.task is current), None)
 
 
 def _public_message(error: BaseException) -> str:

@@ -7,15 +7,17 @@ import time
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from re_bench.report.tables import number, table
+from re_bench.report.tables import dollars, number, table
+from re_bench_environment.preparation import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from re_bench_environment.environment import SessionRegistry
+    from re_bench_environment.preparation import Preparation
+    from re_bench_environment.registry import SessionRegistry
     from re_bench_environment.session import Session
 
-_HEADER = ("session", "task", "profile", "open", "doing", "for", "attempts", "best reward")
+_HEADER = ("session", "task", "profile", "open", "doing", "for", "attempts", "best reward", "model")
 
 
 def health(registry: SessionRegistry) -> dict[str, Any]:
@@ -23,19 +25,36 @@ def health(registry: SessionRegistry) -> dict[str, Any]:
     app = registry.app
     scorings, gpu = app.scoring_queue, app.gpu_gate.scorings
     return {
-        "status": "stopping" if app.stopping else "ok",
+        "status": _status(registry),
         "version": version("re-bench-environment"),
         "sandbox": app.backend.name,
         "network": app.settings.network.record(),
         "uptime_s": round(time.monotonic() - app.started, 1),
         "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
         "max_sessions": app.settings.max_sessions,
-        "tasks": {served.id: served.profile_name for served in app.catalog.by_id.values()},
+        "tasks": {name: _task(preparation) for name, preparation in app.preparations.by_id.items()},
         "not_served": dict(app.catalog.not_served),
         "scorings": {"running": scorings.running, "waiting": scorings.waiting},
         "gpu": {"running": gpu.running, "waiting": gpu.waiting},
         "sessions": [_session(session) for session in registry.sessions.values()],
     }
+
+
+def is_ready(registry: SessionRegistry) -> bool:
+    """Tell whether sessions can be created, and none of them would wait for the preparation of its task."""
+    return registry.app.preparations.ready and not registry.draining
+
+
+def _status(registry: SessionRegistry) -> str:
+    if registry.draining:
+        return "stopping" if registry.app.stopping else "draining"
+    preparations = registry.app.preparations.by_id.values()
+    return "preparing" if any(preparation.state == State.PREPARING for preparation in preparations) else "ok"
+
+
+def _task(preparation: Preparation) -> dict[str, Any]:
+    reason = None if preparation.error is None else str(preparation.error)
+    return {"profile": preparation.served.profile_name, "state": preparation.state, "reason": reason}
 
 
 def _session(session: Session) -> dict[str, Any]:
@@ -51,6 +70,8 @@ def _session(session: Session) -> dict[str, Any]:
         "doing_s": round(now - session.activity_since, 1),
         "attempts": session.attempts,
         "best_reward": session.reward if shown else None,
+        "model_dollars": session.record.model_dollars,
+        "scoring_model_dollars": session.record.scoring_model_dollars,
     }
 
 
@@ -64,12 +85,17 @@ def describe_health(state: Mapping[str, Any]) -> str:
         f"network of sessions: {_network(state['network'])}",
         f"{len(sessions)} of {state['max_sessions']} sessions",
         f"scorings: {_queue(state['scorings'])}; on the GPU: {_queue(state['gpu'])}",
-        "tasks: " + ", ".join(f"{name} ({profile})" for name, profile in state["tasks"].items()),
+        *(_task_line(name, task) for name, task in state["tasks"].items()),
         *(f"not served: {name}: {reason}" for name, reason in state["not_served"].items()),
     ]
     if sessions:
         lines += ["", table(_HEADER, [_row(session) for session in sessions])]
     return "\n".join(lines)
+
+
+def _task_line(name: str, task: Mapping[str, Any]) -> str:
+    reason = f": {task['reason']}" if task["reason"] else ""
+    return f"{task['state']}: {name} ({task['profile']}){reason}"
 
 
 def _row(session: Mapping[str, Any]) -> list[str]:
@@ -82,6 +108,7 @@ def _row(session: Mapping[str, Any]) -> list[str]:
         _span(session["doing_s"]),
         str(session["attempts"]),
         number(session["best_reward"]),
+        dollars(session["model_dollars"]),
     ]
 
 

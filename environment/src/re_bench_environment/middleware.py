@@ -1,4 +1,4 @@
-"""Middleware around the SDK's application: access, request size, health, session creation, and a repair of streams.
+"""The outermost middleware around the SDK's application: access, request size, health, and a repair of streams.
 
 It is plain ASGI: a middleware that buffers responses would hold up streams.
 """
@@ -9,7 +9,7 @@ import hmac
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
@@ -23,9 +23,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 request_time: ContextVar[float] = ContextVar("request_time")
 """When the request came that is answered, by the monotonic clock."""
 
-_HEALTH = "/health"
-_CREATE = "/create"
-_BAD_REQUEST, _UNAUTHORIZED, _TOO_LARGE = 400, 401, 413
+_HEALTH, _READY, _METRICS = "/health", "/ready", "/metrics"
+_OK, _UNAUTHORIZED, _TOO_LARGE, _UNAVAILABLE = 200, 401, 413, 503
 _MAX_DRAINED = 4  # times the longest request
 _CHUNK_WITH_LEADING_SPACE = re.compile(r"(event: (?:chunk|end)\r?\ndata: )([^\S\r\n])")
 
@@ -35,10 +34,17 @@ class RequestTooLongError(Exception):
 
 
 class AccessMiddleware:
-    """Checks token and length of each request, and answers ``/health``; it is the application that is served."""
+    """What is served: checks token and length of each request, answers ``/health``, ``/ready`` and ``/metrics``."""
 
     def __init__(
-        self, application: Application, *, token: str | None, body_bytes: int, health: Callable[[], dict[str, Any]]
+        self,
+        application: Application,
+        *,
+        token: str | None,
+        body_bytes: int,
+        health: Callable[[], dict[str, Any]],
+        ready: Callable[[], bool],
+        metrics: Application,
     ) -> None:
         """Wrap ``application``.
 
@@ -47,11 +53,13 @@ class AccessMiddleware:
             token: what clients must send as their API key; None if no key is needed.
             body_bytes: the longest request body.
             health: returns what ``/health`` answers to authorised clients.
+            ready: tells what ``/ready`` answers to everybody.
+            metrics: answers ``/metrics`` to authorised clients.
         """
         self._application = application
         self._token = None if token is None else token.encode()
         self._body_bytes = body_bytes
-        self._health = health
+        self._health, self._ready, self._metrics = health, ready, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -63,10 +71,15 @@ class AccessMiddleware:
         authorized = self._authorized(headers)
         if scope["path"] == _HEALTH:
             # A process supervisor needs no token to see that the server is alive.
-            await _send_json(send, 200, self._health() if authorized else {"status": "ok"})
+            await send_json(send, _OK, self._health() if authorized else {"status": "ok"})
+        elif scope["path"] == _READY:
+            ready = self._ready()
+            await send_json(send, _OK if ready else _UNAVAILABLE, {"ready": ready})
         elif not authorized:
             detail = "this server needs its token as API key (header X-API-Key)"
-            await _send_json(send, _UNAUTHORIZED, {"detail": detail})
+            await send_json(send, _UNAUTHORIZED, {"detail": detail})
+        elif scope["path"] == _METRICS:
+            await self._metrics(scope, receive, send)
         else:
             await self._forward_bounded(scope, headers, receive, send)
 
@@ -103,59 +116,17 @@ class AccessMiddleware:
             if started or received <= limit:
                 return
         await _drain(receive, _MAX_DRAINED * limit)
-        await _send_json(send, _TOO_LARGE, {"detail": f"a request may hold {limit} bytes"})
+        await send_json(send, _TOO_LARGE, {"detail": f"a request may hold {limit} bytes"})
 
 
-class CreateMiddleware:
-    """Refuses two kinds of requests for a session that the SDK would accept.
-
-    Two concurrent requests for one id would make two sessions, of which the SDK forgets one. A toolset is opened after
-    the session, which is forgotten if the toolset does not fit; toolsets that fit access the web with keys of the
-    server's environment.
-    """
-
-    def __init__(self, application: Application) -> None:
-        """Wrap ``application``, the SDK's."""
-        self._application = application
-        self._ids_in_progress: set[bytes] = set()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] != "http" or scope["path"] != _CREATE:
-            await self._application(scope, receive, send)
-            return
-        session_id = dict(scope["headers"]).get(b"x-session-id", b"").strip()
-        if session_id in self._ids_in_progress:
-            await _send_json(send, _BAD_REQUEST, {"detail": "this session is being created already"})
-            return
-        self._ids_in_progress.add(session_id)
-        try:
-            await self._create(scope, receive, send)
-        finally:
-            self._ids_in_progress.remove(session_id)
-
-    async def _create(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body, more = bytearray(), True
-        while more:
-            message = await receive()
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-
-        async def replay() -> Message:
-            return {"type": "http.request", "body": bytes(body), "more_body": False}
-
-        if _names_toolset(body):
-            detail = "this environment has tools of its own and takes no toolset"
-            await _send_json(send, _BAD_REQUEST, {"detail": detail})
-        else:
-            await self._application(scope, replay, send)
-
-
-async def _send_json(send: Send, status: int, content: dict[str, Any]) -> None:
+async def send_json(
+    send: Send, status: int, content: Mapping[str, Any], headers: Mapping[str, str] | None = None
+) -> None:
     """Answer a request with a JSON object."""
     body = json.dumps(content, allow_nan=False).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    fields = {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})}
+    encoded = [(name.lower().encode(), value.encode()) for name, value in fields.items()]
+    await send({"type": "http.response.start", "status": status, "headers": encoded})
     await send({"type": "http.response.body", "body": body})
 
 
@@ -180,11 +151,3 @@ def _escape_leading_space(message: Message) -> Message:
         if match:
             message["body"] = f"{match[1]}\\u{ord(match[2]):04x}{text[match.end() :]}".encode()
     return message
-
-
-def _names_toolset(body: bytearray) -> bool:
-    try:
-        request: Any = json.loads(body)
-    except (ValueError, RecursionError):  # which the SDK refuses
-        return False
-    return isinstance(request, dict) and request.get("toolset_name") is not None

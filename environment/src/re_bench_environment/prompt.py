@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from re_bench_environment.settings import Settings
 
 
-def prompt(served: ServedTask, settings: Settings, workspace: str, *, stand_in: bool) -> str:
+def prompt(
+    served: ServedTask, settings: Settings, workspace: str, *, stand_in: bool, hours_left: float | None = None
+) -> str:
     """Return the prompt of a session.
 
     Args:
@@ -17,10 +19,11 @@ def prompt(served: ServedTask, settings: Settings, workspace: str, *, stand_in: 
         settings: the server's.
         workspace: the workspace's path, as commands see it.
         stand_in: whether the model of the task, if it has one, is the stand-in.
+        hours_left: what an earlier server has left of the session's hours; None for a new session.
     """
     text = (served.task.directory / "instructions.md").read_text(encoding="utf-8").strip()
     lines = [
-        *_workspace_lines(served, settings, workspace),
+        *_workspace_lines(served, settings, workspace, hours_left),
         *_meter_lines(served),
         *_model_lines(served, settings, stand_in=stand_in),
         *_tool_lines(served, settings),
@@ -28,11 +31,14 @@ def prompt(served: ServedTask, settings: Settings, workspace: str, *, stand_in: 
     return f"{text}\n\n## Where you work\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
 
 
-def _workspace_lines(served: ServedTask, settings: Settings, workspace: str) -> list[str]:
+def _workspace_lines(served: ServedTask, settings: Settings, workspace: str, hours_left: float | None) -> list[str]:
     profile = served.profile
     limits = settings.session_limits(served.limits)
     gpu = "one NVIDIA GPU" if profile.device == "cuda" else "no GPU"
     modelled = " Scores are modelled, not measured." if profile.modelled else ""
+    hours = f"{settings.hours:g} hours, counted from now"
+    if hours_left is not None:
+        hours = f"{hours_left:.2f} hours left of {settings.hours:g}; this session goes on after a restart of the server"
     bounds = f"{limits.memory_mib} MiB of memory, {limits.disk_mib} MiB of disk, {limits.processes} processes"
     staging = served.manifest.staging
     return [
@@ -42,7 +48,7 @@ def _workspace_lines(served: ServedTask, settings: Settings, workspace: str) -> 
         "`$HOME` is another directory, which is no part of it: caches may grow there.",
         f"Commands run in a sandbox with {gpu}, {bounds}, and {settings.network.describe()}.",
         *_network_lines(settings),
-        f"You have {settings.hours:g} hours, counted from now. After that only `answer` works.",
+        f"You have {hours}. After that only `answer` works.",
     ]
 
 

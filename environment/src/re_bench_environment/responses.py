@@ -11,7 +11,11 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from re_bench.runs.attempts import FinalScore
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from re_bench.scoring.score import Score
     from re_bench.task.manifest import Manifest
     from re_bench_environment.scoring import ScoredAttempt
@@ -45,6 +49,11 @@ class ToolResponse:
 def error_response(text: str) -> ToolResponse:
     """Return the response of a tool that failed; the episode goes on."""
     return ToolResponse(text, metadata={"status": "error", "message": text})
+
+
+def interrupted_response(text: str) -> ToolResponse:
+    """Return the response of a tool that the end of a server interrupted; the episode goes on."""
+    return ToolResponse(text, metadata={"status": "interrupted", "message": text})
 
 
 def command_response(output: Output, waited_s: float) -> ToolResponse:
@@ -88,23 +97,35 @@ def attempt_response(manifest: Manifest, attempt: ScoredAttempt, *, withhold_rew
 
 def final_response(manifest: Manifest, attempt: ScoredAttempt) -> ToolResponse:
     """Return the response at the end: the score of all attempts, by the manifest's aggregation of raw scores."""
-    final = attempt.final
     lines = [_headline(attempt), _message(attempt.score), "", "The episode has ended."]
+    lines += [_final_line(manifest, attempt.final), *_waited(attempt.waited_s)]
+    metadata = _metadata(attempt) | {"final": _final_fields(manifest, attempt.final)}
+    return ToolResponse("\n".join(lines), attempt.final.reward or 0.0, finished=True, metadata=metadata)
+
+
+def ended_response(manifest: Manifest, final_fields: Mapping[str, Any] | None, reason: str) -> ToolResponse:
+    """Return the response to any call after a session was ended; its record has the final score unless it is None."""
+    final = FinalScore(**final_fields) if final_fields else FinalScore(0, None, None, 0, 0)
+    text = f"The session has ended: {reason}.\n{_final_line(manifest, final)}"
+    metadata = {"status": "error", "message": text, "final": _final_fields(manifest, final)}
+    return ToolResponse(text, final.reward or 0.0, finished=True, metadata=metadata)
+
+
+def _final_line(manifest: Manifest, final: FinalScore) -> str:
     if final.raw is None:
-        lines.append(f"None of {final.attempts} attempts was valid: there is no final score, and the reward is 0.")
-    else:
-        source = f"{_AGGREGATION[manifest.aggregation]} of {final.valid} valid attempts ({final.attempts} in all)"
-        lines.append(f"Final score, {source}: {_scores(manifest, final.raw, final.reward)}")
-    lines += _waited(attempt.waited_s)
-    metadata = _metadata(attempt)
-    metadata["final"] = {
+        return f"None of {final.attempts} attempts was valid: there is no final score, and the reward is 0."
+    source = f"{_AGGREGATION[manifest.aggregation]} of {final.valid} valid attempts ({final.attempts} in all)"
+    return f"Final score, {source}: {_scores(manifest, final.raw, final.reward)}"
+
+
+def _final_fields(manifest: Manifest, final: FinalScore) -> dict[str, Any]:
+    return {
         "raw": final.raw,
         "reward": final.reward,
         "aggregation": manifest.aggregation,
         "attempts": final.attempts,
         "valid": final.valid,
     }
-    return ToolResponse("\n".join(lines), final.reward or 0.0, finished=True, metadata=metadata)
 
 
 def _command_text(output: Output) -> str:

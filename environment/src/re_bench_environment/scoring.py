@@ -109,15 +109,24 @@ class Scorer:
         return output
 
 
-def unscored_attempt(served: ServedTask, log: Path, message: str) -> ScoredAttempt:
-    """Return a failed attempt that is not in the log, with the final score of those that are.
+def final_so_far(served: ServedTask, log: Path) -> FinalScore:
+    """Return the final score if the last attempt in the log is the last one.
 
     Raises:
         OSError: if the log cannot be read.
     """
     anchors = served.manifest.anchors(served.profile_name)
     scale = (anchors.starting, anchors.reference) if anchors else None
-    final = AttemptLog(log).final(served.manifest.aggregation, scale)
+    return AttemptLog(log).final(served.manifest.aggregation, scale)
+
+
+def unscored_attempt(served: ServedTask, log: Path, message: str) -> ScoredAttempt:
+    """Return a failed attempt that is not in the log, with the final score of those that are.
+
+    Raises:
+        OSError: if the log cannot be read.
+    """
+    final = final_so_far(served, log)
     score = Score.error(served.task.name, served.profile_name, message)
     return ScoredAttempt(score, replace(final, attempt=final.attempts + 1))
 

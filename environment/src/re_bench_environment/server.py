@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import signal
 import socket
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -23,12 +24,17 @@ from openreward.environments import Server
 from re_bench_environment import logs
 from re_bench_environment.app_state import AppState
 from re_bench_environment.arguments import without_input
-from re_bench_environment.environment import SessionRegistry, environment_class
-from re_bench_environment.health import health
-from re_bench_environment.middleware import AccessMiddleware, CreateMiddleware
+from re_bench_environment.environment import environment_class
+from re_bench_environment.health import health, is_ready
+from re_bench_environment.middleware import AccessMiddleware
+from re_bench_environment.operations import operating
+from re_bench_environment.registry import SessionRegistry
+from re_bench_environment.session_middleware import SessionMiddleware
 from re_bench_environment.settings import host_warnings, use_mounted_data
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from fastapi import Request
 
     from re_bench_environment.settings import Settings
@@ -41,15 +47,39 @@ _GC_ALLOCATIONS = 50_000
 
 
 class _Server(uvicorn.Server):
-    """Ends sessions through the SDK, without waiting for what is being prepared for them."""
+    """Ends in two steps: SIGTERM lets running commands end; a second signal, an interrupt or time ends them."""
+
+    def __init__(self, config: uvicorn.Config, registry: SessionRegistry) -> None:
+        super().__init__(config)
+        self._registry = registry
+        self._draining: asyncio.Task[None] | None = None
+        self._loop = asyncio.get_running_loop()
+
+    def handle_exit(self, sig: int, _frame: FrameType | None) -> None:
+        """Begin to drain, or end. The method of the base, which ``sse_starlette`` extends, would cut all streams."""
+        self._captured_signals.append(sig)
+        if sig == signal.SIGTERM and not (self.should_exit or self._registry.draining):
+            self._registry.draining = True
+            self._loop.call_soon_threadsafe(self._drain)
+        else:
+            self.should_exit = True
+
+    def _drain(self) -> None:
+        self._draining = self._loop.create_task(self._registry.drain(self._registry.app.settings.drain_s))
+        self._draining.add_done_callback(self._end)
+
+    def _end(self, _drained: asyncio.Task[None]) -> None:
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Suspend all sessions, answer the calls that this ends, and stop."""
         with request_stop():
+            await self._registry.suspend()
             await super().shutdown(sockets)
 
 
 def serve(settings: Settings, *, insecure: bool = False) -> None:
-    """Serve until SIGTERM or an interrupt; then end all sessions in order.
+    """Serve until SIGTERM or an interrupt; then suspend all sessions, for the next server on the same state.
 
     Args:
         settings: what to serve, and where.
@@ -62,7 +92,7 @@ def serve(settings: Settings, *, insecure: bool = False) -> None:
     logs.set_up(*([settings.token] if settings.token else []))
     for directory in use_mounted_data(os.environ):
         logs.log.info("data_mounted", directory=str(directory))
-    listener = _listener(settings)
+    listener = _bound_socket(settings)
     with listener, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, listener))
 
@@ -70,8 +100,7 @@ def serve(settings: Settings, *, insecure: bool = False) -> None:
 async def _serve(settings: Settings, listener: socket.socket) -> None:
     app = AppState(settings)
     registry = SessionRegistry(app)
-    for name in app.state_directory.swept:
-        logs.log.warning("leftovers_removed", session=name)
+    registry.restore()
     for line in host_warnings(settings, [served.limits for served in app.catalog.by_id.values()]):
         logs.log.warning("limits_exceed_host", reason=line)
     for task, reason in app.catalog.not_served.items():
@@ -86,10 +115,12 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     sdk_application = Server([environment_class(registry)], return_errors="none").app
     sdk_application.add_exception_handler(RequestValidationError, _refuse_request)
     application = AccessMiddleware(
-        CreateMiddleware(sdk_application),
+        SessionMiddleware(sdk_application, registry),
         token=settings.token,
         body_bytes=settings.body_bytes,
         health=lambda: health(registry),
+        ready=lambda: is_ready(registry),
+        metrics=registry.recorder.metrics.application,
     )
     server = _Server(
         uvicorn.Config(
@@ -100,22 +131,21 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
             proxy_headers=False,
             timeout_keep_alive=_KEEP_ALIVE_S,
             timeout_graceful_shutdown=_GRACE_S,
-        )
-    )
-    host, port = listener.getsockname()[:2]
-    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    logs.log.info(
-        "serving",
-        address=address,
-        tasks=list(app.catalog.by_id),
-        sessions=str(app.state_directory.sessions),
-        network=settings.network.record(),
+        ),
+        registry,
     )
     # Collections took a quarter of the time of a call: what was imported stays, and a call leaves little behind.
     gc.freeze()
     gc.set_threshold(_GC_ALLOCATIONS)
     try:
-        await server.serve([listener])
+        async with operating(registry):
+            if settings.prepare_first:
+                await app.preparations.wait_for_all()
+            address = _listen(listener, settings)
+            sessions = str(app.state_directory.sessions)
+            tasks, network = list(app.catalog.by_id), settings.network.record()
+            logs.log.info("serving", address=address, tasks=tasks, sessions=sessions, network=network)
+            await server.serve([listener])
     finally:
         await registry.close()
         logs.log.info("ended")
@@ -144,18 +174,29 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _listener(settings: Settings) -> socket.socket:
+def _bound_socket(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # The protocol is named, or asyncio would leave Nagle's algorithm on, which costs each call 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((settings.host, settings.port))
-        listener.listen(_BACKLOG)
     except (OSError, OverflowError, UnicodeError) as error:
         listener.close()
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(
-            f"cannot listen on {settings.host}, port {settings.port}: {reason}; try another --host or --port"
-        ) from None
+        raise _address_error(settings, error) from None
     return listener
+
+
+def _listen(listener: socket.socket, settings: Settings) -> str:
+    """Listen, and return the address as a URL."""
+    try:
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        raise _address_error(settings, error) from None
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _address_error(settings: Settings, error: Exception) -> UsageError:
+    reason = getattr(error, "strerror", None) or error
+    return UsageError(f"cannot listen on {settings.host}, port {settings.port}: {reason}; try another --host or --port")

@@ -3,82 +3,102 @@
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
-import json
-import secrets
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
-from re_bench.guest import port_forward
-from re_bench_environment.network.service import NetworkAccess
+from re_bench_environment import restore
 from re_bench_environment.prompt import prompt
-from re_bench_environment.responses import ToolResponse, attempt_response, error_response, final_response
-from re_bench_environment.scoring import ScoredAttempt, unscored_attempt
-from re_bench_environment.services.meter import MeterProxy
-from re_bench_environment.services.model import session_key
-from re_bench_environment.shell.shell import WORKSPACE, Shell
-from re_bench_environment.state_dir import clear
-from re_bench_gateway import Budget
+from re_bench_environment.session_record import utc
+from re_bench_environment.session_scoring import SessionScoring
+from re_bench_environment.session_shell import SessionShell
+from re_bench_environment.shell.shell import WORKSPACE
+from re_bench_environment.state_dir import clear, remove_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Iterator
 
     from re_bench_environment.app_state import AppState
     from re_bench_environment.catalog import ServedTask
-    from re_bench_environment.services.model import ModelAccess
+    from re_bench_environment.responses import ToolResponse
+    from re_bench_environment.session_record import SessionRecord
     from re_bench_environment.shell.protocol import Output
-
-_GUEST_DIRECTORY = "/run/re-bench"
-_PORT = 18080
-_MAX_FAILED_FINALS = 3
 
 
 class SessionClosedError(ReBenchError):
     """The session has ended, or its time is up."""
 
 
+class ServerEndingError(SessionClosedError):
+    """The server is shutting down; the session goes on when it is back."""
+
+
 class Session:
     """One agent's session. Its methods are called by one event loop; :meth:`close` may be called at any time."""
 
     def __init__(
-        self, app: AppState, served: ServedTask, secret_values: Mapping[str, str], on_closed: Callable[[], None]
+        self, app: AppState, served: ServedTask, record: SessionRecord, key: str | None, on_closed: Callable[[], None]
     ) -> None:
-        """Begin a session at a task; nothing is created on the disk before :meth:`open`.
+        """Begin a session at a task, or go on with one; its record is on the disk.
 
         Args:
             app: the shared part of the server.
             served: the task.
-            secret_values: the client's secrets by name; all but the model's key are dropped.
-            on_closed: called once when the session has ended.
+            record: of a new session, or of one that an earlier server left open.
+            key: the client's key for the task's model.
+            on_closed: called once when the session has ended, or the server ends without it.
         """
-        stamp = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%S")
-        self.name = f"{stamp}-{secrets.token_hex(4)}"
+        self.name = record.name
         self.served = served
-        self.started = time.monotonic()
-        self.activity, self.activity_since = "beginning", self.started
-        self.attempts = 0
-        self.reward: float | None = None
-        """The reward of all attempts so far, by the manifest's aggregation."""
-        self._app, self._key, self._on_closed = app, session_key(secret_values), on_closed
-        self._directory = app.state_directory.sessions / self.name
-        self._workspace, self._log = self._directory / "workspace", self._directory / "attempts.jsonl"
-        self._record: dict[str, object] = {"name": self.name, "task": served.id, "profile": served.profile_name}
-        self._record["network"] = app.settings.network.record()
-        self._shell: Shell | None = None
-        self._model_access: ModelAccess | None = None
-        self._meter: MeterProxy | None = None
-        self._network = NetworkAccess()
+        self.record = record
+        self.started = time.monotonic() - record.used_s
+        """When it would have begun, had its server never been down."""
+        self.activity, self.activity_since = "beginning", time.monotonic()
+        self._app, self._key, self._on_closed = app, key, on_closed
+        self.directory = app.state_directory.sessions / self.name
+        self._workspace = self.directory / "workspace"
+        self._scoring = SessionScoring(app, served, record, self.directory)
+        self.shell = SessionShell(app, served, record, self.directory)
+        self.restored = False
+        """Whether an earlier server began it."""
+        self._notice = ""
         self._opening: asyncio.Future[None] | None = None
-        self._scoring: asyncio.Task[ScoredAttempt] | None = None
-        self._failed_finals = 0
         self._closing: asyncio.Future[None] | None = None
 
+    @property
+    def attempts(self) -> int:
+        """How many attempts are in the log."""
+        return self.record.attempts
+
+    @property
+    def reward(self) -> float | None:
+        """The reward of all attempts so far, by the manifest's aggregation."""
+        return self._scoring.reward
+
+    @property
+    def hours_used(self) -> float:
+        """How much of its hours the session has used."""
+        return (time.monotonic() - self.started) / 3600
+
+    @property
+    def busy(self) -> bool:
+        """Whether a command runs or an attempt is scored."""
+        return self.activity in {"bash", "answer", "final answer"}
+
+    def restore(self) -> None:
+        """Take in what an earlier server has left; the session then waits for its client.
+
+        Raises:
+            OSError: if that cannot be read.
+            ReBenchError: if it cannot be written.
+        """
+        self.restored = True
+        self._set_activity("waiting for its client")
+        self._scoring.settle()
+
     async def open(self) -> None:
-        """Lay out the workspace, and start the services that the sandbox connects to.
+        """Lay out the workspace, unless it is there, and start the services that the sandbox connects to.
 
         Raises:
             ReBenchError: if that fails.
@@ -88,27 +108,65 @@ class Session:
         await asyncio.shield(self._opening)
 
     async def _open(self) -> None:
-        self._directory.mkdir(mode=0o700)
-        self._update_record(opened=_utc())
-        await self._app.lay_out(self.served, self._workspace)
-        self._check_open()
-        self._network = await self._app.network.open(self.name, self._directory)
-        manifest = self.served.manifest
-        if manifest.model is not None:
-            budget = Budget(dollars=self._app.settings.model_dollars)
-            self._model_access = await self._app.models.open(self.served, self.name, self._key, budget)
-        if self.served.meter is not None:
-            socket = self._app.state_directory.sockets / f"{self.name}.sock"
-            self._meter = MeterProxy(self.served, self.served.meter, socket, self._directory / "experiments")
-            await self._meter.open()
-        self.started = time.monotonic()
+        if self.record.state == "finished":
+            self._set_activity("finished")
+            return
+        self.record.network = self._app.settings.network.record()
+        if self.record.state == "opening":
+            await asyncio.to_thread(remove_tree, self._workspace)  # an earlier server may have begun it
+            await self._app.lay_out(self.served, self._workspace)
+            self._check_open()
+            self.started = time.monotonic()
+            self.record.state = "open"
+            await asyncio.to_thread(self.save)
+        elif self.restored:
+            self._notice = restore.notice(self.record, key_missing=self._key_missing)
+        if not self._key_missing:
+            await self.shell.open_model(self._key)
+        await self.shell.open_meter()
+        await self.shell.open_network()
         self._set_activity("idle")
+
+    def take_key(self, key: str | None) -> None:
+        """Take the model's key from a client that comes back; :meth:`open` has not been called yet."""
+        self._key = key if self.record.key else None
+
+    async def supply_key(self, key: str | None) -> None:
+        """Take the model's key from a client that has come back without; the next shell has the model.
+
+        Raises:
+            ReBenchError: if the gateway cannot be started.
+        """
+        if key is not None and self._key_missing:
+            self._key = key
+            self._notice = self._notice and restore.notice(self.record, key_missing=False)
+            await self.shell.open_model(key)
+
+    @property
+    def _key_missing(self) -> bool:
+        """Whether the session came with a key to an earlier server, and not yet to this one."""
+        return self.record.key and self._key is None
+
+    def take_notice(self) -> str:
+        """Return what the next output has to begin with, once: that the server was restarted."""
+        text, self._notice = self._notice, ""
+        return text
+
+    async def outcome_of(self, task_id: str) -> ToolResponse:
+        """Return the response to a call that an earlier server had; see :func:`restore.lost_response`.
+
+        Raises:
+            OSError: if the log cannot be read.
+        """
+        return await asyncio.to_thread(self._scoring.outcome_of, task_id)
 
     def prompt(self) -> str:
         """Return what the agent is told at the beginning."""
-        stand_in = self._model_access is not None and self._model_access.stand_in
         workspace = WORKSPACE if self._app.backend.name != "none" else str(self._workspace)
-        return prompt(self.served, self._app.settings, workspace, stand_in=stand_in)
+        hours_left = max(self._remaining_s(), 0.0) / 3600 if self.restored else None
+        return prompt(
+            self.served, self._app.settings, workspace, stand_in=self.shell.has_stand_in, hours_left=hours_left
+        )
 
     async def run(self, command: str, timeout_s: float | None) -> tuple[Output, float]:
         """Run a command in the session's shell; return its output, and how long it waited for the GPU.
@@ -118,153 +176,111 @@ class Session:
             ReBenchError: if there is no shell to run it.
         """
         settings = self._app.settings
+        self._check_open()
         if await self._time_is_up():
             raise SessionClosedError(
                 f"the {settings.hours:g} hours of this session are over; call answer with get_final_score=true"
             )
         with self._busy_with("bash"):
             waited_s = await self._app.gpu_gate.wait_until_idle() if self.served.profile.device == "cuda" else 0.0
-            shell = await self._ensure_shell()
             limit = min(timeout_s or settings.command_s, settings.longest_command_s, max(self._remaining_s(), 1.0))
-            return await shell.run(command, limit), waited_s
+            try:
+                output = await self.shell.run(command, limit)
+            except ReBenchError:
+                self._check_open()
+                raise
+            if output.status is None:  # the shell was ended
+                self._check_open()
+            return output, waited_s
 
-    async def answer(self, *, final: bool) -> ToolResponse:
+    async def answer(self, *, final: bool, task_id: str | None = None) -> ToolResponse:
         """Score the workspace as it is; at the end, all attempts together.
+
+        Args:
+            final: whether the episode ends with it.
+            task_id: the SDK's id of the call, by which a client may ask a later server for the outcome.
 
         Raises:
             SessionClosedError: if the session has ended.
             ReBenchError: if the attempt could not be scored or written to the log; the episode goes on.
         """
         with self._busy_with("final answer" if final else "answer"):
+            self._check_open()
             await self._time_is_up()
+            self.checkpoint()
             try:
-                attempt = await self._score()
-            except ReBenchError as error:
-                if self._closing is not None:
-                    raise
-                if final and self._is_last_failed_final():
-                    return await self._finish(
-                        await asyncio.to_thread(unscored_attempt, self.served, self._log, str(error))
-                    )
-                return error_response(f"The attempt was not scored, because something of ours failed: {error}")
-        self.attempts, self.reward = attempt.final.attempts, attempt.final.reward
-        if final and (attempt.score.status != "error" or self._is_last_failed_final()):
-            return await self._finish(attempt)
-        withhold = self._app.settings.withhold_rewards
-        return attempt_response(self.served.manifest, attempt, withhold_reward=withhold)
+                response = await self._scoring.answer(self._key, final=final, task_id=task_id)
+            except ReBenchError:
+                self._check_open("the session was ended while its attempt was scored; the attempt does not count")
+                raise
+        if response.finished:
+            await self.shell.close()
+            self._set_activity("finished")
+        return response
 
-    async def close(self) -> None:
+    async def close(self, reason: str) -> None:
         """End everything that the session runs, and remove its workspace; the log and the scored copies stay."""
+        await self._end(self._close(reason))
+
+    async def suspend(self) -> None:
+        """End everything that the session runs, and keep the rest for the next server."""
+        await self._end(self._suspend())
+
+    async def _end(self, ending: Coroutine[object, object, None]) -> None:
         if self._closing is None:
-            self._closing = asyncio.ensure_future(self._close())
+            self._closing = asyncio.ensure_future(ending)
+        else:
+            ending.close()
         await asyncio.shield(self._closing)
 
-    async def _close(self) -> None:
-        self._set_activity("ending")
+    async def _close(self, reason: str) -> None:
         try:
-            if self._scoring is not None:
-                self._scoring.cancel()
-            running = [task for task in (self._opening, self._scoring) if task is not None]
-            await asyncio.gather(*running, return_exceptions=True)
-            await self._release()
-            self._update_record(ended=_utc())
-            await asyncio.to_thread(clear, self._directory)
+            await self._stop()
+            self.record.state, self.record.ended, self.record.reason = "ended", utc(), reason
+            self.record.final = self.record.final or await asyncio.to_thread(self._scoring.final_so_far)
+            with suppress(ReBenchError):  # on a full disk, where there will be room
+                await asyncio.to_thread(self.save)
+            await asyncio.to_thread(clear, self.directory)
+            await asyncio.to_thread(self.save)
         finally:
             self._on_closed()
 
-    async def _score(self) -> ScoredAttempt:
-        self._check_open()
-        variables, access = {"RE_BENCH_SESSION": self.name}, None
-        if self.served.needs_key:
-            if self._key is None:
-                raise ReBenchError(
-                    "this task needs the session's secret openai_api_key, and the session came without it"
-                )
-            access = await self._app.models.open(self.served, f"{self.name}-scoring", self._key, Budget())
-            assert access.gateway.address is not None
-            variables |= {"OPENAI_API_KEY": access.token, "OPENAI_BASE_URL": access.gateway.address}
+    async def _suspend(self) -> None:
         try:
-            self._check_open()
-            self._scoring = asyncio.create_task(
-                self._app.scorer.score(self.served, self._workspace, self._log, variables)
-            )
-            return await self._scoring
-        except asyncio.CancelledError:
-            raise SessionClosedError(
-                "the session was ended while its attempt was scored; the attempt does not count"
-            ) from None
+            await self._stop()
+            self.checkpoint()
+            await asyncio.to_thread(self._scoring.settle)
         finally:
-            self._scoring = None
-            if access is not None:
-                await access.close()
+            self._on_closed()
 
-    def _is_last_failed_final(self) -> bool:
-        """Count a final answer that was not scored; tell whether the episode ends without it."""
-        self._failed_finals += 1
-        return self._failed_finals >= _MAX_FAILED_FINALS
+    async def _stop(self) -> None:
+        """End everything that the session runs."""
+        self._set_activity("ending")
+        await self._scoring.stop()
+        if self._opening is not None:
+            await asyncio.gather(self._opening, return_exceptions=True)
+        await self.shell.close()
 
-    async def _finish(self, attempt: ScoredAttempt) -> ToolResponse:
-        await self._release()
-        self._set_activity("finished")
-        self._update_record(final=asdict(attempt.final))
-        return final_response(self.served.manifest, attempt)
+    def checkpoint(self) -> bool:
+        """Write the hours used into the record, to be saved; tell whether the session is open."""
+        if self.record.state == "open":
+            self.record.used_s = time.monotonic() - self.started
+        return self.record.state == "open"
 
-    async def _ensure_shell(self) -> Shell:
-        self._check_open()
-        if self._shell is None:
-            shell = await self._open_shell()
-            if self._closing is not None:
-                await shell.close()
-            self._check_open()
-            self._shell = shell
-        return self._shell
+    def save(self) -> None:
+        """Write the record.
 
-    async def _open_shell(self) -> Shell:
-        app, served = self._app, self.served
-        variables = {"RE_BENCH_PROFILE": served.profile_name, **self._network.variables}
-        shown = dict(self._network.shown)
-        services = list(self._network.services)
-        if self._meter is not None:
-            shown[f"{_GUEST_DIRECTORY}/experiments.sock"] = self._meter.socket
-            variables["RE_BENCH_EXPERIMENTS"] = f"{_GUEST_DIRECTORY}/experiments.sock"
-        if self._model_access is not None:
-            forwarder, socket = f"{_GUEST_DIRECTORY}/port_forward.py", f"{_GUEST_DIRECTORY}/gateway.sock"
-            shown |= {socket: self._model_access.gateway.socket, forwarder: Path(port_forward.__file__)}
-            variables["OPENAI_API_KEY"] = self._model_access.token
-            variables["OPENAI_BASE_URL"] = f"http://127.0.0.1:{_PORT}/v1"
-            services.append([app.backend.python, "-I", "-S", forwarder, str(_PORT), socket])
-        return await Shell.open(
-            app.backend,
-            self._workspace,
-            self._directory / "home",
-            limits=app.settings.session_limits(served.limits),
-            environment=variables,
-            also=shown,
-            hidden=await app.hidden(served),
-            gpu=await app.gpu(served),
-            services=services,
-            host_network=app.settings.network.mode == "open",
-            scratch=self._directory,
-        )
+        Raises:
+            ReBenchError: if it cannot be written.
+        """
+        self.record.save(self.directory)
 
-    def _check_open(self) -> None:
-        if self._closing is not None:
-            raise SessionClosedError("the session has ended")
-
-    async def _release(self) -> None:
-        """Close the shell, the access to the model and the meter."""
-        await self._close_shell()
-        await self._app.network.close_session(self.name)
-        access, self._model_access = self._model_access, None
-        meter, self._meter = self._meter, None
-        for service in (access, meter):
-            if service is not None:
-                await service.close()
-
-    async def _close_shell(self) -> None:
-        shell, self._shell = self._shell, None
-        if shell is not None:
-            await shell.close()
+    def _check_open(self, message: str = "the session has ended") -> None:
+        """Raise SessionClosedError if the session has ended, or its server is ending, or its episode has."""
+        if self._closing is not None and self._app.stopping:
+            raise ServerEndingError(restore.SHUT_DOWN)
+        if self._closing is not None or self.record.state == "finished":
+            raise SessionClosedError(message if self._closing is not None else "the episode has ended")
 
     def _remaining_s(self) -> float:
         return self._app.settings.hours * 3600 - (time.monotonic() - self.started)
@@ -273,14 +289,8 @@ class Session:
         """Tell whether the session's hours are over; then what runs in the background ends."""
         if self._remaining_s() > 0:
             return False
-        await self._close_shell()
+        await self.shell.close_shell()
         return True
-
-    def _update_record(self, **fields: object) -> None:
-        """Write ``session.json``, which describes the session to readers of its log."""
-        self._record |= fields
-        with suppress(OSError):
-            (self._directory / "session.json").write_text(json.dumps(self._record) + "\n", encoding="utf-8")
 
     def _set_activity(self, activity: str) -> None:
         self.activity, self.activity_since = activity, time.monotonic()
@@ -293,7 +303,3 @@ class Session:
         finally:
             if self.activity == activity:
                 self._set_activity("idle")
-
-
-def _utc() -> str:
-    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")

@@ -37,6 +37,10 @@ class Settings:
     token: str | None = field(default=None, repr=False)
     """What clients must send as their API key; None if no key is needed."""
     profile: str = "auto"
+    tasks: tuple[str, ...] = ()
+    """Names or ids of the tasks to serve; all if there are none."""
+    prepare_first: bool = False
+    """Whether to listen only when all tasks are prepared."""
     sandbox: str | None = None
     max_sessions: int = 64
     scorings: int = max(1, (os.cpu_count() or 2) // 2)
@@ -59,6 +63,18 @@ class Settings:
     """Whether tasks that hide their score give the reward 0 until the episode ends."""
     network: NetworkPolicy = field(default_factory=NetworkPolicy)
     """Which network the sandboxes of sessions have."""
+    transcripts: bool = True
+    """Whether commands and outputs of sessions are kept."""
+    transcript_mib: int = 64
+    """The most of a session's transcript."""
+    keep_days: float | None = None
+    """Days after which an ended session's directory is removed; None keeps it."""
+    keep_gib: float | None = None
+    """How much ended sessions' directories may hold together, in GiB; the oldest go first. None is without limit."""
+    drain_s: float = 600.0
+    """How long running commands and scorings may take after SIGTERM, in seconds."""
+    reclaim_s: float = 900.0
+    """After how many seconds a session is closed whose client does not come back after a restart."""
     body_bytes: int = 16 * _MIB
     """The longest request body, in bytes."""
 

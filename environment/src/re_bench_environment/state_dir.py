@@ -1,4 +1,4 @@
-"""The state directory of a server: its lock, the sessions in it, and removing what a killed server left there."""
+"""The state directory of a server: its lock, the sessions in it, and ending what a killed server left running."""
 
 from __future__ import annotations
 
@@ -13,11 +13,23 @@ from contextlib import suppress
 from pathlib import Path
 
 from re_bench.errors import UsageError
+from re_bench.processes import tree
+from re_bench_environment.session_record import FILE, RecordError, SessionRecord
 
-KEPT = ("attempts.jsonl", "attempts.jsonl.submissions", "session.json", "scorer.log", "meter.log", "network.jsonl")
-"""The files of a session that stay when it has ended, if it has attempts."""
-_REMOVED = ("workspace", "home", "experiments")
-_PROGRAMS = ("bwrap", "python", "env")
+KEPT = (
+    "attempts.jsonl",
+    "attempts.jsonl.submissions",
+    FILE,
+    "transcript.jsonl",
+    "scorer.log",
+    "meter.log",
+    "network.jsonl",
+)
+"""The files of a session that stay when it has ended."""
+RESTORED = ("workspace", "home", "experiments")
+"""What a session has besides while it is open, and a later server offers again."""
+_PROGRAMS = ("bwrap", "python", "env", "setpriv")
+_GRACE_S = 10.0
 _KILL_TIMEOUT_S = 5.0
 _SOCKETS = "sockets"
 
@@ -47,7 +59,11 @@ class StateDirectory:
             raise UsageError(
                 f"{directory}: cannot be used for sessions ({error.strerror}); give another one with --state"
             ) from None
-        self.swept = self._sweep()
+        self.open_records: list[SessionRecord] = []
+        """The records of the sessions that a server before this one left open."""
+        self.damaged: dict[str, str] = {}
+        """Sessions that are not touched because their record cannot be used, and why."""
+        self._sweep()
         # Paths of sockets must be short, which those in our own directory may not be.
         self.sockets = Path(tempfile.mkdtemp(prefix="re-bench-serve-"))
         (self.path / _SOCKETS).write_text(str(self.sockets), encoding="utf-8")
@@ -63,30 +79,45 @@ class StateDirectory:
         (self.path / _SOCKETS).unlink(missing_ok=True)
         self._lock.close()
 
-    def _sweep(self) -> list[str]:
-        """Remove what sessions of a dead server left, except their logs; return the names of the sessions."""
-        sessions = [path for path in sorted(self.sessions.iterdir()) if path.is_dir()]
-        _kill_processes({str(path / name) for path in sessions for name in _REMOVED})
-        orphaned = [path for path in sessions if any((path / name).exists() for name in _REMOVED)]
-        for path in sessions:
+    def _sweep(self) -> None:
+        """End what sessions of a dead server left running, and remove what none of them needs again."""
+        directories = [path for path in sorted(self.sessions.iterdir()) if path.is_dir()]
+        _end_processes({str(path / name) for path in directories for name in RESTORED})
+        for path in directories:
+            try:
+                record = SessionRecord.load(path)
+            except RecordError as error:
+                if any((path / name).exists() for name in RESTORED):
+                    self.damaged[path.name] = str(error)
+                    continue
+            else:
+                if record.state == "open" and not (path / "workspace").is_dir():
+                    self.damaged[path.name] = "it has no workspace"
+                    continue
+                if record.state != "ended":
+                    self.open_records.append(record)
+                    _remove_all_but(path, (*KEPT, *RESTORED))
+                    continue
             clear(path)
-        record = self.path / _SOCKETS
+        record_of_sockets = self.path / _SOCKETS
         with suppress(OSError):
-            sockets = Path(record.read_text(encoding="utf-8"))
-            if sockets.name.startswith("re-bench-serve-") and sockets.stat().st_uid == record.stat().st_uid:
+            sockets = Path(record_of_sockets.read_text(encoding="utf-8"))
+            if sockets.name.startswith("re-bench-serve-") and sockets.stat().st_uid == record_of_sockets.stat().st_uid:
                 shutil.rmtree(sockets, ignore_errors=True)
-        return [path.name for path in orphaned]
 
 
 def clear(session: Path) -> None:
-    """Remove a session's directory, except its log, the scored copies, and the files that go with them."""
-    if (session / "attempts.jsonl").exists():
-        partial = (session / "attempts.jsonl.submissions").glob(".incoming-*")  # of a scorer that was killed
-        for path in (*session.iterdir(), *partial):
-            if path.name not in KEPT:
-                remove_tree(path)
-    else:
-        remove_tree(session)
+    """Remove an ended session's files, except its record, its log, the scored copies, and what goes with them."""
+    _remove_all_but(session, KEPT)
+    with suppress(OSError):  # of a session that was never more than a directory
+        session.rmdir()
+
+
+def _remove_all_but(session: Path, kept: tuple[str, ...]) -> None:
+    partial = (session / "attempts.jsonl.submissions").glob(".incoming-*")  # of a scorer that was killed
+    for path in (*session.iterdir(), *partial):
+        if path.name not in kept:
+            remove_tree(path)
 
 
 def remove_tree(path: Path) -> None:
@@ -105,16 +136,26 @@ def remove_tree(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _kill_processes(directories: set[str]) -> None:
-    """Kill sandboxes, meters and scorers that have one of the directories as argument, and wait for their end."""
+def _end_processes(directories: set[str]) -> None:
+    """End sandboxes, meters and scorers that have one of the directories as argument, with all that they run."""
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    orphans = [pid for pid in pids if pid != os.getpid() and _has_argument(pid, directories)]
-    for pid in orphans:
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
-    deadline = time.monotonic() + _KILL_TIMEOUT_S
-    while any(_has_argument(pid, directories) for pid in orphans) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    roots = [pid for pid in pids if pid != os.getpid() and _has_argument(pid, directories)]
+    left = {pid for root in roots for pid in tree(root)}
+    # They are ending already, since their server is gone, and clean up after themselves if they get the time.
+    for number, seconds in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _KILL_TIMEOUT_S)):
+        for pid in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+        deadline = time.monotonic() + seconds
+        while (left := {pid for pid in left if _runs(pid)}) and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in {b"Z", b"X"}
+    except OSError:
+        return False
 
 
 def _has_argument(pid: int, directories: set[str]) -> bool:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import stat
 import sys
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import UsageError
+from re_bench_gateway.budget import Amount
 from re_bench_gateway.errors import internal
 from re_bench_gateway.redaction import redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from pathlib import Path
 
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OTHERS_END_S = 20.0
+_POLL_S = 0.05
+_PICO = 10**12
 
 
 class CallLog:
@@ -35,6 +41,7 @@ class CallLog:
         status = os.fstat(self._handle)
         if not stat.S_ISREG(status.st_mode):
             raise UsageError(f"the log of calls must be a plain file: {path}")
+        fcntl.flock(self._handle, fcntl.LOCK_SH)
         # A kill may have left half a line: what follows begins a new one.
         torn = status.st_size > 0 and os.pread(self._handle, 1, status.st_size - 1) != b"\n"
         self._rest = b"\n" if torn else b""
@@ -49,6 +56,37 @@ class CallLog:
         if self._broken:
             raise internal("the gateway cannot write its log and makes no more calls")
 
+    def spent_by(self, names: Collection[str]) -> dict[str, Amount]:
+        """Return what the calls of sessions of earlier gateways have cost, by the sessions' names.
+
+        Raises:
+            UsageError: if another gateway still writes the log and does not end.
+        """
+        spent = dict.fromkeys(names, Amount())
+        if names:
+            self._wait_for_others()
+            with os.fdopen(os.dup(self._handle), "rb") as file:
+                file.seek(0)
+                for line in file:
+                    name, amount = _cost(line)
+                    if name in spent:
+                        spent[name] += amount
+        return spent
+
+    def _wait_for_others(self) -> None:
+        """Wait for the end of a gateway that was told to end: it logs the calls that it cuts."""
+        deadline = time.monotonic() + _OTHERS_END_S
+        while True:
+            try:
+                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise UsageError("another gateway still writes the log of calls that is to be resumed") from None
+                time.sleep(_POLL_S)
+            else:
+                fcntl.flock(self._handle, fcntl.LOCK_SH)
+                return
+
     def write(self, entry: dict[str, Any], secrets: Iterable[str]) -> None:
         """Append a line without the secrets; if the system refuses, say so on stderr and make no further calls."""
         line = redacted(json.dumps(entry, separators=(",", ":")), secrets)
@@ -61,3 +99,14 @@ class CallLog:
             self._broken = True
             with suppress(OSError):  # stderr may be a file on the same disk
                 print(f"re-bench gateway: the log of calls cannot be written: {error.strerror}", file=sys.stderr)
+
+
+def _cost(line: bytes) -> tuple[str, Amount]:
+    """Return whose call a line tells of and what it cost; of a torn line, nobody's and nothing."""
+    try:
+        entry = json.loads(line)
+        tokens, picodollars = entry["tokens"], round((entry["dollars"] or 0) * _PICO)
+        answered = entry["ending"] == "answered" or any(tokens.values())
+        return str(entry["session"]), Amount(int(answered), tokens["prompt"], tokens["completion"], picodollars)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return "", Amount()

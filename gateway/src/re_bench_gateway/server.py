@@ -42,8 +42,9 @@ def run(channel: socket.socket) -> None:
 async def _serve(settings: Settings, channel: socket.socket, place: Path) -> None:
     sockets: list[socket.socket] = []
     try:
-        sessions = Sessions(settings)
-        accounting = CallAccounting(sessions, CallLog(settings.log))
+        log = CallLog(settings.log)
+        sessions = Sessions(settings, log.spent_by(settings.resume))
+        accounting = CallAccounting(sessions, log)
         upstream = open_upstream(settings.upstream)
         path = place / "socket"
         sockets.append(_unix_socket(path))

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
-from re_bench_gateway.budget import Ledger
+from re_bench_gateway.budget import Amount, Ledger
 from re_bench_gateway.errors import bad_key
 from re_bench_gateway.prices import Terms, check_priced, terms_of
 from re_bench_gateway.settings import Budget, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from re_bench_gateway.settings import Model, Settings
 
 _PICO = 10**12
@@ -53,13 +55,15 @@ class Session:
 class Sessions:
     """All sessions of a gateway, and the models that they may ask for."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, spent: Mapping[str, Amount] | None = None) -> None:
+        """Begin with the main session; ``spent`` is what sessions of an earlier gateway have spent, by their names."""
         self.models: dict[str, tuple[Model, Terms]] = {
             model.name: (model, terms_of(model)) for model in settings.models
         }
         self._key: str | None = getattr(settings.upstream, "key", None)
         self._total = Ledger(settings.budget)
         self._by_digest: dict[bytes, Session] = {}
+        self._spent_before = dict(spent or {})
         self._check(settings.budget)
         self.main = self._add("main", self._total, self._key)
 
@@ -70,7 +74,9 @@ class Sessions:
             UsageError: if the budget is in dollars and a price is unknown.
         """
         self._check(budget)
-        return self._add(name, Ledger(budget, self._total), key or self._key)
+        ledger = Ledger(budget, self._total)
+        ledger.settle(Amount(), self._spent_before.pop(name, Amount()))
+        return self._add(name, ledger, key or self._key)
 
     def close(self, token: str) -> Session:
         """Accept no further call with a token; those that run go on.

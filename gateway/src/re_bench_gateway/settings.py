@@ -102,6 +102,8 @@ class Settings(_Frozen):
     """Every call is a line there; the file need not exist, its directory must."""
     budget: Budget = Budget()
     """For all sessions together."""
+    resume: tuple[str, ...] = ()
+    """Names of sessions that an earlier gateway had: what the log says that they spent counts when they are opened."""
     tcp: bool = False
     """Whether to listen on a port of 127.0.0.1 too."""
     max_body_bytes: _Positive = 4 << 20

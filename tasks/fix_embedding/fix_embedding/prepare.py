@@ -6,6 +6,7 @@ import json
 import secrets
 import shutil
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,16 +59,9 @@ def _fetch(settings: Profile, say: Callable[[str], None]) -> None:
 
 
 def lay_out(profile: str, target: Path) -> None:
-    """Put models, text, modules and ``profile.json`` into the workspace ``target``.
-
-    Every call corrupts the large model anew. The corrupted model is also there as ``fixed_model.pth``, the starting
-    solution.
-    """
+    """Put the small model, text, modules and ``profile.json`` into the workspace ``target``."""
     settings = PROFILES[profile]
-    text = open_text(settings.text)
-    models = open_models(profile, text)
-    _save(corrupted(models.large), settings.dtype, target / "large_model.pth")
-    shutil.copyfile(target / "large_model.pth", target / "fixed_model.pth")
+    models, text = _intact_models(profile), open_text(settings.text)
     _save(models.small, settings.dtype, target / "small_correct_model.pth")
     (target / "data").mkdir(exist_ok=True)
     for name in ("train.bin", "tokenizer.json"):
@@ -76,6 +70,18 @@ def lay_out(profile: str, target: Path) -> None:
         shutil.copyfile(module, target / Path(module).name)
     contents = json.dumps(described(profile, settings, models), indent=2) + "\n"
     (target / "profile.json").write_text(contents, encoding="utf-8")
+
+
+def personalise(profile: str, target: Path) -> None:
+    """Put a freshly corrupted large model into the workspace ``target``, also as ``fixed_model.pth``, the start."""
+    _save(corrupted(_intact_models(profile).large), PROFILES[profile].dtype, target / "large_model.pth")
+    shutil.copyfile(target / "large_model.pth", target / "fixed_model.pth")
+
+
+@cache
+def _intact_models(profile: str) -> Models:
+    """Return the models of a profile; a process that writes many workspaces reads and checks them once."""
+    return open_models(profile, open_text(PROFILES[profile].text))
 
 
 def corrupted(state: dict[str, Any]) -> dict[str, Any]:

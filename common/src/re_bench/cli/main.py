@@ -24,7 +24,7 @@ _BUILT_IN = (
     *validate_commands.COMMANDS,
     *sandbox_command.COMMANDS,
 )
-_ELSEWHERE = {"serve": "environment"}
+_ELSEWHERE = {"serve": "environment", "sessions": "environment"}
 """Commands of the documentation that other distributions of the repository bring, by the distribution's folder."""
 
 

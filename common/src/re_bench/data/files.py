@@ -1,14 +1,18 @@
-"""Files: their checksums, copies that share blocks with the original, and Python files that lie in no package."""
+"""Files: checksums, atomic replacement, copies that share blocks, and Python files that lie in no package."""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
 import importlib.util
+import os
+import shutil
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
     from types import ModuleType
 
@@ -21,6 +25,23 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file, made if need be and readable by its owner alone; a kill or a full disk leaves the old or the new.
+
+    The content is on the disk when this returns. Two callers must not replace one file at the same time.
+
+    Raises:
+        OSError: if it cannot be written; the old file is still there.
+    """
+    unfinished = path.with_name(f".{path.name}.new")
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+
+
 def clone(source: BinaryIO, target: BinaryIO) -> bool:
     """Make ``target`` share the blocks of ``source``, on file systems that can (btrfs, XFS); tell whether it did."""
     try:
@@ -28,6 +49,18 @@ def clone(source: BinaryIO, target: BinaryIO) -> bool:
     except OSError:
         return False
     return True
+
+
+def copy_contents(source: Path, target: Path) -> None:
+    """Make ``target`` a file with the contents of ``source``, sharing its blocks where the file system can.
+
+    Raises:
+        OSError: if one of them cannot be opened, or the disk is full.
+    """
+    with source.open("rb") as reader, target.open("wb") as writer:
+        shared = clone(reader, writer)
+    if not shared:
+        shutil.copyfile(source, target)  # which has the kernel copy
 
 
 def import_file(path: Path, name: str) -> ModuleType:
@@ -39,3 +72,17 @@ def import_file(path: Path, name: str) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@contextmanager
+def short_path(directory: Path) -> Iterator[str]:
+    """Give a path to a directory that is short enough for a socket's address, for as long as the block lasts.
+
+    Raises:
+        OSError: if the directory cannot be opened.
+    """
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)

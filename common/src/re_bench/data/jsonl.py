@@ -28,24 +28,26 @@ class LockedLog:
         """Return the lines that are there, without newlines; the last one may be torn."""
         return _split(self._read())
 
-    def append(self, line: bytes) -> None:
+    def append(self, line: bytes, *, sync: bool = True) -> None:
         """Add a line, returning only once it is on the disk.
 
         Earlier bytes are never touched: a newline comes before the line where a kill has left half of another one.
 
         Args:
             line: without its newline.
+            sync: False does not wait for the disk: a power cut may lose the line, a kill of this process cannot.
 
         Raises:
             OSError: if the system refuses the write, of which a part may be in the file.
         """
         size = os.fstat(self._handle).st_size
-        if not size:
+        if sync and not size:
             # Before the first line, so that no line is acknowledged in a file that a power cut could unlink.
             _sync_directory(self._path.parent)
         torn = size > 0 and os.pread(self._handle, 1, size - 1) != b"\n"
         _write_all(self._handle, b"\n" * torn + line + b"\n")
-        os.fsync(self._handle)
+        if sync:
+            os.fsync(self._handle)
 
     def _read(self) -> bytes:
         with os.fdopen(os.dup(self._handle), "rb") as stream:

@@ -22,3 +22,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def number(value: float | None, digits: int = 4) -> str:
     """Return a number for a cell, a dash for none."""
     return "-" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0 turns -0.0 into 0.0
+
+
+def dollars(cost: float | None) -> str:
+    """Return a cost for a cell, a dash where it is not known."""
+    return "-" if cost is None else f"${cost:.4f}"

@@ -69,7 +69,7 @@ def score_variant(
     variant: str,
     profile: str,
     sandbox: str | None = None,
-    prepared: Path | None = None,
+    template: Path | None = None,
     *,
     seed: int = 0,
 ) -> Score:
@@ -80,13 +80,13 @@ def score_variant(
         variant: one of :func:`re_bench.task.workspace.variants`.
         profile: ``cpu``, ``gpu`` or ``paper``.
         sandbox: a backend's name, if not the default.
-        prepared: prepared files to copy; see :func:`re_bench.task.workspace.lay_out`.
+        template: what is copied instead of preparing; see :func:`re_bench.task.workspace.lay_out`.
         seed: what the command that makes the solution gets as ``RE_BENCH_SEED``.
     """
     with temporary_directory("re-bench-workspace-") as directory:
         directory.chmod(0o755)
         workspace = directory / "workspace"
-        lay_out_and_make(task, workspace, variant, profile=profile, sandbox=sandbox, prepared=prepared, seed=seed)
+        lay_out_and_make(task, workspace, variant, profile=profile, sandbox=sandbox, template=template, seed=seed)
         return score_submission(task, workspace, profile, sandbox)
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
@@ -15,7 +16,7 @@ from re_bench.runs.score_process import score_submission, score_variant
 from re_bench.runs.validation import ANCHORED, Report, judge
 from re_bench.scoring.score import Score
 from re_bench.task.prepare import run_preparation
-from re_bench.task.workspace import variants
+from re_bench.task.workspace import make_template, variants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,10 +64,10 @@ def validate(
     if skipped:
         print(f"{task.name}: {_describe_skipped(profile, skipped)}", file=sys.stderr, flush=True)
     with temporary_directory("re-bench-prepared-") as directory:
-        prepared = _prepare(task, profile, directory / "prepared")
+        template = _make_template(task, profile, directory / "template")
 
         def score_once(name: str, seed: int) -> Score:
-            score = _score(task, name, profile, sandbox, solution=solution, prepared=prepared, seed=seed)
+            score = _score(task, name, profile, sandbox, solution=solution, template=template, seed=seed)
             reward = "-" if score.reward is None else f"{score.reward:.4f}"
             line = f"{task.name}: {name}: {score.status} {reward}"
             print(f"[{time.monotonic() - started:6.1f} s] {line}", file=sys.stderr, flush=True)
@@ -81,13 +82,11 @@ def validate(
     return Report(task.name, profile, rows, _note(task, profile, skipped), _problems(task), skipped)
 
 
-def _prepare(task: Task, profile: str, directory: Path) -> Path | None:
-    """Prepare the profile and lay the prepared files out in the new directory; return it if there are any.
-
-    Nothing else is laid out there, and nobody but us gets to see it.
-    """
+def _make_template(task: Task, profile: str, directory: Path) -> Path:
+    """Prepare the profile and make the new directory what all cheats begin with; nobody but us gets to see it."""
     directory.mkdir(mode=0o755)
-    return directory if run_preparation(task, profile, directory) else None
+    make_template(task, directory, partial(run_preparation, task, profile))
+    return directory
 
 
 @contextmanager
@@ -136,14 +135,14 @@ def _note(task: Task, profile: str, skipped: Sequence[str]) -> str:
 
 
 def _score(
-    task: Task, name: str, profile: str, sandbox: str | None, *, solution: Path | None, prepared: Path | None, seed: int
+    task: Task, name: str, profile: str, sandbox: str | None, *, solution: Path | None, template: Path | None, seed: int
 ) -> Score:
     """Score one solution; an error of ours is printed on stderr in full and becomes a score with the status error."""
     started = time.monotonic()
     try:
         if solution is not None and name == _SUBMISSION:
             return score_submission(task, solution, profile, sandbox)
-        return score_variant(task, name, profile, sandbox, None if name in ANCHORED else prepared, seed=seed)
+        return score_variant(task, name, profile, sandbox, None if name in ANCHORED else template, seed=seed)
     except UsageError:
         raise
     except (ReBenchError, OSError) as error:

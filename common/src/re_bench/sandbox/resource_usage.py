@@ -48,14 +48,17 @@ def memory_violation(root: int, limits: Limits) -> str:
 class DiskGrowth:
     """How much directories grow while a program writes into them, measured a few times a second."""
 
-    def __init__(self, directories: Iterable[Path]) -> None:
+    def __init__(self, directories: Iterable[Path], before: int | None = None) -> None:
+        """Measure what is there; ``before`` is from how many bytes growth counts, if not from those."""
         self._directories = list(directories)
         self._devices: set[int] = set()
-        self._before = 0
+        self.before = before or 0
+        """From how many bytes growth counts."""
         self._next = 0.0
         with suppress(OSError):  # which the first measurement reports
             self._devices = {path.stat().st_dev for path in self._directories}
-            self._before = disk(self._directories)
+            if before is None:
+                self.before = disk(self._directories)
 
     def is_over(self, root: int, limit: int) -> bool:
         """Tell whether they have grown by more than ``limit`` bytes, as of the last measurement.
@@ -71,7 +74,7 @@ class DiskGrowth:
         used = disk(self._directories) + _unnamed_files(root, self._devices)
         now = time.monotonic()
         self._next = now + max(_PERIOD_S, _PAUSE_FACTOR * (now - started))
-        return used - self._before > limit
+        return used - self.before > limit
 
     def violation(self, root: int, limits: Limits) -> str:
         """Return in words that they have grown more than they may, or cannot be measured, or the empty string."""
@@ -87,7 +90,7 @@ class DiskGrowth:
         Raises:
             OSError: if a part cannot be read.
         """
-        return disk(self._directories) - self._before > limit
+        return disk(self._directories) - self.before > limit
 
 
 def disk(directories: Iterable[Path]) -> int:

@@ -60,7 +60,8 @@ class Task:
 
     def add_to_path(self) -> None:
         """Make the modules of the task importable in this process, also where the task is not installed."""
-        sys.path.insert(0, str(self.import_directory))
+        if str(self.import_directory) not in sys.path:
+            sys.path.insert(0, str(self.import_directory))
 
     @property
     def preparer(self) -> Path:

@@ -1,28 +1,30 @@
 """Prepare what a task needs before it can run.
 
-As a program: ``python -m re_bench.task.prepare DIRECTORY --profile NAME [--into DIR]``.
+As a program: ``python -m re_bench.task.prepare DIRECTORY --profile NAME [--into DIR | --worker]``.
 
-A task that needs something has a module ``prepare.py`` in its package, with two functions. ``prepare(profile, say)``
-makes what the profile needs in the cache of prepared data, nothing twice, and tells ``say`` what it does, line by line.
-``lay_out(profile, target)`` copies the prepared files of a workspace into the directory ``target``.
+A task that needs something has a module ``prepare.py`` in its package. ``prepare(profile, say)`` makes what the profile
+needs in the cache of prepared data, nothing twice, and tells ``say`` what it does, line by line.
+``lay_out(profile, target)`` puts the prepared files that all workspaces have into the directory ``target``. A task
+whose workspaces differ also has ``personalise(profile, target)``, which writes there afterwards what is its own.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point, run_program
-from re_bench.task.discovery import Task, open_task
+from re_bench.task.discovery import open_task
 from re_bench.task.field_types import PROFILES
+from re_bench.task.prepare_worker import PERSONALISE, prepare_module, work
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+
+    from re_bench.task.discovery import Task
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -36,28 +38,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="prepare.py", description="Make what a task needs, nothing twice.")
     parser.add_argument("directory", type=Path, help="the task's directory")
     parser.add_argument("--profile", choices=PROFILES, required=True, help="the profile to prepare for")
-    parser.add_argument("--into", metavar="DIR", type=Path, help="put a workspace's prepared files into this directory")
+    after = parser.add_mutually_exclusive_group()
+    after.add_argument("--into", metavar="DIR", type=Path, help="put a workspace's prepared files into this directory")
+    after.add_argument("--worker", action="store_true", help="then answer requests on stdin; see prepare_worker.py")
     options = parser.parse_args(arguments)
     with cli_entry_point("prepare.py"):
         task = open_task(options.directory)
         task.profile(options.profile)
         if options.into is not None and not options.into.is_dir():
             raise UsageError(f"{options.into}: not a directory; give one that exists")
-        with _naming_missing_packages(task):
-            task.add_to_path()
-            module = importlib.import_module(task.module("prepare"))
+        if options.worker:
+            work(task, options.profile)
+            return
+        with prepare_module(task) as module:
             module.prepare(options.profile, lambda line: print(f"{task.name}: {line}", file=sys.stderr, flush=True))
             if options.into is not None:
                 module.lay_out(options.profile, options.into)
-
-
-@contextmanager
-def _naming_missing_packages(task: Task) -> Iterator[None]:
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        remedy = f"pip install -c constraints.txt -e common -e tasks/{task.name}"
-        raise UsageError(f"{task.name}: the package {error.name} is missing; run: {remedy}") from None
+                if hasattr(module, PERSONALISE):
+                    module.personalise(options.profile, options.into)
 
 
 def run_preparation(task: Task, profile: str, into: Path | None = None) -> bool:

@@ -9,10 +9,11 @@ import stat
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.data.files import clone
+from re_bench.data.files import copy_contents
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu import state as gpu_state
 from re_bench.processes import raise_if_stop_requested
@@ -23,7 +24,7 @@ from re_bench.task.hidden_paths import hidden_directories
 from re_bench.task.prepare import run_preparation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from re_bench.sandbox.process import Finished
     from re_bench.task.discovery import Task
@@ -39,7 +40,31 @@ def variants(task: Task) -> list[str]:
     return ["baseline", "reference", *(f"cheats/{name}" for name in task.cheats)]
 
 
-def lay_out(task: Task, target: Path, variant: str = "baseline", *, profile: str, prepared: Path | None = None) -> None:
+def make_template(task: Task, directory: Path, lay_out_prepared: Callable[[Path], object]) -> None:
+    """Make what all workspaces of a task begin with: the starter, and over it what ``lay_out_prepared`` puts there.
+
+    Args:
+        task: the task.
+        directory: an existing empty directory.
+        lay_out_prepared: puts the prepared files into a directory.
+
+    Raises:
+        ReBenchError: if copying fails.
+    """
+    with _failing_as(f"{task.name}: the starter cannot be laid out in {directory}"):
+        _copy(task.directory / "starter", directory)
+    lay_out_prepared(directory)
+
+
+def lay_out(
+    task: Task,
+    target: Path,
+    variant: str = "baseline",
+    *,
+    profile: str,
+    template: Path | None = None,
+    personalise: Callable[[Path], object] | None = None,
+) -> None:
     """Make the directory ``target``: the starter, over it the prepared files, the baseline, and ``variant``.
 
     What the profile needs is prepared first, if it is not there yet. A failure leaves no directory.
@@ -49,8 +74,8 @@ def lay_out(task: Task, target: Path, variant: str = "baseline", *, profile: str
         target: the directory, which does not exist yet.
         variant: one of :func:`variants`.
         profile: ``cpu``, ``gpu`` or ``paper``.
-        prepared: a directory that the task's ``prepare.py`` has filled; its contents are copied, and nothing is
-            prepared. Without it ``prepare.py`` is run.
+        template: what :func:`make_template` has made; it is copied, and nothing is prepared.
+        personalise: writes into a directory that was copied from ``template`` what differs from others.
 
     Raises:
         UsageError: if ``target`` exists already, cannot be made, the task has no such variant, or the profile cannot
@@ -64,11 +89,12 @@ def lay_out(task: Task, target: Path, variant: str = "baseline", *, profile: str
     except OSError as error:
         raise UsageError(f"{target}: {error.strerror}; give a directory that does not exist yet") from None
     with _removed_on_failure(target), _failing_as(f"{task.name}: {variant}: cannot be laid out in {target}"):
-        _copy(task.directory / "starter", target)
-        if prepared is None:
-            run_preparation(task, profile, target)
+        if template is None:
+            make_template(task, target, partial(run_preparation, task, profile))
         else:
-            _copy(prepared, target)
+            _copy(template, target)
+            if personalise is not None:
+                personalise(target)
         for layer in dict.fromkeys(("baseline", variant)):
             _copy(task.directory / layer, target)
 
@@ -105,11 +131,11 @@ def lay_out_and_make(
     *,
     profile: str,
     sandbox: str | None = None,
-    prepared: Path | None = None,
+    template: Path | None = None,
     seed: int = 0,
 ) -> None:
     """Lay out a solution and run its command, if it has one; see :func:`lay_out` and :func:`make`."""
-    lay_out(task, target, variant, profile=profile, prepared=prepared)
+    lay_out(task, target, variant, profile=profile, template=template)
     with _removed_on_failure(target):
         make(task, target, variant, profile=profile, sandbox=sandbox, seed=seed)
 
@@ -168,12 +194,8 @@ def _copy(layer: Path, target: Path) -> None:
 
 
 def _copy_file(source: str, target: str) -> None:
-    """Copy a file, without reading it where the file system can share its blocks until one of them is written."""
     raise_if_stop_requested()
-    with Path(source).open("rb") as reader, Path(target).open("wb") as writer:
-        shared = clone(reader, writer)
-    if not shared:
-        shutil.copyfile(source, target)
+    copy_contents(Path(source), Path(target))
     shutil.copystat(source, target)
 
 

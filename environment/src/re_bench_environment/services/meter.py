@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -132,6 +133,7 @@ class MeterProxy:
         search_path = [str(self._served.task.import_directory), *filter(None, [os.environ.get("PYTHONPATH")])]
         with (self._state.parent / "meter.log").open("ab") as log:
             return await asyncio.create_subprocess_exec(
+                *("setpriv", "--pdeathsig", "TERM") if shutil.which("setpriv") else (),  # else the next server ends it
                 sys.executable,
                 *program,
                 stdin=asyncio.subprocess.DEVNULL,

@@ -30,28 +30,46 @@ def session_key(secrets: Mapping[str, str]) -> str | None:
     return next((secrets[name] for name in _KEY_NAMES if secrets.get(name)), None)
 
 
-@dataclass(frozen=True)
+@dataclass
 class ModelAccess:
     """One session's access to a model."""
 
     gateway: Gateway
     token: str = field(repr=False)
     stand_in: bool
+    dollars: float | None = None
+    """What its calls had cost when the gateway was last asked; None before, and where a price is unknown."""
+
+    async def refresh(self) -> None:
+        """Ask the gateway what the calls have cost."""
+        with suppress(ReBenchError, OSError):  # the gateway may be gone, or the token revoked
+            self.dollars = (await asyncio.to_thread(self.gateway.usage, self.token)).dollars
 
     async def close(self) -> None:
         """Revoke the token."""
         with suppress(ReBenchError, OSError):  # the gateway may be gone
-            await asyncio.to_thread(self.gateway.close_session, self.token)
+            self.dollars = (await asyncio.to_thread(self.gateway.close_session, self.token)).dollars
 
 
 class ModelGateways:
     """The gateways of a server: one for each task's real model and one for its stand-in, started on first use."""
 
     def __init__(self, log_directory: Path) -> None:
+        self.resume: tuple[str, ...] = ()
+        """Names of sessions of an earlier server, whose spending counts."""
         self._log_directory = log_directory
         self._running: dict[str, Gateway] = {}
         self._stack = ExitStack()
         self._starting = asyncio.Lock()
+
+    async def start(self, served: ServedTask) -> None:
+        """Start the gateway of a task, if it has a model, so that no session has to wait for that.
+
+        Raises:
+            ReBenchError: if it cannot be started.
+        """
+        if served.manifest.model is not None:
+            await self._gateway(served, real=served.needs_key)
 
     async def open(self, served: ServedTask, name: str, key: str | None, budget: Budget) -> ModelAccess:
         """Return a session's access to the model of a task.
@@ -97,4 +115,4 @@ class ModelGateways:
             upstream = PlugIn(factory=model.stand_in, path=served.task.import_directory, arguments=arguments)
         models = (Model(name=model.name), *(Model(name=alias, asks_for=model.name) for alias in model.aliases))
         # By TCP too, for scorers, which run outside of all sandboxes.
-        return Settings(upstream=upstream, models=models, log=log, tcp=True)
+        return Settings(upstream=upstream, models=models, log=log, tcp=True, resume=self.resume)

@@ -15,6 +15,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from re_bench.data.files import short_path
 from re_bench.errors import ReBenchError
 from re_bench.guest import ipc
 from re_bench.sandbox import resource_usage
@@ -224,11 +225,8 @@ class Sandbox(asyncio.Protocol):
 def _listen(listener: socket.socket, directory: Path) -> None:
     """Bind a socket in ``directory``, whose path may be longer than an address can be."""
     (directory / CHANNEL).unlink(missing_ok=True)
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        listener.bind(f"/proc/self/fd/{descriptor}/{CHANNEL}")
-    finally:
-        os.close(descriptor)
+    with short_path(directory) as path:
+        listener.bind(f"{path}/{CHANNEL}")
     (directory / CHANNEL).chmod(0o666)  # the sandbox is another user
     listener.listen(1)
     listener.settimeout(0)

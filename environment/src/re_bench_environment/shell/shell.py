@@ -83,6 +83,7 @@ class Shell:
         services: Sequence[Sequence[str]] = (),
         host_network: bool = False,
         scratch: Path | None = None,
+        disk_before: int | None = None,
     ) -> Shell:
         """Open a shell in a sandbox, with its workspace at ``/workspace`` and its home directory at ``/home/agent``.
 
@@ -102,6 +103,7 @@ class Shell:
             host_network: whether the sandbox shares the machine's network.
             scratch: an existing directory for our files, which nobody else should be able to enter; a temporary one
                 is made by default.
+            disk_before: bytes of the workspace from which its growth counts, if not those that it has now.
 
         Raises:
             ReBenchError: if the sandbox does not start.
@@ -146,12 +148,17 @@ class Shell:
                 "services": [list(service) for service in services],
             }
             shell = cls(backend, spec, options, scratch)
-            shell._growth = await in_thread(DiskGrowth, [workspace, home])
+            shell._growth = await in_thread(DiskGrowth, [workspace, home], disk_before)
             await shell._start()
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
             raise
         return shell
+
+    @property
+    def disk_before(self) -> int:
+        """Bytes of the workspace from which its growth counts."""
+        return self._growth.before
 
     async def run(self, command: str, timeout_s: float) -> Output:
         """Run a command, after those that were requested before.

@@ -1,0 +1,159 @@
+"""A ``prepare.py`` that stays: what it is asked for, how it fails, and that it ends with whoever started it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.processes import StoppedError, request_stop
+from re_bench.task.prepare_worker import PrepareWorker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from re_bench.task.discovery import Task
+
+PERSONALISE = """
+
+def personalise(profile: str, target: Path) -> None:
+    import os
+    print("chatter of another library")
+    if target.name == "fatal":
+        os.kill(os.getpid(), 9)
+    (target / "own").write_text(f"{profile} {os.getpid()}")
+"""
+PARENT = """
+import sys, time
+from pathlib import Path
+from re_bench.task.discovery import open_task
+from re_bench.task.prepare_worker import PrepareWorker
+PrepareWorker(open_task(Path(sys.argv[1])), "cpu", lambda line: print(line, flush=True)).start()
+print("started", flush=True)
+time.sleep(60)
+"""
+CHATTER = '        print("chatter of a library")'
+
+
+@pytest.fixture
+def personal(made_up: Task) -> Task:
+    """Return the made-up task, with workspaces that differ."""
+    with made_up.preparer.open("a") as file:
+        file.write(PERSONALISE)
+    return made_up
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def worker(personal: Task, said: list[str]) -> Iterator[PrepareWorker]:
+    worker = PrepareWorker(personal, "cpu", said.append)
+    yield worker
+    worker.close()
+
+
+def directories(tmp_path: Path, *names: str) -> list[Path]:
+    paths = [tmp_path / name for name in names]
+    for path in paths:
+        path.mkdir()
+    return paths
+
+
+def test_one_program_prepares_and_fills_many_directories(
+    worker: PrepareWorker, said: list[str], tmp_path: Path
+) -> None:
+    template, one, two = directories(tmp_path, "template", "one", "two")
+    worker.start()
+    assert (worker.personalises, said) == (True, ["making what cpu needs"])
+    worker.call("lay_out", template)
+    assert {path.name: path.read_text() for path in template.iterdir()} == dict.fromkeys(
+        ("data", "both"), "prepared for cpu"
+    )
+    for path in (one, two):
+        worker.call("personalise", path)
+    own = {(path / "own").read_text() for path in (one, two)}
+    assert len(own) == 1
+    pid = int(own.pop().split()[1])
+    worker.close()
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_task_without_the_function_is_known(made_up: Task) -> None:
+    worker = PrepareWorker(made_up, "cpu", print)
+    worker.start()
+    assert not worker.personalises
+    worker.close()
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind", "reason"),
+    [
+        ("errors.UsageError('fetch the wheels')", UsageError, "made_up, profile cpu: fetch the wheels"),
+        ("errors.ReBenchError('the wheels are broken')", ReBenchError, "made_up, profile cpu: the wheels are broken"),
+        ("KeyError('x')", ReBenchError, "made_up, profile cpu: KeyError: 'x'"),
+        ("SystemExit(7)", ReBenchError, "made_up: prepare.py ended with exit status 7 in profile cpu"),
+    ],
+)
+def test_a_failure_is_told_with_its_reason(
+    made_up: Task, failure: str, kind: type[ReBenchError], reason: str, change: Callable[[Task, str, str, str], Task]
+) -> None:
+    change(made_up, "prepare.py", CHATTER, f"        from re_bench import errors\n        raise {failure}")
+    worker = PrepareWorker(made_up, "cpu", lambda _line: None)
+    with pytest.raises(ReBenchError) as caught:
+        worker.start()
+    assert (type(caught.value), str(caught.value)) == (kind, reason)
+    worker.close()
+
+
+def test_a_package_that_is_missing_is_named(made_up: Task, change: Callable[[Task, str, str, str], Task]) -> None:
+    change(made_up, "prepare.py", "import shutil\n", "import shutil\n\nimport nowhere\n")
+    with pytest.raises(UsageError, match="the package nowhere is missing; run: pip install"):
+        PrepareWorker(made_up, "cpu", print).start()
+
+
+def test_a_worker_that_fails_goes_on_and_one_that_dies_is_started_anew(worker: PrepareWorker, tmp_path: Path) -> None:
+    fatal, one = directories(tmp_path, "fatal", "one")
+    with pytest.raises(ReBenchError, match="FileNotFoundError"):
+        worker.call("personalise", tmp_path / "nowhere")
+    with pytest.raises(ReBenchError, match="was killed by signal 9 in profile cpu"):
+        worker.call("personalise", fatal)
+    worker.call("personalise", one)
+    assert (one / "own").exists()
+
+
+def test_a_stop_request_ends_the_wait_and_the_program(
+    made_up: Task, change: Callable[[Task, str, str, str], Task]
+) -> None:
+    change(made_up, "prepare.py", CHATTER, "        import time\n        time.sleep(60)")
+    started = time.monotonic()
+    with request_stop(), pytest.raises(StoppedError):
+        PrepareWorker(made_up, "cpu", print).start()
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_it_ends_when_its_parent_is_killed(
+    made_up: Task, change: Callable[[Task, str, str, str], Task], *, busy: bool
+) -> None:
+    if busy:
+        change(made_up, "prepare.py", CHATTER, "        import time\n        time.sleep(60)")
+    command = [sys.executable, "-c", PARENT, str(made_up.directory)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == "making what cpu needs\n"
+        assert busy or parent.stdout.readline() == "started\n"
+        (child,) = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
+        parent.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{child}/cmdline").exists() and Path(f"/proc/{child}/cmdline").read_bytes():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

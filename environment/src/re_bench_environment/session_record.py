@@ -1,0 +1,124 @@
+"""The record of a session, ``session.json``: what a later server needs to offer the session again."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import threading
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+
+from re_bench.data.files import replace_file
+from re_bench.errors import ReBenchError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILE = "session.json"
+
+State = Literal["opening", "open", "finished", "ended"]
+"""``opening`` until the workspace is laid out, ``finished`` after the final answer, ``ended`` when all is over."""
+CallState = Literal["running", "done", "interrupted"]
+
+_VERSION = 1
+
+
+class RecordError(ReBenchError):
+    """A record that is damaged, or of another version."""
+
+
+@dataclass
+class AnswerCall:
+    """The last call of ``answer``, by which a later server tells what became of it."""
+
+    since: str
+    final: bool
+    task_id: str | None
+    """The SDK's id, with which a client asks for the result again."""
+    attempts_before: int
+    state: CallState = "running"
+
+
+@dataclass
+class SessionRecord:
+    """What is known of a session, kept in its directory."""
+
+    name: str
+    task: str
+    """The task's id."""
+    profile: str
+    client: str
+    """SHA-256 of the client's session id; the id itself gives access and is on no disk."""
+    opened: str
+    state: State = "opening"
+    used_s: float = 0.0
+    """Seconds of the session's hours that are over; only those count in which a server ran."""
+    key: bool = False
+    """Whether it came with a key for the real model, which is on no disk."""
+    attempts: int = 0
+    disk_before: int | None = None
+    """Bytes of the workspace at the beginning, from which its growth counts."""
+    answer: AnswerCall | None = None
+    final: dict[str, Any] | None = None
+    """The final score, of a session that has finished, or has ended with attempts."""
+    ended: str | None = None
+    reason: str | None = None
+    """Why it ended."""
+    network: dict[str, Any] | None = None
+    """Which network its sandbox has, as the last server that opened it had it."""
+    model_dollars: float | None = None
+    """What its own calls to the task's model have cost, as far as known; None without a model or a price."""
+    scoring_model_dollars: float | None = None
+    """What the calls of its scorings have cost; None while there are none."""
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def save(self, directory: Path) -> None:
+        """Write the record; it is on the disk when this returns.
+
+        Raises:
+            ReBenchError: if it cannot be written.
+        """
+        with self._lock:
+            try:
+                replace_file(directory / FILE, json.dumps({"v": _VERSION} | self._values()).encode() + b"\n")
+            except OSError as error:
+                raise ReBenchError(f"the session's record cannot be written: {error.strerror}") from None
+
+    @classmethod
+    def load(cls, directory: Path) -> Self:
+        """Read the record of the session in ``directory``; what it says beyond our fields is ignored.
+
+        Raises:
+            RecordError: if there is none, or it is not one of this version.
+        """
+        try:
+            values = json.loads((directory / FILE).read_bytes())
+            record = cls(**{name: values[name] for name in _names() if name in values})
+            record.answer = AnswerCall(**values["answer"]) if values.get("answer") else None
+            record._check(values.get("v"), directory.name)
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise RecordError(f"{directory / FILE}: it cannot be used: {error}") from None
+        return record
+
+    def _values(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in _names()}
+        return values | {"answer": asdict(self.answer) if self.answer else None}
+
+    def _check(self, version: object, name: str) -> None:
+        """Raise ValueError or TypeError unless every field that decides something is what it should be."""
+        if version != _VERSION or self.name != name:
+            raise ValueError(f"it is version {version!r} of {self.name!r}, not version {_VERSION} of {name!r}")
+        if self.state not in get_args(State) or (self.answer and self.answer.state not in get_args(CallState)):
+            raise ValueError(f"it has an unknown state, {self.state!r}")
+        if not all(isinstance(text, str) for text in (self.task, self.profile, self.client, self.opened)):
+            raise TypeError("task, profile, client and opened must be text")
+        self.used_s, self.attempts = float(self.used_s), int(self.attempts)
+
+
+def utc() -> str:
+    """Return the time, as records tell it."""
+    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+
+
+def _names() -> list[str]:
+    return [entry.name for entry in fields(SessionRecord) if not entry.name.startswith("_")]

@@ -1,0 +1,148 @@
+"""The attempts of one session: each is scored, is on the disk before it is told, and the final one ends the episode."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from re_bench.errors import ReBenchError
+from re_bench_environment import restore
+from re_bench_environment.responses import ToolResponse, attempt_response, error_response, final_response
+from re_bench_environment.scoring import ScoredAttempt, final_so_far, unscored_attempt
+from re_bench_environment.session_record import AnswerCall, utc
+from re_bench_gateway import Budget
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from re_bench_environment.app_state import AppState
+    from re_bench_environment.catalog import ServedTask
+    from re_bench_environment.session_record import SessionRecord
+
+_MAX_FAILED_FINALS = 3
+
+
+class SessionScoring:
+    """Scores the attempts of one session, one at a time."""
+
+    def __init__(self, app: AppState, served: ServedTask, record: SessionRecord, directory: Path) -> None:
+        """Prepare.
+
+        Args:
+            app: the shared part of the server.
+            served: the task.
+            record: the session's; each attempt changes it, and it is saved.
+            directory: the session's.
+        """
+        self.reward: float | None = None
+        """The reward of all attempts so far, by the manifest's aggregation."""
+        self._app, self._served, self._record, self._directory = app, served, record, directory
+        self._workspace, self._log = directory / "workspace", directory / "attempts.jsonl"
+        self._running: asyncio.Task[ScoredAttempt] | None = None
+        self._stopped = False
+        self._failed_finals = 0
+
+    async def answer(self, key: str | None, *, final: bool, task_id: str | None) -> ToolResponse:
+        """Score the workspace as it is; at the end, all attempts together.
+
+        Args:
+            key: the session's key for the task's model.
+            final: whether the episode ends with it.
+            task_id: the SDK's id of the call.
+
+        Raises:
+            ReBenchError: if it was stopped, or the record cannot be written.
+        """
+        call = self._record.answer = AnswerCall(utc(), final, task_id, self._record.attempts)
+        await self._save()
+        try:
+            attempt = await self._score(key)
+        except ReBenchError as error:
+            if self._stopped:
+                raise
+            call.state = "done"
+            if not (final and self._is_last_failed_final()):
+                await self._save()
+                return error_response(f"The attempt was not scored, because something of ours failed: {error}")
+            attempt = await asyncio.to_thread(unscored_attempt, self._served, self._log, str(error))
+            return await self._finish(attempt)
+        self._record.attempts, self.reward, call.state = attempt.final.attempts, attempt.final.reward, "done"
+        if final and (attempt.score.status != "error" or self._is_last_failed_final()):
+            return await self._finish(attempt)
+        await self._save()
+        withhold = self._app.settings.withhold_rewards
+        return attempt_response(self._served.manifest, attempt, withhold_reward=withhold)
+
+    async def stop(self) -> None:
+        """Stop what runs, and score nothing more."""
+        self._stopped = True
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    def settle(self) -> None:
+        """Find out what became of a call that still ran when its server ended, or stopped it.
+
+        Raises:
+            OSError: if the log cannot be read.
+            ReBenchError: if log or record cannot be written.
+        """
+        self.reward = restore.settle_answer(self._served, self._record, self._log)
+        self._record.save(self._directory)
+
+    def outcome_of(self, task_id: str) -> ToolResponse:
+        """Return the response to a call that an earlier server had; see :func:`restore.lost_response`.
+
+        Raises:
+            OSError: if the log cannot be read.
+        """
+        withhold = self._app.settings.withhold_rewards
+        return restore.lost_response(self._served, self._record, self._log, task_id, withhold_reward=withhold)
+
+    def final_so_far(self) -> dict[str, object] | None:
+        """Return the final score of an episode that ends without a final answer; None without attempts.
+
+        Raises:
+            OSError: if the log cannot be read.
+        """
+        return asdict(final_so_far(self._served, self._log)) if self._record.attempts else None
+
+    async def _score(self, key: str | None) -> ScoredAttempt:
+        variables, access = {"RE_BENCH_SESSION": self._record.name}, None
+        if self._served.needs_key:
+            if key is None:
+                lost = "this server does not have it any more: send it again with POST /create"
+                reason = lost if self._record.key else "the session came without it"
+                raise ReBenchError(f"this task needs the session's secret openai_api_key, and {reason}")
+            access = await self._app.models.open(self._served, f"{self._record.name}-scoring", key, Budget())
+            assert access.gateway.address is not None
+            variables |= {"OPENAI_API_KEY": access.token, "OPENAI_BASE_URL": access.gateway.address}
+        try:
+            if self._stopped:
+                raise ReBenchError("it was stopped")
+            self._running = asyncio.create_task(
+                self._app.scorer.score(self._served, self._workspace, self._log, variables)
+            )
+            return await self._running
+        except asyncio.CancelledError:
+            raise ReBenchError("it was stopped") from None
+        finally:
+            self._running = None
+            if access is not None:
+                await access.close()
+                if access.dollars is not None:
+                    self._record.scoring_model_dollars = (self._record.scoring_model_dollars or 0.0) + access.dollars
+
+    def _is_last_failed_final(self) -> bool:
+        """Count a final answer that was not scored; tell whether the episode ends without it."""
+        self._failed_finals += 1
+        return self._failed_finals >= _MAX_FAILED_FINALS
+
+    async def _finish(self, attempt: ScoredAttempt) -> ToolResponse:
+        self._record.state, self._record.final = "finished", asdict(attempt.final)
+        await self._save()
+        return final_response(self._served.manifest, attempt)
+
+    async def _save(self) -> None:
+        await asyncio.to_thread(self._record.save, self._directory)

@@ -1,0 +1,84 @@
+"""SIGTERM lets what runs come to its end; a second signal or the time limit interrupts it. Sessions stay either way."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from server_process import Raw, Server, command_lines_naming, events, post, running_scorers, serving, until
+
+from re_bench.runs.attempts import AttemptLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+TRUE = {"name": "bash", "input": {"command": "true"}}
+
+
+def in_background(function: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
+    outcome: list[Any] = []
+    thread = threading.Thread(target=lambda: outcome.append(function()))
+    thread.start()
+    return thread, outcome
+
+
+def test_a_server_that_is_to_end_lets_commands_and_answers_end(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site) as server:
+        commanded, answered, idle = (Raw(server, "example_quick") for _ in range(3))
+        answered.says("echo sleep 2 -1 > answer.txt")
+        command, said = in_background(lambda: commanded.says("sleep 2; echo done | tee file"))
+        answer, outcome = in_background(lambda: answered.call("answer")["output"]["metadata"])
+        until(lambda: running_scorers(server) and len([one for one in doing(server) if one != "idle"]) == 2)
+        server.process.send_signal(signal.SIGTERM)
+        until(lambda: server.health()["status"] == "draining")
+        assert idle.post("/ping", {})[0] == 200
+        status, reply = post(server.url, "/create", {"task_spec": {"id": "example_quick"}}, {"X-Session-ID": "new"})
+        assert (status, "accepts no new sessions" in reply["detail"]) == (503, True)
+        held, stream = in_background(lambda: idle.post("/rebench/call", TRUE)[1])  # after which clients call again
+        assert server.process.wait(30) == 128 + signal.SIGTERM
+        command.join()
+        answer.join()
+        held.join()
+        assert (b": the server is shutting down; call again" in stream[0], events(stream[0])) == (True, [])
+        assert (said, outcome[0]["raw"]) == (["done\n[exit status 0]"], -1.0)
+        assert command_lines_naming(server.state) == []
+    with serving(tmp_path, site) as server:
+        commanded.server = server
+        assert commanded.says("cat file").endswith("as they were.]\ndone\n[exit status 0]")
+        interrupted(server, commanded)
+
+
+def interrupted(server: Server, session: Raw) -> None:
+    """End a server by two signals while it scores an attempt."""
+    session.says("echo sleep 60 -1 > answer.txt")
+    caller, outcome = in_background(lambda: session.call("answer")["output"]["metadata"])
+    until(lambda: running_scorers(server))
+    server.process.send_signal(signal.SIGTERM)
+    until(lambda: server.health()["status"] == "draining")
+    began = time.monotonic()
+    assert server.end(signal.SIGINT) == 128 + signal.SIGINT
+    assert time.monotonic() - began < 20
+    caller.join()
+    assert (outcome[0]["status"], "shutting down" in outcome[0]["message"]) == ("interrupted", True)
+    (directory,) = [path for path in server.sessions() if (path / "workspace" / "file").exists()]
+    (attempt,) = AttemptLog(directory / "attempts.jsonl").read().attempts
+    assert (attempt.status, attempt.message) == ("error", "the server ended while this attempt was scored")
+    assert command_lines_naming(server.state) == []
+
+
+def test_commands_are_interrupted_when_the_time_for_draining_is_over(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site, "--drain", "0.5") as server:
+        session = Raw(server, "example_quick")
+        caller, outcome = in_background(lambda: session.call("bash", command="sleep 60")["output"]["metadata"])
+        until(lambda: "bash" in doing(server))
+        assert server.end() == 128 + signal.SIGTERM
+        caller.join()
+        assert outcome[0]["status"] == "interrupted"
+        assert len(server.workspaces()) == 1
+
+
+def doing(server: Server) -> list[str]:
+    return [one["doing"] for one in server.health()["sessions"]]

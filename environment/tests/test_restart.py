@@ -1,0 +1,243 @@
+"""A server that was killed and started again on the same state: what its sessions find, and what it says of them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from server_process import Raw, Server, command_lines_naming, make_tasks, post, running_scorers, serving, until
+from test_model import KEY, upstream  # noqa: F401 - a fixture
+
+from re_bench.runs.attempts import AttemptLog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from test_model import Upstream
+
+EXPERIMENT = (
+    "import os, socket; s = socket.socket(socket.AF_UNIX); s.connect(os.environ['RE_BENCH_EXPERIMENTS']); "
+    "s.sendall(b'[16, 20]\\n'); print(s.makefile().readline())"
+)
+ASK = """
+import json, os, urllib.request
+body = json.dumps({"model": "gpt-3.5-turbo-0125", "messages": [{"role": "user", "content": "hi"}]}).encode()
+headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
+print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
+"""
+NOTICE = "[The server was restarted. All processes of this session were lost"
+
+
+@dataclass
+class Restarted:
+    """A server that goes on with what a killed one has left."""
+
+    server: Server
+    sessions: dict[str, Raw]
+    calls: dict[str, str]
+    """The SDK's ids of calls that the killed server had."""
+    names: dict[str, str]
+    """The names of the sessions."""
+
+    def directory(self, session: str) -> Path:
+        return self.server.state / "sessions" / self.names[session]
+
+    def statuses(self, session: str) -> list[str]:
+        return [attempt.status for attempt in AttemptLog(self.directory(session) / "attempts.jsonl").read().attempts]
+
+
+@pytest.fixture(scope="module")
+def restarted(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Restarted]:
+    place = tmp_path_factory.mktemp("restarted")
+    names: dict[str, str] = {}
+    with serving(place, site, "--max-sessions", "8") as server:
+        sessions, calls = populate(server, names)
+        server.end(signal.SIGKILL)
+        # All of it ends by itself, without the next server: sandboxes, scorers and the meter.
+        until(lambda: command_lines_naming(server.state) == [])
+    spoil(server.state / "sessions")
+    with serving(place, site, "--max-sessions", "8") as server:
+        for session in sessions.values():
+            session.server = server
+        yield Restarted(server, sessions, calls, names)
+
+
+def populate(server: Server, names: dict[str, str]) -> tuple[dict[str, Raw], dict[str, str]]:
+    """Make sessions in all states that a kill can find them in."""
+    sessions, calls = dict[str, Raw](), dict[str, str]()
+
+    def begin(name: str, task: str, command: str) -> Raw:
+        session = sessions[name] = Raw(server, task)
+        session.says(command)
+        (names[name],) = {path.name for path in server.sessions()} - set(names.values())
+        return session
+
+    scored = begin("scored", "example_quick", "echo kept > file; echo kept > ~/file; mkdir d; cd d; sleep 900 & true")
+    scored.says("echo -1 > ../answer.txt")
+    scored.call("answer")
+    command = begin("command", "example_quick", "true").start("bash", command="echo begun > file; sleep 60")
+    outcome = begin("outcome", "example_quick", "echo -1.5 > answer.txt").start("answer")
+    final = begin("final", "example_quick", "echo -2 > answer.txt").start("answer", get_final_score=True)
+    until(lambda: server.records()[names["final"]]["state"] == "finished")
+    until(lambda: server.records()[names["outcome"]]["attempts"] == 1)
+    answer = begin("answer", "example_quiet", "echo sleep 60 1 > answer.txt").start("answer")
+    calls |= {"command": command, "answer": answer, "outcome": outcome, "final": final}
+    equipped = begin("equipped", "example_equipped", "true")
+    assert '"run": 1' in equipped.says(f'python3 -c "{EXPERIMENT}"')
+    begin("deleted", "example_quick", "true").delete()
+    begun = server.state / "sessions" / names["command"] / "workspace" / "file"
+    until(lambda: running_scorers(server) and begun.exists())
+    return sessions, calls
+
+
+def spoil(sessions: Path) -> None:
+    """Add a session whose record is damaged, and one at a task that is not served any more."""
+    for name, record in (("damaged", "{"), ("unserved", json.dumps({
+        "v": 1, "name": "unserved", "task": "gone", "profile": "cpu", "client": "x", "opened": "x", "state": "open",
+    }))):  # fmt: skip
+        (sessions / name / "workspace").mkdir(parents=True)
+        (sessions / name / "session.json").write_text(record)
+
+
+def test_sessions_are_offered_again_and_wait_for_their_clients(restarted: Restarted) -> None:
+    shown = {one["name"]: one for one in restarted.server.health()["sessions"]}
+    assert shown.keys() == {restarted.names[name] for name in restarted.sessions} - {restarted.names["deleted"]}
+    assert {one["doing"] for one in shown.values()} == {"waiting for its client"}
+    assert shown[restarted.names["scored"]]["best_reward"] == 0.5
+    for session in restarted.sessions.values():
+        assert session.sid not in "".join(path.read_text() for path in restarted.server.state.rglob("session.json"))
+
+
+def test_files_and_attempts_are_there_and_the_first_command_says_what_is_lost(restarted: Restarted) -> None:
+    session = restarted.sessions["scored"]
+    assert session.post("/ping", {})[0] == 200
+    assert "8.00 hours left of 8; this session goes on" in session.prompt()
+    first = session.says("pwd; cat file ~/file; jobs")
+    assert first.startswith(NOTICE)
+    assert first.endswith("]\n/workspace\nkept\nkept\n[exit status 0]")
+    assert session.says("true") == "[exit status 0]"
+    output = session.call("answer", get_final_score=True)["output"]
+    assert (output["finished"], output["metadata"]["final"]["attempts"]) == (True, 2)
+
+
+def test_a_command_that_ran_was_interrupted_and_the_session_goes_on(restarted: Restarted) -> None:
+    session = restarted.sessions["command"]
+    output = session.result_of(restarted.calls["command"])
+    assert (output["metadata"]["status"], output["reward"], output["finished"]) == ("interrupted", 0.0, False)
+    assert "may have run in part" in output["blocks"][0]["text"]
+    assert session.says("cat file").endswith("]\nbegun\n[exit status 0]")
+
+
+def test_an_attempt_that_was_being_scored_is_an_error_in_the_log_and_is_said_so(restarted: Restarted) -> None:
+    session = restarted.sessions["answer"]
+    assert restarted.statuses("answer") == ["error"]
+    assert session.result_of(restarted.calls["answer"], "answer")["metadata"]["status"] == "interrupted"
+    assert "was interrupted: it counts for nothing" in session.says("echo 2 > answer.txt")
+    assert session.call("answer")["output"]["metadata"]["attempt"] == 2
+
+
+def test_an_attempt_in_the_log_is_told_to_a_client_that_asks_again(restarted: Restarted) -> None:
+    output = restarted.sessions["outcome"].result_of(restarted.calls["outcome"], "answer")
+    assert (output["reward"], output["metadata"]["attempt"], output["metadata"]["raw"]) == (0.75, 1, -1.5)
+
+
+def test_a_finished_episode_tells_its_final_score_again_and_nothing_else(restarted: Restarted) -> None:
+    session = restarted.sessions["final"]
+    output = session.result_of(restarted.calls["final"], "answer")
+    assert (output["reward"], output["finished"], output["metadata"]["final"]["raw"]) == (1.0, True, -2.0)
+    assert session.call("bash", command="true")["reason"] == "episode_finished"
+
+
+def test_the_meter_goes_on_with_its_ledger_and_the_model_is_there_again(restarted: Restarted) -> None:
+    session = restarted.sessions["equipped"]
+    assert '"run": 2' in session.says(f'python3 -c "{EXPERIMENT}"')
+    assert "held out: False; asked: hi" in session.says(f"python3 -c '{ASK}'")
+
+
+def test_a_deleted_session_keeps_its_record(restarted: Restarted) -> None:
+    record = json.loads((restarted.directory("deleted") / "session.json").read_text())
+    assert (record["state"], record["reason"], record["final"]) == ("ended", "deleted by its client", None)
+    assert restarted.sessions["deleted"].post("/ping", {})[0] == 404
+
+
+def test_what_cannot_be_offered_again_is_named_and_kept(restarted: Restarted) -> None:
+    kept = {event["session"]: event["reason"] for event in restarted.server.events() if "kept" in event["event"]}
+    assert "it cannot be used" in kept["damaged"]
+    assert "there is no task with the id 'gone'" in kept["unserved"]
+    assert all((restarted.server.state / "sessions" / name / "workspace").is_dir() for name in kept)
+
+
+def test_restored_sessions_count_and_can_be_asked_for_again(restarted: Restarted) -> None:
+    others = [Raw(restarted.server, "example_quick") for _ in range(2)]
+    body = {"task_spec": {"id": "example_quick"}}
+    assert post(restarted.server.url, "/create", body, {"X-Session-ID": "more"})[0] == 429
+    session = restarted.sessions["outcome"]
+    assert session.create()[0] == 200
+    session.task = "example_quiet"
+    assert "is at example_quick" in session.create()[1]["detail"]
+    assert session.says("cat answer.txt").endswith("-1.5\n[exit status 0]")
+    for other in others:
+        other.delete()
+
+
+def test_a_session_that_nobody_comes_back_to_is_closed_with_a_final_score(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site) as server:
+        for number in (-1, None):
+            session = Raw(server, "example_quick")
+            if number is not None:
+                session.says(f"echo {number} > answer.txt")
+                session.call("answer")
+        server.end()
+    with serving(tmp_path, site, "--reclaim", "0.5") as server:
+        until(lambda: server.health()["sessions"] == [] and server.workspaces() == [])
+        records = sorted(server.records().values(), key=lambda record: record["attempts"])
+        assert [record["state"] for record in records] == ["ended", "ended"]
+        assert "did not come back within 0.5 s" in records[0]["reason"]
+        assert (records[0]["final"], records[1]["final"]["reward"]) == (None, 0.5)
+
+
+def test_a_key_has_to_be_sent_again(tmp_path: Path, upstream: Upstream) -> None:  # noqa: F811 - the fixture
+    site = make_tasks(tmp_path / "site")
+    manifest = site / "equipped" / "task.toml"
+    manifest.write_text(manifest.read_text().replace('key = ["paper"]', 'key = ["cpu"]'))
+    secrets = base64.b64encode(json.dumps({"openai_api_key": {"value": KEY}}).encode()).decode()
+    address = {"OPENAI_BASE_URL": f"http://127.0.0.1:{upstream.server_port}/v1"}
+    with serving(tmp_path / "server", site, **address) as server:
+        session = Raw(server, "example_equipped", **{"X-Secrets": secrets})
+        assert session.says(f"python3 -c '{ASK}'") == "hi\n[exit status 0]"
+        server.end(signal.SIGKILL)
+    with serving(tmp_path / "server", site, **address) as server:
+        session.server, session.headers = server, {}
+        assert "secret openai_api_key is stored nowhere" in session.says("true")
+        assert "send it again with POST /create" in session.call("answer")["output"]["metadata"]["message"]
+        assert session.create(**{"X-Secrets": secrets})[0] == 200
+        assert session.says(f"python3 -c '{ASK}'") == "hi\n[exit status 0]"
+        assert upstream.keys == [f"Bearer {KEY}"] * 2
+        for path in server.state.rglob("*"):
+            assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
+
+
+def test_hours_are_those_in_which_a_server_ran(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site) as server:
+        session = Raw(server, "example_quick")
+        session.says("true")
+        server.end()
+        (record,) = server.records().values()
+        assert 0 < record["used_s"] < 30
+    path = server.sessions()[0] / "session.json"
+    path.write_text(json.dumps(record | {"used_s": 7.75 * 3600}))
+    os.utime(path, (time.time() - 3600, time.time() - 3600))
+    with serving(tmp_path, site) as server:
+        session.server = server
+        assert "0.25 hours left of 8" in session.prompt()
+        path.write_text(json.dumps(record))
+        shown: dict[str, Any] = server.health()["sessions"][0]
+        assert 7.75 * 3600 < shown["open_s"] < 7.76 * 3600
