@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
 from re_bench.limits import Limits
+from re_bench_environment.network.policy import NetworkPolicy
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping, Sequence
@@ -62,6 +63,8 @@ class Settings:
     """What a session may spend on the model of its task, without scorings."""
     withhold_rewards: bool = False
     """Whether tasks that hide their score give the reward 0 until the episode ends."""
+    network: NetworkPolicy = field(default_factory=NetworkPolicy)
+    """Which network the sandboxes of sessions have."""
     transcripts: bool = True
     """Whether commands and outputs of sessions are kept."""
     transcript_mib: int = 64
