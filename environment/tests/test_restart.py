@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import os
 import signal
+import socket
+import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_process import Raw, Server, command_lines_naming, make_tasks, post, running_scorers, serving, until
+from server_process import (
+    Raw,
+    Server,
+    command_lines_naming,
+    make_tasks,
+    opened,
+    post,
+    running_scorers,
+    serving,
+    text,
+    until,
+)
 from test_model import KEY, upstream  # noqa: F401 - a fixture
 
 from re_bench.runs.attempts import AttemptLog
@@ -223,6 +237,41 @@ def test_a_key_has_to_be_sent_again(tmp_path: Path, upstream: Upstream) -> None:
         assert upstream.keys == [f"Bearer {KEY}"] * 2
         for path in server.state.rglob("*"):
             assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
+
+
+def test_without_a_sandbox_background_programs_end_with_a_killed_server_too(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site, "--sandbox", "none") as server:
+        session = Raw(server, "example_quick")
+        session.says(f"echo kept > file; bash -c 'sleep 300; true' {tmp_path}/mark & true")
+        assert any("mark" in line for line in command_lines_naming(tmp_path))
+        server.end(signal.SIGKILL)
+        until(lambda: command_lines_naming(tmp_path) == [])
+        assert (server.workspaces()[0] / "file").read_text() == "kept\n"
+
+
+def test_the_client_openreward_goes_on_after_a_restart_in_the_middle_of_a_call(tmp_path: Path, site: Path) -> None:
+    """As ``ors-sdk`` does, which is not here because it gives up after three seconds and a start may take longer."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    outputs: list[Any] = []
+    with serving(tmp_path, site, "--port", str(port)) as server:
+        caller = threading.Thread(target=asyncio.run, args=(calling(server.url, outputs),))
+        caller.start()
+        until(lambda: list(server.state.glob("sessions/*/workspace/file")))
+        server.end(signal.SIGKILL)
+    with serving(tmp_path, site, "--port", str(port)) as server:
+        caller.join(60)
+        lost, after = outputs
+        assert (lost.metadata["status"], "may have run in part" in text(lost)) == ("interrupted", True)
+        assert text(after).endswith("]\nbegun\n[exit status 0]")
+        assert [record["reason"] for record in server.records().values()] == ["deleted by its client"]
+
+
+async def calling(url: str, outputs: list[Any]) -> None:
+    async with opened("openreward", url, "example_quick") as session:
+        outputs.append(await session.call_tool("bash", {"command": "echo begun > file; sleep 60"}))
+        outputs.append(await session.call_tool("bash", {"command": "cat file"}))
 
 
 def test_hours_are_those_in_which_a_server_ran(tmp_path: Path, site: Path) -> None:

@@ -260,5 +260,9 @@ def main() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1):  # errors at the start go to stderr
         os.dup2(null, fd)
+    supervisor = Supervisor(channel, options)
     with suppress(ipc.FrameError, ConnectionError):  # the server has ended, or has closed the connection
-        Supervisor(channel, options).run()
+        supervisor.run()
+    if not supervisor.sandboxed:  # else they end with the sandbox
+        with suppress(ConnectionError):
+            supervisor.end_all("the server has ended")
