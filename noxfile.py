@@ -72,6 +72,12 @@ def kill_test(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def load_test(session: nox.Session) -> None:
+    """Show what a server costs on this machine: one command, 200 sessions at once, workspaces of all tasks."""
+    run(session, "pytest", "-p", "no:benchmark", "-s", "bench/test_bench_environment.py", *session.posargs)
+
+
+@nox.session(venv_backend="none")
 def bench(session: nox.Session) -> None:
     """Time what is hot: sandboxes, messages, logs, the start of the command, whole scorings."""
     run(session, "pytest", "bench", "--benchmark-group-by=group", *session.posargs)

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import os
 import statistics
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "environment" / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from server_process import TASKS, Server, events, make_tasks, opened, serving, until
+from raw_http import Connection
+from server_process import TASKS, Server, make_tasks, opened, serving, until
 
 from re_bench.limits import Limits
-from re_bench.sandbox import open_backend
+from re_bench.sandbox import open_backend, resource_usage
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench_environment.shell.shell import Shell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
 SESSIONS, CALLS, ROUNDS = 200, 5, 100
 AT_ONCE = (1, 60, 200)
@@ -49,6 +52,11 @@ def resident_mib(server: Server) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
 
+def cpu_s(server: Server) -> float:
+    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def test_start_to_ready(started: tuple[Server, float]) -> None:
     shown(start_to_ready_s=started[1], server_mib=resident_mib(started[0]))
 
@@ -64,18 +72,28 @@ async def commands(server: Server, tmp_path: Path) -> None:
     anew = [run(backend, ["true"], SandboxSpec(limits=limits)).seconds for _ in range(20)]
     arguments: dict[str, Any] = {"limits": limits, "environment": {}, "scratch": tmp_path / "scratch"}
     shell = await Shell.open(backend, tmp_path / "workspace", tmp_path / "home", **arguments)
+    raw = await Connection(server.url, "raw").open()
+    await create(raw)
     try:
-        bare = [await timed(shell.run(COMMAND, 60)) for _ in range(ROUNDS)]
+        async with (
+            opened("openreward", server.url, "example_quick") as openreward,
+            opened("ors", server.url, "example_quick") as ors,
+        ):
+            ways: dict[str, Callable[[], Awaitable[Any]]] = {
+                "in_the_shell": lambda: shell.run(COMMAND, 60),
+                "raw_http": lambda: raw.call(COMMAND),
+                "openreward": lambda: openreward.call_tool("bash", {"command": COMMAND}),
+                "ors": lambda: ors.call_tool("bash", {"command": COMMAND}),
+            }
+            for way in ways.values():
+                await way()
+            turns = [[await timed(way()) for way in ways.values()] for _ in range(ROUNDS)]
     finally:
+        await delete([raw])
         await shell.close()
-    for client in ("openreward", "ors"):
-        async with opened(client, server.url, "example_quick") as session:
-            await session.call_tool("bash", {"command": COMMAND})
-            over = [await timed(session.call_tool("bash", {"command": COMMAND})) for _ in range(ROUNDS)]
-        shown(
-            **{f"{client}_p50_ms": 1e3 * statistics.median(over), "in_the_shell_p50_ms": 1e3 * statistics.median(bare)},
-            in_a_new_sandbox_p50_ms=1e3 * statistics.median(anew),
-        )
+    columns = zip(ways, zip(*turns, strict=True), strict=True)
+    shown(**{f"{name}_p50_ms": 1e3 * statistics.median(times) for name, times in columns})
+    shown(in_a_new_sandbox_p50_ms=1e3 * statistics.median(anew))
 
 
 async def timed(doing: Any) -> float:
@@ -101,17 +119,15 @@ def test_sessions_from_create_to_prompt(of_all_tasks: Server, task_id: str) -> N
 
 async def laid_out(server: Server, task_ids: list[str]) -> None:
     """Create so many sessions at once, wait for the last prompt, and see what their workspaces take of the disk."""
-    timeout = aiohttp.ClientTimeout(total=600)
-    async with aiohttp.ClientSession(server.url, connector=aiohttp.TCPConnector(limit=0), timeout=timeout) as http:
-        for count in AT_ONCE:
-            sids = [f"{count}-{number}" for number in range(count)]
-            ids = [task_ids[number % len(task_ids)] for number in range(count)]
-            seconds = await timed(asyncio.gather(*map(create, [http] * count, sids, ids)))
-            disk = sum(path.lstat().st_blocks << 9 for path in server.state.glob("sessions/*/workspace/**/*"))
-            print(", ".join(task_ids), end=" ")
-            shown(sessions=count, last_prompt_s=seconds, disk_mib_each=disk / count / (1 << 20))
-            await asyncio.gather(*(delete(http, sid) for sid in sids))
-            until(lambda: server.sessions() == [], 120)
+    for count in AT_ONCE:
+        sessions = [await Connection(server.url, f"{count}-{number}").open() for number in range(count)]
+        ids = [task_ids[number % len(task_ids)] for number in range(count)]
+        seconds = await timed(asyncio.gather(*map(create, sessions, ids)))
+        disk = resource_usage.disk(server.state.glob("sessions/*/workspace"))
+        print(", ".join(task_ids), end=" ")
+        shown(sessions=count, last_prompt_s=seconds, disk_mib_each=disk / count / (1 << 20))
+        await delete(sessions)
+        until(lambda: server.sessions() == [], 120)
 
 
 @pytest.mark.timeout(600)
@@ -120,57 +136,45 @@ def test_many_sessions(started: tuple[Server, float]) -> None:
 
 
 async def many(server: Server) -> None:
-    """Open all sessions and have each call bash five times, all at once; by plain HTTP: clients take a thread each."""
+    """Open all sessions and have each call bash five times, all at once, three times."""
     before = resident_mib(server)
-    connector = aiohttp.TCPConnector(limit=0)
-    timeout = aiohttp.ClientTimeout(total=600)
-    async with aiohttp.ClientSession(server.url, connector=connector, timeout=timeout) as http:
-        sids = [f"session-{number}" for number in range(SESSIONS)]
-        began = time.monotonic()
-        await asyncio.gather(*(create(http, sid) for sid in sids))
-        laid_out = time.monotonic() - began
-        idle = resident_mib(server)
-        for start in range(0, SESSIONS, 8):
-            await asyncio.gather(*(call(http, sid) for sid in sids[start : start + 8]))
-        opened_s = time.monotonic() - began
-        open_mib = resident_mib(server)
-        began = time.monotonic()
-        seconds = [each for found in await asyncio.gather(*(calls(http, sid) for sid in sids)) for each in found]
-        took = time.monotonic() - began
-        await asyncio.gather(*(delete(http, sid) for sid in sids))
-    assert len(seconds) == SESSIONS * CALLS
-    seconds.sort()
+    sessions = [await Connection(server.url, f"session-{number}").open() for number in range(SESSIONS)]
+    began = time.monotonic()
+    await asyncio.gather(*map(create, sessions))
+    laid_out = time.monotonic() - began
+    idle = resident_mib(server)
+    for start in range(0, SESSIONS, 8):
+        await asyncio.gather(*(session.call(COMMAND) for session in sessions[start : start + 8]))
     shown(
-        sessions=SESSIONS, created_s=laid_out, all_open_s=opened_s, calls_s=took, p50_s=statistics.median(seconds),
-        p95_s=seconds[int(0.95 * len(seconds))], max_s=seconds[-1],
-        created_mib_each=(idle - before) / SESSIONS, open_mib_each=(open_mib - before) / SESSIONS,
+        sessions=SESSIONS, created_s=laid_out, all_open_s=time.monotonic() - began,
+        created_mib_each=(idle - before) / SESSIONS, open_mib_each=(resident_mib(server) - before) / SESSIONS,
     )  # fmt: skip
+    for _ in range(3):
+        began, cpu_before = time.monotonic(), cpu_s(server)
+        seconds = sorted(itertools.chain(*await asyncio.gather(*map(calls, sessions))))
+        assert len(seconds) == SESSIONS * CALLS
+        shown(
+            calls_s=time.monotonic() - began, p50_s=statistics.median(seconds),
+            p95_s=seconds[int(0.95 * len(seconds))], max_s=seconds[-1],
+            server_cpu_ms_a_call=1e3 * (cpu_s(server) - cpu_before) / len(seconds),
+        )  # fmt: skip
+    await delete(sessions)
 
 
-async def create(http: aiohttp.ClientSession, sid: str, task_id: str = "example_quick") -> None:
-    headers, body = {"X-Session-ID": sid}, {"task_spec": {"id": task_id}, "env_name": "rebench"}
-    async with http.post("/create", json=body, headers=headers) as answer:
-        assert answer.status == OK, await answer.text()
+async def create(session: Connection, task_id: str = "example_quick") -> None:
+    status, body = await session.request("POST", "/create", {"task_spec": {"id": task_id}, "env_name": "rebench"})
+    assert status == OK, body
     status = STARTING
     while status == STARTING:
-        async with http.get("/rebench/prompt", headers=headers) as answer:
-            status = answer.status
-            assert status in {OK, STARTING}, await answer.text()
+        status, body = await session.request("GET", "/rebench/prompt")
+    assert status == OK, body
 
 
-async def delete(http: aiohttp.ClientSession, sid: str) -> None:
-    async with http.post("/delete", json={}, headers={"X-Session-ID": sid}) as answer:
-        await answer.read()
+async def calls(session: Connection) -> list[float]:
+    return [await timed(session.call(COMMAND)) for _ in range(CALLS)]
 
 
-async def calls(http: aiohttp.ClientSession, sid: str) -> list[float]:
-    return [await timed(call(http, sid)) for _ in range(CALLS)]
-
-
-async def call(http: aiohttp.ClientSession, sid: str) -> None:
-    body = {"name": "bash", "input": {"command": "echo here"}}
-    async with http.post("/rebench/call", json=body, headers={"X-Session-ID": sid}) as answer:
-        found = events(await answer.read())
-    output = json.loads("".join(data for name, data in found if name in {"chunk", "end"}))
-    assert output["ok"], output
-    assert output["output"]["blocks"][0]["text"] == "here\n[exit status 0]"
+async def delete(sessions: list[Connection]) -> None:
+    await asyncio.gather(*(session.request("POST", "/delete", {}) for session in sessions))
+    for session in sessions:
+        session.close()

@@ -122,6 +122,12 @@ def test_the_command_line_is_this_and_nothing_else(engine: Engine, tmp_path: Pat
     assert command == [*expected, "re-bench/test", "true", "--rm"]
 
 
+@pytest.mark.usefixtures("engine")
+def test_the_machines_network_is_there_when_asked_for() -> None:
+    command = Container().launch(["true"], SandboxSpec(host_network=True)).command
+    assert command[command.index("--network") + 1] == "host"
+
+
 def test_devices_are_passed_when_asked_for_and_data_is_not_limited_then(engine: Engine) -> None:
     command = list(Container().launch(["true"], SandboxSpec(gpu=UUID)).command)
     devices = {"docker": ("--gpus", f"device={UUID}"), "podman": ("--device", f"nvidia.com/gpu={UUID}")}

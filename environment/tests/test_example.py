@@ -79,6 +79,15 @@ def model(request: pytest.FixtureRequest) -> Iterator[Model]:
         running.shutdown()
 
 
+def run_agent(server: Server, agent: Path, model: str, *tasks: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if name not in SECRET_NAMES}
+    address = {"RE_BENCH_SERVER": server.url, "OPENAI_BASE_URL": model}
+    return subprocess.run(
+        [sys.executable, str(agent), *tasks], capture_output=True, text=True, check=False,
+        env=kept | address | {"OPENAI_API_KEY": "none", "MODEL": "m", "OPENREWARD_DISABLE_UPDATE_CHECK": "1"},
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "model",
     [
@@ -88,12 +97,7 @@ def model(request: pytest.FixtureRequest) -> Iterator[Model]:
     indirect=True,
 )
 def test_the_agent_of_the_documentation(server: Server, agent: Path, model: Model) -> None:
-    kept = {name: value for name, value in os.environ.items() if name not in SECRET_NAMES}
-    address = {"RE_BENCH_SERVER": server.url, "OPENAI_BASE_URL": f"http://127.0.0.1:{model.server_port}/v1"}
-    done = subprocess.run(
-        [sys.executable, str(agent), "example_quick"], capture_output=True, text=True, check=False,
-        env=kept | address | {"OPENAI_API_KEY": "none", "MODEL": "m", "OPENREWARD_DISABLE_UPDATE_CHECK": "1"},
-    )  # fmt: skip
+    done = run_agent(server, agent, f"http://127.0.0.1:{model.server_port}/v1", "example_quick")
     assert done.returncode == 0, done.stderr
     reply = json.loads(done.stdout.splitlines()[-1])
     assert reply["task"] == "example_quick"
@@ -105,3 +109,12 @@ def test_the_agent_of_the_documentation(server: Server, agent: Path, model: Mode
     assert "not_found" in outcome[2]
     assert "input_validation" in outcome[4]
     assert [tool["function"]["name"] for tool in model.asked[0]["tools"]] == ["answer", "bash"]
+
+
+@pytest.mark.parametrize("tasks", [["no_such_task"], []])
+def test_the_agent_of_the_documentation_names_the_tasks(server: Server, agent: Path, tasks: list[str]) -> None:
+    done = run_agent(server, agent, "http://127.0.0.1:9/v1", *tasks)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Name one task of the server: ")
+    assert "example_quick" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -221,3 +221,25 @@ def test_a_workspace_is_what_the_command_lays_out_and_its_sessions_alone(
     assert not {entry for entry in changed.values() if entry[1]}.intersection(one.values(), two.values())
     for session in sessions:
         session.delete()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's sandboxes are that user")
+def test_linked_data_can_be_read_and_replaced_and_not_changed(site: Path, tmp_path: Path) -> None:
+    task_id, task = "ai_rd_small_scaling_law", TASKS["ai_rd_small_scaling_law"]
+    with serving(tmp_path, site, "--link-data", tasks=(task.name,)) as server:
+        sessions = [Raw(server, task_id) for _ in range(2)]
+        for session in sessions:
+            wait_for_workspace(session)
+        tops = [*(path / "workspace" for path in server.sessions()), server.state / "templates" / task.name]
+        before = [contents(top) for top in tops]
+        assert len({(top / "data" / "train.bin").stat().st_ino for top in tops}) == 1
+        assert len({(top / "train.py").stat().st_ino for top in tops}) == 3
+        _status, prompt = get(server, "/rebench/prompt", **{"X-Session-ID": sessions[0].sid})
+        assert "in `data` cannot be changed in place; you may replace them" in json.dumps(prompt)
+        for command in ("echo >> train.bin", "chmod a+w train.bin", "truncate -s 1 train.bin", "touch train.bin"):
+            output = sessions[0].call("bash", command=f"cd /workspace/data; {command}")["output"]
+            assert output["metadata"]["exit_status"] != 0, command
+        assert [contents(top) for top in tops] == before
+        change = "cp train.bin new && echo >> new && mv -f new train.bin && echo >> ../train.py"
+        assert sessions[0].call("bash", command=change)["output"]["metadata"]["exit_status"] == 0
+        assert sorted(contents(top) == old for top, old in zip(tops, before, strict=True)) == [False, True, True]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import http.server
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
+import urllib.error
+import urllib.request
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+ORS_TASK = "ai_rd_small_scaling_law"
 KEY = "sk-test-0123456789abcdef"
 TRAIN = 'import sys\n\nRATE = 0.1\nprint("loss", 1 - RATE, *sys.argv[1:])\n'
 
@@ -115,6 +121,123 @@ class Agents:
             process.send_signal(signal.SIGKILL)
 
 
+class Relay(http.server.ThreadingHTTPServer):
+    """Stands between the agent and the server: it can be away, and lose what the server says to a call."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, url: str, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), Relaying)
+        self.target = url
+        self.calls: list[dict[str, Any]] = []
+        self.lose: Callable[[dict[str, Any], bytes], bool] = lambda _call, _line: False
+        self.thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def names(self, word: str = "") -> list[str]:
+        return [call["name"] for call in self.calls if word in json.dumps(call)]
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of connections that were cut."""
+
+
+class Relaying(http.server.BaseHTTPRequestHandler):
+    server: Relay
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        call = json.loads(body) if self.path.endswith("/call") else {}
+        if call:
+            self.server.calls.append(call)
+        if call and self.server.lose(call, b""):
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in {"host", "connection"}}
+        request = urllib.request.Request(  # noqa: S310 - http
+            self.server.target + self.path, body if self.command == "POST" else None, headers, method=self.command
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=100) as response:  # noqa: S310 - as above
+                self.pass_on(response, call)
+        except urllib.error.HTTPError as error:
+            self.pass_on(error, call)
+
+    do_GET = do_POST  # noqa: N815 - http.server's
+
+    def pass_on(self, response: Any, call: dict[str, Any]) -> None:
+        self.send_response(response.status)
+        self.send_header("Content-Type", response.headers.get("Content-Type") or "text/plain")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        for line in response:
+            if call and self.server.lose(call, line):
+                self.connection.shutdown(socket.SHUT_RDWR)
+                return
+            self.wfile.write(line)
+            self.wfile.flush()
+
+    def log_message(self, *_arguments: object) -> None:
+        pass
+
+
+class AgentAtServer:
+    """The agent as a process, at a task of a server, with a model that says replies in turn."""
+
+    def __init__(self, url: str, run: Path) -> None:
+        self.url = url
+        self.run = run
+        self.replies: list[Any] = []
+        self.requests: list[dict[str, Any]] = []
+
+    def __call__(self, request: dict[str, Any]) -> Completion | str:
+        self.requests.append(request)
+        reply = self.replies.pop(0)
+        made: Completion | str = reply() if callable(reply) else reply
+        return made
+
+    def start(self, *options: str, resume: bool = False) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "mlab_agent", *(["resume", str(self.run)] if resume else self._new())]
+        environment = {**os.environ, "OPENAI_API_KEY": "sk-test-key"}
+        pipe = subprocess.PIPE
+        return subprocess.Popen([*command, *options], env=environment, stdout=pipe, stderr=pipe, text=True)
+
+    def _new(self) -> list[str]:
+        given = ["--ors", self.url, "--task", ORS_TASK, "--run", str(self.run), "--model", "m", "--tools", "text"]
+        return [*given, "--base-url", self.model.url]
+
+    def finish(self, *options: str, resume: bool = False) -> subprocess.CompletedProcess[str]:
+        with self.start(*options, resume=resume) as process:
+            out, err = process.communicate(timeout=100)
+        return subprocess.CompletedProcess([], process.returncode, out, err)
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        trace = self.run / "trace.jsonl"
+        return [event for event in read_trace(trace) if event["kind"] == kind] if has_begun(trace) else []
+
+    def observation(self, number: int) -> str:
+        return str(self.events("observation")[number]["text"])
+
+    def __enter__(self) -> Self:
+        self.model = FakeServer(self)
+        self.model.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.model.__exit__()
+
+
 @pytest.fixture
 def say() -> Callable[..., str]:
     return step
@@ -133,3 +256,14 @@ def agents(tmp_path: Path) -> Iterator[Agents]:
     model = Scripted([])
     with FakeServer(model) as server:
         yield Agents(tmp_path, server, model)
+
+
+@pytest.fixture
+def relay(ors_url: str) -> Iterator[Relay]:
+    with Relay(ors_url) as relay:
+        yield relay
+
+
+@pytest.fixture
+def agent_at(tmp_path: Path) -> Callable[[str], AgentAtServer]:
+    return lambda url: AgentAtServer(url, tmp_path / "run")

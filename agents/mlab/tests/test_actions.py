@@ -182,11 +182,11 @@ def test_executing(act: ActionRunner, directory: Path) -> None:
     assert observation.startswith("Exit status 2, after ")
     assert observation.endswith("stdout:\n['--n', '1 2']\nstderr:\nbad")
     (directory / "sleep.sh").write_text("sleep 60\n")
-    assert "RunStopped at its time limit" in act("Execute Script", filename="sleep.sh", time_limit_s=0.3)
+    assert "Stopped at its time limit" in act("Execute Script", filename="sleep.sh", time_limit_s=0.3)
     with pytest.raises(WorkspaceError, match=r"none.py does not exist"):
         act("Execute Script", filename="none.py")
     act.context.seconds_left = lambda: 0.3
-    assert "RunStopped at its time limit" in act("Execute Script", filename="sleep.sh")
+    assert "Stopped at its time limit" in act("Execute Script", filename="sleep.sh")
     act.context.seconds_left = lambda: -1.0
     with pytest.raises(WorkspaceError, match="no time left"):
         act("Execute Script", filename="sleep.sh")

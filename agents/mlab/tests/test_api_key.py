@@ -54,10 +54,11 @@ def test_the_key_is_in_no_file(agents: Agents, say: Callable[..., str], key: str
     assert "[key]" in agents.trace.read_text()
 
 
-def test_the_key_is_in_no_environment_in_proc(agents: Agents, say: Callable[..., str], key: str) -> None:
+def test_the_key_is_in_no_environment_in_proc(agents: Agents, say: Callable[..., str]) -> None:
+    key = "sk-test-of-this-test-alone"  # other tests start agents meanwhile
     (agents.workspace / "wait.py").write_text("import time\nopen('begun', 'w').close()\ntime.sleep(3)\n")
     agents.model.replies = [say("Execute Script", {"filename": "wait.py"}), say("Final Answer", {"final_answer": "x"})]
-    with agents.start() as process:
+    with agents.start(OPENAI_API_KEY=key) as process:
         while not (agents.workspace / "begun").exists():
             assert process.poll() is None, process.communicate()
         for name in [str(process.pid), *filter(str.isdigit, os.listdir("/proc"))]:  # noqa: PTH208

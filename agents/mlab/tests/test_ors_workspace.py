@@ -35,7 +35,7 @@ def shared(ors_url: str) -> Iterator[OrsWorkspace]:
 
 def test_files_and_the_task(shared: OrsWorkspace) -> None:
     workspace: Workspace = shared
-    assert workspace.root == "/home/agent"
+    assert workspace.root == "/workspace"
     assert workspace.gives_scores
     assert "n_embd" in (workspace.instructions or "")
     assert "train.py" in [entry.name for entry in workspace.list_directory(".")]
@@ -45,7 +45,7 @@ def test_files_and_the_task(shared: OrsWorkspace) -> None:
     assert workspace.name(f"./{awkward}") == awkward
     assert [entry.name for entry in workspace.list_directory("dir with 'quotes'")] == [awkward.partition("/")[2]]
     workspace.copy(awkward, "-copy")
-    assert workspace.read("/home/agent/-copy") == "  leading and trailing space  \n\n"
+    assert workspace.read("/workspace/-copy") == "  leading and trailing space  \n\n"
     workspace.remove("-copy")
     assert not workspace.exists("-copy")
     with pytest.raises(WorkspaceError, match="does not exist"):
@@ -63,7 +63,7 @@ def test_bytes_of_any_kind_and_length(shared: OrsWorkspace) -> None:
     assert shared.read("empty") == ""
 
 
-@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "/home/agent_evil", "out/passwd", "", "a\0b", "/"])
+@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "/workspace_evil", "out/passwd", "", "a\0b", "/"])
 def test_nothing_out_of_the_workspace_can_be_named(shared: OrsWorkspace, path: str) -> None:
     shared.files.link("out", "/etc")
     for attempt in (shared.read, shared.list_directory, lambda path: shared.write(path, "x"), shared.remove):

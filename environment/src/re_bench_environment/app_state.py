@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from re_bench.errors import ReBenchError
+from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu import state as gpu_state
 from re_bench.processes import StoppedError
 from re_bench.sandbox import open_backend
+from re_bench.sandbox.bubblewrap import Bubblewrap
 from re_bench.task.hidden_paths import hidden_directories
 from re_bench_environment.catalog import ServedTask, build_catalog
+from re_bench_environment.network.service import Network
 from re_bench_environment.preparation import Preparations
 from re_bench_environment.queues import GpuGate, Queue
 from re_bench_environment.scoring import Scorer
@@ -48,13 +51,20 @@ class AppState:
         """
         self.catalog = build_catalog(self.settings.profile, self.settings.tasks)
         self.backend = open_backend(self.settings.sandbox)
+        if self.settings.link_data and not (isinstance(self.backend, Bubblewrap) and os.geteuid() == 0):
+            raise UsageError("--link-data needs a server of root's with bubblewrap, whose sandboxes have other users")
+        self.settings.network.check_sandbox(self.backend.name)
         self.state_directory = StateDirectory(self.settings.state)
+        paths = self.state_directory
+        self.network = Network(self.settings.network, self.backend, paths.path, paths.sockets)
         self.models = ModelGateways(self.state_directory.path / "models")
         self.scoring_queue, self.gpu_gate = Queue(self.settings.scorings), GpuGate()
-        self.scorer = Scorer(self.scoring_queue, self.gpu_gate, self.settings.sandbox, self.settings.disk_mib)
+        self.scorer = Scorer(
+            self.scoring_queue, self.gpu_gate, self.settings.sandbox, self.settings.disk_mib, self.settings.network.mode
+        )
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="app-state")
-        templates = self.state_directory.path / "templates"
-        self.preparations = Preparations(self.catalog.by_id.values(), templates, self.models.start)
+        templates, link = self.state_directory.path / "templates", self.settings.link_data
+        self.preparations = Preparations(self.catalog.by_id.values(), templates, self.models.start, link=link)
         self._hidden: dict[str, list[Path]] = {}
         self._gpu_uuid: str | None = None
 
@@ -92,6 +102,7 @@ class AppState:
     async def close(self) -> None:
         """Stop the gateways and release the state directory; all sessions are closed."""
         await self.models.close()
+        await self.network.close()
         self.state_directory.close()
 
     async def _in_thread(self, function: Callable[[], Result]) -> Result:

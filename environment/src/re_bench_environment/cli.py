@@ -18,6 +18,7 @@ from re_bench.errors import ReBenchError, UsageError
 if TYPE_CHECKING:
     from re_bench_environment.settings import Settings
 
+_NETWORKS = ("none", "proxy", "open")
 _HEALTH_TIMEOUT_S = 10.0
 _CLEAR = "\x1b[H\x1b[2J"
 
@@ -40,6 +41,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     tasks = parser.add_argument_group("tasks")
     tasks.add_argument("--task", action="append", metavar="NAME", help="serve this one; may be repeated (default: all)")
     tasks.add_argument("--prepare", action="store_true", help="listen only when all tasks are prepared")
+    tasks.add_argument(
+        "--link-data", action="store_true", help="sessions share large files that agents need not change, by hard links"
+    )
     limits = parser.add_argument_group("limits")
     limits.add_argument("--max-sessions", type=positive, metavar="N", help="sessions at a time (default: 64)")
     limits.add_argument("--scorings", type=positive, metavar="N", help="scorings at a time (default: half the cores)")
@@ -59,6 +63,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     limits.add_argument(
         "--withhold-rewards", action="store_true", help="no reward before the end from tasks that hide their score"
     )
+    network = parser.add_argument_group("network of the sessions' sandboxes; scorings never have one")
+    network.add_argument(
+        "--network", choices=_NETWORKS, default="none", help="'open' is this machine's own (default: %(default)s)"
+    )
+    network.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="HOST[,HOST...]",
+        help="what the proxy reaches: example.org, *.example.org (below it), .example.org (both), each with :PORT or "
+        "for ports 80 and 443; @packages for the usual package indexes; '*' for all public hosts",
+    )
+    network.add_argument("--network-mib", type=positive, metavar="N", help="traffic of a session (default: 10240)")
     records = parser.add_argument_group("records of sessions, in the state directory")
     records.add_argument("--no-transcripts", action="store_true", help="keep no commands and outputs")
     records.add_argument("--transcript-mib", type=positive, metavar="N", help="of each session (default: 64)")
@@ -97,7 +114,8 @@ def serve(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Settings:
-    from re_bench_environment.settings import Settings  # noqa: PLC0415 - takes a moment
+    from re_bench_environment.network.policy import NetworkPolicy  # noqa: PLC0415 - takes a moment
+    from re_bench_environment.settings import Settings  # noqa: PLC0415
 
     names = ["max_sessions", "scorings", "hours", "memory_mib", "disk_mib", "model_dollars"]
     names += ["transcript_mib", "keep_days", "keep_gib"]
@@ -111,8 +129,10 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
         profile=options.profile,
         tasks=tuple(options.task or ()),
         prepare_first=options.prepare,
+        link_data=options.link_data,
         sandbox=options.sandbox,
         withhold_rewards=options.withhold_rewards,
+        network=NetworkPolicy.from_options(options.network, options.allow, options.network_mib),
         transcripts=not options.no_transcripts,
         **{name: value for name, value in chosen.items() if value is not None},
     )

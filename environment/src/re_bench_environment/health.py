@@ -28,6 +28,7 @@ def health(registry: SessionRegistry) -> dict[str, Any]:
         "status": _status(registry),
         "version": version("re-bench-environment"),
         "sandbox": app.backend.name,
+        "network": app.settings.network.record(),
         "uptime_s": round(time.monotonic() - app.started, 1),
         "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
         "max_sessions": app.settings.max_sessions,
@@ -81,6 +82,7 @@ def describe_health(state: Mapping[str, Any]) -> str:
     sessions, memory = state["sessions"], f"{state['memory_mib']} MiB at most"
     lines = [
         f"{state['status']}, up {_span(state['uptime_s'])}, sandbox {state['sandbox']}, {memory}",
+        f"network of sessions: {_network(state['network'])}",
         f"{len(sessions)} of {state['max_sessions']} sessions",
         f"scorings: {_queue(state['scorings'])}; on the GPU: {_queue(state['gpu'])}",
         *(_task_line(name, task) for name, task in state["tasks"].items()),
@@ -108,6 +110,11 @@ def _row(session: Mapping[str, Any]) -> list[str]:
         number(session["best_reward"]),
         dollars(session["model_dollars"]),
     ]
+
+
+def _network(network: Mapping[str, Any]) -> str:
+    allowed = f" to {', '.join(network['allow'])}" if "allow" in network else ""
+    return f"{network['mode']}{allowed}"
 
 
 def _queue(queue: Mapping[str, int]) -> str:

@@ -48,7 +48,9 @@ class State(StrEnum):
 class Preparation:
     """The preparation of one served task, and its workspaces. Methods are called by the event loop, or as they say."""
 
-    def __init__(self, served: ServedTask, template: Path, slots: asyncio.Semaphore, start: StartServices) -> None:
+    def __init__(
+        self, served: ServedTask, template: Path, slots: asyncio.Semaphore, start: StartServices, *, link: bool = False
+    ) -> None:
         """Describe it; :meth:`start` starts it.
 
         Args:
@@ -56,12 +58,13 @@ class Preparation:
             template: a directory to be made.
             slots: held while it runs.
             start: starts what all sessions of a task share.
+            link: whether workspaces share the manifest's ``shared_data``; see :func:`re_bench.task.workspace.lay_out`.
         """
         self.served = served
         self.state = State.PREPARING
         self.error: ReBenchError | None = None
         """Why the last run failed."""
-        self._template, self._slots, self._start_services = template, slots, start
+        self._template, self._slots, self._start_services, self._link = template, slots, start, link
         self._worker = PrepareWorker(served.task, served.profile_name, self._log_progress)
         self._worker_lock = threading.Lock()
         self._made_something = False
@@ -106,6 +109,7 @@ class Preparation:
                 profile=self.served.profile_name,
                 template=self._template,
                 personalise=personalise,
+                link=self._link,
             )
         )
 
@@ -171,13 +175,16 @@ class Preparation:
 class Preparations:
     """The preparations of all served tasks."""
 
-    def __init__(self, tasks: Iterable[ServedTask], directory: Path, start: StartServices) -> None:
+    def __init__(
+        self, tasks: Iterable[ServedTask], directory: Path, start: StartServices, *, link: bool = False
+    ) -> None:
         """Start them, two at a time.
 
         Args:
             tasks: the served tasks.
             directory: where templates are made; what an earlier server left there is removed.
             start: starts what all sessions of a task share, such as the gateway to its model.
+            link: whether workspaces share what the manifests call ``shared_data``.
 
         Raises:
             UsageError: if the directory cannot be made.
@@ -190,7 +197,9 @@ class Preparations:
         except OSError as error:
             raise UsageError(f"{directory}: cannot be used for the tasks' files ({error.strerror})") from None
         slots = asyncio.Semaphore(_AT_A_TIME)
-        self.by_id = {served.id: Preparation(served, directory / served.task.name, slots, start) for served in tasks}
+        self.by_id = {
+            served.id: Preparation(served, directory / served.task.name, slots, start, link=link) for served in tasks
+        }
         for preparation in self.by_id.values():
             preparation.start()
 

@@ -44,11 +44,27 @@ def _workspace_lines(served: ServedTask, settings: Settings, workspace: str, hou
     return [
         f"This is profile `{served.profile_name}`: {profile.description}.{modelled}",
         f"Your workspace is `{workspace}`: it holds the files above, commands start there, and it is what you submit.",
+        *_shared_lines(served, settings),
         f"A submission may hold {staging.entries:,} files and directories, {staging.mib} MiB together.",
         "`$HOME` is another directory, which is no part of it: caches may grow there.",
-        f"Commands run in a sandbox with {gpu}, {bounds}, and no network.",
+        f"Commands run in a sandbox with {gpu}, {bounds}, and {settings.network.describe()}.",
+        *_network_lines(settings),
         f"You have {hours}. After that only `answer` works.",
     ]
+
+
+def _shared_lines(served: ServedTask, settings: Settings) -> list[str]:
+    names = ", ".join(f"`{name}`" for name in served.manifest.shared_data)
+    if not (settings.link_data and names):
+        return []
+    return [f"Files that are there at the beginning in {names} cannot be changed in place; you may replace them."]
+
+
+def _network_lines(settings: Settings) -> list[str]:
+    if settings.network.mode != "proxy":
+        return []
+    bound = f"up to {settings.network.limit_mib} MiB"
+    return [f"`HTTP_PROXY` and the like lead to the proxy, {bound}; hosts, times and sizes are logged."]
 
 
 def _meter_lines(served: ServedTask) -> list[str]:

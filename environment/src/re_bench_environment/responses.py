@@ -175,4 +175,5 @@ def _metadata(attempt: ScoredAttempt) -> dict[str, Any]:
         "submission": score.submission or None,
         "seconds": score.seconds,
         "waited_s": round(attempt.waited_s, 3),
+        "network": score.details.get("network"),
     }

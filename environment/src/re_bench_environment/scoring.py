@@ -52,8 +52,9 @@ class ScoredAttempt:
 class Scorer:
     """Scores the attempts of all sessions, a few at a time."""
 
-    def __init__(self, queue: Queue, gpu: GpuGate, sandbox: str | None, keep_mib: int) -> None:
-        self._queue, self._gpu, self._sandbox, self._keep_mib = queue, gpu, sandbox, keep_mib
+    def __init__(self, queue: Queue, gpu: GpuGate, sandbox: str | None, keep_mib: int, network: str) -> None:
+        self._queue, self._gpu, self._sandbox = queue, gpu, sandbox
+        self._keep_mib, self._network = keep_mib, network
 
     async def score(
         self, served: ServedTask, workspace: Path, log: Path, variables: Mapping[str, str]
@@ -83,7 +84,7 @@ class Scorer:
     async def _run(self, served: ServedTask, workspace: Path, log: Path, variables: Mapping[str, str]) -> bytes:
         program = ["-P", "-m", "re_bench_environment.scoring", "--task", str(served.task.directory)]
         program += ["--submission", str(workspace), "--log", str(log), "--profile", served.profile_name]
-        program += ["--keep-mib", str(self._keep_mib)]
+        program += ["--keep-mib", str(self._keep_mib), "--network", self._network]
         program += ["--sandbox", self._sandbox] if self._sandbox else []
         with log.with_name("scorer.log").open("ab") as stderr:
             process = await asyncio.create_subprocess_exec(
@@ -138,6 +139,7 @@ def main() -> None:
     parser.add_argument("--profile", required=True)
     parser.add_argument("--sandbox")
     parser.add_argument("--keep-mib", type=int, required=True)
+    parser.add_argument("--network", required=True, help="which one the agent had; a scoring has none")
     options = parser.parse_args()
     with cli_entry_point("scorer"):
         threading.Thread(target=_end_with_server, daemon=True).start()
@@ -145,7 +147,14 @@ def main() -> None:
         started = time.monotonic()
         Store(options.log).trim(options.keep_mib << 20)
         try:
-            score, final = score_and_record(task, options.submission, options.profile, options.sandbox, options.log)
+            score, final = score_and_record(
+                task,
+                options.submission,
+                options.profile,
+                options.sandbox,
+                options.log,
+                details={"network": options.network},
+            )
         except ReBenchError as error:
             print(f"scorer: {error}", file=sys.stderr, flush=True)
             score = Score.error(task.name, options.profile, str(error), seconds=time.monotonic() - started)

@@ -105,6 +105,12 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         logs.log.warning("limits_exceed_host", reason=line)
     for task, reason in app.catalog.not_served.items():
         logs.log.warning("task_not_served", task=task, reason=reason)
+    if settings.network.mode == "open":
+        logs.log.warning(
+            "network_open",
+            message="sandboxes of sessions share this machine's network: programs of agents reach the internet, "
+            "this machine's own services, this server among them, and its cloud's metadata; nothing is recorded",
+        )
     # Messages of unknown exceptions are logged only; ours reach clients by way of HTTPException.
     sdk_application = Server([environment_class(registry)], return_errors="none").app
     sdk_application.add_exception_handler(RequestValidationError, _refuse_request)
@@ -137,7 +143,8 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
                 await app.preparations.wait_for_all()
             address = _listen(listener, settings)
             sessions = str(app.state_directory.sessions)
-            logs.log.info("serving", address=address, tasks=list(app.catalog.by_id), sessions=sessions)
+            tasks, network = list(app.catalog.by_id), settings.network.record()
+            logs.log.info("serving", address=address, tasks=tasks, sessions=sessions, network=network)
             await server.serve([listener])
     finally:
         await registry.close()

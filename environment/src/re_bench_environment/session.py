@@ -111,6 +111,7 @@ class Session:
         if self.record.state == "finished":
             self._set_activity("finished")
             return
+        self.record.network = self._app.settings.network.record()
         if self.record.state == "opening":
             await asyncio.to_thread(remove_tree, self._workspace)  # an earlier server may have begun it
             await self._app.lay_out(self.served, self._workspace)
@@ -123,6 +124,7 @@ class Session:
         if not self._key_missing:
             await self.shell.open_model(self._key)
         await self.shell.open_meter()
+        await self.shell.open_network()
         self._set_activity("idle")
 
     def take_key(self, key: str | None) -> None:

@@ -64,6 +64,8 @@ class SessionRecord:
     ended: str | None = None
     reason: str | None = None
     """Why it ended."""
+    network: dict[str, Any] | None = None
+    """Which network its sandbox has, as the last server that opened it had it."""
     model_dollars: float | None = None
     """What its own calls to the task's model have cost, as far as known; None without a model or a price."""
     scoring_model_dollars: float | None = None

@@ -1,4 +1,4 @@
-"""The shell of one session, and the services beside its sandbox that it reaches through sockets: a model, a meter."""
+"""The shell of one session, and the services beside its sandbox that it reaches: a model, a meter, a network."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
 from re_bench.guest import port_forward
+from re_bench_environment.network.service import NetworkAccess
 from re_bench_environment.services.meter import MeterProxy
 from re_bench_environment.shell.shell import Shell
 from re_bench_gateway import Budget
@@ -39,6 +40,7 @@ class SessionShell:
         """What must not show in what the session leaves behind: its tokens for the model, and the client's key."""
         self._app, self._served, self._record, self._directory = app, served, record, directory
         self._meter: MeterProxy | None = None
+        self._network = NetworkAccess()
         self._shell: Shell | None = None
         self._closed = False
 
@@ -53,6 +55,14 @@ class SessionShell:
             socket = self._app.state_directory.sockets / f"{self._record.name}.sock"
             self._meter = MeterProxy(self._served, self._served.meter, socket, self._directory / "experiments")
             await self._meter.open()
+
+    async def open_network(self) -> None:
+        """Open what leads to the network, if the operator gives agents one.
+
+        Raises:
+            ReBenchError: if the proxy cannot be started.
+        """
+        self._network = await self._app.network.open(self._record.name, self._directory)
 
     async def open_model(self, key: str | None) -> None:
         """Get access to the task's model, if it has one; a shell that is open without is closed.
@@ -101,6 +111,7 @@ class SessionShell:
         """Close the shell, the access to the model and the meter, for good."""
         self._closed = True
         await self.close_shell()
+        await self._app.network.close_session(self._record.name)
         access, self.model_access = self.model_access, None
         meter, self._meter = self._meter, None
         if access is not None:
@@ -111,9 +122,9 @@ class SessionShell:
 
     async def _open_shell(self) -> Shell:
         app, served = self._app, self._served
-        variables = {"RE_BENCH_PROFILE": served.profile_name}
-        shown: dict[str, Path] = {}
-        services = []
+        variables = {"RE_BENCH_PROFILE": served.profile_name, **self._network.variables}
+        shown = dict(self._network.shown)
+        services = list(self._network.services)
         if self._meter is not None:
             shown[f"{_GUEST_DIRECTORY}/experiments.sock"] = self._meter.socket
             variables["RE_BENCH_EXPERIMENTS"] = f"{_GUEST_DIRECTORY}/experiments.sock"
@@ -133,6 +144,7 @@ class SessionShell:
             hidden=await app.hidden(served),
             gpu=await app.gpu(served),
             services=services,
+            host_network=app.settings.network.mode == "open",
             scratch=self._directory,
             disk_before=self._record.disk_before,
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
 from re_bench.limits import Limits
+from re_bench_environment.network.policy import NetworkPolicy
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping, Sequence
@@ -56,10 +57,14 @@ class Settings:
     """How much a session's workspace may grow."""
     processes: int = 512
     """Processes and threads of a session at a time."""
+    link_data: bool = False
+    """Whether sessions share the files of the tasks' ``shared_data`` instead of having copies."""
     model_dollars: float = 10.0
     """What a session may spend on the model of its task, without scorings."""
     withhold_rewards: bool = False
     """Whether tasks that hide their score give the reward 0 until the episode ends."""
+    network: NetworkPolicy = field(default_factory=NetworkPolicy)
+    """Which network the sandboxes of sessions have."""
     transcripts: bool = True
     """Whether commands and outputs of sessions are kept."""
     transcript_mib: int = 64

@@ -16,7 +16,15 @@ from re_bench.errors import UsageError
 from re_bench.processes import tree
 from re_bench_environment.session_record import FILE, RecordError, SessionRecord
 
-KEPT = ("attempts.jsonl", "attempts.jsonl.submissions", FILE, "transcript.jsonl", "scorer.log", "meter.log")
+KEPT = (
+    "attempts.jsonl",
+    "attempts.jsonl.submissions",
+    FILE,
+    "transcript.jsonl",
+    "scorer.log",
+    "meter.log",
+    "network.jsonl",
+)
 """The files of a session that stay when it has ended."""
 RESTORED = ("workspace", "home", "experiments")
 """What a session has besides while it is open, and a later server offers again."""

@@ -6,7 +6,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from mlab_agent import prompt
-from mlab_agent.actions import FINAL_ANSWER, Context, Limits, actions_for
+from mlab_agent.actions import FINAL_ANSWER, SCORE, Context, Limits, actions_for
 from mlab_agent.helper_calls import HelperCalls
 from mlab_agent.models import BudgetSpent, ModelError
 from mlab_agent.reply_parser import plain
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mlab_agent.budget import Budget
+    from mlab_agent.clients import Clients
     from mlab_agent.journal import Journal
-    from mlab_agent.models import Model, Reply
+    from mlab_agent.models import Reply
     from mlab_agent.state import Outcome, PendingAction, RunState
     from mlab_agent.trace import Trace
     from mlab_agent.workspaces.base import Workspace
@@ -31,6 +32,7 @@ _GIVEN_UP = (
     "The agent was stopped each time that this was carried out; it was not tried again, and the workspace is as it was "
     "before."
 )
+_REPEATED = "[{0} was carried out {1} times in a row, with the same arguments. Try something else.]"
 
 
 class RunStopped(BaseException):
@@ -44,8 +46,7 @@ class Agent:
         self,
         *,
         workspace: Workspace,
-        model: Model,
-        fast_model: Model,
+        clients: Clients,
         state: RunState,
         trace: Trace,
         budget: Budget,
@@ -54,14 +55,14 @@ class Agent:
         limits: Limits | None = None,
         tools: str = "auto",
         max_malformed: int = 10,
+        repeat_remark: int = 3,
         new_workspace: bool = False,
     ) -> None:
         """Put an agent together.
 
         Args:
             workspace: where the files are.
-            model: for the steps.
-            fast_model: for actions that need a model and for summaries; may be the same.
+            clients: of the models.
             state: of the run; empty, or resumed from its trace.
             trace: where all events are written.
             budget: the limits of the run.
@@ -70,6 +71,7 @@ class Agent:
             limits: of actions.
             tools: ``auto``, ``native`` or ``text``.
             max_malformed: so many malformed replies in a row end the run.
+            repeat_remark: the model is told that it did the same so many times in a row; 0 for never.
             new_workspace: whether the workspace is not the one of the trace, so that it is to be restored.
         """
         self.workspace = workspace
@@ -79,11 +81,12 @@ class Agent:
         self._journal = journal
         self._snapshots = snapshots
         self._max_malformed = max_malformed
+        self._repeat_remark = repeat_remark
         self._new_workspace = new_workspace
         self._rewards = 0
         self._actions = actions_for(workspace)
-        helper_calls = HelperCalls(fast_model, state, self.emit)
-        self._conversation = prompt.Conversation(state, model, helper_calls, self._actions, tools)
+        helper_calls = HelperCalls(clients.fast, clients.edit, state, self.emit)
+        self._conversation = prompt.Conversation(state, clients.model, helper_calls, self._actions, tools)
         self._context = Context(
             workspace=workspace,
             journal=journal,
@@ -109,7 +112,7 @@ class Agent:
         except ModelError as error:
             self._end("model", detail=str(error))
         except WorkspaceLostError as error:
-            self._end("home", detail=str(error))
+            self._end("workspace", detail=str(error), hand_in=False)
         except RunStopped as error:
             self._end("time" if str(error) == "time" else "stopped", detail=str(error))
         except KeyboardInterrupt:
@@ -126,8 +129,12 @@ class Agent:
             return
         if state.snapshot is None:
             self.emit("snapshot", name=self.workspace.snapshot(self._snapshots))
-        elif state.pending is not None or self._new_workspace:
+        elif state.pending is not None or state.rewind is not None or self._new_workspace:
             self.workspace.restore(self._snapshots, state.snapshot)
+        if state.rewind is not None:
+            if state.rewind["journal"] is not None:
+                self._journal.rewind(state.rewind["journal"])
+            self.emit("restored")
         if state.pending is not None:
             self._journal.rewind(state.pending.journal)
             self._repeat(state.pending)
@@ -213,6 +220,10 @@ class Agent:
         if action.attempt >= _MAX_ATTEMPTS:
             self._observe(action, _GIVEN_UP)
             return
+        self.workspace.step = self.state.next_step
+        if action.action == SCORE.name and (text := self.workspace.interrupted_score()) is not None:
+            self._observe(action, text)
+            return
         self._carry_out(**action.event())
 
     def _carry_out(self, **event: Any) -> str:
@@ -221,6 +232,7 @@ class Agent:
         action = self.state.pending
         assert action is not None
         handed_in = None
+        self.workspace.step = self.state.next_step
         try:
             result = self._actions[action.action].run(self._context, action.input)
             if action.action == FINAL_ANSWER.name:
@@ -243,6 +255,9 @@ class Agent:
 
     def _observe(self, action: PendingAction, result: str, handed_in: str | None = None) -> str:
         notes = [f"[{note}]" for note in action.notes]
+        repetition = self.state.repetition(action)
+        if self._repeat_remark and repetition >= self._repeat_remark:
+            notes.append(_REPEATED.format(action.action, repetition))
         text = "\n".join([*notes, result, self._budget.line(self.state.steps + 1)])
         self._emit_rewards()
         self.emit("observation", text=text, snapshot=self._snapshot(action.action), handed_in=handed_in)
@@ -266,15 +281,17 @@ class Agent:
             self.emit("mistake", where="snapshot", traceback=str(error))
             return None
 
-    def _end(self, reason: str, answer: str | None = None, detail: str = "") -> None:
-        """End the run; unless the model gave an answer, hand in its last Research Plan and Status."""
+    def _end(self, reason: str, answer: str | None = None, detail: str = "", *, hand_in: bool = True) -> None:
+        """End the run; unless the model gave an answer, hand in its last Research Plan and Status if that can be."""
         if self.state.end is not None:
             return
         if answer is None:
             answer = self.state.memory.plan or f"No final answer was given: {reason}."
             try:
-                if not self.workspace.finished:
+                if hand_in and not self.workspace.finished:
                     self.workspace.finish(answer)
+            except WorkspaceError as error:
+                detail += f"\nThe answer could not be handed in: {error}"
             except Exception:  # noqa: BLE001 - the run ends all the same, and the trace has the reason
                 detail += f"\nThe answer could not be handed in:\n{traceback.format_exc()}"
             self._emit_rewards()

@@ -68,7 +68,8 @@ class Budget:
             parts.append(f"{duration(max(left, 0.0))} of {duration(working)}")
             shares.append(left / working)
         if caps.dollars is not None:
-            parts.append(f"${max(caps.dollars - spending.dollars, 0):.2f} of ${caps.dollars:.2f}")
+            unpriced = f" (without {spending.unpriced_calls} calls of unknown cost)" if spending.unpriced_calls else ""
+            parts.append(f"${max(caps.dollars - spending.dollars, 0):.2f} of ${caps.dollars:.2f}{unpriced}")
             shares.append(1 - spending.dollars / caps.dollars if caps.dollars else 0.0)
         if caps.tokens is not None:
             parts.append(f"{max(caps.tokens - spending.tokens, 0)} of {caps.tokens} tokens")

@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from mlab_agent.actions import TruncatedReply
+from mlab_agent.actions import EDIT, TruncatedReply
 from mlab_agent.memory import LogEntry
 from mlab_agent.models import BudgetSpent, Model, ModelError, user
 from mlab_agent.truncate import truncate_middle
@@ -41,8 +41,9 @@ names of files. Add nothing. Write only the text.
 class HelperCalls:
     """Asks the model; a reply that a killed process of the run had already received is not asked for again."""
 
-    def __init__(self, model: Model, state: RunState, emit: Callable[..., Any]) -> None:
+    def __init__(self, model: Model, edit_model: Model, state: RunState, emit: Callable[..., Any]) -> None:
         self._model = model
+        self._edit_model = edit_model
         self._state = state
         self._emit = emit
 
@@ -59,7 +60,8 @@ class HelperCalls:
         if earlier:
             reply = earlier.pop(0)
         else:
-            reply = self._model.complete([user(prompt)], purpose=purpose, details={"prompt": digest})
+            model = self._edit_model if purpose == EDIT else self._model
+            reply = model.complete([user(prompt)], purpose=purpose, details={"prompt": digest})
         if reply.truncated:
             raise TruncatedReply(reply.text)
         return reply.text

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlab_agent.api_key import restart_without_key
+from mlab_agent.api_key import restart_without_keys
 
 if TYPE_CHECKING:
     from mlab_agent.agent import Agent
@@ -73,5 +73,5 @@ def _remove_from_python_path() -> None:
 
 
 if __name__ == "__main__":
-    restart_without_key("mlab_agent.metr", sys.argv[1:])
+    restart_without_keys("mlab_agent.metr", sys.argv[1:])
     sys.exit(main(sys.argv[1:]))

@@ -4,37 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import os
 import signal
 import threading
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from mlab_agent.actions import Limits
 from mlab_agent.agent import Agent, RunStopped
 from mlab_agent.budget import Budget, Clock
+from mlab_agent.clients import make_clients
+from mlab_agent.history import REWIND, histories, journal_after, until_step
 from mlab_agent.journal import Journal
 from mlab_agent.memory import MemoryLimits
-from mlab_agent.models import Caps, Model, ModelSettings, Prices, known_context, known_prices
-from mlab_agent.settings import ModelOptions, RunSettings
+from mlab_agent.models import Caps
+from mlab_agent.open_workspace import open_workspace, server_secrets
+from mlab_agent.settings import RunSettings, SettingsError
 from mlab_agent.state import Outcome, RunState
-from mlab_agent.trace import TRACE_FILE, Trace, TraceError, has_begun, read_trace
+from mlab_agent.trace import TRACE_FILE, Trace, TraceError, has_begun, last_settings, read_trace
 from mlab_agent.workspaces.files import WorkspaceError
-from mlab_agent.workspaces.local import LocalWorkspace
-from mlab_agent.workspaces.ors import OrsWorkspace
 from mlab_agent.workspaces.run_script import kill_processes_of_run, mark_processes_of_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mlab_agent.workspaces.base import Workspace
+    from mlab_agent.workspaces.base import ShowOutput, Workspace
 
-_DEFAULT_CONTEXT = 100_000
 _ALARM_DELAY_S = 1.0  # after the time limit, which the agent itself keeps in most cases
-
-
-class SettingsError(Exception):
-    """The settings of a run are wrong; the message says why and what to do."""
 
 
 class Run:
@@ -45,20 +41,24 @@ class Run:
         settings: RunSettings,
         directory: Path,
         *,
-        key: str = "",
+        keys: Mapping[str, str] = MappingProxyType({}),
         task: str | None = None,
         resume: bool = False,
+        from_step: int | None = None,
         watch: Callable[[dict[str, Any]], None] = lambda _event: None,
+        show_output: ShowOutput | None = None,
     ) -> None:
         """Open a run.
 
         Args:
             settings: of the run.
             directory: for its trace, snapshots and journal.
-            key: of the model's server.
+            keys: of the models' servers, by the variables that they come from.
             task: the text of the task; None if the workspace, or the trace of a resumed run, has it.
             resume: whether to continue the trace.
+            from_step: the step after which to continue; None for the last one. What came after it is set aside.
             watch: called with every event.
+            show_output: called with the stream and each line that a script writes, while it runs where that can be.
 
         Raises:
             SettingsError: if the settings are wrong.
@@ -66,7 +66,15 @@ class Run:
         self.settings = settings
         self._resources = contextlib.ExitStack()
         try:
-            self._build(directory.absolute(), key, task, resume=resume, watch=watch)
+            self._build(
+                directory.absolute(),
+                keys,
+                task,
+                resume=resume,
+                from_step=from_step,
+                watch=watch,
+                show_output=show_output,
+            )
         except (WorkspaceError, TraceError) as error:
             self._resources.close()
             raise SettingsError(str(error)) from None
@@ -77,37 +85,39 @@ class Run:
     def _build(
         self,
         directory: Path,
-        key: str,
+        keys: Mapping[str, str],
         task: str | None,
         *,
         resume: bool,
+        from_step: int | None,
         watch: Callable[[dict[str, Any]], None],
+        show_output: ShowOutput | None,
     ) -> None:
         settings = self.settings
         path = directory / TRACE_FILE
         if not resume and has_begun(path):
             raise SettingsError(f"{directory} has a run already; `mlab-agent resume {directory}` goes on with it")
-        events = read_trace(path) if resume else []
-        limits = MemoryLimits(recent_steps=settings.recent_steps, log_chars=settings.log_chars)
-        caps = Caps(settings.max_dollars, settings.max_tokens)
-        self.state = RunState.resumed(limits, caps, events) if resume else RunState.empty(limits, caps)
+        past = histories(read_trace(path)) if resume else []
+        self.state, rewind = self._resumed_state(past, from_step)
         if self.state.end and self.state.end["reason"] == "final answer":
-            raise SettingsError(f"the run in {directory} has ended with its final answer")
+            raise SettingsError(
+                f"the run in {directory} has ended with its final answer; --from-step N goes back to an earlier step"
+            )
         clock = Clock(self.state.elapsed)
-        secrets = [secret for secret in (key, *_secrets(settings).values(), _token(settings)) if secret]
+        secrets = [*keys.values(), *server_secrets(settings)]
         self.trace = self._resources.enter_context(Trace(path, secrets, clock, watch))
         if resume:
             kill_processes_of_run(str(directory))
         mark_processes_of_run(str(directory))
-        workspace, is_new = self._open_workspace(directory, secrets)
+        workspace, session = open_workspace(settings, directory, self.trace, secrets, self._report)
         self._resources.callback(workspace.close)
+        if show_output is not None:
+            workspace.show_output = lambda stream, line: show_output(stream, self.trace.redacted(line))
         self.budget = Budget(settings.max_steps, settings.max_seconds, self.state.spending, clock)
-        model = self._model(settings.model, key)
-        fast = model if settings.fast_model in {None, settings.model} else self._model(settings.fast_model, key)
+        clients = make_clients(settings, keys, self.state.spending, self._emit_fields, self.budget.seconds_left)
         self.agent = Agent(
             workspace=workspace,
-            model=model,
-            fast_model=fast,
+            clients=clients,
             state=self.state,
             trace=self.trace,
             budget=self.budget,
@@ -116,18 +126,63 @@ class Run:
             limits=Limits(execute_s=settings.script_seconds),
             tools=settings.tools,
             max_malformed=settings.max_malformed,
-            new_workspace=is_new,
+            repeat_remark=settings.repeat_remark,
+            new_workspace=session == "new" and resume,
         )
-        for client in {model, fast}:
+        for client in set(clients):
             if record := self.state.dialects.get(client.settings.name):
                 client.dialect.restore(record)
+        stored = settings.model_dump(mode="json")
+        if rewind is not None:
+            self.agent.emit(
+                REWIND, **rewind, session=session, workspace=self._present_files(workspace, directory, session)
+            )
         if resume:
-            self.agent.emit("resume", settings=settings.model_dump(mode="json"))
+            self.agent.emit("resume", settings=stored, session=session)
             return
         text = task or workspace.instructions
         if not text or not text.strip():
             raise SettingsError("there is no task: give a file with it")
-        self.agent.emit("start", task=text, settings=settings.model_dump(mode="json"))
+        self.agent.emit("start", task=text, settings=stored)
+
+    def _resumed_state(
+        self, past: Sequence[list[dict[str, Any]]], from_step: int | None
+    ) -> tuple[RunState, dict[str, Any] | None]:
+        """Return the state to go on from; for an earlier step also what the trace is to say about going back."""
+        settings = self.settings
+        limits = MemoryLimits(recent_steps=settings.recent_steps, log_chars=settings.log_chars)
+        caps = Caps(settings.max_dollars, settings.max_tokens)
+        if not past:
+            return RunState.empty(limits, caps), None
+        state = RunState.resumed(limits, caps, past[-1])
+        if from_step is None:
+            return state, None
+        try:
+            kept = until_step(past[-1], from_step)
+        except ValueError as error:
+            raise SettingsError(str(error)) from None
+        earlier = RunState.resumed(limits, caps, kept)
+        if earlier.handed_in is not None:
+            raise SettingsError(f"step {from_step} is the final answer; go back to the one before, {from_step - 1}")
+        earlier.spending.restore(state.spending.record())
+        journal = journal_after(past[-1], from_step)
+        rewind = {"step": from_step, "number": len(past), "journal": journal, "spent": state.spending.record()}
+        return earlier, rewind
+
+    def _present_files(self, workspace: Workspace, directory: Path, session: str | None) -> str | None:
+        """Return the name of a snapshot of what is there before a rewind, so that it is not lost."""
+        try:
+            return None if session == "new" else workspace.snapshot(directory / "snapshots")
+        except (WorkspaceError, OSError):
+            return None
+
+    def _emit_fields(self, kind: str, fields: dict[str, Any]) -> None:
+        self.agent.emit(kind, **fields)
+
+    def _report(self, text: str) -> None:
+        """Write to the trace what became of the server, if the trace has begun."""
+        if self.state.task:
+            self.trace.add("server", text=text)
 
     def run(self) -> Outcome:
         """Run the agent to its end; after SIGTERM, SIGHUP and at the time limit an answer is handed in, too."""
@@ -144,62 +199,6 @@ class Run:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open_workspace(self, directory: Path, secrets: list[str]) -> tuple[Workspace, bool]:
-        """Return the workspace, and whether it is another one than that of the trace."""
-        settings = self.settings
-        if settings.ors is not None:
-            assert settings.task is not None
-            ors = OrsWorkspace(
-                settings.ors,
-                settings.task,
-                environment=settings.environment,
-                split=settings.split,
-                token=_token(settings),
-                secrets=_secrets(settings),
-                state=directory / "home",
-                read_only=settings.read_only,
-                snapshot_excludes=settings.left_out,
-            )
-            return ors, not ors.joined
-        assert settings.workdir is not None
-        workdir = Path(settings.workdir).resolve()
-        inside = directory.resolve().is_relative_to(workdir)
-        own_files = [str(directory.resolve().relative_to(workdir))] if inside else []
-        local = LocalWorkspace(
-            workdir,
-            state=directory / "home",
-            read_only=settings.read_only,
-            submission=Path(settings.submission) if settings.submission else None,
-            secrets=secrets,
-            snapshot_excludes=[*settings.left_out, *own_files],
-        )
-        return local, False
-
-    def _model(self, options: ModelOptions | None, key: str) -> Model:
-        assert options is not None
-        settings = self.settings
-        prices = Prices(*options.price) if options.price else known_prices(options.name)
-        if prices is None and settings.max_dollars is not None:
-            raise SettingsError(
-                f"a cap on dollars needs prices, and those of {options.name} are not known: give --price IN,OUT"
-            )
-        model_settings = ModelSettings(
-            name=options.name,
-            base_url=settings.base_url,
-            prices=prices,
-            context_tokens=options.context_tokens or known_context(options.name) or _DEFAULT_CONTEXT,
-            max_output_tokens=options.max_output_tokens,
-            temperature=options.temperature,
-            timeout_s=settings.call_timeout_s,
-            attempts=settings.attempts,
-            first_wait_s=settings.first_wait_s,
-        )
-
-        def emit(kind: str, fields: dict[str, Any]) -> None:
-            self.agent.emit(kind, **fields)
-
-        return Model(model_settings, key, self.state.spending, emit, self.budget.seconds_left)
-
 
 def settings_of(directory: Path) -> RunSettings:
     """Return the settings that a run was last started with.
@@ -208,13 +207,9 @@ def settings_of(directory: Path) -> RunSettings:
         SettingsError: if it has no trace with settings.
     """
     try:
-        events = read_trace(directory / TRACE_FILE)
+        return RunSettings.model_validate(last_settings(directory / TRACE_FILE))
     except TraceError as error:
         raise SettingsError(str(error)) from None
-    settings = [event["settings"] for event in events if event["kind"] in {"start", "resume"} and event["settings"]]
-    if not settings:
-        raise SettingsError(f"the trace in {directory} does not say how its run is made")
-    return RunSettings.model_validate(settings[-1])
 
 
 def new_run_directory(name: str) -> Path:
@@ -225,17 +220,6 @@ def new_run_directory(name: str) -> Path:
         if not directory.exists():
             return directory
     raise AssertionError
-
-
-def _token(settings: RunSettings) -> str | None:
-    return os.environ.get(settings.token_variable) if settings.token_variable else None
-
-
-def _secrets(settings: RunSettings) -> dict[str, str]:
-    missing = [variable for variable in settings.secrets.values() if not os.environ.get(variable)]
-    if missing:
-        raise SettingsError(f"the session's secrets are to come from {', '.join(missing)}, which the environment lacks")
-    return {name: os.environ[variable] for name, variable in settings.secrets.items()}
 
 
 @contextlib.contextmanager

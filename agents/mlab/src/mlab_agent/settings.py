@@ -6,6 +6,14 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from mlab_agent.api_key import KEY_VARIABLE
+
+OPENAI_URL = "https://api.openai.com/v1"
+
+
+class SettingsError(Exception):
+    """The settings of a run are wrong; the message says why and what to do."""
+
 
 class ModelOptions(BaseModel):
     """How a model is called; None means the known value of the model, or the server's default."""
@@ -13,6 +21,10 @@ class ModelOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(min_length=1)
+    base_url: str | None = None
+    """Its server; None for that of the run."""
+    key_variable: str | None = None
+    """The environment variable with the key of its own server; None for the key of the run."""
     price: tuple[float, float] | None = None
     """Dollars a million prompt tokens, and completion tokens."""
     context_tokens: int | None = Field(default=None, ge=1_000)
@@ -32,6 +44,8 @@ class RunSettings(BaseModel):
     """Patterns of files that the agent must not write."""
     left_out: tuple[str, ...] = ()
     """Patterns of files in the workspace that snapshots leave out."""
+    python: str | None = None
+    """The interpreter of Python scripts; None for the workspace's default."""
     ors: str | None = None
     task: str | None = None
     environment: str = "rebench"
@@ -40,10 +54,16 @@ class RunSettings(BaseModel):
     """The environment variable with the server's token."""
     secrets: dict[str, str] = Field(default_factory=dict)
     """Secrets of the session by name, each with the environment variable that has its value."""
+    server_wait_seconds: float = Field(default=600.0, ge=0)
+    """How long the agent waits for an ORS server that does not answer."""
 
-    base_url: str = "https://api.openai.com/v1"
+    base_url: str = OPENAI_URL
+    key_variable: str = KEY_VARIABLE
     model: ModelOptions
     fast_model: ModelOptions | None = None
+    """For questions about files and for summaries; None for ``model``."""
+    edit_model: ModelOptions | None = None
+    """For edits; None for the fast model."""
     tools: Literal["auto", "native", "text"] = "auto"
     call_timeout_s: float = Field(default=600.0, gt=0)
     attempts: int = Field(default=8, ge=1)
@@ -56,9 +76,17 @@ class RunSettings(BaseModel):
     script_seconds: float = Field(default=3600.0, gt=0)
     max_malformed: int = Field(default=10, ge=1)
     """So many replies in a row that cannot be acted on end the run."""
+    repeat_remark: int = Field(default=3, ge=0)
+    """The agent is told when it has done the same so many times in a row; 0 for never."""
 
     recent_steps: int = Field(default=8, ge=1)
     log_chars: int = Field(default=60_000, ge=2_000)
+
+    @property
+    def key_variables(self) -> list[str]:
+        """The environment variables that have keys of models' servers."""
+        models = [self.model, self.fast_model, self.edit_model]
+        return [self.key_variable, *(model.key_variable for model in models if model and model.key_variable)]
 
     @model_validator(mode="after")
     def _one_workspace(self) -> Self:

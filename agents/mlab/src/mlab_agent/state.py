@@ -50,8 +50,8 @@ class Outcome:
     """How a run ended."""
 
     reason: str
-    """``final answer``, a limit (``steps``, ``time``, ``cost``, ``tokens``), ``malformed``, ``model``, ``home`` (the
-    workspace was lost), ``stopped`` or ``failure``."""
+    """``final answer``, a limit (``steps``, ``time``, ``cost``, ``tokens``), ``malformed``, ``model``,
+    ``workspace`` (it was lost), ``stopped`` or ``failure``."""
     answer: str
     detail: str = ""
 
@@ -75,9 +75,15 @@ class RunState:
     dialects: dict[str, Event] = field(default_factory=dict)
     handed_in: str | None = None
     """The final answer, once it was handed in."""
+    rewind: Event | None = None
+    """How the run went back to a step, until the workspace was restored."""
+    rewinds: int = 0
+    same_in_row: int = 0
+    """How often the last action was carried out in a row, with the same arguments."""
     end: Event | None = None
     resuming: bool = False
     _call: Event | None = None
+    _last_action: tuple[str, dict[str, Any]] | None = None
 
     @classmethod
     def empty(cls, limits: MemoryLimits, caps: Caps) -> RunState:
@@ -108,6 +114,15 @@ class RunState:
             self.spending.add(self._call["prompt_tokens"], 0, self._call["dollars"])
             self._call = None
 
+    @property
+    def next_step(self) -> str:
+        """A text for the next step that no other step of the run has, also none that a rewind set aside."""
+        return f"{self.rewinds}:{self.steps + 1}"
+
+    def repetition(self, action: PendingAction) -> int:
+        """Return how often an action will have been carried out in a row, with the same arguments."""
+        return self.same_in_row + 1 if self._last_action == (action.action, action.input) else 1
+
     def outcome(self) -> Outcome:
         """Return how the run ended.
 
@@ -125,6 +140,15 @@ class RunState:
         self.end = None
         self.rejected_in_row = 0
         self.count_interrupted_call()
+
+    def _on_rewind(self, event: Event) -> None:
+        self.rewind = event
+        self.rewinds = event["number"]
+        self.end = None
+        self.spending.restore(event["spent"])
+
+    def _on_restored(self, _event: Event) -> None:
+        self.rewind = None
 
     def _on_message(self, event: Event) -> None:
         self.task += f"\n\nA later message, after step {self.steps}:\n{event['text']}"
@@ -172,6 +196,8 @@ class RunState:
         action, self.pending = self.pending, None
         assert action is not None
         self.steps += 1
+        self.same_in_row = self.repetition(action)
+        self._last_action = (action.action, action.input)
         self.rejected_in_row = 0
         self.unused.clear()
         self.snapshot = event["snapshot"] or self.snapshot

@@ -52,8 +52,9 @@ class Trace:
         self.path = path
         self.elapsed = elapsed
         self._watch = watch
-        # as they would be written in JSON
-        self._secrets = [jsonl.dumps(secret)[1:-1] for secret in secrets if len(secret) >= _MIN_SECRET_CHARS]
+        self._secrets: list[str] = []
+        for secret in secrets:
+            self.redact(secret)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -62,12 +63,21 @@ class Trace:
             os.close(self._file)
             raise TraceError(f"{path} is being written by another process") from None
 
+    def redact(self, secret: str) -> None:
+        """Keep a further value out of the trace from now on."""
+        if len(secret) >= _MIN_SECRET_CHARS:
+            self._secrets.append(jsonl.dumps(secret)[1:-1])  # as it would be written in JSON
+
+    def redacted(self, text: str) -> str:
+        """Return a text without the secrets."""
+        for secret in self._secrets:
+            text = text.replace(secret, _REDACTED)
+        return text
+
     def add(self, kind: str, **fields: Any) -> dict[str, Any]:
         """Append an event, and return it as a reader will see it."""
         event = {"kind": kind, "time": round(time.time(), 3), "elapsed": round(self.elapsed(), 3), **fields}
-        line = jsonl.dumps(event)
-        for secret in self._secrets:
-            line = line.replace(secret, _REDACTED)
+        line = self.redacted(jsonl.dumps(event))
         jsonl.append_lines(self._file, [line])
         written: dict[str, Any] = json.loads(line)
         self._watch(written)
@@ -84,6 +94,19 @@ class Trace:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def last_settings(path: Path) -> dict[str, Any]:
+    """Return the settings that a run was last started with.
+
+    Raises:
+        TraceError: if there is no trace, or none with settings.
+    """
+    settings = [event["settings"] for event in read_trace(path) if event.get("settings")]
+    if not settings:
+        raise TraceError(f"{path} does not say how its run is made")
+    last: dict[str, Any] = settings[-1]
+    return last
 
 
 def has_begun(path: Path) -> bool:

@@ -6,6 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mlab_agent.budget import duration
+from mlab_agent.history import REWIND
+from mlab_agent.models import Spending
 from mlab_agent.state import STEP
 from mlab_agent.truncate import truncate_middle
 
@@ -18,17 +20,30 @@ Event = dict[str, Any]
 
 def pages(events: Iterable[Event], *, whole: bool = False) -> Iterator[str]:
     """Yield a trace as text, a piece for each event worth showing; long texts are truncated unless ``whole``."""
-    step, tokens, dollars = 0, 0, 0.0
+    step = 0
+    models: dict[str, Spending] = {}
     for event in events:
         if event["kind"] == "observation":
             step += 1
+        if event["kind"] == REWIND:
+            step = event["step"]
         if event["kind"] == "reply":
-            tokens += event["prompt_tokens"] + event["completion_tokens"]
-            dollars += event["dollars"]
+            spending = models.setdefault(event.get("model", ""), Spending())
+            spending.add(event["prompt_tokens"], event["completion_tokens"], event["dollars"])
         text = _page(event, step, None if whole else _TEXT_CHARS)
         if text:
             yield text
-    yield f"Spent: {tokens} tokens, ${dollars:.4f}"
+    yield _spent(models)
+
+
+def _spent(models: Mapping[str, Spending]) -> str:
+    total = Spending()
+    for spending in models.values():
+        total.merge(spending)
+    lines = [f"Spent: {total.tokens} tokens, {total.cost}"]
+    if len(models) > 1:
+        lines += [f"  {name}: {spending.tokens} tokens, {spending.cost}" for name, spending in models.items()]
+    return "\n".join(lines)
 
 
 def one_line(event: Event, step: int) -> str | None:
@@ -44,6 +59,25 @@ def _action_line(event: Event, step: int) -> str:
     return f"step {step + 1}: {event['action']} {arguments}"
 
 
+_SESSIONS = {
+    "same": "in the same session of the server",
+    "new": "in a new session, as the server has the earlier one no more: with the files of the last snapshot; "
+    "attempts, hours and processes of the earlier one are not in it",
+}
+_NOT_UNDONE = "; the server's attempts and hours are not undone"
+
+
+def _resumed(event: Event) -> str:
+    session = _SESSIONS.get(event.get("session") or "")
+    return f"resumed, {session}" if session else "resumed"
+
+
+def _rewound(event: Event) -> str:
+    number = event["number"]
+    text = f"back to how things were after step {event['step']}; what came after is set aside as number {number}"
+    return text + (_NOT_UNDONE if event["session"] == "same" else "")
+
+
 _LINES: Mapping[str, Callable[[Event, int], str]] = {
     "action": _action_line,
     "malformed": lambda event, _step: f"a reply that cannot be acted on: {event['text'].splitlines()[0]}",
@@ -52,6 +86,9 @@ _LINES: Mapping[str, Callable[[Event, int], str]] = {
     ),
     "folded": lambda event, _step: f"{len(event['entries'])} older steps went into the research log",
     "reward": lambda event, _step: f"reward {event['reward']:.4f}",
+    "server": lambda event, _step: event["text"],
+    "resume": lambda event, _step: _resumed(event),
+    REWIND: lambda event, _step: _rewound(event),
     "end": lambda event, _step: f"the end: {event['reason']}",
 }
 
@@ -77,7 +114,9 @@ def _folded(event: Event, _step: int, limit: int | None) -> str:
 
 
 def _reply(event: Event, _step: int, _limit: int | None) -> str | None:
-    return None if event["purpose"] == STEP else f"--- Asked the model ({event['purpose']}): {event['text']}\n"
+    if event["purpose"] == STEP:
+        return None
+    return f"--- Asked {event.get('model', 'the model')} ({event['purpose']}): {event['text']}\n"
 
 
 def _end(event: Event, _step: int, _limit: int | None) -> str:
@@ -98,7 +137,9 @@ _WRITERS: Mapping[str, Callable[[Event, int, int | None], str | None]] = {
         f"--- The log's oldest {event['count']} entries in one:\n{event['text']}\n"
     ),
     "reward": lambda event, _step, _limit: f"--- Reward: {event['reward']:.4f}",
-    "resume": lambda event, _step, _limit: f"--- Resumed, after {duration(event['elapsed'])}\n",
+    "resume": lambda event, _step, _limit: f"--- After {duration(event['elapsed'])} {_resumed(event)}\n",
+    REWIND: lambda event, _step, _limit: f"--- {_rewound(event)}\n".replace("--- back", "--- Back"),
+    "server": lambda event, _step, _limit: f"--- {event['text']}\n",
     "retry": lambda event, _step, _limit: f"--- Attempt {event['attempt']} of a call, after: {event['error']}\n",
     "call failed": lambda event, _step, _limit: f"--- A call failed: {event['error']}\n",
     "dialect": lambda event, _step, _limit: f"--- The server refused a part of the request: {event['because']}\n",

@@ -17,6 +17,7 @@ from re_bench.scoring.score import EXIT_STATUS, Score
 from re_bench.task.workspace import lay_out_and_make
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from re_bench.task.discovery import Task
@@ -90,9 +91,17 @@ def score_variant(
 
 
 def score_and_record(
-    task: Task, submission: Path, profile: str, sandbox: str | None, log: Path
+    task: Task,
+    submission: Path,
+    profile: str,
+    sandbox: str | None,
+    log: Path,
+    *,
+    details: Mapping[str, str] | None = None,
 ) -> tuple[Score, FinalScore]:
     """Keep a copy of ``submission`` beside ``log``, score the copy, and append the attempt; see :func:`record`.
+
+    What ``details`` say of the agent's circumstances is added to the score's own.
 
     Raises:
         UsageError: as :func:`score_submission` and :func:`record`.
@@ -105,6 +114,7 @@ def score_and_record(
     except OSError as error:
         raise UsageError(f"{log}: a copy of the submission cannot be kept beside it: {error.strerror}") from None
     score = score_submission(task, copy, profile, sandbox)
+    score = replace(score, details={**score.details, **(details or {})})
     return score, record(task, score, log)
 
 

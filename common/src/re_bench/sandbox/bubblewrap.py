@@ -62,7 +62,7 @@ class Bubblewrap:
 
     def launch(self, program: Sequence[str], spec: SandboxSpec) -> Launch:
         """Return the ``bwrap`` command line for ``program``."""
-        outer = ["bwrap", *_namespaces(), *_filesystem(spec), *_environment(spec)]
+        outer = ["bwrap", *_namespaces(host_network=spec.host_network), *_filesystem(spec), *_environment(spec)]
         outer += ["--as-pid-1"] * spec.first
         inner = [
             *rlimits(spec.limits, gpu=spec.gpu is not None),
@@ -114,9 +114,10 @@ def _probe() -> None:
         )
 
 
-def _namespaces() -> list[str]:
-    shared = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
-    common = [*shared, "--hostname", "sandbox", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+def _namespaces(*, host_network: bool) -> list[str]:
+    own = ["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"]
+    own += [] if host_network else ["--unshare-net"]
+    common = [*own, "--hostname", "sandbox", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     if os.geteuid() == 0:
         kept = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")  # what setpriv needs to give up all of them
         return [*common, *(part for capability in kept for part in ("--cap-add", capability))]

@@ -76,7 +76,7 @@ class Container:
         options = [
             *_identity(name),
             *([] if spec.first else ["--init"]),
-            *_privileges(engine),
+            *_privileges(engine, host_network=spec.host_network),
             *_bounds(engine, spec.limits, gpu=spec.gpu is not None),
             *_devices(engine, spec.gpu),
             *_mounts(engine, spec),
@@ -143,8 +143,8 @@ def _identity(name: str) -> Iterator[str]:
     yield from ("--pull", "never", "--entrypoint", "", "--no-healthcheck", "--log-driver", "none")
 
 
-def _privileges(engine: Engine) -> Iterator[str]:
-    yield from ("--network", "none", "--ipc", "private", "--cgroupns", "private")
+def _privileges(engine: Engine, *, host_network: bool) -> Iterator[str]:
+    yield from ("--network", "host" if host_network else "none", "--ipc", "private", "--cgroupns", "private")
     yield from ("--user", _NOBODY, "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only")
     if engine.podman:
         # Else it adds writable places whose size nobody bounds, and copies this machine's /etc/hosts.

@@ -47,6 +47,8 @@ class SandboxSpec:
     hidden: Sequence[Path] = ()
     """Directories outside that stay empty inside, wherever a shown one would show them. What ``read_only`` and
     ``writable`` name, even within one of them, is shown all the same. The backend ``none`` hides nothing."""
+    host_network: bool = False
+    """Whether the program shares the machine's network: its addresses, its loopback and its abstract Unix sockets."""
     user: int | None = None
     """The user id that root's bubblewrap hands over to, for programs that come back to what others have written; None
     for one that nobody has had. Other backends, and an ordinary user's, have one id for all programs."""

@@ -57,8 +57,7 @@ Line = Annotated[str, AfterValidator(_check_line)]
 TaskId = Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]
 FolderName = Annotated[str, Field(pattern="^[a-z][a-z0-9_-]*$")]
 Regex = Annotated[str, AfterValidator(_check_regex)]
-FileNames = Annotated[
-    tuple[Annotated[str, AfterValidator(_check_file_name)], ...], Field(strict=False), AfterValidator(_check_not_empty)
-]
+FileName = Annotated[str, AfterValidator(_check_file_name)]
+FileNames = Annotated[tuple[FileName, ...], Field(strict=False), AfterValidator(_check_not_empty)]
 Words = Annotated[tuple[str, ...], Field(strict=False), AfterValidator(_check_not_empty)]
 ProfileNames = Annotated[tuple[ProfileName, ...], Field(strict=False), AfterValidator(_check_not_empty)]

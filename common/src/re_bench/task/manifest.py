@@ -9,6 +9,7 @@ from re_bench.limits import Bounds, Limits
 from re_bench.task.anchors import AnchorList, Anchors, device_conflicts
 from re_bench.task.field_types import (
     PROFILES,
+    FileName,
     FileNames,
     FolderName,
     Line,
@@ -177,6 +178,9 @@ class Manifest(Table):
     """The unit of the raw score."""
     submission: FileNames
     """Files relative to the submission, at least one of which must be there."""
+    shared_data: tuple[FileName, ...] = Field(default=(), strict=False)
+    """Files and directories at the workspace's top that agents have no need to change, and that are no part of a
+    submission: ``re-bench serve --link-data`` lets sessions share them."""
     staging: Bounds = Field(default_factory=Bounds)
     """What of a submission is copied before it is scored."""
     profiles: dict[ProfileName, Profile] = Field(default_factory=dict)

@@ -24,13 +24,14 @@ from re_bench.task.hidden_paths import hidden_directories
 from re_bench.task.prepare import run_preparation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from re_bench.sandbox.process import Finished
     from re_bench.task.discovery import Task
     from re_bench.task.manifest import Recipe
 
 _CACHES = shutil.ignore_patterns("__pycache__")
+_READABLE = 0o644
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _TAIL = 2000
 
@@ -64,6 +65,7 @@ def lay_out(
     profile: str,
     template: Path | None = None,
     personalise: Callable[[Path], object] | None = None,
+    link: bool = False,
 ) -> None:
     """Make the directory ``target``: the starter, over it the prepared files, the baseline, and ``variant``.
 
@@ -76,6 +78,8 @@ def lay_out(
         profile: ``cpu``, ``gpu`` or ``paper``.
         template: what :func:`make_template` has made; it is copied, and nothing is prepared.
         personalise: writes into a directory that was copied from ``template`` what differs from others.
+        link: whether the manifest's ``shared_data`` become links to the files of ``template``. Only for a target
+            whose user can change neither: whoever writes into one of them changes all.
 
     Raises:
         UsageError: if ``target`` exists already, cannot be made, the task has no such variant, or the profile cannot
@@ -92,7 +96,7 @@ def lay_out(
         if template is None:
             make_template(task, target, partial(run_preparation, task, profile))
         else:
-            _copy(template, target)
+            _copy(template, target, link=task.manifest.shared_data if link else ())
             if personalise is not None:
                 personalise(target)
         for layer in dict.fromkeys(("baseline", variant)):
@@ -188,9 +192,18 @@ def _modes(directory: Path) -> dict[Path, int]:
     return {path: mode for path, mode in modes.items() if not stat.S_ISLNK(mode)}
 
 
-def _copy(layer: Path, target: Path) -> None:
+def _copy(layer: Path, target: Path, *, link: Collection[str] = ()) -> None:
+    """Copy what is in ``layer``; files at or below the names in ``link`` become links to it."""
+
+    def copy(source: str, copied: str) -> None:
+        if os.path.relpath(source, layer).partition("/")[0] in link:
+            Path(source).chmod(_READABLE)
+            Path(copied).hardlink_to(source)
+        else:
+            _copy_file(source, copied)
+
     if layer.is_dir():
-        shutil.copytree(layer, target, dirs_exist_ok=True, ignore=_CACHES, copy_function=_copy_file)
+        shutil.copytree(layer, target, dirs_exist_ok=True, ignore=_CACHES, copy_function=copy)
 
 
 def _copy_file(source: str, target: str) -> None:

@@ -78,13 +78,18 @@ def write_etc(directory: Path, user: int, home: str) -> dict[str, Path]:
 
 
 def hand_over(workspace: Path, user: int | None) -> None:
-    """Let the sandbox's user change the workspace and all in it: as its owner, or without a ``user`` as everybody."""
+    """Let the sandbox's user change the workspace and all in it: as its owner, or without a ``user`` as everybody.
+
+    Files of ours with other names besides are shared with other workspaces, and stay ours.
+    """
     for parent, directories, files in os.walk(workspace):
         for name in (".", *directories, *files):
             path = os.path.join(parent, name)  # noqa: PTH118 - a workspace may hold a hundred thousand files
             with suppress(FileNotFoundError):
                 if user is not None:
-                    os.lchown(path, user, user)
+                    status = os.lstat(path)
+                    if not (stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and status.st_uid == os.geteuid()):
+                        os.lchown(path, user, user)
                 elif not os.path.islink(path):  # noqa: PTH114 - as above
                     mode = os.stat(path).st_mode  # noqa: PTH116 - as above
                     os.chmod(path, mode | 0o666 | (0o111 if stat.S_ISDIR(mode) else 0))  # noqa: PTH101, S103 - as above

@@ -81,6 +81,7 @@ class Shell:
         hidden: Sequence[Path] = (),
         gpu: str | None = None,
         services: Sequence[Sequence[str]] = (),
+        host_network: bool = False,
         scratch: Path | None = None,
         disk_before: int | None = None,
     ) -> Shell:
@@ -99,6 +100,7 @@ class Shell:
             gpu: the UUID of the GPU that it may use.
             services: commands that run beside the shell, such as a port forwarder. Each prints a line when it is
                 ready, and is started again, before the next command, when it has ended.
+            host_network: whether the sandbox shares the machine's network.
             scratch: an existing directory for our files, which nobody else should be able to enter; a temporary one
                 is made by default.
             disk_before: bytes of the workspace from which its growth counts, if not those that it has now.
@@ -133,6 +135,7 @@ class Shell:
                 limits=limits,
                 gpu=gpu,
                 hidden=hidden,
+                host_network=host_network,
                 user=user,
             )
             options = {

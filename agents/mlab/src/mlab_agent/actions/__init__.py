@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mlab_agent.actions.action import Action, Argument, Context, InputError, Limits, TruncatedReply
 from mlab_agent.actions.basic import BASIC_ACTIONS, FINAL_ANSWER, SCORE
-from mlab_agent.actions.model_based import MODEL_BASED_ACTIONS
+from mlab_agent.actions.model_based import EDIT, MODEL_BASED_ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACTIONS",
+    "EDIT",
     "FINAL_ANSWER",
     "SCORE",
     "Action",

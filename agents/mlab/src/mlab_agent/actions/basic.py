@@ -125,7 +125,9 @@ def _execute_script(context: Context, arguments: Mapping[str, Any]) -> str:
         raise WorkspaceError("there is no time left to run anything; give the final answer")
     result = context.workspace.execute(arguments["filename"], arguments.get("arguments") or [], time_limit)
     if result.timed_out:
-        end = f"RunStopped at its time limit, after {result.seconds:.1f} s; there is no exit status."
+        end = f"Stopped at its time limit, after {result.seconds:.1f} s; there is no exit status."
+    elif result.status is None:
+        end = f"Stopped after {result.seconds:.1f} s; there is no exit status."
     else:
         end = f"Exit status {result.status}, after {result.seconds:.1f} s."
     parts = [end, *result.notes]

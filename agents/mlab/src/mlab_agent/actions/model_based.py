@@ -15,6 +15,8 @@ from mlab_agent.workspaces.files import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+EDIT = "edit script"
+"""The purpose of calls that edit a file; they have a model of their own."""
 _DESCRIBE = (
     "Describe what the passages say about this, in detail where it matters: names, values, shapes, and the numbers of "
     "the lines they are on. State only what is to be seen there. Say expressly what is wanted and cannot be found."
@@ -150,7 +152,7 @@ def _edited(context: Context, name: str, old: str, instruction: str, *, whole: b
     for _try in range(context.limits.edit_tries):
         correction = f"\n\nYour last reply could not be used: {problem}. Keep to the form." if problem else ""
         try:
-            return read_edited_text(context.ask(prompt + correction, "edit script"), old, marker)
+            return read_edited_text(context.ask(prompt + correction, EDIT), old, marker)
         except TruncatedReply:
             problem = "it ended at the limit of tokens; give replacements of few lines rather than the whole text"
         except EditReplyError as error:

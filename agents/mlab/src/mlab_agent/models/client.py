@@ -109,7 +109,7 @@ class Model:
         prompt_tokens = self.estimate(messages, len(json.dumps(list(tools))) if tools else 0)
         output = self.dialect.max_output(settings.max_output_tokens)
         output = self._spending.affordable_output(prompt_tokens, output, settings.prices)
-        dollars = settings.prices.dollars(prompt_tokens, output) if settings.prices else 0.0
+        dollars = settings.prices.dollars(prompt_tokens, output) if settings.prices else None
         entry = {"purpose": purpose, "model": settings.name, "prompt_tokens": prompt_tokens, "dollars": dollars}
         self._emit("call", {**entry, **(details or {})})
         start = time.monotonic()
@@ -128,7 +128,8 @@ class Model:
         except (ModelError, BudgetSpent) as error:
             self._emit("call failed", {"purpose": purpose, "error": str(error)})
             raise
-        self._emit("reply", {"purpose": purpose, **reply.record(), "seconds": round(time.monotonic() - start, 3)})
+        seconds = round(time.monotonic() - start, 3)
+        self._emit("reply", {"purpose": purpose, "model": settings.name, **reply.record(), "seconds": seconds})
         return reply
 
     def _request(self, parameters: dict[str, Any]) -> Any:
@@ -208,7 +209,7 @@ class Model:
         chars = len(text) + (len(tool.arguments) if tool else 0)
         completed = int(chars / _INITIAL_BYTES_A_TOKEN) if completed is None else int(completed)
         prices = self.settings.prices
-        dollars = prices.dollars(prompt, completed) if prices else 0.0
+        dollars = prices.dollars(prompt, completed) if prices else None
         return Reply(text, tool, choice.finish_reason == "length", prompt, completed, dollars)
 
 

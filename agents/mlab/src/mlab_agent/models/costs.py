@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TOTALS = ("prompt_tokens", "completion_tokens", "dollars", "calls", "unpriced_calls")
 _MIN_OUTPUT_TOKENS = 200  # a reply that may be no longer is not worth its prompt
 
 
@@ -71,18 +76,44 @@ class Spending:
     completion_tokens: int = 0
     dollars: float = 0.0
     calls: int = 0
+    unpriced_calls: int = 0
+    """Calls of models whose prices are not known; ``dollars`` lacks them."""
 
     @property
     def tokens(self) -> int:
         """Tokens so far, prompts and completions together."""
         return self.prompt_tokens + self.completion_tokens
 
-    def add(self, prompt_tokens: int, completion_tokens: int, dollars: float) -> None:
-        """Count a call."""
+    def add(self, prompt_tokens: int, completion_tokens: int, dollars: float | None) -> None:
+        """Count a call, whose price may be unknown."""
         self.prompt_tokens += prompt_tokens
         self.completion_tokens += completion_tokens
-        self.dollars += dollars
+        self.dollars += dollars or 0.0
         self.calls += 1
+        self.unpriced_calls += dollars is None
+
+    def merge(self, other: Spending) -> None:
+        """Count what was spent elsewhere, too."""
+        for name in _TOTALS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    @property
+    def cost(self) -> str:
+        """The dollars in words, which say so where prices are not known."""
+        if not self.unpriced_calls:
+            return f"${self.dollars:.4f}"
+        if self.unpriced_calls == self.calls:
+            return "cost unknown"
+        return f"${self.dollars:.4f} and the unknown cost of {self.unpriced_calls} of {self.calls} calls"
+
+    def record(self) -> dict[str, float]:
+        """Return the totals as they are written to the trace."""
+        return {name: getattr(self, name) for name in _TOTALS}
+
+    def restore(self, record: Mapping[str, Any]) -> None:
+        """Set the totals to those of a trace's record."""
+        for name in _TOTALS:
+            setattr(self, name, record[name])
 
     def affordable_output(self, prompt_tokens: int, output_tokens: int, prices: Prices | None) -> int:
         """Return how many tokens the reply to such a prompt may have, at most ``output_tokens``.

@@ -28,7 +28,8 @@ class Reply:
     """Whether it ended at its token limit."""
     prompt_tokens: int
     completion_tokens: int
-    dollars: float
+    dollars: float | None
+    """None where the model's prices are not known."""
 
     def record(self) -> dict[str, Any]:
         """Return the reply as it is written to the trace."""

@@ -21,8 +21,10 @@ from mlab_agent.workspaces.read_only_files import ReadOnlyFiles
 from mlab_agent.workspaces.snapshots import Snapshots
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    ShowOutput = Callable[[str, str], None]
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class ScriptResult:
     """What it wrote; of a long text the middle is left out."""
     stderr: str
     status: int | None
-    """Exit status, negative for a signal; None if it was stopped at its time limit."""
+    """Exit status, negative for a signal; None if it was stopped, at its time limit or with its server."""
     timed_out: bool
     seconds: float
     output_file: str | None
@@ -83,7 +85,8 @@ class Workspace(abc.ABC):
         Args:
             files: access to the directory.
             python: the program that runs Python files.
-            read_only: names or patterns of files and directories that must stay as they are; ``*`` matches slashes too.
+            read_only: names or patterns of files and directories that must stay as they are; ``*`` matches slashes too,
+                and ``./`` at the beginning means the workspace itself, not what is below.
             copies: a directory outside of the workspace, for copies of read-only files; None for no copies.
             copy_limit: bytes of the longest read-only file that is copied.
             copies_limit: bytes of all these copies together.
@@ -94,6 +97,10 @@ class Workspace(abc.ABC):
         self.files = files
         self.finished = False
         """Whether the episode has ended; nothing else works then."""
+        self.step = ""
+        """Which step is being carried out; no two of a run have the same text."""
+        self.show_output: ShowOutput | None = None
+        """Called with the output of scripts, as soon as the workspace can have it."""
         self.rewards: list[float] = []
         """The reward of each attempt, for whoever evaluates; the model is told the text alone."""
         self._python = python
@@ -214,6 +221,10 @@ class Workspace(abc.ABC):
         """Have the workspace scored, and return the scorer's message; None where there are no scores."""
         return None
 
+    def interrupted_score(self) -> str | None:
+        """Return what is known of the score that a killed agent had asked for in this step; None to ask for it now."""
+        return None
+
     @abc.abstractmethod
     def finish(self, answer: str) -> None:
         """Hand the answer in: write the submission, or end the episode. May be called again, with the same effect."""
@@ -271,4 +282,5 @@ class Workspace(abc.ABC):
 
 
 def _normalise(pattern: str) -> str:
-    return posixpath.normpath(pattern).lstrip("/")
+    top = "/" if pattern.startswith(("./", "/")) else ""
+    return top + posixpath.normpath(pattern).lstrip("/")

@@ -127,7 +127,10 @@ def parents_and_self(name: str) -> list[str]:
 
 
 def matches(name: str, patterns: Sequence[str]) -> bool:
-    """Tell whether a name or a directory above it matches a pattern; one without a slash is for any directory."""
+    """Tell whether a name or a directory above it matches a pattern.
+
+    A pattern without a slash is for any directory, one that begins with a slash for exactly its own level.
+    """
     return any(matches_itself(above, patterns) for above in parents_and_self(name))
 
 
@@ -135,6 +138,8 @@ def matches_itself(name: str, patterns: Sequence[str]) -> bool:
     """As :func:`matches`, without the directories above."""
     base = name.rpartition("/")[2]
     return any(
-        fnmatch.fnmatchcase(name, pattern) or ("/" not in pattern and fnmatch.fnmatchcase(base, pattern))
+        fnmatch.fnmatchcase(f"/{name}", pattern) and name.count("/") == pattern.count("/") - 1
+        if pattern.startswith("/")
+        else fnmatch.fnmatchcase(name, pattern) or ("/" not in pattern and fnmatch.fnmatchcase(base, pattern))
         for pattern in patterns
     )

@@ -24,6 +24,7 @@ from mlab_agent.workspaces.files import (
     matches_itself,
     parents_and_self,
 )
+from mlab_agent.workspaces.live_output import LiveOutput
 from mlab_agent.workspaces.run_script import ScriptOutputs, child_environment, run_command
 from mlab_agent.workspaces.safe_fs import SafeDirectory
 
@@ -146,6 +147,7 @@ class LocalWorkspace(Workspace):
         directory: Path,
         *,
         state: Path | None = None,
+        python: str | None = None,
         read_only: Sequence[str] = (),
         submission: Path | None = None,
         secrets: Sequence[str] = (),
@@ -159,6 +161,7 @@ class LocalWorkspace(Workspace):
         Args:
             directory: the workspace, which exists.
             state: a directory outside of the workspace, for copies of read-only files; else a temporary one.
+            python: the interpreter of Python scripts; None for the first one of the path.
             read_only: names or patterns of files and directories that must stay as they are.
             submission: where the final answer goes; ``submission.txt`` in the workspace by default.
             secrets: values that no script's environment may hold, such as the key of the model.
@@ -168,7 +171,7 @@ class LocalWorkspace(Workspace):
             snapshot_limit: bytes of the longest file in a snapshot.
 
         Raises:
-            WorkspaceError: if there is no such directory.
+            WorkspaceError: if there is no such directory or interpreter.
         """
         if not directory.is_dir():
             raise WorkspaceError(f"{directory} is no directory")
@@ -180,7 +183,7 @@ class LocalWorkspace(Workspace):
         files = LocalFiles(os.path.realpath(directory))
         super().__init__(
             files,
-            python=shutil.which("python") or shutil.which("python3") or sys.executable,
+            python=_interpreter(python),
             read_only=read_only,
             copies=(state or Path(self._temporary.name if self._temporary else "")) / "read-only",
             copy_limit=0 if self._use_bubblewrap else 64 * MIB,  # a mount protects them, whatever their size
@@ -198,7 +201,18 @@ class LocalWorkspace(Workspace):
         environment = child_environment(os.environ, self._secrets)
         try:
             with _workspace_errors(name), self._outputs.open() as streams:
-                result = run_command(command, self.root, environment, streams, timeout_s=timeout_s, output_limit=_GIB)
+                live = LiveOutput(streams, self.show_output or (lambda _stream, _line: None))
+                result = run_command(
+                    command,
+                    self.root,
+                    environment,
+                    streams,
+                    timeout_s=timeout_s,
+                    output_limit=_GIB,
+                    poll=live.poll if self.show_output else lambda: None,
+                )
+                if self.show_output:
+                    live.finish()
                 stdout, stderr, output_file = self._outputs.collect(streams, self._output_limit)
         finally:
             notes = self._read_only_files.restore()
@@ -243,6 +257,15 @@ class LocalWorkspace(Workspace):
         self.files.directory.close()
         if self._temporary is not None:
             self._temporary.cleanup()
+
+
+def _interpreter(python: str | None) -> str:
+    if python is None:
+        return shutil.which("python") or shutil.which("python3") or sys.executable
+    program = shutil.which(python)
+    if program is None:
+        raise WorkspaceError(f"there is no program {python} to run Python scripts with")
+    return str(Path(program).absolute())  # a link stays one: it may be a virtual environment's
 
 
 def _kind(mode: int) -> FileKind:

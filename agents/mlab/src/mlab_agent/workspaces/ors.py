@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets as random
 import shlex
 import time
@@ -11,15 +12,19 @@ from typing_extensions import override
 
 from mlab_agent.truncate import truncated_file
 from mlab_agent.workspaces.base import ScriptResult, Workspace
-from mlab_agent.workspaces.files import MIB, WorkspaceError
+from mlab_agent.workspaces.files import MIB, WorkspaceError, WorkspaceLostError
+from mlab_agent.workspaces.live_output import printable
 from mlab_agent.workspaces.ors_files import RECEIVED_BYTES, TIMEOUT_S, OrsFiles
-from mlab_agent.workspaces.ors_session import OrsSession, ToolResult
+from mlab_agent.workspaces.ors_session import EpisodeFinishedError, OrsSession, OutcomeUnknownError
 from mlab_agent.workspaces.run_script import KEPT_OUTPUTS, OUTPUT_DIRECTORY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from mlab_agent.workspaces.ors_record import ToolResult
+
+_FINAL: Mapping[str, object] = {"get_final_score": True}
 _FINAL_TRIES = 3
 _TIMEOUT_STATUSES = (124, 137)
 _SIGNAL_STATUSES = range(129, 193)
@@ -51,9 +56,12 @@ class OrsWorkspace(Workspace):
         token: str | None = None,
         secrets: Mapping[str, str] | None = None,
         state: Path | None = None,
+        python: str | None = None,
         read_only: Sequence[str] = (),
         snapshot_excludes: Sequence[str] = (),
         snapshot_limit: int = 2 * MIB,
+        wait_s: float = 0.0,
+        report: Callable[[str], None] = lambda _text: None,
     ) -> None:
         """Open a session; with ``state``, join the one of a process that was killed, if the server still has it.
 
@@ -65,16 +73,27 @@ class OrsWorkspace(Workspace):
             token: the server's, if it wants one.
             secrets: of the session, such as ``openai_api_key`` for a task with a model.
             state: a local directory for the session's id and copies of read-only files.
+            python: the interpreter of Python scripts in the session; None for the first one of its path.
             read_only: names or patterns of files and directories that must stay as they are.
             snapshot_excludes: names or patterns of what snapshots leave out.
             snapshot_limit: bytes of the longest file in a snapshot.
+            wait_s: how long a call waits for a server that does not answer.
+            report: called with a sentence when the server goes away and comes back.
 
         Raises:
-            WorkspaceError: if there is no session.
+            WorkspaceError: if there is no session, or no such interpreter in it.
         """
         record = state / "session.json" if state else None
         self._session = OrsSession(
-            url, task, environment=environment, split=split, token=token, secrets=secrets or {}, record=record
+            url,
+            task,
+            environment=environment,
+            split=split,
+            token=token,
+            secrets=secrets or {},
+            record=record,
+            wait_s=wait_s,
+            report=report,
         )
         self.instructions = self._session.prompt
         self.gives_scores = "answer" in self._session.tools
@@ -83,7 +102,7 @@ class OrsWorkspace(Workspace):
         files = OrsFiles(self._session)
         super().__init__(
             files,
-            python=files.shell("command -v python || command -v python3 || echo python3").decode().split("\n")[0],
+            python=_interpreter(files, python),
             read_only=read_only,
             copies=state / "read-only" if state else None,
             copy_limit=MIB,
@@ -97,6 +116,11 @@ class OrsWorkspace(Workspace):
     def joined(self) -> bool:
         """Whether this is the session of an earlier process, with its workspace and attempts."""
         return self._session.joined
+
+    @property
+    def session_id(self) -> str:
+        """The session's id, which gives access to it."""
+        return self._session.sid
 
     @override
     def _run_command(self, name: str, command: Sequence[str], timeout_s: float) -> ScriptResult:
@@ -112,9 +136,11 @@ class OrsWorkspace(Workspace):
         seconds = time.monotonic() - start
         printed = self.files.shell(f"cat {files}.status 2>/dev/null || true; rm -f {files}.status").decode().strip()
         status = int(printed) if printed else None
-        timed_out = status is None or (status in _TIMEOUT_STATUSES and seconds >= timeout_s)
+        too_late = status is None or (status in _TIMEOUT_STATUSES and seconds >= timeout_s)
+        timed_out = too_late and not result.interrupted
         notes = self._read_only_files.restore()
         stdout, stderr, output_file = self._collect(files)
+        self._show(stdout, stderr)
         if status is None:
             notes.append(f"The server stopped it: {result.text.strip()[-300:]}")
         elif status in _SIGNAL_STATUSES:
@@ -140,6 +166,13 @@ class OrsWorkspace(Workspace):
         is_truncated = any(int(size) > RECEIVED_BYTES for size in sizes)
         return texts[0], texts[1], f"{files}.txt" if is_truncated else None
 
+    def _show(self, stdout: str, stderr: str) -> None:
+        """Show output after the script's end: the protocol brings nothing before."""
+        for stream, text in (("stdout", stdout), ("stderr", stderr)):
+            for line in text.splitlines() if self.show_output else ():
+                assert self.show_output is not None
+                self.show_output(stream, printable(line))
+
     def _read_part(self, file: str, offset: int, count: int) -> bytes:
         return self.files.shell(f"tail -c +{offset + 1} {file} | head -c {count}")
 
@@ -148,8 +181,25 @@ class OrsWorkspace(Workspace):
         return self._answer({}).text if self.gives_scores else None
 
     @override
+    def interrupted_score(self) -> str | None:
+        call = self._session.last_answer
+        if call is None or call.step != self.step or call.arguments:
+            return None
+        try:
+            return self._scored(self._session.take_up(call)).text
+        except WorkspaceLostError:
+            raise
+        except WorkspaceError as error:
+            return (
+                f"The agent was stopped while it waited for this score, and what came of it cannot be told: {error}. "
+                "It was not asked for again, so that no attempt counts twice; ask for Score if it is needed."
+            )
+
+    @override
     def finish(self, answer: str) -> None:
         """End the episode with the final score; the text of the answer is for the trace alone.
+
+        An episode ends once: where it is not known whether it has, this asks again, and the server refuses it then.
 
         Raises:
             WorkspaceError: if the server fails to score it.
@@ -159,14 +209,31 @@ class OrsWorkspace(Workspace):
             self.finished = True
             return
         for _try in range(_FINAL_TRIES):
-            result = self._answer({"get_final_score": True})
+            try:
+                result = self._final_score()
+            except EpisodeFinishedError as error:
+                self.finished, self.final_text = True, str(error)
+                return
+            except OutcomeUnknownError as error:
+                problem = str(error)
+                continue
             if result.finished:
                 self.finished, self.final, self.final_text = True, result.metadata, result.text
                 return
-        raise WorkspaceError(f"the server did not give a final score: {result.text[-500:]}")
+            problem = result.text
+        raise WorkspaceError(f"the server did not give a final score: {problem[-500:]}")
+
+    def _final_score(self) -> ToolResult:
+        call = self._session.last_answer
+        if call is not None and call.arguments == _FINAL and (call.result is None or call.result.finished):
+            with contextlib.suppress(OutcomeUnknownError):
+                return self._scored(self._session.take_up(call))
+        return self._answer(_FINAL)
 
     def _answer(self, arguments: Mapping[str, object]) -> ToolResult:
-        result = self._session.call("answer", arguments)
+        return self._scored(self._session.call("answer", arguments, self.step))
+
+    def _scored(self, result: ToolResult) -> ToolResult:
         if result.reward is not None:
             self.rewards.append(result.reward)
         return result
@@ -175,3 +242,12 @@ class OrsWorkspace(Workspace):
     def close(self) -> None:
         """End the session."""
         self._session.close()
+
+
+def _interpreter(files: OrsFiles, python: str | None) -> str:
+    if python is None:
+        return files.shell("command -v python || command -v python3 || echo python3").decode().split("\n")[0]
+    program = files.shell(f"command -v {shlex.quote(python)} || true").decode().strip()
+    if not program:
+        raise WorkspaceError(f"the session has no program {python} to run Python scripts with")
+    return program

@@ -7,6 +7,7 @@ between two marks: clients lose white space at the borders of what a server send
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import posixpath
 import re
@@ -25,11 +26,13 @@ from mlab_agent.workspaces.files import (
     WorkspaceLostError,
     matches,
 )
+from mlab_agent.workspaces.ors_session import OutcomeUnknownError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mlab_agent.workspaces.ors_session import OrsSession, ToolResult
+    from mlab_agent.workspaces.ors_record import ToolResult
+    from mlab_agent.workspaces.ors_session import OrsSession
 
 TIMEOUT_S = 60.0
 """Of a command that only handles files."""
@@ -39,6 +42,7 @@ _SENT_BYTES = 400_000  # at a time: commands have a longest length
 _KINDS: Mapping[str, FileKind] = {"f": "file", "d": "directory", "l": "link"}
 _STAMP_FORMAT = r"%y\0%s\0%m\0%i:%s:%T@:%C@\0%l\0%p\0"  # of find -printf
 _STAMP_FIELDS = 6
+_TRIES = 3  # of a call during which the server ends
 
 
 class OrsFiles(Files):
@@ -153,13 +157,19 @@ class OrsFiles(Files):
         mark = f"M{self._calls}x{secrets.token_hex(4)}"
         error = f"/tmp/{mark}"  # noqa: S108 - of the sandbox
         # The mark is put together there, so that a shell that echoes the command does not seem to answer.
-        result = self.bash(
+        command = (
             f'( m={mark[:3]}; m="${{m}}{mark[3:]}"; printf %s: "$m";'
             f" (cd {shlex.quote(self.root)} && {script}) 2>{error}"
             f" | base64 -w0; s=${{PIPESTATUS[0]}}; printf ':%d:' \"$s\"; head -c 500 {error} | base64 -w0;"
-            f' printf ":%s\\n" "$m"; rm -f {error} )',
-            TIMEOUT_S,
+            f' printf ":%s\\n" "$m"; rm -f {error} )'
         )
+        for _again in range(_TRIES):  # what handles files may be done again
+            with contextlib.suppress(OutcomeUnknownError):
+                result = self.bash(command, TIMEOUT_S)
+                if not result.interrupted:
+                    break
+        else:
+            raise WorkspaceError("the server was stopped each time that this was called")
         answer = re.search(rf"{mark}:([\w+/=]*):(\d+):([\w+/=]*):{mark}", result.text)
         if answer is None:
             kind = WorkspaceError if result.text.strip() else WorkspaceLostError

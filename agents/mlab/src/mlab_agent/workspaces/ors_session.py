@@ -1,32 +1,48 @@
-"""A session of an ORS server, through the official client; the session of a killed process is joined again."""
+"""A session of an ORS server, through the official client; the session of a killed process is joined again.
+
+What a restart of the server, or of the agent, leaves open is settled by the client's id of the call (``task_id``): the
+same call is asked for with the same id, and the server answers with its result, or says that it was interrupted. A call
+whose id had not arrived yet is never sent a second time here.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
+import logging
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
+import tenacity
+from openreward.api._session.http import AuthenticationError, _RemoteSSEError, resumable_sse
+from openreward.api.errors import HeartbeatTimeoutError, MaxRetriesError
+
 from mlab_agent.workspaces.files import WorkspaceError, WorkspaceLostError
+from mlab_agent.workspaces.ors_record import Call, SessionRecord, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 _PING_S = 10
 _NO_KEY = "none"
+_GONE = frozenset({404, 410})  # of a session
+_NOT_NOW = frozenset({429, 503})  # nothing was begun
+_BROKEN_GATEWAYS = frozenset({502, 504})
+_LONGEST_WAIT_S = 5.0
 
 
-@dataclass(frozen=True)
-class ToolResult:
-    """The result of a tool call."""
+class OutcomeUnknownError(WorkspaceError):
+    """A call may have been carried out or not, and the server cannot say."""
 
-    text: str
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    reward: float | None = None
-    finished: bool = False
+
+class EpisodeFinishedError(WorkspaceError):
+    """The episode has ended; the server takes no more calls."""
+
+
+class _AwayError(Exception):
+    """The server does not answer; the call can be repeated without harm."""
 
 
 class OrsSession:
@@ -42,120 +58,225 @@ class OrsSession:
         token: str | None,
         secrets: Mapping[str, str],
         record: Path | None,
+        wait_s: float = 0.0,
+        report: Callable[[str], None] = lambda _text: None,
     ) -> None:
         """Open a session, or join the one of the file ``record``, if the server still has it.
 
+        Args:
+            url: the server's.
+            task: the task's id.
+            environment: its name on the server.
+            split: the split that the task is in.
+            token: the server's, if it wants one.
+            secrets: of the session.
+            record: the file that the session's id is kept in; None to keep it nowhere.
+            wait_s: how long a call waits for a server that does not answer.
+            report: called with a sentence when the server goes away and comes back.
+
         Raises:
-            WorkspaceError: if the client is not installed, there is no such server or task, or the server refuses.
+            WorkspaceError: if there is no such server or task, or the server refuses.
         """
-        self._client = _client(token)
-        self._record = record
-        self._origin = {"url": url, "task": task, "environment": environment}
+        os.environ.setdefault("OPENREWARD_DISABLE_UPDATE_CHECK", "1")
+        logging.getLogger("openreward").setLevel(logging.CRITICAL)  # its warnings have the session's id
+        from openreward import OpenReward  # noqa: PLC0415 - after the setting
+
+        self._client = OpenReward(api_key=token or _NO_KEY)  # without one it would send $OPENREWARD_API_KEY
+        self._url = url
+        self._wait_s = wait_s
+        self._report = report
+        self._record = SessionRecord(record, {"url": url, "task": task, "environment": environment})
+        self._lost = False
         try:
-            self._open(split, dict(secrets) or None)
+            self._open(task, environment, split, dict(secrets) or None)
         except BaseException as error:
             self._client.environments.close()
             if isinstance(error, WorkspaceError) or not isinstance(error, Exception):
                 raise
-            raise WorkspaceError(f"there is no session at {url}: {_one_line(error)}") from None
+            raise WorkspaceError(f"there is no session at {url}: {self._one_line(error)}") from None
 
-    def _open(self, split: str, secrets: dict[str, str] | None) -> None:
-        url, task, environment = self._origin["url"], self._origin["task"], self._origin["environment"]
-        server = self._client.environments.get(environment, variant=environment, base_url=url)
+    @property
+    def sid(self) -> str:
+        """The session's id, which gives access to it."""
+        return str(self._session.sid)
+
+    @property
+    def last_answer(self) -> Call | None:
+        """The last call of ``answer`` that was recorded, also by a killed process that had this session."""
+        return self._record.call
+
+    def _open(self, task: str, environment: str, split: str, secrets: dict[str, str] | None) -> None:
+        server = self._client.environments.get(environment, variant=environment, base_url=self._url)
         tasks = {_task_id(entry): entry for entry in server.list_tasks(split)}
         if task not in tasks:
-            raise WorkspaceError(f"{url} has no task {task!r}; it has: {', '.join(map(str, tasks))}")
+            raise WorkspaceError(f"{self._url} has no task {task!r}; it has: {', '.join(map(str, tasks))}")
         self._session = server.session(tasks[task], secrets=secrets)
         self.joined = self._join()
         if not self.joined:
             self._session = server.session(tasks[task], secrets=secrets)
             self._session.__enter__()
-            self._save()
+            self._record.begin(self.sid)
+        self._session._run(_keep_alive(self._session._async))  # noqa: SLF001 - as in all of this module
         self.prompt = "\n".join(block.text for block in self._session.get_prompt() if block.type == "text")
         self.tools: dict[str, Mapping[str, Any]] = {
             tool.name: tool.input_schema or {} for tool in self._session.list_tools()
         }
 
-    def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Call a tool.
-
-        Raises:
-            WorkspaceError: if the server refuses the call.
-            WorkspaceLostError: if there is no session any more.
-        """
-        from openreward.api.errors import ToolCallError  # noqa: PLC0415 - seconds, and an extra
-
-        try:
-            output = self._session.call_tool(tool, dict(arguments))
-        except ToolCallError as error:
-            raise WorkspaceError(_one_line(error)) from None
-        except Exception as error:  # noqa: BLE001 - whatever the client raises, its session is of no use any more
-            raise WorkspaceLostError(f"the session at {self._origin['url']} is lost: {_one_line(error)}") from None
-        text = "".join(block.text for block in output.blocks if block.type == "text")
-        return ToolResult(text, output.metadata or {}, output.reward, bool(output.finished))
-
-    def close(self) -> None:
-        """End the session; the server removes its workspace."""
-        with contextlib.suppress(Exception):
-            self._session.__exit__(None, None, None)
-        self._client.environments.close()
-        if self._record is not None:
-            self._record.unlink(missing_ok=True)
-
-    def _save(self) -> None:
-        """Save the session's id, readable for this user alone: with it anybody could use the session."""
-        if self._record is not None:
-            self._record.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):
-                self._record.unlink()
-            file = os.open(self._record, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with open(file, "w", encoding="utf-8") as record:  # noqa: PTH123 - a descriptor
-                json.dump({**self._origin, "sid": self._session.sid}, record)
-
     def _join(self) -> bool:
         """Continue the session of the record; tell whether the server still has it."""
-        try:
-            record = json.loads(self._record.read_text(encoding="utf-8")) if self._record is not None else {}
-        except (OSError, ValueError):
-            return False
-        sid = record.pop("sid", None)
-        if not sid or record != self._origin:
+        if self._record.sid is None:
             return False
         # The client has no way to join a session; these are the steps of its own start but for the creation.
-        session = self._session._async  # noqa: SLF001
-        session.sid = sid
-        self._session._run(_start_pings(session))  # noqa: SLF001
+        self._session._async.sid = self._record.sid  # noqa: SLF001
         try:
             self._session.get_prompt()
-        except Exception:  # noqa: BLE001 - it is gone, and a new one is made
-            session._ping_task.cancel()  # noqa: SLF001
-            return False
+        except aiohttp.ClientResponseError as error:
+            if error.status in _GONE:
+                return False
+            raise
         return True
 
+    def call(self, tool: str, arguments: Mapping[str, Any], step: str | None = None) -> ToolResult:
+        """Call a tool, and wait for a server that is away for a while.
 
-async def _start_pings(session: Any) -> None:
+        Args:
+            tool: its name.
+            arguments: of the call.
+            step: of the run; given for a call that must not be made twice, which is recorded with its result.
+
+        Raises:
+            OutcomeUnknownError: if the connection broke so that nobody knows whether the call was carried out.
+            WorkspaceError: if the server refuses the call.
+            WorkspaceLostError: if there is no session any more, or the server stays away.
+        """
+        call = Call(tool, dict(arguments), step)
+        if step is not None:
+            self._record.keep(call)
+        return self._settle(call)
+
+    def take_up(self, call: Call) -> ToolResult:
+        """Return the result of a recorded call, which the server may still be carrying out; errors as in :meth:`call`.
+
+        Nothing is begun by this.
+        """
+        if call.result is None and call.task_id is None:
+            raise OutcomeUnknownError("the agent was stopped before the server had confirmed the call")
+        return call.result or self._settle(call)
+
+    def close(self) -> None:
+        """End the session; the server removes its workspace. A session whose server is away stays as it is."""
+        if self._lost:
+            self._session._async._ping_task.cancel()  # noqa: SLF001
+        else:
+            with contextlib.suppress(Exception):
+                self._session.__exit__(None, None, None)
+            self._record.remove()
+        self._client.environments.close()
+
+    def _settle(self, call: Call) -> ToolResult:
+        away = False
+
+        def before_sleep(state: tenacity.RetryCallState) -> None:
+            nonlocal away
+            if not away:
+                error = state.outcome and state.outcome.exception()
+                self._report(f"{self._url} does not answer; waiting up to {self._wait_s:.0f} s ({error})")
+            away = True
+
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(_AwayError),
+            wait=tenacity.wait_exponential(multiplier=0.25, max=_LONGEST_WAIT_S),
+            stop=tenacity.stop_before_delay(self._wait_s),
+            before_sleep=before_sleep,
+            reraise=True,
+        )
+        try:
+            result: ToolResult = retrying(self._attempt, call)
+        except _AwayError as error:
+            self._lost = True
+            raise WorkspaceLostError(f"{self._url} does not answer: {error}") from None
+        if away:
+            self._report(f"{self._url} answers again, in the same session")
+        if call.step is not None:
+            call.result = result
+            self._record.keep(call)
+        return result
+
+    def _attempt(self, call: Call) -> ToolResult:
+        try:
+            output = self._session._run(self._post(call))  # noqa: SLF001
+        except aiohttp.ClientResponseError as error:
+            raise self._refusal(error, call) from None
+        except AuthenticationError as error:
+            self._lost = True
+            raise WorkspaceLostError(f"{self._url} refuses the token: {self._one_line(error)}") from None
+        except _RemoteSSEError as error:
+            if call.task_id is not None and "unknown task_id" in str(error):
+                raise OutcomeUnknownError("the server does not know any more what came of the call") from None
+            raise WorkspaceError(f"{call.tool} failed on the server: {self._one_line(error)}") from None
+        except (aiohttp.ClientError, MaxRetriesError, HeartbeatTimeoutError, OSError) as error:
+            if call.task_id is None and not isinstance(error, aiohttp.ClientConnectorError):
+                text = f"the connection to the server broke as {call.tool} was called: {self._one_line(error)}"
+                raise OutcomeUnknownError(f"{text}; whether it was carried out is not known") from None
+            raise _AwayError(self._one_line(error)) from None
+        if not output["ok"] and output.get("reason") == "episode_finished":
+            raise EpisodeFinishedError(self._one_line(output["error"]))
+        if not output["ok"]:
+            raise WorkspaceError(self._one_line(output["error"]))
+        return ToolResult.of(output["output"])
+
+    def _refusal(self, error: aiohttp.ClientResponseError, call: Call) -> Exception:
+        text = self._one_line(error)
+        if error.status in _GONE:
+            return WorkspaceLostError(f"the session at {self._url} is lost: {text}")
+        if error.status in _NOT_NOW or (error.status in _BROKEN_GATEWAYS and call.task_id is not None):
+            return _AwayError(text)
+        if error.status in _BROKEN_GATEWAYS:
+            return OutcomeUnknownError(f"{call.tool}: {text}; whether it was carried out is not known")
+        return WorkspaceError(f"the server refused {call.tool}: {text}")
+
+    async def _post(self, call: Call) -> Any:
+        """Send a call. The client's own ``call_tool`` would send one again whose outcome is not known."""
+
+        def note(event: str, data: str) -> None:
+            if event == "task_id":
+                call.task_id = data.strip()
+                if call.step is not None:
+                    self._record.keep(call)
+
+        session = self._session._async  # noqa: SLF001
+        return await resumable_sse(
+            session.client,
+            session._env_path("/call"),  # noqa: SLF001
+            sid=session.sid,
+            token=session.api_key,
+            deployment=session.deployment,
+            json={"name": call.tool, "input": call.arguments},
+            task_id=call.task_id,
+            max_retries=2,
+            on_event=note,
+            resumable_only=True,
+        )
+
+    def _one_line(self, error: object) -> str:
+        text = " ".join(str(error).split())[:500] or type(error).__name__
+        return text.replace(sid, "[session]") if (sid := self._record.sid) else text
+
+
+async def _keep_alive(session: Any) -> None:
+    """Ping a session for as long as it is used: the client's own pings give it up, and end it, if some fail."""
+    if session._ping_task is not None:  # noqa: SLF001
+        session._ping_task.cancel()  # noqa: SLF001
     pings = session._run_ping(  # noqa: SLF001
         url=f"{session.base_url}/ping",
         sid=session.sid,
         api_key=session.api_key,
         sleep_time=_PING_S,
         deployment=session.deployment,
+        max_consecutive_failures=1 << 62,
     )
     session._ping_task = asyncio.create_task(pings)  # noqa: SLF001
 
 
-def _client(token: str | None) -> Any:
-    os.environ.setdefault("OPENREWARD_DISABLE_UPDATE_CHECK", "1")
-    try:
-        from openreward import OpenReward  # noqa: PLC0415 - seconds, and an extra
-    except ImportError:
-        raise WorkspaceError("an ORS server needs the client openreward: pip install 'mlab-agent[ors]'") from None
-    return OpenReward(api_key=token or _NO_KEY)  # without one it would send $OPENREWARD_API_KEY to any server
-
-
 def _task_id(task: Any) -> Any:
     return task.task_spec.get("id", task.task_spec.get("name"))
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:500] or type(error).__name__

@@ -1,6 +1,7 @@
 """Read-only files that a script may have changed: they are compared by their stamps and restored from copies.
 
 Copies of files up to a size are made when the workspace is opened. A change of a longer file can only be reported.
+Which files these are, a task says in ``read_only_files.txt``, as MLAgentBench's tasks do.
 """
 
 from __future__ import annotations
@@ -10,11 +11,31 @@ from typing import TYPE_CHECKING
 
 from mlab_agent.workspaces.files import WorkspaceError, parents_and_self
 
+LIST_NAME = "read_only_files.txt"
+"""The name that MLAgentBench's tasks give to their list of read-only files."""
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from mlab_agent.workspaces.files import Files, FileStamp
+
+
+def read_patterns(file: Path) -> tuple[str, ...]:
+    """Return the patterns of a list of read-only files, one a line.
+
+    Raises:
+        OSError: if it cannot be read.
+    """
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    return tuple(line.strip() for line in lines if line.strip())
+
+
+def list_of_task(task_file: Path | None, workdir: Path | None) -> Path | None:
+    """Return a task's list: beside its text, or in ``scripts`` of the workspace; None if it has none."""
+    places = [task_file.parent if task_file else None, workdir / "scripts" if workdir else None]
+    lists = [place / LIST_NAME for place in places if place is not None]
+    return next((path for path in lists if path.is_file()), None)
 
 
 class ReadOnlyFiles:

@@ -80,10 +80,20 @@ def run_command(
     *,
     timeout_s: float,
     output_limit: int,
+    poll: Callable[[], None] = lambda: None,
 ) -> CommandResult:
     """Run a command until it ends or its time is up; all processes that it has started end with it.
 
     Processes are found by their group, and those that left the group by an environment variable that they all inherit.
+
+    Args:
+        command: the program and its arguments.
+        directory: where it runs.
+        environment: all of its variables.
+        outputs: the files for stdout and stderr.
+        timeout_s: after which it is stopped.
+        output_limit: bytes of both outputs at which it is stopped.
+        poll: called every now and then while it runs.
 
     Raises:
         OSError: if it cannot be started.
@@ -99,8 +109,13 @@ def run_command(
         stderr=outputs[1],
         start_new_session=True,
     )
+
+    def is_too_long() -> bool:
+        poll()
+        return _size(outputs) > output_limit
+
     try:
-        timed_out, too_long = _wait(process, start + timeout_s, lambda: _size(outputs) > output_limit)
+        timed_out, too_long = _wait(process, start + timeout_s, is_too_long)
         seconds = time.monotonic() - start
         if timed_out or too_long:
             _signal_group(process.pid, signal.SIGTERM)

@@ -23,7 +23,41 @@ if TYPE_CHECKING:
 _LONG_INDEX = 20_000  # lines
 
 
-class Snapshots:
+class SnapshotReader:
+    """The snapshots of a store, which nothing here changes; another process may be writing it."""
+
+    def __init__(self, directory: Path) -> None:
+        """Open a store for reading."""
+        self._objects = directory / "objects"
+
+    def entries(self, snapshot: str) -> dict[str, list[Any]]:
+        """Return what a snapshot has, by name: ``[kind, ...]`` as the store keeps it.
+
+        Raises:
+            WorkspaceError: if it is not in the store.
+        """
+        entries: dict[str, list[Any]] = {}
+        self._collect(snapshot, "", entries)
+        return entries
+
+    def load(self, digest: str) -> bytes:
+        """Return a stored content; errors as in :meth:`entries`."""
+        try:
+            return zlib.decompress((self._objects / digest).read_bytes())
+        except (OSError, zlib.error):
+            raise WorkspaceError(f"the snapshot {digest[:12]} is not in the store, or damaged") from None
+
+    def _collect(self, tree: str, prefix: str, entries: dict[str, list[Any]]) -> None:
+        for base, entry in json.loads(self.load(tree)).items():
+            if base in {"", ".", ".."} or "/" in base:  # as no honest directory has
+                raise WorkspaceError(f"the snapshot {tree[:12]} is damaged: it has a file called {base!r}")
+            name = f"{prefix}{base}"
+            entries[name] = entry
+            if entry[0] == "tree":
+                self._collect(entry[1], f"{name}/", entries)
+
+
+class Snapshots(SnapshotReader):
     """A store of snapshots in a directory."""
 
     def __init__(self, directory: Path, limit: int) -> None:
@@ -33,7 +67,7 @@ class Snapshots:
             directory: not in the workspace.
             limit: bytes of the longest file that is stored; of longer ones only the size is noted.
         """
-        self._objects = directory / "objects"
+        super().__init__(directory)
         self._index_file = directory / "index.jsonl"
         self._limit = limit
         self._objects.mkdir(parents=True, exist_ok=True)
@@ -69,8 +103,7 @@ class Snapshots:
         Raises:
             WorkspaceError: if the snapshot is not in the store.
         """
-        entries: dict[str, list[Any]] = {}
-        self._collect(snapshot, "", entries)
+        entries = self.entries(snapshot)
         for name in sorted(now, key=_depth, reverse=True):
             kind = "tree" if now[name].kind == "directory" else now[name].kind
             if name not in entries or entries[name][0] not in {kind, "long"}:
@@ -84,7 +117,7 @@ class Snapshots:
                 if stamp is None or stamp.target != entry[1]:
                     files.link(name, entry[1])
             elif entry[0] == "file" and not (stamp and self._is_unchanged(name, stamp, entry)):
-                files.write(name, self._load(entry[1]), entry[2])
+                files.write(name, self.load(entry[1]), entry[2])
 
     def _entry(
         self, name: str, stamp: FileStamp, read: Callable[[str], bytes], changed: list[tuple[str, str, str]]
@@ -113,13 +146,6 @@ class Snapshots:
     def _is_unchanged(self, name: str, stamp: FileStamp, entry: list[Any]) -> bool:
         return stamp.kind == "file" and stamp.mode == entry[2] and self._digest(name, stamp) == entry[1]
 
-    def _collect(self, tree: str, prefix: str, entries: dict[str, list[Any]]) -> None:
-        for base, entry in json.loads(self._load(tree)).items():
-            name = f"{prefix}{base}"
-            entries[name] = entry
-            if entry[0] == "tree":
-                self._collect(entry[1], f"{name}/", entries)
-
     def _store_tree(self, tree: Mapping[str, Any]) -> str:
         return self._store(json.dumps(tree, sort_keys=True).encode())
 
@@ -131,12 +157,6 @@ class Snapshots:
             part.replace(self._objects / digest)
             self._stored.add(digest)
         return digest
-
-    def _load(self, digest: str) -> bytes:
-        try:
-            return zlib.decompress((self._objects / digest).read_bytes())
-        except (OSError, zlib.error):
-            raise WorkspaceError(f"the snapshot {digest[:12]} is not in the store, or damaged") from None
 
     def _load_index(self) -> None:
         """Read the index; one that has become much longer than its contents is written anew."""

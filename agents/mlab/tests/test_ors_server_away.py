@@ -1,0 +1,182 @@
+"""A server that goes away, and an agent that is killed: the same session goes on, and no answer is asked for twice."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mlab_agent.cli import main
+from mlab_agent.run import Run, settings_of
+from mlab_agent.trace_view import one_line
+from mlab_agent.workspaces.files import WorkspaceError, WorkspaceLostError
+from mlab_agent.workspaces.ors import OrsWorkspace
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from agents.mlab.tests.conftest import AgentAtServer, Relay
+
+TASK = "ai_rd_small_scaling_law"
+
+
+def once(condition: Callable[[dict[str, Any], bytes], bool]) -> Callable[[dict[str, Any], bytes], bool]:
+    """Return a condition that holds at most once."""
+    held: list[bytes] = []
+
+    def first(call: dict[str, Any], line: bytes) -> bool:
+        if not held and condition(call, line):
+            held.append(line)
+            return True
+        return False
+
+    return first
+
+
+def is_answer(call: dict[str, Any]) -> bool:
+    return bool(call["name"] == "answer")
+
+
+def test_what_the_connection_loses(ors_url: str, relay: Relay, tmp_path: Path) -> None:
+    said: list[str] = []
+    workspace = OrsWorkspace(relay.url, TASK, state=tmp_path, wait_s=60, report=said.append)
+
+    # files are handled again
+    relay.lose = once(lambda call, line: "a.txt" in call["input"].get("command", "") and bool(line))
+    workspace.write("a.txt", "whole\n")
+    assert workspace.read("a.txt") == "whole\n"
+
+    # an answer whose outcome is not known is not asked for again
+    relay.lose = once(lambda call, _line: is_answer(call))  # before the server's id of the call has come
+    with pytest.raises(WorkspaceError, match="whether it was carried out is not known"):
+        workspace.score()
+    assert relay.names().count("answer") == 1
+    assert "not asked for again" in (workspace.interrupted_score() or "")
+    workspace.step = "another"
+    assert workspace.interrupted_score() is None
+    relay.lose = once(lambda call, line: is_answer(call) and line.startswith(b"event: end"))
+    assert "Attempt 1: valid" in (workspace.score() or "")
+    first, second = [call for call in relay.calls if is_answer(call)][1:]
+    assert "task_id" not in first
+    assert second["task_id"]
+
+    # a script that runs while the server is away runs once
+    workspace.write("slow.sh", "echo run >> runs.txt; sleep 2; echo done\n")
+    port = relay.server_port
+
+    def be_away() -> None:
+        while not relay.names("slow.sh"):
+            time.sleep(0.01)
+        relay.lose = lambda _call, _line: True
+        relay.shutdown()
+        relay.server_close()
+        time.sleep(4)
+        back.append(type(relay)(ors_url, port).__enter__())
+
+    back: list[Relay] = []
+    relay.calls.clear()
+    workspace.show_output = lambda stream, line: said.append(f"{stream}: {line}")
+    thread = threading.Thread(target=be_away)
+    thread.start()
+    done = workspace.execute("slow.sh", [], 30)
+    thread.join()
+    assert (done.stdout, done.status) == ("done\n", 0)
+    assert workspace.read("runs.txt") == "run\n"
+    assert "does not answer; waiting up to 60 s" in said[0]
+    assert "answers again" in said[1]
+    assert said[2] == "stdout: done"
+    workspace.finish("done")
+    assert workspace.finished
+    workspace.close()
+    back[0].__exit__()
+
+
+def test_a_server_that_stays_away_is_waited_for_so_long(relay: Relay, tmp_path: Path) -> None:
+    workspace = OrsWorkspace(relay.url, TASK, state=tmp_path, wait_s=2)
+    relay.shutdown()
+    relay.server_close()
+    began = time.monotonic()
+    with pytest.raises(WorkspaceLostError, match="does not answer"):
+        workspace.read("train.py")
+    assert time.monotonic() - began >= 1
+    workspace.close()
+    kept = json.loads((tmp_path / "session.json").read_text())
+    assert (tmp_path / "session.json").stat().st_mode & 0o777 == 0o600
+    again = OrsWorkspace(relay.target, TASK, state=tmp_path)  # another address: not the session's
+    assert not again.joined
+    again.close()
+    (tmp_path / "session.json").write_text(json.dumps({**kept, "url": relay.target}))
+    again = OrsWorkspace(relay.target, TASK, state=tmp_path)
+    assert again.joined
+    again.close()
+
+
+def test_an_agent_that_is_killed_while_it_waits_for_a_score(
+    relay: Relay, agent_at: Callable[[str], AgentAtServer], say: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    processes: list[subprocess.Popen[str]] = []
+    lines: list[str | None] = []
+
+    def killing(call: dict[str, Any], line: bytes) -> bool:
+        kill = is_answer(call) and line.startswith(b"event: end")
+        if kill:
+            processes[-1].kill()
+        return kill
+
+    with agent_at(relay.url) as agent:
+
+        def resumed(from_step: int | None = None) -> Run:
+            def watch(event: dict[str, Any]) -> None:
+                lines.append(one_line(event, 0))
+
+            return Run(settings_of(agent.run), agent.run, resume=True, from_step=from_step, watch=watch)
+
+        def do_steps(run: Run, number: int) -> None:
+            """Take some steps, and leave the session as a killed process leaves it."""
+            run.agent.prepare()
+            for _step in range(number):
+                run.agent.execute(run.agent.get_response())
+            assert isinstance(run.agent.workspace, OrsWorkspace)
+            run.agent.workspace._session._lost = True
+
+        agent.replies = [say("Write File", {"filename": "a.txt", "content": "a"}), say("Score", {})]
+        relay.lose = once(killing)
+        with agent.start() as process:
+            processes.append(process)
+            process.communicate(timeout=60)
+        assert process.returncode == -signal.SIGKILL
+
+        agent.replies = [say("Write File", {"filename": "b.txt", "content": "b"})]
+        with resumed() as run:
+            do_steps(run, 1)
+        assert "resumed, in the same session of the server" in str(lines)
+        assert "Attempt 1: valid" in agent.observation(1)
+        assert relay.names().count("answer") == 2  # the second one only asks what came of the first
+        assert len(agent.events("reward")) == 1
+
+        agent.replies = [say("List Files", {}), say("Score", {})]
+        with resumed(from_step=1) as run:
+            do_steps(run, 2)
+        assert "the server's attempts and hours are not undone" in str(lines)
+        assert "a.txt" in agent.observation(3)
+        assert "b.txt" not in agent.observation(3)
+        assert "Attempt 2: valid" in agent.observation(4)
+        assert main(["files", str(agent.run), "--set-aside", "1", "b.txt"]) == 0
+        assert capsys.readouterr().out == "b"
+
+        headers = {"X-Session-ID": json.loads((agent.run / "home" / "session.json").read_text())["sid"]}
+        request = urllib.request.Request(f"{relay.target}/delete", b"{}", headers)  # noqa: S310 - http
+        urllib.request.urlopen(request, timeout=30).close()  # noqa: S310 - http
+        agent.replies = [say("List Files", {}), say("Final Answer", {"final_answer": "x"})]
+        with resumed() as run:
+            assert run.run().answer == "x"
+        assert "resumed, in a new session, as the server has the earlier one no more" in str(lines)
+        assert "a.txt" in agent.observation(5)

@@ -1,0 +1,117 @@
+"""The proxy's process, as the server sees it: started in a sandbox of its own, and again if it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import socket
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import re_bench
+import re_bench_environment
+from re_bench.errors import ReBenchError
+from re_bench.guest import ipc
+from re_bench.limits import Limits
+from re_bench.sandbox.bubblewrap import Bubblewrap
+from re_bench.sandbox.process import end_process, start
+from re_bench.sandbox.spec import SandboxSpec, SandboxUnavailableError
+from re_bench.sandbox.unprotected import Unprotected
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from re_bench.sandbox.spec import Backend, Launch
+
+_PROGRAM = (
+    "import os, sys; sys.path[:0] = sys.argv[2].split(':'); os.dup2(int(sys.argv[3]), 2); "
+    "from re_bench_environment.network.program import main; main()"
+)
+_INSIDE = "/run/proxy"
+_RESOLVER = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/gai.conf")
+_REPLY_S = 20.0
+_MAX_REPLY = 1 << 10
+_FILES = 16384
+_DAY_S = 24 * 3600
+
+
+class ProxyProcess:
+    """One process of the proxy program."""
+
+    def __init__(self, log: Path) -> None:
+        """Start it, in bubblewrap where there is one; by the event loop's thread, with which it ends.
+
+        Args:
+            log: where it writes what goes wrong in it.
+
+        Raises:
+            ReBenchError: if it cannot be started.
+        """
+        self._channel, theirs = socket.socketpair()
+        errors = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        passed = (theirs.detach(), errors)
+        backend = _backend()
+        try:
+            self._launch = _launch(backend, passed)
+            self._process = start(self._launch, stdout=subprocess.DEVNULL)
+        except (OSError, SandboxUnavailableError) as error:
+            self._channel.close()
+            raise ReBenchError(f"the network proxy cannot be started: {error}") from None
+        self._sending = asyncio.Lock()
+        self.pid = self._process.pid
+
+    async def request(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
+        """Have it do something.
+
+        Raises:
+            ReBenchError: if it does not answer.
+        """
+        async with self._sending:
+            call = asyncio.get_running_loop().run_in_executor(None, self._request, message, list(descriptors))
+            await asyncio.shield(call)
+
+    def _request(self, message: dict[str, Any], descriptors: list[int]) -> None:
+        try:
+            ipc.send(self._channel, message, descriptors)
+            ipc.receive(self._channel, _MAX_REPLY, accept_descriptors=False, deadline=time.monotonic() + _REPLY_S)
+        except (OSError, ipc.FrameError) as error:
+            raise ReBenchError(f"the network proxy does not answer ({error})") from None
+
+    def end(self) -> None:
+        """End it, and wait until nothing of it is left."""
+        self._channel.close()
+        end_process(self._process)
+        self._launch.cleanup()
+        if self._process.stderr is not None:
+            with suppress(OSError):
+                self._process.stderr.close()
+
+
+def _backend() -> Backend:
+    backend = Bubblewrap()
+    try:
+        backend.probe()
+    except SandboxUnavailableError:
+        return Unprotected()
+    return backend
+
+
+def _launch(backend: Backend, passed: tuple[int, int]) -> Launch:
+    """Return how to start the program: it sees the system, Python, this package, and nothing else of the machine."""
+    packages = [Path(package.__file__ or "").parent for package in (re_bench, re_bench_environment)]
+    shown = {str(path): path for path in packages}
+    search_path = dict.fromkeys(str(path.parent) for path in packages)
+    if isinstance(backend, Bubblewrap):
+        shown = {f"{_INSIDE}/{path.name}": path for path in packages}
+        shown |= {name: Path(name).resolve() for name in _RESOLVER if Path(name).exists()}
+        search_path = {_INSIDE: None}
+    open_files = min(_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    limits = Limits(cpu_s=1000 * _DAY_S, memory_mib=2048, processes=256, file_mib=64, open_files=open_files, tmp_mib=16)
+    program = [backend.python, "-I", "-c", _PROGRAM, str(passed[0]), ":".join(search_path), str(passed[1])]
+    launch = backend.launch(program, SandboxSpec(read_only=shown, limits=limits, host_network=True))
+    return replace(launch, descriptors=(*launch.descriptors, *passed))

@@ -1,0 +1,126 @@
+"""A real server on a machine of its own with an internet of its own, in namespaces; see ``internet.py``."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from server_process import SECRET_NAMES, TOP, Raw, Server, address, until
+
+from re_bench.guest import port_forward
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INTERNET = Path(__file__).with_name("internet.py")
+
+
+class Online(Server):
+    """A server with an internet."""
+
+    world: Path
+    machine: str
+    """The link of its namespace of network."""
+
+    def reached(self, path: str = "/") -> list[dict[str, Any]]:
+        """Return the requests for a path, or below it, that have reached a host, whichever."""
+        log = self.world / "requests.jsonl"
+        lines = log.read_text().splitlines() if log.exists() else []
+        return [request for request in map(json.loads, lines) if request["path"].startswith(path)]
+
+    def proxies(self) -> list[int]:
+        """Return the processes of the proxy, the innermost last."""
+        return sorted(int(entry.name) for entry in Path("/proc").glob("[0-9]*") if self._is_proxy(entry))
+
+    def _is_proxy(self, entry: Path) -> bool:
+        try:
+            program = b"network.program" in (entry / "cmdline").read_bytes()
+            return program and (entry / "ns/net").readlink() == Path(self.machine)
+        except OSError:
+            return False
+
+
+@contextmanager
+def online(place: Path, site: Path, *options: str) -> Iterator[Online]:
+    """Run ``re-bench serve`` with an internet."""
+    world = place / "world"
+    world.mkdir(parents=True)
+    log, socket = place / "log", world / "server.sock"
+    serve = [sys.executable, "-m", "re_bench.cli", "serve", "--port", "8080", "--profile", "cpu"]
+    serve += ["--state", str(place / "state"), *options]
+    kept = {name: value for name, value in os.environ.items() if name not in SECRET_NAMES}
+    with log.open("a") as stderr:
+        process = subprocess.Popen(
+            ["unshare", "--net", "--mount", sys.executable, str(INTERNET), "serve", str(world), "--", *serve],
+            cwd=TOP, stdout=stderr, stderr=stderr, text=True, env=kept | {"PYTHONPATH": str(site)},
+        )  # fmt: skip
+    forward: Any = None
+    try:
+        address(process, log, 0)
+        forward = subprocess.Popen(
+            [sys.executable, port_forward.__file__, "0", str(socket)], stdout=subprocess.PIPE, text=True
+        )
+        server = Online(process, f"http://127.0.0.1:{forward.stdout.readline().strip()}", place / "state", log)
+        server.world, server.machine = world, str(Path(f"/proc/{process.pid}/ns/net").readlink())
+        yield server
+    finally:
+        process.terminate()
+        process.wait(30)
+        if forward is not None:
+            forward.kill()
+            forward.wait()
+            forward.stdout.close()
+
+
+class Agent(Raw):
+    """A session of a server with an internet."""
+
+    server: Online
+
+    def __init__(self, server: Online, task: str = "example_quick") -> None:
+        before = {path.name for path in server.sessions()}
+        super().__init__(server, task)
+        (self.name,) = until(lambda: {path.name for path in server.sessions()} - before)
+
+    @property
+    def directory(self) -> Path:
+        path: Path = self.server.state / "sessions" / self.name
+        return path
+
+    def log(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.directory / "network.jsonl").read_text().splitlines()]
+
+    def prompt(self) -> str:
+        return str(self.server.get("/rebench/prompt", {"X-Session-ID": self.sid})[0]["text"])
+
+    def run(self, command: str) -> str:
+        return str(self.call("bash", command=command)["output"]["blocks"][0]["text"])
+
+    def send(self, *messages: bytes) -> list[str]:
+        """Send each message to the proxy on a connection of its own, and return what comes back."""
+        request = json.dumps([base64.b64encode(message).decode() for message in messages])
+        encoded = base64.b64encode(SENDER.encode()).decode()
+        shown = self.run(f"echo {encoded} | base64 -d > /tmp/sender.py; python /tmp/sender.py '{request}'")
+        return [base64.b64decode(line).decode("latin-1") for line in shown.splitlines()[: len(messages)]]
+
+
+SENDER = """
+import base64, json, socket, sys
+for message in json.loads(sys.argv[1]):
+    with socket.create_connection(("127.0.0.1", 18081), timeout=20) as proxy:
+        proxy.sendall(base64.b64decode(message))
+        proxy.shutdown(socket.SHUT_WR)
+        response = b""
+        try:
+            while data := proxy.recv(65536):
+                response += data
+        except OSError as error:
+            response += repr(error).encode()
+    print(base64.b64encode(response[:4000]).decode() or "=")
+"""
