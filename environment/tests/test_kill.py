@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_process import Raw, Server, command_lines_naming, serving, until
+from server_process import EXAMPLES, Raw, Server, command_lines_naming, serving, until
 
 from re_bench.runs.attempts import AttemptLog
 
@@ -140,7 +140,7 @@ def test_kill_9_at_random_moments_loses_nothing_that_was_told(tmp_path: Path, si
     steps = (write_file, write_file, answer, make_experiment, ask_model)
     began = time.monotonic()
     for kill in range(KILLS + 1):
-        with serving(tmp_path, site, *options, TMPDIR=str(temporary)) as server:
+        with serving(tmp_path, site, *options, tasks=EXAMPLES, TMPDIR=str(temporary)) as server:
             if not agents:
                 agents = [Agent(server, task, step) for task, step in zip(tasks, steps, strict=True)]
             if kill < KILLS:
