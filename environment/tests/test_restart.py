@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from server_process import (
+    EXAMPLES,
     Raw,
     Server,
     command_lines_naming,
@@ -72,13 +73,13 @@ class Restarted:
 def restarted(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Restarted]:
     place = tmp_path_factory.mktemp("restarted")
     names: dict[str, str] = {}
-    with serving(place, site, "--max-sessions", "8") as server:
+    with serving(place, site, "--max-sessions", "8", tasks=EXAMPLES) as server:
         sessions, calls = populate(server, names)
         server.end(signal.SIGKILL)
         # All of it ends by itself, without the next server: sandboxes, scorers and the meter.
         until(lambda: command_lines_naming(server.state) == [])
     spoil(server.state / "sessions")
-    with serving(place, site, "--max-sessions", "8") as server:
+    with serving(place, site, "--max-sessions", "8", tasks=EXAMPLES) as server:
         for session in sessions.values():
             session.server = server
         yield Restarted(server, sessions, calls, names)
@@ -224,11 +225,11 @@ def test_a_key_has_to_be_sent_again(tmp_path: Path, upstream: Upstream) -> None:
     manifest.write_text(manifest.read_text().replace('key = ["paper"]', 'key = ["cpu"]'))
     secrets = base64.b64encode(json.dumps({"openai_api_key": {"value": KEY}}).encode()).decode()
     address = {"OPENAI_BASE_URL": f"http://127.0.0.1:{upstream.server_port}/v1"}
-    with serving(tmp_path / "server", site, **address) as server:
+    with serving(tmp_path / "server", site, tasks=EXAMPLES, **address) as server:
         session = Raw(server, "example_equipped", **{"X-Secrets": secrets})
         assert session.says(f"python3 -c '{ASK}'") == "hi\n[exit status 0]"
         server.end(signal.SIGKILL)
-    with serving(tmp_path / "server", site, **address) as server:
+    with serving(tmp_path / "server", site, tasks=EXAMPLES, **address) as server:
         session.server, session.headers = server, {}
         assert "secret openai_api_key is stored nowhere" in session.says("true")
         assert "send it again with POST /create" in session.call("answer")["output"]["metadata"]["message"]
