@@ -29,6 +29,7 @@ KEPT = (
 RESTORED = ("workspace", "home", "experiments")
 """What a session has besides while it is open, and a later server offers again."""
 _PROGRAMS = ("bwrap", "python", "env", "setpriv")
+_OUR_OPTIONS = {b"--die-with-parent", b"--new-session", b"--hostname", b"sandbox"}
 _GRACE_S = 10.0
 _KILL_TIMEOUT_S = 5.0
 _SOCKETS = "sockets"
@@ -139,6 +140,9 @@ def remove_tree(path: Path) -> None:
 def _end_processes(directories: set[str]) -> None:
     """End sandboxes, meters and scorers that have one of the directories as argument, with all that they run."""
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    for pid in filter(_is_half_started_sandbox, pids):
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)  # as the first of its namespace it ignores others
     roots = [pid for pid in pids if pid != os.getpid() and _has_argument(pid, directories)]
     left = {pid for root in roots for pid in tree(root)}
     # They are ending already, since their server is gone, and clean up after themselves if they get the time.
@@ -149,6 +153,22 @@ def _end_processes(directories: set[str]) -> None:
         deadline = time.monotonic() + seconds
         while (left := {pid for pid in left if _runs(pid)}) and time.monotonic() < deadline:
             time.sleep(0.02)
+
+
+def _is_half_started_sandbox(pid: int) -> bool:
+    """Tell whether a process is a bubblewrap that waits for its parent for ever, which was killed while it started it.
+
+    Such a process is the first of its namespace, its parent is no bubblewrap, and it runs nothing.
+    """
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        if words[0].rpartition(b"/")[2] != b"bwrap" or not _OUR_OPTIONS.issubset(words):
+            return False
+        status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text("utf-8").splitlines())
+        parent = Path(f"/proc/{status['PPid']}/comm").read_text("utf-8").strip()
+        return status["NSpid"].split()[1:] == ["1"] and parent != "bwrap" and list(tree(pid)) == [pid]
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 def _runs(pid: int) -> bool:
