@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from server_process import TOP, Raw, Server, serving, until
+from server_process import EXAMPLES, TOP, Raw, Server, serving, until
 
 from re_bench_environment.records.transcripts import read_transcript
 
@@ -35,7 +35,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Se
     place = tmp_path_factory.mktemp("watched")
     (place / "token").write_text(TOKEN)
     (place / "token").chmod(0o600)
-    with serving(place, site, "--token-file", str(place / "token")) as running:
+    with serving(place, site, "--token-file", str(place / "token"), tasks=EXAMPLES) as running:
         yield running
 
 

@@ -244,7 +244,7 @@ def test_without_a_sandbox_background_programs_end_with_a_killed_server_too(tmp_
     with serving(tmp_path, site, "--sandbox", "none") as server:
         session = Raw(server, "example_quick")
         session.says(f"echo kept > file; bash -c 'sleep 300; true' {tmp_path}/mark & true")
-        assert any("mark" in line for line in command_lines_naming(tmp_path))
+        until(lambda: any("mark" in line for line in command_lines_naming(tmp_path)))
         server.end(signal.SIGKILL)
         until(lambda: command_lines_naming(tmp_path) == [])
         assert (server.workspaces()[0] / "file").read_text() == "kept\n"

@@ -62,7 +62,7 @@ def readable() -> Iterator[Path]:
         for module in ("__init__.py", "normalise.py", "errors.py", "processes.py", "limits.py"):
             shutil.copy(common / module, directory / "re_bench")
         ours = Path(re_bench_environment.__file__).parent
-        rooms = [(common / room, f"re_bench/{room}") for room in ("sandbox", "guest")]
+        rooms = [(common / room, f"re_bench/{room}") for room in ("sandbox", "guest", "data")]
         for source, target in (*rooms, (ours, "re_bench_environment")):
             shutil.copytree(source, directory / target, ignore=shutil.ignore_patterns("__pycache__"))
         binding = importlib.util.find_spec("pyseccomp")

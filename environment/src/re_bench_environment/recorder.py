@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from dataclasses import asdict
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 
 _MIB = 1 << 20
 _TOLD_SETTINGS = ("hours", "command_s", "longest_command_s", "disk_mib", "model_dollars", "withhold_rewards")
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Return the versions of what a transcript depends on."""
+    packages = {name: version(name) for name in ("re-bench-environment", "openreward")}
+    return packages | {"python": platform.python_version()}
 
 
 class Recorder:
@@ -126,6 +134,5 @@ def _beginning(session: Session, settings: Settings, sandbox: str) -> dict[str, 
         "model": model,
         "settings": {name: getattr(settings, name) for name in _TOLD_SETTINGS}
         | {"sandbox": sandbox, "limits": asdict(settings.session_limits(served.limits))},
-        "versions": {name: version(name) for name in ("re-bench-environment", "openreward")}
-        | {"python": platform.python_version()},
+        "versions": _versions(),
     }

@@ -211,7 +211,9 @@ class Sandbox(asyncio.Protocol):
         except TimeoutError:
             raise self._start_error() from None
         finally:
-            accepting.cancel()
+            if not accepting.cancel() and self._transport is None:  # cancelled when the connection had just come
+                with suppress(OSError):
+                    accepting.result()[0].close()
         if ready is None:
             raise self._start_error()
 
