@@ -388,6 +388,7 @@ def test_open_is_the_machines_own_but_for_scorings(
         (["--network", "proxy", "--allow", "py*.org"], "py*.org"),
         (["--network", "proxy", "--allow", "pypi.org:0"], "port"),
         (["--network", "proxy", "--allow", "localhost"], "public"),
+        (["--network", "proxy", "--allow", "faß.de"], "xn--"),
         (["--network", "proxy", "--allow", "pypi.org", "--sandbox", "none"], "needs a sandbox"),
     ],
 )

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
+import socket
 import ssl
 from typing import TYPE_CHECKING
 
+import h11
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from re_bench.errors import UsageError
+from re_bench.sandbox import bubblewrap
 from re_bench_environment.network.addresses import is_public
 from re_bench_environment.network.allow_list import READY_LISTS, AllowList
 from re_bench_environment.network.hosts import HostError, is_address, normalise_host, split_authority, write_authority
+from re_bench_environment.network.policy import NetworkPolicy
+from re_bench_environment.network.requests import Peer, serve
 from re_bench_environment.network.traffic import RefusedError, Traffic
 from re_bench_environment.network.tunnel import ClientHello
 
@@ -31,7 +38,7 @@ if TYPE_CHECKING:
         ("*", "example.org:443 8.8.8.8:80", "example.org:22"),
         ("*:22", "example.org:22", "example.org:443"),
         ("[2606:4700:0::1111]", "[2606:4700::1111]:443", "[2606:4700::1112]:443"),
-        ("bücher.example", "xn--bcher-kva.example:443", "bucher.example:443"),
+        ("xn--bcher-kva.example", "xn--bcher-kva.example:443", "bucher.example:443"),
         ("@packages", "pypi.org:443 deb.debian.org:80", "huggingface.co:443 github.com:443 evil.pypi.org:443"),
     ],
 )
@@ -132,12 +139,75 @@ def test_nothing_happens_without_a_record(tmp_path: Path) -> None:
     os.truncate(path, 16 << 20)
     with pytest.raises(RefusedError, match="is full"):
         traffic.check_limits()
-    traffic.begin("GET", "example.org", 80, "/").end("refused")
+    for entry in ("refused", "connected", "ended"):
+        with pytest.raises(RefusedError, match="is full"):
+            traffic.begin("GET", "example.org", 80, "/").log(entry)
     assert path.stat().st_size == 16 << 20
-    os.close(log)
+    traffic.close()
+    other = os.open(tmp_path / "other", os.O_WRONLY | os.O_CREAT)
+    assert other == log
+    with pytest.raises(RefusedError, match="is closed"):
+        traffic.begin("GET", "example.org", 80, "/").log("ended")
+    with pytest.raises(RefusedError, match="has ended"):
+        traffic.check_limits()
+    os.close(other)
     read_only = os.open(path, os.O_RDONLY)
     os.truncate(path, 0)
     unwritable = Traffic(AllowList(["*"]), limit_mib=1, used_bytes=0, log=read_only)
     with pytest.raises(RefusedError, match="cannot be written"):
         unwritable.begin("GET", "example.org", 80, "/").log("connected")
     os.close(read_only)
+
+
+def test_buffered_chunks_leave_other_sessions_their_turn() -> None:
+    chunks = 500
+
+    async def receive() -> int:
+        ours, theirs = socket.socketpair()
+        theirs.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * chunks)
+        theirs.sendall(b"0\r\n\r\n")
+        turns = 0
+
+        async def take_turns() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        other = asyncio.create_task(take_turns())
+        streams = await asyncio.open_connection(sock=ours)
+        client = Peer(h11.SERVER, streams)
+        while not isinstance((await client.receive(5))[0], h11.EndOfMessage):
+            pass
+        other.cancel()
+        streams[1].transport.abort()
+        theirs.close()
+        return turns
+
+    assert asyncio.run(receive()) >= chunks
+
+
+def test_a_connection_counts_until_it_is_closed(tmp_path: Path) -> None:
+    async def refuse() -> None:
+        ours, theirs = socket.socketpair()
+        log = os.open(tmp_path / "network.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        traffic = Traffic(AllowList(["example.org"]), limit_mib=1, used_bytes=0, log=log)
+        serving = asyncio.create_task(serve(traffic, *await asyncio.open_connection(sock=ours)))
+        reader, writer = await asyncio.open_connection(sock=theirs)
+        writer.write(b"GET http://example.net/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert b"allow-list" in await reader.read()
+        assert traffic.open == 1  # it waits for the client to close too
+        writer.close()
+        await serving
+        assert (traffic.open, traffic.connections) == (0, 0)
+        traffic.close()
+
+    asyncio.run(refuse())
+
+
+def test_the_proxy_itself_needs_bubblewrap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(bubblewrap, "_probe", bubblewrap._probe.__wrapped__)  # it remembers what it has found
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="needs bubblewrap for the proxy itself"):
+        NetworkPolicy("proxy", ("*",)).check_sandbox("container")
+    NetworkPolicy("open").check_sandbox("container")

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from re_bench.errors import UsageError
+from re_bench.sandbox.bubblewrap import Bubblewrap
+from re_bench.sandbox.spec import SandboxUnavailableError
 from re_bench_environment.network.allow_list import AllowList
 from re_bench_environment.network.hosts import HostError
 
@@ -49,10 +51,15 @@ class NetworkPolicy:
         """Do nothing if a backend of this name can hold programs to the proxy, or need not.
 
         Raises:
-            UsageError: if it cannot.
+            UsageError: if it cannot, or there is no bubblewrap, in which the proxy itself runs.
         """
         if self.mode == "proxy" and name == "none":
             raise UsageError("--network proxy needs a sandbox: without one nothing leads programs through the proxy")
+        if self.mode == "proxy":
+            try:
+                Bubblewrap().probe()
+            except SandboxUnavailableError as error:
+                raise UsageError(f"--network proxy needs bubblewrap for the proxy itself: {error}") from None
 
     def record(self) -> dict[str, Any]:
         """Return it as JSON, for logs and for readers of a session's directory."""

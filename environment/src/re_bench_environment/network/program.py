@@ -25,7 +25,7 @@ _MAX_MESSAGE = 1 << 20
 @dataclass
 class _Session:
     server: asyncio.Server
-    log: int
+    traffic: Traffic
     clients: set[asyncio.Task[None]] = field(default_factory=set)
 
 
@@ -64,7 +64,7 @@ class Proxy:
                 await serve(traffic, reader, writer)
 
         server = await asyncio.start_unix_server(accept, sock=socket.socket(fileno=listener), backlog=512)
-        self._sessions[message["open"]] = _Session(server, log, clients)
+        self._sessions[message["open"]] = _Session(server, traffic, clients)
 
     async def _close(self, name: str) -> None:
         """End a session's connections; all of them are in its log then."""
@@ -75,7 +75,7 @@ class Proxy:
         for client in list(session.clients):
             client.cancel()
         await asyncio.gather(*session.clients, return_exceptions=True)
-        os.close(session.log)
+        session.traffic.close()
 
 
 def main() -> None:

@@ -48,6 +48,7 @@ class Peer:
             h11.RemoteProtocolError: if the other side breaks the protocol.
             OSError: if it sends nothing for that long, or the connection breaks.
         """
+        await asyncio.sleep(0)  # what is buffered needs no waiting, and other sessions want their turn
         size = 0
         while (event := self.http.next_event()) is h11.NEED_DATA:
             async with asyncio.timeout(within_s):
@@ -77,12 +78,13 @@ class _Target:
 
 async def serve(traffic: Traffic, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Serve one connection of a session's client until it ends."""
-    if traffic.connections >= 2 * MAX_CONNECTIONS:  # those beyond the half are told why they are refused
+    if traffic.closed or traffic.open >= 2 * MAX_CONNECTIONS:  # those beyond the half are told why they are refused
         writer.transport.abort()
         return
     writer.transport.set_write_buffer_limits(high=0)  # so that what was sent is not lost when it is closed
     client = Peer(h11.SERVER, (reader, writer))
     traffic.connections += 1
+    traffic.open += 1
     try:
         while await _serve_request(traffic, client):
             client.http.start_next_cycle()
@@ -90,7 +92,10 @@ async def serve(traffic: Traffic, reader: asyncio.StreamReader, writer: asyncio.
         pass  # the client has gone, or the end could not be logged
     finally:
         traffic.connections -= 1
-        await _close(reader, writer)
+        try:
+            await _close(reader, writer)
+        finally:
+            traffic.open -= 1
 
 
 async def _close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -90,8 +90,7 @@ class Network:
         try:
             await self._tell_proxy()
         except BaseException:
-            self._sessions.pop(name, None)
-            session.close()
+            await self.close_session(name)
             raise
         forwarder, inside = f"{_GUEST}/port_forward.py", f"{_GUEST}/proxy.sock"
         address = f"http://127.0.0.1:{_PORT}"
@@ -110,10 +109,12 @@ class Network:
         session = self._sessions.pop(name, None)
         if session is None:
             return
-        if self._process is not None:
-            with suppress(ReBenchError):  # it has ended, and with it the connections
-                await self._process.request({"close": name})
-        session.close()
+        try:
+            if self._process is not None:
+                with suppress(ReBenchError):  # it has ended, and with it the connections
+                    await self._process.request({"close": name})
+        finally:
+            session.close()
 
     async def close(self) -> None:
         """End the proxy; all sessions are closed."""
@@ -129,8 +130,11 @@ class Network:
         async with self._telling:
             process = self._process or self._start()
             for name, session in list(self._sessions.items()):
-                if session.told != process.pid:
-                    await process.request(*session.request(name, self.policy))
+                if session.told == process.pid:
+                    continue
+                used_bytes = await asyncio.to_thread(_used_bytes, session.log_path)
+                if self._sessions.get(name) is session:  # it may have been closed meanwhile
+                    await process.request(*session.request(name, self.policy, used_bytes))
                     session.told = process.pid
 
     def _start(self) -> ProxyProcess:
@@ -142,17 +146,20 @@ class Network:
     def _on_end(self) -> None:
         """Start the proxy again if nobody has ended it."""
         if self._process is not None:
+            if self._restarting is not None:
+                self._restarting.cancel()  # it was telling the one that has ended
             self._restarting = asyncio.ensure_future(self._restart(self._process))
             self._process = None
 
     async def _restart(self, ended: ProxyProcess) -> None:
         log.error("network_proxy_ended", log=str(self._log))
         await asyncio.to_thread(ended.end)
-        await asyncio.sleep(_RESTART_S)
-        try:
-            await self._tell_proxy()
-        except ReBenchError as error:
-            log.error("network_proxy_not_started", reason=str(error))
+        while True:
+            await asyncio.sleep(_RESTART_S)
+            try:
+                return await self._tell_proxy()
+            except ReBenchError as error:
+                log.error("network_proxy_not_started", reason=str(error))
 
 
 class _Listening:
@@ -162,17 +169,17 @@ class _Listening:
         self.told = 0
         """The process that knows of it."""
         path.unlink(missing_ok=True)
-        self.path, self._log_path = path, log_path
+        self.path, self.log_path = path, log_path
         self._log = os.open(log_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))
         path.chmod(0o666)  # the sandbox is another user, and sees what it is shown
         self._listener.listen(512)
 
-    def request(self, name: str, policy: NetworkPolicy) -> tuple[dict[str, Any], list[int]]:
+    def request(self, name: str, policy: NetworkPolicy, used_bytes: int) -> tuple[dict[str, Any], list[int]]:
         """Return what the proxy is told of the session, with file descriptors."""
         message = {"open": name, "allow": list(policy.allow), "limit_mib": policy.limit_mib}
-        return message | {"used_bytes": _used_bytes(self._log_path)}, [self._listener.fileno(), self._log]
+        return message | {"used_bytes": used_bytes}, [self._listener.fileno(), self._log]
 
     def close(self) -> None:
         """Close both, and remove the socket."""

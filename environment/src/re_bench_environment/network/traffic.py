@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import errno
 import json
 import os
 import time
@@ -45,6 +46,8 @@ class Traffic:
         self.allow_list = allow_list
         self.used_bytes = used_bytes
         self.connections = 0
+        self.open = 0  # connections, and those that have been served and not closed
+        self.closed = False
         self.look_ups = asyncio.Semaphore(_LOOK_UPS)  # slow name servers must not keep other sessions waiting
         self._limit_mib, self._log, self._number = limit_mib, log, 0
 
@@ -59,6 +62,8 @@ class Traffic:
         Raises:
             RefusedError: if a bound is reached.
         """
+        if self.closed:
+            raise RefusedError(403, "this session has ended")
         self.check_bytes()
         if self.connections > MAX_CONNECTIONS:
             raise RefusedError(429, f"this session has {MAX_CONNECTIONS} connections already; close some")
@@ -80,11 +85,19 @@ class Traffic:
         """Append a line to the log.
 
         Raises:
-            OSError: if it cannot be written.
+            OSError: if it cannot be written, is full or closed.
         """
-        if os.fstat(self._log).st_size < _MAX_LOG:
-            record = {"time": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"), **fields}
-            os.write(self._log, json.dumps(record).encode() + b"\n")
+        if self.closed:
+            raise OSError(errno.EBADF, "it is closed")
+        if os.fstat(self._log).st_size >= _MAX_LOG:
+            raise OSError(errno.EFBIG, "it is full")
+        record = {"time": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"), **fields}
+        os.write(self._log, json.dumps(record).encode() + b"\n")
+
+    def close(self) -> None:
+        """Close the log; whoever has not ended is refused, since its descriptor may soon be another session's."""
+        self.closed = True
+        os.close(self._log)
 
 
 @dataclass
