@@ -363,8 +363,8 @@ def test_open_is_the_machines_own_but_for_scorings(
 ) -> None:
     with online(tmp_path_factory.mktemp("open"), trying_scorer, "--network", "open") as server:
         agent = Agent(server)
-        assert "without any restriction" in agent.prompt()
         assert '"port": 443' in agent.run("env | grep -i proxy; curl -sS https://far.example.net/")
+        assert "without any restriction" in agent.prompt()
         assert '"to": "10.0.0.5"' in agent.run("curl -sS http://10.0.0.5/")
         assert server.health()["network"] == {"mode": "open"}
         assert json.loads((agent.directory / "session.json").read_text())["network"] == {"mode": "open"}
