@@ -102,11 +102,13 @@ async def timed(doing: Any) -> float:
     return time.monotonic() - began
 
 
-@pytest.fixture(scope="module")
-def of_all_tasks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+@pytest.fixture(scope="module", params=[(), ("--link-data",)], ids=["copies", "links"])
+def of_all_tasks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    if request.param and os.geteuid() != 0:
+        pytest.skip("an ordinary user's workspaces cannot share files")
     place, site = tmp_path_factory.mktemp("tasks"), tmp_path_factory.mktemp("none")
-    began = time.monotonic()
-    with serving(place, site, "--prepare", "--max-sessions", str(max(AT_ONCE)), tasks=()) as server:
+    began, options = time.monotonic(), ("--prepare", "--max-sessions", str(max(AT_ONCE)))
+    with serving(place, site, *options, *request.param, tasks=()) as server:
         shown(all_prepared_s=time.monotonic() - began)
         yield server
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
@@ -112,7 +114,7 @@ def test_a_key_goes_to_the_gateway_and_nowhere_else(
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{upstream.server_port}/v1")
     asyncio.run(with_keys(paper, tmp_path / "models"))
-    assert upstream.keys == [f"Bearer {KEY}1", f"Bearer {KEY}2"]
+    assert upstream.keys == [f"Bearer {KEY}{number}" for number in (1, 2, 2)]
     logged = "".join(path.read_text() for path in (tmp_path / "models").iterdir())
     assert '"first"' in logged
     assert KEY not in logged
@@ -127,9 +129,17 @@ async def with_keys(paper: ServedTask, directory: Path) -> None:
             assert key not in repr(access)
             assert await asyncio.to_thread(asked, access) == "hi"
             await access.close()
+            spent = access.dollars
+            assert spent
             with pytest.raises(openai.AuthenticationError):
                 await asyncio.to_thread(asked, access)
-        assert len({id(gateway) for gateway in models._running.values()}) == 1
+        (gateway,) = models._running.values()
+        os.kill(gateway.pid, signal.SIGKILL)
+        access = await models.open(paper, "second", f"{KEY}2", Budget(dollars=1.0))
+        assert await asyncio.to_thread(asked, access) == "hi"
+        await access.refresh()
+        assert access.dollars == pytest.approx(2 * spent)  # the calls before the end of the first gateway count
+        await access.close()
     finally:
         await models.close()
 

@@ -22,7 +22,7 @@ from re_bench.guest import port_forward
 from re_bench.limits import Limits
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
-from re_bench_gateway import Budget, Gateway, Model, PlugIn, Settings, serving
+from re_bench_gateway import Budget, Gateway, Model, PlugIn, Settings, process, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -283,6 +283,18 @@ def test_a_program_with_the_usual_variables_works_unchanged(gateway: Gateway) ->
         subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout == "hello again\n"
     )
     assert openai.__version__
+
+
+def test_a_late_answer_is_no_answer_to_the_next_question(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(settings) as gateway:
+        monkeypatch.setattr(process, "_ANSWER_S", 0.2)
+        os.kill(gateway.pid, signal.SIGSTOP)
+        with pytest.raises(ReBenchError, match="does not answer"):
+            gateway.open_session(Budget(requests=1), name="one")
+        os.kill(gateway.pid, signal.SIGCONT)
+        assert not gateway.alive
+        with pytest.raises(ReBenchError, match="has ended"):
+            gateway.open_session(Budget(requests=1), name="other")
 
 
 def test_a_session_that_is_resumed_has_spent_what_the_log_says(settings: Settings) -> None:

@@ -36,7 +36,7 @@ def health(registry: SessionRegistry) -> dict[str, Any]:
         "not_served": dict(app.catalog.not_served),
         "scorings": {"running": scorings.running, "waiting": scorings.waiting},
         "gpu": {"running": gpu.running, "waiting": gpu.waiting},
-        "sessions": [_session(session) for session in registry.sessions.values()],
+        "sessions": [_session(session) for session in list(registry.sessions.values())],
     }
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from re_bench_environment.metrics import Metrics
 from re_bench_environment.records.transcripts import FILE, VERSION, Transcript, TranscriptWriter, utc
@@ -43,8 +44,9 @@ class Recorder:
         self.metrics = Metrics(sandbox)
         self._settings, self._sandbox = settings, sandbox
         self._writer = TranscriptWriter()
-        self._transcripts: dict[str, Transcript] = {}
-        self._counted: dict[str, tuple[float, float]] = {}
+        self._transcripts: WeakKeyDictionary[Session, Transcript] = WeakKeyDictionary()
+        self._counted: WeakKeyDictionary[Session, tuple[float, float]] = WeakKeyDictionary()
+        """What of a session's costs is in the metrics: own calls, and those of scorings."""
 
     def opened(self, session: Session, setup_s: float) -> None:
         """Record that a session begins, or goes on after a restart; its set-up took ``setup_s`` seconds."""
@@ -56,7 +58,7 @@ class Recorder:
 
     def restored(self, session: Session) -> None:
         """Note that an earlier server began a session: what it has cost until now was counted there."""
-        self._counted[session.name] = _costs(session)
+        self._counted[session] = _costs(session)
 
     async def called(
         self, session: Session, tool: str, arguments: Mapping[str, Any], response: ToolResponse, began: float
@@ -86,12 +88,10 @@ class Recorder:
     def ended(self, session: Session) -> None:
         """Record that a session has ended, or is suspended until the next server; its directory may be gone."""
         self._count_cost(session)
-        self._counted.pop(session.name, None)
         if session.record.state == "ended":
             self._write(session, "end", {"reason": session.record.reason, "attempts": session.attempts})
-        elif session.name in self._transcripts:
+        elif session in self._transcripts:
             self._write(session, "suspended", {})
-        self._transcripts.pop(session.name, None)
 
     async def close(self) -> None:
         """Write what is waiting to be written."""
@@ -100,21 +100,21 @@ class Recorder:
     def _write(self, session: Session, kind: str, fields: Mapping[str, Any]) -> None:
         if not self._settings.transcripts:
             return
-        if session.name not in self._transcripts:
+        if session not in self._transcripts:
             limit = self._settings.transcript_mib * _MIB
-            self._transcripts[session.name] = Transcript(session.directory / FILE, limit)
+            self._transcripts[session] = Transcript(session.directory / FILE, limit)
         own, scorings = session.record.model_dollars, session.record.scoring_model_dollars
         used = {"hours_used": round(session.hours_used, 6), "model_dollars": own, "scoring_model_dollars": scorings}
         entry = {"kind": kind, "time": utc(), **fields, **used}
         secrets = (*session.shell.secrets, *filter(None, [self._settings.token]))
-        self._writer.append(self._transcripts[session.name], entry, secrets)
+        self._writer.append(self._transcripts[session], entry, secrets)
 
     def _count_cost(self, session: Session) -> None:
         """Count what has been spent since the last time."""
-        before, now = self._counted.get(session.name, (0.0, 0.0)), _costs(session)
+        before, now = self._counted.get(session, (0.0, 0.0)), _costs(session)
         for caller, counted, dollars in zip(("session", "scoring"), before, now, strict=True):
             self.metrics.spent(session.served.id, caller, max(0.0, dollars - counted))
-        self._counted[session.name] = now
+        self._counted[session] = now
 
 
 def _costs(session: Session) -> tuple[float, float]:

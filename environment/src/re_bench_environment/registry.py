@@ -11,6 +11,7 @@ import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from re_bench.data.files import sync_directory
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import request_stop
 from re_bench_environment.logs import log
@@ -65,7 +66,7 @@ class SessionRegistry:
         directory = self.app.state_directory
         for name, reason in directory.damaged.items():
             log.error("session_kept_not_restored", session=name, reason=reason)
-        self.app.models.resume = tuple(record.name for record in directory.open_records)
+        self.app.models.resume |= {record.name for record in directory.open_records}
         for record in directory.open_records:
             try:
                 session = self._restore(record)
@@ -73,9 +74,12 @@ class SessionRegistry:
                 log.error("session_kept_not_restored", session=record.name, reason=str(error))
             else:
                 log.info("session_restored", session=record.name, task=record.task, attempts=session.attempts)
+        self._run_in_background(self._write_checkpoints())
+
+    def begin_reclaiming(self) -> None:
+        """Begin to count the time in which clients may come back: the server listens from now on."""
         if self._waiting:
             self._run_in_background(self._close_unclaimed())
-        self._run_in_background(self._write_checkpoints())
 
     def _restore(self, record: SessionRecord) -> Session:
         served = self.app.catalog.lookup({"id": record.task})
@@ -112,6 +116,7 @@ class SessionRegistry:
             directory = self.app.state_directory.sessions / record.name
             directory.mkdir(mode=0o700)
             record.save(directory)
+            sync_directory(directory.parent)
         except (OSError, ReBenchError) as error:
             self._remove(session)
             raise ReBenchError(f"the session's directory cannot be made: {error}") from None
@@ -129,7 +134,8 @@ class SessionRegistry:
 
     def restored(self, client: str) -> Session | None:
         """Return the session that this client had with an earlier server, unless it has ended."""
-        return self._restored.get(client)
+        session = self._restored.get(client)
+        return None if session is None or session.closing else session
 
     async def drain(self, seconds: float) -> None:
         """Accept no new sessions and commands, and wait until what runs has ended, but not longer than that."""
@@ -140,7 +146,7 @@ class SessionRegistry:
             await asyncio.sleep(_POLL_S)
 
     def _any_busy(self) -> bool:
-        return any(session.busy for session in self.sessions.values())
+        return any(session.busy for session in list(self.sessions.values()))
 
     async def suspend(self) -> None:
         """End what all sessions run, and keep them for the next server.
@@ -176,12 +182,17 @@ class SessionRegistry:
         """Close the sessions whose clients do not come back."""
         reason = f"its client did not come back within {self.app.settings.reclaim_s:g} s after a restart of the server"
         await asyncio.sleep(self.app.settings.reclaim_s)
-        with self._lock:
-            unclaimed = list(self._waiting.values())
-            self._waiting.clear()
-        for session in unclaimed:
-            await session.close(reason)
-            log.info("session_ended", session=session.name, attempts=session.attempts, reason=reason)
+        for client in list(self._waiting):
+            with self._lock:
+                session = self._waiting.pop(client, None)
+            if session is None:  # it was taken up meanwhile
+                continue
+            try:
+                await session.close(reason)
+            except (OSError, ReBenchError) as error:
+                log.error("session_not_ended", session=session.name, reason=str(error))
+            else:
+                log.info("session_ended", session=session.name, attempts=session.attempts, reason=reason)
 
     async def _write_checkpoints(self) -> None:
         while True:

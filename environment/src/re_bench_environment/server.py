@@ -74,8 +74,10 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Suspend all sessions, answer the calls that this ends, and stop."""
         with request_stop():
-            await self._registry.suspend()
-            await super().shutdown(sockets)
+            try:
+                await self._registry.suspend()
+            finally:
+                await super().shutdown(sockets)
 
 
 def serve(settings: Settings, *, insecure: bool = False) -> None:
@@ -144,6 +146,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
             address = _listen(listener, settings)
             sessions = str(app.state_directory.sessions)
             tasks, network = list(app.catalog.by_id), settings.network.record()
+            registry.begin_reclaiming()
             logs.log.info("serving", address=address, tasks=tasks, sessions=sessions, network=network)
             await server.serve([listener])
     finally:

@@ -86,6 +86,11 @@ class Session:
         """Whether a command runs or an attempt is scored."""
         return self.activity in {"bash", "answer", "final answer"}
 
+    @property
+    def closing(self) -> bool:
+        """Whether it ends, or has ended."""
+        return self._closing is not None
+
     def restore(self) -> None:
         """Take in what an earlier server has left; the session then waits for its client.
 
@@ -111,6 +116,7 @@ class Session:
         if self.record.state == "finished":
             self._set_activity("finished")
             return
+        self._check_open()
         self.record.network = self._app.settings.network.record()
         if self.record.state == "opening":
             await asyncio.to_thread(remove_tree, self._workspace)  # an earlier server may have begun it
@@ -138,9 +144,9 @@ class Session:
             ReBenchError: if the gateway cannot be started.
         """
         if key is not None and self._key_missing:
+            await self.shell.open_model(key)
             self._key = key
             self._notice = self._notice and restore.notice(self.record, key_missing=False)
-            await self.shell.open_model(key)
 
     @property
     def _key_missing(self) -> bool:
@@ -236,8 +242,8 @@ class Session:
     async def _close(self, reason: str) -> None:
         try:
             await self._stop()
-            self.record.state, self.record.ended, self.record.reason = "ended", utc(), reason
             self.record.final = self.record.final or await asyncio.to_thread(self._scoring.final_so_far)
+            self.record.state, self.record.ended, self.record.reason = "ended", utc(), reason
             with suppress(ReBenchError):  # on a full disk, where there will be room
                 await asyncio.to_thread(self.save)
             await asyncio.to_thread(clear, self.directory)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
 from re_bench_environment import restore
+from re_bench_environment.logs import log
 from re_bench_environment.responses import ToolResponse, attempt_response, error_response, final_response
 from re_bench_environment.scoring import ScoredAttempt, final_so_far, unscored_attempt
 from re_bench_environment.session_record import AnswerCall, utc
@@ -63,14 +64,14 @@ class SessionScoring:
                 raise
             call.state = "done"
             if not (final and self._is_last_failed_final()):
-                await self._save()
+                await self._save_outcome()
                 return error_response(f"The attempt was not scored, because something of ours failed: {error}")
             attempt = await asyncio.to_thread(unscored_attempt, self._served, self._log, str(error))
             return await self._finish(attempt)
         self._record.attempts, self.reward, call.state = attempt.final.attempts, attempt.final.reward, "done"
         if final and (attempt.score.status != "error" or self._is_last_failed_final()):
             return await self._finish(attempt)
-        await self._save()
+        await self._save_outcome()
         withhold = self._app.settings.withhold_rewards
         return attempt_response(self._served.manifest, attempt, withhold_reward=withhold)
 
@@ -106,7 +107,8 @@ class SessionScoring:
         Raises:
             OSError: if the log cannot be read.
         """
-        return asdict(final_so_far(self._served, self._log)) if self._record.attempts else None
+        final = final_so_far(self._served, self._log)
+        return asdict(final) if final.attempts else None
 
     async def _score(self, key: str | None) -> ScoredAttempt:
         variables, access = {"RE_BENCH_SESSION": self._record.name}, None
@@ -134,6 +136,13 @@ class SessionScoring:
                 if access.dollars is not None:
                     self._record.scoring_model_dollars = (self._record.scoring_model_dollars or 0.0) + access.dollars
 
+    async def _save_outcome(self) -> None:
+        """Save the record of a call whose outcome is in the log: there :meth:`settle` finds it if this fails."""
+        try:
+            await self._save()
+        except ReBenchError as error:
+            log.error("record_not_saved", session=self._record.name, reason=str(error))
+
     def _is_last_failed_final(self) -> bool:
         """Count a final answer that was not scored; tell whether the episode ends without it."""
         self._failed_finals += 1
@@ -141,7 +150,7 @@ class SessionScoring:
 
     async def _finish(self, attempt: ScoredAttempt) -> ToolResponse:
         self._record.state, self._record.final = "finished", asdict(attempt.final)
-        await self._save()
+        await self._save_outcome()
         return final_response(self._served.manifest, attempt)
 
     async def _save(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,7 +99,10 @@ class SessionShell:
             if self._closed:
                 await shell.close()
                 raise ReBenchError("the session has ended")
-            self._shell, self._record.disk_before = shell, shell.disk_before
+            self._shell = shell
+            if self._record.disk_before is None:  # else a kill would make what is written until then the beginning
+                self._record.disk_before = shell.disk_before
+                await asyncio.to_thread(self._record.save, self._directory)
         return await self._shell.run(command, timeout_s)
 
     async def close_shell(self) -> None:

@@ -48,6 +48,11 @@ class Gateway:
         """The process's id."""
         return self._process.pid
 
+    @property
+    def alive(self) -> bool:
+        """Whether it runs and answers."""
+        return self._channel.fileno() >= 0 and self._process.poll() is None
+
     def usage(self, token: str | None = None) -> Usage:
         """Return what has been used in all, or with one session's token.
 
@@ -127,11 +132,12 @@ def _first_message(settings: Settings) -> dict[str, Any]:
 
 
 def _exchange(channel: socket.socket, message: dict[str, Any], seconds: float) -> dict[str, Any]:
-    channel.settimeout(seconds)
     try:
+        channel.settimeout(seconds)
         send(channel, message)
         answer, _descriptors = receive(channel, MAX_MESSAGE, accept_descriptors=False)
     except (OSError, FrameError) as error:
+        channel.close()  # a late answer would be taken for that to the next question
         raise ReBenchError(
             f"the gateway has ended or does not answer ({type(error).__name__}); its stderr may say why"
         ) from None

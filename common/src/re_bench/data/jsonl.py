@@ -9,6 +9,8 @@ import stat
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from re_bench.data.files import sync_directory
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -43,7 +45,7 @@ class LockedLog:
         size = os.fstat(self._handle).st_size
         if sync and not size:
             # Before the first line, so that no line is acknowledged in a file that a power cut could unlink.
-            _sync_directory(self._path.parent)
+            sync_directory(self._path.parent)
         torn = size > 0 and os.pread(self._handle, 1, size - 1) != b"\n"
         _write_all(self._handle, b"\n" * torn + line + b"\n")
         if sync:
@@ -133,11 +135,3 @@ def _write_all(handle: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(handle, rest) :]
-
-
-def _sync_directory(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -133,7 +133,7 @@ class MeterProxy:
         search_path = [str(self._served.task.import_directory), *filter(None, [os.environ.get("PYTHONPATH")])]
         with (self._state.parent / "meter.log").open("ab") as log:
             return await asyncio.create_subprocess_exec(
-                *("setpriv", "--pdeathsig", "TERM") if shutil.which("setpriv") else (),  # else the next server ends it
+                *_ending_with(os.getpid()),
                 sys.executable,
                 *program,
                 stdin=asyncio.subprocess.DEVNULL,
@@ -142,6 +142,13 @@ class MeterProxy:
                 env=environment_without_secrets(PYTHONPATH=os.pathsep.join(search_path)),
                 start_new_session=True,
             )
+
+
+def _ending_with(parent: int) -> list[str]:
+    """Return the command that runs a program which ends with its parent, also where that ends meanwhile."""
+    if shutil.which("setpriv") is None:  # then the next server ends it
+        return []
+    return ["setpriv", "--pdeathsig", "TERM", "sh", "-c", f'[ "$PPID" = {parent} ] && exec "$@"', "sh"]
 
 
 def _refusal(reason: str) -> bytes:

@@ -11,6 +11,7 @@ import asyncio
 import os
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
@@ -55,8 +56,8 @@ class ModelGateways:
     """The gateways of a server: one for each task's real model and one for its stand-in, started on first use."""
 
     def __init__(self, log_directory: Path) -> None:
-        self.resume: tuple[str, ...] = ()
-        """Names of sessions of an earlier server, whose spending counts."""
+        self.resume: set[str] = set()
+        """Names of sessions of an earlier server, or of a gateway that died, whose spending counts."""
         self._log_directory = log_directory
         self._running: dict[str, Gateway] = {}
         self._stack = ExitStack()
@@ -85,7 +86,16 @@ class ModelGateways:
         """
         real = key is not None and served.needs_key
         gateway = await self._gateway(served, real=real)
-        token = await asyncio.to_thread(gateway.open_session, budget, name=name, key=key if real else None)
+        if budget.dollars is not None:  # should the gateway die, what was spent counts with the next one
+            self.resume.add(name)
+        open_session = partial(Gateway.open_session, budget=budget, name=name, key=key if real else None)
+        try:
+            token = await asyncio.to_thread(open_session, gateway)
+        except ReBenchError:
+            if gateway.alive:
+                raise
+            gateway = await self._gateway(served, real=real)
+            token = await asyncio.to_thread(open_session, gateway)
         return ModelAccess(gateway, token, stand_in=not real)
 
     async def close(self) -> None:
@@ -97,7 +107,7 @@ class ModelGateways:
     async def _gateway(self, served: ServedTask, *, real: bool) -> Gateway:
         name = f"{'model' if real else 'stand-in'}-{served.task.name}"
         async with self._starting:
-            if name not in self._running:
+            if name not in self._running or not self._running[name].alive:
                 settings = self._settings(served, self._log_directory / f"{name}.jsonl", real=real)
                 self._running[name] = await asyncio.to_thread(self._stack.enter_context, serving(settings))
             return self._running[name]
@@ -115,4 +125,4 @@ class ModelGateways:
             upstream = PlugIn(factory=model.stand_in, path=served.task.import_directory, arguments=arguments)
         models = (Model(name=model.name), *(Model(name=alias, asks_for=model.name) for alias in model.aliases))
         # By TCP too, for scorers, which run outside of all sandboxes.
-        return Settings(upstream=upstream, models=models, log=log, tcp=True, resume=self.resume)
+        return Settings(upstream=upstream, models=models, log=log, tcp=True, resume=tuple(sorted(self.resume)))
