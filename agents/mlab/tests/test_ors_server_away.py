@@ -150,7 +150,7 @@ def test_a_second_signal_ends_the_wait_for_a_server(
 
     with agent_at(relay.url) as agent:
         agent.replies = [go_away]
-        with agent.start() as process:
+        with agent.start("--server-wait", "30s") as process:
             while not agent.events("server"):
                 assert process.poll() is None, process.communicate()
                 time.sleep(0.02)
