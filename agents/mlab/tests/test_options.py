@@ -10,7 +10,7 @@ import pytest
 
 import mlab_agent
 from mlab_agent.cli import main
-from mlab_agent.options import new_settings, run_parser
+from mlab_agent.options import changed_settings, new_settings, resume_parser, run_parser
 from mlab_agent.settings import SettingsError
 from mlab_agent.workspaces.files import WorkspaceError
 from mlab_agent.workspaces.live_output import LiveOutput, printable
@@ -170,6 +170,27 @@ def test_a_remark_when_the_same_is_done_again(agents: Agents, say: Callable[...,
     agents.model.replies_given = 0
     assert agents.finish("--from-step", "3", "--repeat-remark", "0", resume=True).returncode == 0
     assert not any("in a row" in text for text in agents.observations()[8:])
+
+
+def test_a_key_goes_to_no_other_server(capsys: pytest.CaptureFixture[str]) -> None:
+    new = ["--workdir", ".", "--model", "m", "--base-url", "http://a/v1", "--key-variable", "A"]
+    new += ["--fast-model", "f", "--fast-base-url", "http://b/v1", "--fast-key-variable", "B"]
+    new += ["--edit-model", "e", "--edit-key-variable", "E"]
+    settings = new_settings(run_parser().parse_args(new))
+    assert settings.key_variables == ["A", "B", "E"]
+
+    def resumed(*options: str) -> list[str]:
+        return changed_settings(settings, resume_parser().parse_args(["run", *options])).key_variables
+
+    assert resumed("--base-url", "http://a/v1", "--fast-base-url", "http://b/v1") == ["A", "B", "E"]
+    assert resumed("--base-url", "http://c/v1") == ["B"]
+    assert resumed("--fast-base-url", "http://c/v1") == ["A", "E"]
+    assert resumed("--base-url", "http://c/v1", "--key-variable", "C") == ["C", "B"]
+    assert resumed("--fast-base-url", "http://c/v1", "--fast-key-variable", "C") == ["A", "C", "E"]
+    for parser in (run_parser(), resume_parser()):  # an abbreviated option would leave the key in the environment
+        with pytest.raises(SystemExit):
+            parser.parse_args(["run", "--key-v", "A"])
+    assert "--key-v" in capsys.readouterr().err
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,13 +41,33 @@ def once(condition: Callable[[dict[str, Any], bytes], bool]) -> Callable[[dict[s
     return first
 
 
+def interrupt(_event: dict[str, Any]) -> None:
+    raise KeyboardInterrupt
+
+
 def is_answer(call: dict[str, Any]) -> bool:
     return bool(call["name"] == "answer")
 
 
+def kill_at_the_answer(relay: Relay, agent: subprocess.Popen[str]) -> str:
+    """Kill an agent just before it gets the result of ``answer``; return what it wrote to stderr."""
+
+    def killing(call: dict[str, Any], line: bytes) -> bool:
+        kill = is_answer(call) and line.startswith(b"event: end")
+        if kill:
+            agent.kill()
+        return kill
+
+    relay.lose = once(killing)
+    with agent:
+        _out, err = agent.communicate(timeout=60)
+    assert agent.returncode == -signal.SIGKILL
+    return err
+
+
 def test_what_the_connection_loses(ors_url: str, relay: Relay, tmp_path: Path) -> None:
     said: list[str] = []
-    workspace = OrsWorkspace(relay.url, TASK, state=tmp_path, wait_s=60, report=said.append)
+    workspace = OrsWorkspace(relay.url, TASK, state=tmp_path, wait_s=4, report=said.append)
 
     # files are handled again
     relay.lose = once(lambda call, line: "a.txt" in call["input"].get("command", "") and bool(line))
@@ -68,17 +88,18 @@ def test_what_the_connection_loses(ors_url: str, relay: Relay, tmp_path: Path) -
     assert "task_id" not in first
     assert second["task_id"]
 
-    # a script that runs while the server is away runs once
-    workspace.write("slow.sh", "echo run >> runs.txt; sleep 2; echo done\n")
+    # a script that runs while the server is away runs once, and the wait begins with the absence, not with the call
+    workspace.write("slow.sh", "echo run >> runs.txt; sleep 5; echo done\n")
     port = relay.server_port
 
     def be_away() -> None:
-        while not relay.names("slow.sh"):
+        while not relay.names("timeout -k"):
             time.sleep(0.01)
+        time.sleep(4.5)
         relay.lose = lambda _call, _line: True
         relay.shutdown()
         relay.server_close()
-        time.sleep(4)
+        time.sleep(2.5)
         back.append(type(relay)(ors_url, port).__enter__())
 
     back: list[Relay] = []
@@ -90,7 +111,7 @@ def test_what_the_connection_loses(ors_url: str, relay: Relay, tmp_path: Path) -
     thread.join()
     assert (done.stdout, done.status) == ("done\n", 0)
     assert workspace.read("runs.txt") == "run\n"
-    assert "does not answer; waiting up to 60 s" in said[0]
+    assert "does not answer; waiting up to 4 s" in said[0]
     assert "answers again" in said[1]
     assert said[2] == "stdout: done"
     workspace.finish("done")
@@ -119,17 +140,35 @@ def test_a_server_that_stays_away_is_waited_for_so_long(relay: Relay, tmp_path: 
     again.close()
 
 
+def test_a_second_signal_ends_the_wait_for_a_server(
+    relay: Relay, agent_at: Callable[[str], AgentAtServer], say: Callable[..., str]
+) -> None:
+    def go_away() -> str:
+        relay.shutdown()
+        relay.server_close()
+        return say("List Files", {})
+
+    with agent_at(relay.url) as agent:
+        agent.replies = [go_away]
+        with agent.start("--server-wait", "30s") as process:
+            while not agent.events("server"):
+                assert process.poll() is None, process.communicate()
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGINT)
+            time.sleep(1.5)
+            assert process.poll() is None  # the answer is to be handed in
+            process.send_signal(signal.SIGINT)
+            _out, err = process.communicate(timeout=20)
+        assert process.returncode == 1
+        assert "Traceback" not in err
+        assert (agent.run / "home" / "session.json").exists()
+
+
 def test_an_agent_that_is_killed_while_it_waits_for_a_score(
     relay: Relay, agent_at: Callable[[str], AgentAtServer], say: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    processes: list[subprocess.Popen[str]] = []
     lines: list[str | None] = []
-
-    def killing(call: dict[str, Any], line: bytes) -> bool:
-        kill = is_answer(call) and line.startswith(b"event: end")
-        if kill:
-            processes[-1].kill()
-        return kill
 
     with agent_at(relay.url) as agent:
 
@@ -148,11 +187,12 @@ def test_an_agent_that_is_killed_while_it_waits_for_a_score(
             run.agent.workspace._session._lost = True
 
         agent.replies = [say("Write File", {"filename": "a.txt", "content": "a"}), say("Score", {})]
-        relay.lose = once(killing)
-        with agent.start() as process:
-            processes.append(process)
-            process.communicate(timeout=60)
-        assert process.returncode == -signal.SIGKILL
+        kill_at_the_answer(relay, agent.start())
+
+        # a resume that fails, before or after it has joined the session, leaves it as it is
+        assert "give --price" in agent.finish("--max-cost", "1", resume=True).stderr
+        with pytest.raises(KeyboardInterrupt):
+            Run(settings_of(agent.run), agent.run, resume=True, watch=interrupt)
 
         agent.replies = [say("Write File", {"filename": "b.txt", "content": "b"})]
         with resumed() as run:
@@ -176,7 +216,10 @@ def test_an_agent_that_is_killed_while_it_waits_for_a_score(
         request = urllib.request.Request(f"{relay.target}/delete", b"{}", headers)  # noqa: S310 - http
         urllib.request.urlopen(request, timeout=30).close()  # noqa: S310 - http
         agent.replies = [say("List Files", {}), say("Final Answer", {"final_answer": "x"})]
-        with resumed() as run:
+        lines.append(kill_at_the_answer(relay, agent.start(resume=True)))
+        with resumed() as run:  # the episode has ended on the server
             assert run.run().answer == "x"
+        ends = [(end["reason"], bool(end["final"])) for end in agent.events("end")]
+        assert (ends, len(agent.events("reward"))) == ([("final answer", True)], 3)
         assert "resumed, in a new session, as the server has the earlier one no more" in str(lines)
         assert "a.txt" in agent.observation(5)

@@ -134,8 +134,8 @@ def test_read_only_files_stay_so(ors_url: str, tmp_path: Path) -> None:
     workspace.close()
 
 
-def test_scores_rise_and_the_answer_ends_the_episode(ors_url: str) -> None:
-    workspace = OrsWorkspace(ors_url, TASK)
+def test_scores_rise_and_the_answer_ends_the_episode(ors_url: str, tmp_path: Path) -> None:
+    workspace = OrsWorkspace(ors_url, TASK, state=tmp_path)
     assert "Attempt 1: valid" in (workspace.score() or "")
     workspace.write("answer.json", ANSWER)
     workspace.finish("done")
@@ -146,7 +146,12 @@ def test_scores_rise_and_the_answer_ends_the_episode(ors_url: str) -> None:
     assert "The episode has ended." in workspace.final_text
     with pytest.raises(WorkspaceError):
         workspace.score()
+    workspace.left_open = True
     workspace.close()
+    again = OrsWorkspace(ors_url, TASK, state=tmp_path, read_only=["data"])
+    assert again.joined
+    assert again.finished  # the server says so: the last call of ``answer`` was refused
+    again.close()
 
 
 def test_a_killed_process_leaves_a_session_that_is_joined_again(ors_url: str, tmp_path: Path) -> None:

@@ -113,10 +113,8 @@ class Agent:
             self._end("model", detail=str(error))
         except WorkspaceLostError as error:
             self._end("workspace", detail=str(error), hand_in=False)
-        except RunStopped as error:
-            self._end("time" if str(error) == "time" else "stopped", detail=str(error))
-        except KeyboardInterrupt:
-            self._end("stopped", detail="interrupted")
+        except (RunStopped, KeyboardInterrupt) as error:
+            self._end("time" if str(error) == "time" else "stopped", detail=str(error) or "interrupted")
         except Exception:  # noqa: BLE001 - an answer is handed in after any error
             self._end("failure", detail=traceback.format_exc())
         return self.state.outcome()
@@ -126,6 +124,11 @@ class Agent:
         state = self.state
         if state.handed_in is not None:
             self._end("final answer", answer=state.handed_in)
+            return
+        if self.workspace.finished:  # an earlier process was killed as it handed in
+            if state.pending is not None and state.pending.action == FINAL_ANSWER.name:
+                self._repeat(state.pending)
+            self._end("final answer", detail="the episode has ended")
             return
         if state.snapshot is None:
             self.emit("snapshot", name=self.workspace.snapshot(self._snapshots))
@@ -153,10 +156,7 @@ class Agent:
         return self._read(self._conversation.next_reply(task, tail, only))
 
     def execute(self, response: Response) -> str:
-        """Carry out the action of a response, or reject the response; return the observation.
-
-        Both are appended to the history.
-        """
+        """Carry out the action of a response, or reject it; return the observation. The history gets both."""
         parsed = response.parsed
         if parsed is None:
             return self._reject(response)
@@ -271,7 +271,7 @@ class Agent:
 
     def _snapshot(self, action: str) -> str | None:
         """Save the workspace after an action; None if it cannot have changed, or cannot be saved."""
-        if action in _READ_ONLY_ACTIONS:
+        if action in _READ_ONLY_ACTIONS or self.workspace.finished:
             return None
         try:
             return self.workspace.snapshot(self._snapshots)

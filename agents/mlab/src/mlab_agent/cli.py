@@ -50,6 +50,9 @@ def main(arguments: Sequence[str]) -> int:
         return _usage_error(problems)
     except (SettingsError, TraceError, WorkspaceError) as error:
         return _usage_error(str(error))
+    except KeyboardInterrupt:
+        print("mlab-agent: interrupted; to go on with a run: mlab-agent resume RUN", file=sys.stderr)
+        return 1
     except BrokenPipeError:  # as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

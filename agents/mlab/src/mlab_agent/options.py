@@ -45,7 +45,7 @@ Exit status: 0 after a final answer, 3 at a limit, 2 if the run cannot be made, 
 
 def run_parser() -> argparse.ArgumentParser:
     """Return the parser of a new run."""
-    parser = argparse.ArgumentParser("mlab-agent", usage=_USAGE, epilog=_STATUS)
+    parser = argparse.ArgumentParser("mlab-agent", usage=_USAGE, epilog=_STATUS, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"mlab-agent {__version__}")
     files = parser.add_argument_group("where the files are")
     files.add_argument("--workdir", metavar="DIR", help="a directory of this machine")
@@ -87,7 +87,7 @@ def resume_parser() -> argparse.ArgumentParser:
         "Go on with a run that was killed or has ended. A run at an ORS server goes on in the same session if the "
         "server still has it, else in a new one with the files of the last snapshot; it says which."
     )
-    parser = argparse.ArgumentParser("mlab-agent resume", description=text)
+    parser = argparse.ArgumentParser("mlab-agent resume", description=text, allow_abbrev=False)
     parser.add_argument("run", metavar="RUN", help="the run's directory")
     parser.add_argument(
         "--from-step",
@@ -105,7 +105,7 @@ def resume_parser() -> argparse.ArgumentParser:
 def demo_parser() -> argparse.ArgumentParser:
     """Return the parser of ``demo``."""
     text = "Work on a small task: with a stand-in for a model, or with --model NAME and its key."
-    parser = argparse.ArgumentParser("mlab-agent demo", description=text)
+    parser = argparse.ArgumentParser("mlab-agent demo", description=text, allow_abbrev=False)
     parser.add_argument("--into", default="mlab-demo", metavar="DIR", help="a new directory (default: %(default)s)")
     parser.add_argument("--model", metavar="NAME", help="a real model instead of the stand-in")
     _add_access(parser, os.environ.get("OPENAI_BASE_URL") or OPENAI_URL)
@@ -179,6 +179,7 @@ def new_settings(options: argparse.Namespace) -> RunSettings:
         ),
         tools=options.tools,
         recent_steps=options.recent_steps,
+        base_url=options.base_url,
     )
     return changed_settings(settings, options)
 
@@ -186,21 +187,24 @@ def new_settings(options: argparse.Namespace) -> RunSettings:
 def changed_settings(settings: RunSettings, options: argparse.Namespace) -> RunSettings:
     """Return settings with the models, limits and servers of the command line."""
     changed = {name: getattr(options, name) for name in _CHANGEABLE_SETTINGS if getattr(options, name) is not None}
+    if changed.get("base_url", settings.base_url) != settings.base_url:  # a key is for one server
+        changed["key_variable"] = options.key_variable
     if settings.workdir is not None and options.python is not None:  # the directory may be another one later
         changed["python"] = str(Path(shutil.which(options.python) or options.python).absolute())
     own = {"price": options.price, "context_tokens": options.context_tokens}
     main = settings.model.model_copy(update={name: value for name, value in own.items() if value is not None})
     models = {"model": main}
     for role in _ROLES:
-        if (model := _model_of_role(role, main, getattr(settings, f"{role}_model"), options)) is not None:
+        if (model := _model_of_role(role, main, settings, options)) is not None:
             models[f"{role}_model"] = model
     return RunSettings.model_validate({**settings.model_dump(), **changed, **models})
 
 
 def _model_of_role(
-    role: str, main: ModelOptions, before: ModelOptions | None, options: argparse.Namespace
+    role: str, main: ModelOptions, settings: RunSettings, options: argparse.Namespace
 ) -> ModelOptions | None:
     """Return the options of the fast or edit model; None if the run has none of its own."""
+    before: ModelOptions | None = getattr(settings, f"{role}_model")
     values = {name: getattr(options, f"{role}_{name}") for name in (*_MODEL_OPTIONS, "max_output_tokens")}
     changed = {name: value for name, value in values.items() if value is not None}
     name = getattr(options, f"{role}_model")
@@ -208,7 +212,12 @@ def _model_of_role(
         return main.model_copy(update={**dict.fromkeys(_MODEL_OPTIONS), "name": name, **changed})
     if before is None and changed:
         raise SettingsError(f"--{role}-{next(iter(changed)).replace('_', '-')} needs --{role}-model NAME")
-    return before.model_copy(update=changed) if before is not None else None
+    if before is None:
+        return None
+    url = changed.get("base_url") or before.base_url or options.base_url or settings.base_url
+    if url != (before.base_url or settings.base_url):  # a key is for one server
+        changed.setdefault("key_variable", None)
+    return before.model_copy(update=changed)
 
 
 def _listed_patterns(options: argparse.Namespace) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import contextlib
 import datetime as dt
 import signal
 import threading
+import time
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from mlab_agent.workspaces.base import ShowOutput, Workspace
 
 _ALARM_DELAY_S = 1.0  # after the time limit, which the agent itself keeps in most cases
+_REPEATED_SIGNAL_S = 1.0  # shells, timeout and npm send a signal twice
 
 
 class Run:
@@ -81,6 +83,7 @@ class Run:
         except BaseException:
             self._resources.close()
             raise
+        self.agent.workspace.left_open = False
 
     def _build(
         self,
@@ -109,12 +112,13 @@ class Run:
         if resume:
             kill_processes_of_run(str(directory))
         mark_processes_of_run(str(directory))
+        self.budget = Budget(settings.max_steps, settings.max_seconds, self.state.spending, clock)
+        clients = make_clients(settings, keys, self.state.spending, self._emit_fields, self.budget.seconds_left)
         workspace, session = open_workspace(settings, directory, self.trace, secrets, self._report)
+        workspace.left_open = session == "same"  # a resume that fails takes nothing from the run
         self._resources.callback(workspace.close)
         if show_output is not None:
             workspace.show_output = lambda stream, line: show_output(stream, self.trace.redacted(line))
-        self.budget = Budget(settings.max_steps, settings.max_seconds, self.state.spending, clock)
-        clients = make_clients(settings, keys, self.state.spending, self._emit_fields, self.budget.seconds_left)
         self.agent = Agent(
             workspace=workspace,
             clients=clients,
@@ -185,9 +189,17 @@ class Run:
             self.trace.add("server", text=text)
 
     def run(self) -> Outcome:
-        """Run the agent to its end; after SIGTERM, SIGHUP and at the time limit an answer is handed in, too."""
+        """Run the agent to its end; after SIGTERM, SIGHUP and at the time limit an answer is handed in, too.
+
+        Raises:
+            KeyboardInterrupt: at another signal meanwhile; a session of a server is left open then, for a resumed run.
+        """
+        workspace = self.agent.workspace
+        workspace.left_open = True
         with _stop_on_signals(self.budget.seconds_left()):
-            return self.agent.run()
+            outcome = self.agent.run()
+        workspace.left_open = False
+        return outcome
 
     def close(self) -> None:
         """End what runs, and close the trace."""
@@ -224,17 +236,19 @@ def new_run_directory(name: str) -> Path:
 
 @contextlib.contextmanager
 def _stop_on_signals(seconds: float | None) -> Iterator[None]:
-    """Raise RunStopped at the first signal, or at the end of the time; in the main thread only."""
+    """Raise RunStopped at the first signal or the end of the time, then KeyboardInterrupt; in the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    stopped = False
+    stopped_at: float | None = None
 
     def stop(number: int, _frame: object) -> None:
-        nonlocal stopped
-        if not stopped:
-            stopped = True
+        nonlocal stopped_at
+        if stopped_at is None:
+            stopped_at = time.monotonic()
             raise RunStopped("time" if number == signal.SIGALRM else signal.Signals(number).name)
+        if number != signal.SIGALRM and time.monotonic() - stopped_at > _REPEATED_SIGNAL_S:
+            raise KeyboardInterrupt
 
     signals = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGALRM)
     previous = {number: signal.signal(number, stop) for number in signals}

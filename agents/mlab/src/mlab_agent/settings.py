@@ -58,7 +58,8 @@ class RunSettings(BaseModel):
     """How long the agent waits for an ORS server that does not answer."""
 
     base_url: str = OPENAI_URL
-    key_variable: str = KEY_VARIABLE
+    key_variable: str | None = KEY_VARIABLE
+    """The environment variable with the key of that server; None for a server without a key."""
     model: ModelOptions
     fast_model: ModelOptions | None = None
     """For questions about files and for summaries; None for ``model``."""
@@ -85,8 +86,8 @@ class RunSettings(BaseModel):
     @property
     def key_variables(self) -> list[str]:
         """The environment variables that have keys of models' servers."""
-        models = [self.model, self.fast_model, self.edit_model]
-        return [self.key_variable, *(model.key_variable for model in models if model and model.key_variable)]
+        servers = [self, self.model, self.fast_model, self.edit_model]
+        return [server.key_variable for server in servers if server and server.key_variable]
 
     @model_validator(mode="after")
     def _one_workspace(self) -> Self:

@@ -64,6 +64,10 @@ class Workspace(abc.ABC):
     """The task, where the workspace brings it."""
     gives_scores = False
     """Whether :meth:`score` can be asked for."""
+    finished = False
+    """Whether the episode has ended; nothing else works then."""
+    left_open = False
+    """Whether :meth:`close` leaves a session of a server open, so that a resumed run can go on in it."""
     final: Mapping[str, object] | None = None
     """The metadata of the final score, once there is one."""
 
@@ -95,8 +99,6 @@ class Workspace(abc.ABC):
             snapshot_excludes: names or patterns of what else snapshots leave out.
         """
         self.files = files
-        self.finished = False
-        """Whether the episode has ended; nothing else works then."""
         self.step = ""
         """Which step is being carried out; no two of a run have the same text."""
         self.show_output: ShowOutput | None = None

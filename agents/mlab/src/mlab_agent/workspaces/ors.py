@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets as random
 import shlex
 import time
@@ -99,11 +98,12 @@ class OrsWorkspace(Workspace):
         self.gives_scores = "answer" in self._session.tools
         self.final_text = ""
         """The scorer's message on the final score."""
+        self._handed_in()  # before anything else is asked for: the server may still be scoring it
         files = OrsFiles(self._session)
         super().__init__(
             files,
-            python=_interpreter(files, python),
-            read_only=read_only,
+            python=python or "python3" if self.finished else _interpreter(files, python),
+            read_only=() if self.finished else read_only,
             copies=state / "read-only" if state else None,
             copy_limit=MIB,
             copies_limit=64 * MIB,
@@ -111,6 +111,13 @@ class OrsWorkspace(Workspace):
             snapshot_limit=snapshot_limit,
             snapshot_excludes=snapshot_excludes,
         )
+        if self.finished:
+            self.finish("")
+
+    @property
+    def finished(self) -> bool:  # type: ignore[override]
+        """Whether the episode has ended, by an answer or by the server."""
+        return self._session.finished
 
     @property
     def joined(self) -> bool:
@@ -205,30 +212,39 @@ class OrsWorkspace(Workspace):
             WorkspaceError: if the server fails to score it.
         """
         del answer
-        if self.finished or not self.gives_scores:
-            self.finished = True
+        if self.final is not None or not self.gives_scores:
+            self._session.finished = True
             return
         for _try in range(_FINAL_TRIES):
             try:
                 result = self._final_score()
             except EpisodeFinishedError as error:
-                self.finished, self.final_text = True, str(error)
+                self.final_text = str(error)
                 return
             except OutcomeUnknownError as error:
                 problem = str(error)
                 continue
             if result.finished:
-                self.finished, self.final, self.final_text = True, result.metadata, result.text
+                self._session.finished, self.final, self.final_text = True, result.metadata, result.text
                 return
             problem = result.text
         raise WorkspaceError(f"the server did not give a final score: {problem[-500:]}")
 
     def _final_score(self) -> ToolResult:
+        result = self._handed_in()
+        return self._scored(result) if result and result.finished else self._answer(_FINAL)
+
+    def _handed_in(self) -> ToolResult | None:
+        """Return the result of a final score that this process or an earlier one has asked for, if it can be known."""
         call = self._session.last_answer
-        if call is not None and call.arguments == _FINAL and (call.result is None or call.result.finished):
-            with contextlib.suppress(OutcomeUnknownError):
-                return self._scored(self._session.take_up(call))
-        return self._answer(_FINAL)
+        if call is None or call.arguments != _FINAL:
+            return None
+        try:
+            return self._session.take_up(call)
+        except WorkspaceLostError:
+            raise
+        except WorkspaceError:
+            return None
 
     def _answer(self, arguments: Mapping[str, object]) -> ToolResult:
         return self._scored(self._session.call("answer", arguments, self.step))
@@ -240,8 +256,8 @@ class OrsWorkspace(Workspace):
 
     @override
     def close(self) -> None:
-        """End the session."""
-        self._session.close()
+        """End the session, unless it is to be left open."""
+        self._session.close(left_open=self.left_open)
 
 
 def _interpreter(files: OrsFiles, python: str | None) -> str:

@@ -26,7 +26,7 @@ from mlab_agent.workspaces.files import (
     WorkspaceLostError,
     matches,
 )
-from mlab_agent.workspaces.ors_session import OutcomeUnknownError
+from mlab_agent.workspaces.ors_session import EpisodeFinishedError, OutcomeUnknownError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -54,7 +54,8 @@ class OrsFiles(Files):
         self._last_stamp: tuple[int, str, FileStamp | None] = (-1, "", None)
         """The stamp of the name that was resolved last, with the number of calls at that time."""
         self.root = "."
-        self.root = self.shell("pwd -P").decode().strip()
+        with contextlib.suppress(EpisodeFinishedError):  # then nothing asks for files
+            self.root = self.shell("pwd -P").decode().strip()
 
     @override
     def resolve(self, path: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -59,6 +60,7 @@ class SessionRecord:
         """
         self._path = path
         self._origin = dict(origin)
+        self._lock = threading.Lock()  # the client's thread writes, too
         self.sid: str | None = None
         self.call: Call | None = None
         try:
@@ -87,14 +89,15 @@ class SessionRecord:
     def _write(self) -> None:
         if self._path is None:
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        part = self._path.with_suffix(".part")
-        part.unlink(missing_ok=True)
-        call = dataclasses.asdict(self.call) if self.call else None
-        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(file, "w", encoding="utf-8") as record:  # noqa: PTH123 - a descriptor
-            json.dump({**self._origin, "sid": self.sid, "call": call}, record)
-        part.replace(self._path)
+        with self._lock:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            part = self._path.with_suffix(".part")
+            part.unlink(missing_ok=True)
+            call = dataclasses.asdict(self.call) if self.call else None
+            file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(file, "w", encoding="utf-8") as record:  # noqa: PTH123 - a descriptor
+                json.dump({**self._origin, "sid": self.sid, "call": call}, record)
+            part.replace(self._path)
 
 
 def _call(record: dict[str, Any] | None) -> Call | None:

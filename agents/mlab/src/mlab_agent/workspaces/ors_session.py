@@ -11,18 +11,19 @@ import asyncio
 import contextlib
 import logging
 import os
+import time
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import tenacity
 from openreward.api._session.http import AuthenticationError, _RemoteSSEError, resumable_sse
-from openreward.api.errors import HeartbeatTimeoutError, MaxRetriesError
+from openreward.api.errors import HeartbeatTimeoutError, MaxRetriesError, SessionTerminatedError
 
 from mlab_agent.workspaces.files import WorkspaceError, WorkspaceLostError
 from mlab_agent.workspaces.ors_record import Call, SessionRecord, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from pathlib import Path
 
 _PING_S = 10
@@ -87,6 +88,8 @@ class OrsSession:
         self._report = report
         self._record = SessionRecord(record, {"url": url, "task": task, "environment": environment})
         self._lost = False
+        self._away_since: float | None = None
+        self.finished = False  # the episode
         try:
             self._open(task, environment, split, dict(secrets) or None)
         except BaseException as error:
@@ -163,9 +166,9 @@ class OrsSession:
             raise OutcomeUnknownError("the agent was stopped before the server had confirmed the call")
         return call.result or self._settle(call)
 
-    def close(self) -> None:
-        """End the session; the server removes its workspace. A session whose server is away stays as it is."""
-        if self._lost:
+    def close(self, *, left_open: bool = False) -> None:
+        """End the session, unless it is left open or its server is away; the server removes its workspace."""
+        if self._lost or left_open:
             self._session._async._ping_task.cancel()  # noqa: SLF001
         else:
             with contextlib.suppress(Exception):
@@ -175,19 +178,23 @@ class OrsSession:
 
     def _settle(self, call: Call) -> ToolResult:
         away = False
+        self._away_since = None
 
-        def before_sleep(state: tenacity.RetryCallState) -> None:
+        def stays_away(state: tenacity.RetryCallState) -> bool:
             nonlocal away
+            self._away_since = self._away_since or time.monotonic()  # the call itself may have taken hours
+            if time.monotonic() - self._away_since + state.upcoming_sleep >= self._wait_s:
+                return True
             if not away:
                 error = state.outcome and state.outcome.exception()
                 self._report(f"{self._url} does not answer; waiting up to {self._wait_s:.0f} s ({error})")
             away = True
+            return False
 
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(_AwayError),
             wait=tenacity.wait_exponential(multiplier=0.25, max=_LONGEST_WAIT_S),
-            stop=tenacity.stop_before_delay(self._wait_s),
-            before_sleep=before_sleep,
+            stop=stays_away,
             reraise=True,
         )
         try:
@@ -204,7 +211,9 @@ class OrsSession:
 
     def _attempt(self, call: Call) -> ToolResult:
         try:
-            output = self._session._run(self._post(call))  # noqa: SLF001
+            output = self._run(self._post(call))
+        except SessionTerminatedError as error:  # 410
+            raise WorkspaceLostError(f"the session at {self._url} is lost: {self._one_line(error)}") from None
         except aiohttp.ClientResponseError as error:
             raise self._refusal(error, call) from None
         except AuthenticationError as error:
@@ -220,6 +229,7 @@ class OrsSession:
                 raise OutcomeUnknownError(f"{text}; whether it was carried out is not known") from None
             raise _AwayError(self._one_line(error)) from None
         if not output["ok"] and output.get("reason") == "episode_finished":
+            self.finished = True
             raise EpisodeFinishedError(self._one_line(output["error"]))
         if not output["ok"]:
             raise WorkspaceError(self._one_line(output["error"]))
@@ -235,13 +245,22 @@ class OrsSession:
             return OutcomeUnknownError(f"{call.tool}: {text}; whether it was carried out is not known")
         return WorkspaceError(f"the server refused {call.tool}: {text}")
 
+    def _run(self, coroutine: Coroutine[None, None, Any]) -> Any:
+        """Run a coroutine in the client's thread; when the wait for it is interrupted, it ends."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._session._loop)  # noqa: SLF001
+        try:
+            return future.result()
+        finally:
+            future.cancel()
+
     async def _post(self, call: Call) -> Any:
         """Send a call. The client's own ``call_tool`` would send one again whose outcome is not known."""
 
         def note(event: str, data: str) -> None:
+            self._away_since = None
             if event == "task_id":
                 call.task_id = data.strip()
-                if call.step is not None:
+                if call is self._record.call:  # not one that was interrupted meanwhile
                     self._record.keep(call)
 
         session = self._session._async  # noqa: SLF001
