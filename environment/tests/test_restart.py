@@ -219,6 +219,22 @@ def test_a_session_that_nobody_comes_back_to_is_closed_with_a_final_score(tmp_pa
         assert (records[0]["final"], records[1]["final"]["reward"]) == (None, 0.5)
 
 
+def test_a_scorer_that_is_killed_leaves_no_files(tmp_path: Path, site: Path) -> None:
+    (temporary := tmp_path / "tmp").mkdir()
+    with serving(tmp_path, site, TMPDIR=str(temporary)) as server:
+        session = Raw(server, "example_quick")
+        session.says("echo sleep 50 1 > answer.txt")
+        session.start("answer")
+        (scorer,) = until(lambda: running_scorers(server))
+        until(lambda: list(temporary.rglob("re-bench-score-*")))
+        os.kill(scorer, signal.SIGSTOP)  # so that it cannot remove them
+        server.end(signal.SIGKILL)
+        os.kill(scorer, signal.SIGKILL)
+    with serving(tmp_path, site, TMPDIR=str(temporary)) as server:
+        assert list(temporary.rglob("re-bench-score-*")) == []
+        assert "sleep 50 1" in Raw(server, "example_quick", sid=session.sid).says("cat answer.txt")
+
+
 def test_a_key_has_to_be_sent_again(tmp_path: Path, upstream: Upstream) -> None:  # noqa: F811 - the fixture
     site = make_tasks(tmp_path / "site")
     manifest = site / "equipped" / "task.toml"

@@ -111,7 +111,9 @@ class SessionScoring:
         return asdict(final) if final.attempts else None
 
     async def _score(self, key: str | None) -> ScoredAttempt:
-        variables, access = {"RE_BENCH_SESSION": self._record.name}, None
+        # What a scorer that is killed leaves there, the next start removes.
+        variables = {"RE_BENCH_SESSION": self._record.name, "TMPDIR": str(self._app.state_directory.sockets)}
+        access = None
         if self._served.needs_key:
             if key is None:
                 lost = "this server does not have it any more: send it again with POST /create"
