@@ -129,7 +129,7 @@ async def laid_out(server: Server, task_ids: list[str]) -> None:
         print(", ".join(task_ids), end=" ")
         shown(sessions=count, last_prompt_s=seconds, disk_mib_each=disk / count / (1 << 20))
         await delete(sessions)
-        until(lambda: server.sessions() == [], 120)
+        until(lambda: server.workspaces() == [], 120)
 
 
 @pytest.mark.timeout(600)
