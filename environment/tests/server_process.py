@@ -112,6 +112,14 @@ def stand_in(*, held_out):
     return answer
 """
 
+ASK = """
+import json, os, urllib.request
+body = json.dumps({"model": "gpt-3.5-turbo-0125", "messages": [{"role": "user", "content": "CONTENT"}]}).encode()
+headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
+print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
+"""
+
 METER = """
 import argparse, json, socketserver
 from pathlib import Path
@@ -300,6 +308,18 @@ def command_lines_naming(directory: Path) -> list[str]:
         if str(directory).encode() in words and int(entry.name) != os.getpid():
             lines.append(words.replace(b"\0", b" ").decode(errors="replace"))
     return lines
+
+
+def experiment_command(width: int) -> str:
+    """Return the command that asks the session's meter for an experiment, and prints its reply."""
+    program = "import os, socket; s = socket.socket(socket.AF_UNIX); s.connect(os.environ['RE_BENCH_EXPERIMENTS']); "
+    program += f"s.sendall(b'[{width}, 20]\\n'); print(s.makefile().readline())"
+    return f'python3 -c "{program}"'
+
+
+def ask_command(content: str) -> str:
+    """Return the command that sends the session's model a message, and prints its reply."""
+    return f"python3 -c '{ASK.replace('CONTENT', content)}'"
 
 
 def running_scorers(server: Server) -> list[int]:

@@ -20,7 +20,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_process import EXAMPLES, Raw, Server, command_lines_naming, serving, until
+from server_process import (
+    EXAMPLES,
+    Raw,
+    Server,
+    ask_command,
+    command_lines_naming,
+    experiment_command,
+    serving,
+    until,
+)
 
 from re_bench.runs.attempts import AttemptLog
 
@@ -30,17 +39,6 @@ if TYPE_CHECKING:
 KILLS = int(os.environ.get("RE_BENCH_KILLS", "3"))
 SEED = int(os.environ.get("RE_BENCH_KILL_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
 LONGEST_LIFE_S = 3.0
-EXPERIMENT = (
-    "import os, socket; s = socket.socket(socket.AF_UNIX); s.connect(os.environ['RE_BENCH_EXPERIMENTS']); "
-    "s.sendall(b'[{number}, 20]\\n'); print(s.makefile().readline())"
-)
-ASK = """
-import json, os, urllib.request
-body = json.dumps({"model": "gpt-3.5-turbo-0125", "messages": [{"role": "user", "content": "NUMBER"}]}).encode()
-headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
-request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
-print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
-"""
 LOST = (OSError, http.client.HTTPException, json.JSONDecodeError)
 
 
@@ -113,12 +111,12 @@ def answer(agent: Agent, number: int) -> object:
 
 
 def make_experiment(agent: Agent, number: int) -> object:
-    text = agent.says(f'python3 -c "{EXPERIMENT.format(number=number)}"')
+    text = agent.says(experiment_command(number))
     return json.loads(text.splitlines()[0])["run"] if text and text.startswith('{"run"') else None
 
 
 def ask_model(agent: Agent, number: int) -> object:
-    text = agent.says(f"python3 -c '{ASK.replace('NUMBER', f'q{number}q')}'")
+    text = agent.says(ask_command(f"q{number}q"))
     return number if text and "held out: False" in text else None
 
 

@@ -378,18 +378,18 @@ def test_open_is_the_machines_own_but_for_scorings(
     ("options", "word"),
     [
         (["--network", "proxy"], "--allow"),
-        (["--allow", "pypi.org"], "--network proxy"),
+        (["--allow", "example.org"], "--network proxy"),
         (["--network", "open", "--network-mib", "5"], "--network proxy"),
-        (["--network", "proxy", "--allow", "https://pypi.org"], "https"),
-        (["--network", "proxy", "--allow", "pypi.org,"], "''"),
+        (["--network", "proxy", "--allow", "https://example.org"], "https"),
+        (["--network", "proxy", "--allow", "example.org,"], "''"),
         (["--network", "proxy", "--allow", "@unknown"], "@packages"),
         (["--network", "proxy", "--allow", "10.0.0.0/8"], "10.0.0.0/8"),
         (["--network", "proxy", "--allow", "*.1.1.1.1"], "below"),
         (["--network", "proxy", "--allow", "py*.org"], "py*.org"),
-        (["--network", "proxy", "--allow", "pypi.org:0"], "port"),
+        (["--network", "proxy", "--allow", "example.org:0"], "port"),
         (["--network", "proxy", "--allow", "localhost"], "public"),
         (["--network", "proxy", "--allow", "faß.de"], "xn--"),
-        (["--network", "proxy", "--allow", "pypi.org", "--sandbox", "none"], "needs a sandbox"),
+        (["--network", "proxy", "--allow", "example.org", "--sandbox", "none"], "needs a sandbox"),
     ],
 )
 def test_options_that_make_no_sense(tmp_path: Path, options: list[str], word: str) -> None:

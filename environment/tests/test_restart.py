@@ -18,7 +18,9 @@ from server_process import (
     EXAMPLES,
     Raw,
     Server,
+    ask_command,
     command_lines_naming,
+    experiment_command,
     make_tasks,
     opened,
     post,
@@ -37,17 +39,6 @@ if TYPE_CHECKING:
 
     from test_model import Upstream
 
-EXPERIMENT = (
-    "import os, socket; s = socket.socket(socket.AF_UNIX); s.connect(os.environ['RE_BENCH_EXPERIMENTS']); "
-    "s.sendall(b'[16, 20]\\n'); print(s.makefile().readline())"
-)
-ASK = """
-import json, os, urllib.request
-body = json.dumps({"model": "gpt-3.5-turbo-0125", "messages": [{"role": "user", "content": "hi"}]}).encode()
-headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
-request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
-print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
-"""
 NOTICE = "[The server was restarted. All processes of this session were lost"
 
 
@@ -106,7 +97,7 @@ def populate(server: Server, names: dict[str, str]) -> tuple[dict[str, Raw], dic
     answer = begin("answer", "example_quiet", "echo sleep 60 1 > answer.txt").start("answer")
     calls |= {"command": command, "answer": answer, "outcome": outcome, "final": final}
     equipped = begin("equipped", "example_equipped", "true")
-    assert '"run": 1' in equipped.says(f'python3 -c "{EXPERIMENT}"')
+    assert '"run": 1' in equipped.says(experiment_command(16))
     begin("deleted", "example_quick", "true").delete()
     begun = server.state / "sessions" / names["command"] / "workspace" / "file"
     until(lambda: running_scorers(server) and begun.exists())
@@ -173,8 +164,8 @@ def test_a_finished_episode_tells_its_final_score_again_and_nothing_else(restart
 
 def test_the_meter_goes_on_with_its_ledger_and_the_model_is_there_again(restarted: Restarted) -> None:
     session = restarted.sessions["equipped"]
-    assert '"run": 2' in session.says(f'python3 -c "{EXPERIMENT}"')
-    assert "held out: False; asked: hi" in session.says(f"python3 -c '{ASK}'")
+    assert '"run": 2' in session.says(experiment_command(16))
+    assert "held out: False; asked: hi" in session.says(ask_command("hi"))
 
 
 def test_a_deleted_session_keeps_its_record(restarted: Restarted) -> None:
@@ -243,14 +234,14 @@ def test_a_key_has_to_be_sent_again(tmp_path: Path, upstream: Upstream) -> None:
     address = {"OPENAI_BASE_URL": f"http://127.0.0.1:{upstream.server_port}/v1"}
     with serving(tmp_path / "server", site, tasks=EXAMPLES, **address) as server:
         session = Raw(server, "example_equipped", **{"X-Secrets": secrets})
-        assert session.says(f"python3 -c '{ASK}'") == "hi\n[exit status 0]"
+        assert session.says(ask_command("hi")) == "hi\n[exit status 0]"
         server.end(signal.SIGKILL)
     with serving(tmp_path / "server", site, tasks=EXAMPLES, **address) as server:
         session.server, session.headers = server, {}
         assert "secret openai_api_key is stored nowhere" in session.says("true")
         assert "send it again with POST /create" in session.call("answer")["output"]["metadata"]["message"]
         assert session.create(**{"X-Secrets": secrets})[0] == 200
-        assert session.says(f"python3 -c '{ASK}'") == "hi\n[exit status 0]"
+        assert session.says(ask_command("hi")) == "hi\n[exit status 0]"
         assert upstream.keys == [f"Bearer {KEY}"] * 2
         for path in server.state.rglob("*"):
             assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
