@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import os
+import re
 import signal
 import socket
 import threading
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
     from test_model import Upstream
 
+ANSWERED = r"hi\n\[exit status 0\](\n\[the call waited \d+ s for another one of this session\])?"
+"""What a command that asks the model gives; on a loaded machine it says that it waited."""
 NOTICE = "[The server was restarted. All processes of this session were lost"
 
 
@@ -234,14 +237,14 @@ def test_a_key_has_to_be_sent_again(tmp_path: Path, upstream: Upstream) -> None:
     address = {"OPENAI_BASE_URL": f"http://127.0.0.1:{upstream.server_port}/v1"}
     with serving(tmp_path / "server", site, tasks=EXAMPLES, **address) as server:
         session = Raw(server, "example_equipped", **{"X-Secrets": secrets})
-        assert session.says(ask_command("hi")).startswith("hi\n[exit status 0]")
+        assert re.fullmatch(ANSWERED, session.says(ask_command("hi")))
         server.end(signal.SIGKILL)
     with serving(tmp_path / "server", site, tasks=EXAMPLES, **address) as server:
         session.server, session.headers = server, {}
         assert "secret openai_api_key is stored nowhere" in session.says("true")
         assert "send it again with POST /create" in session.call("answer")["output"]["metadata"]["message"]
         assert session.create(**{"X-Secrets": secrets})[0] == 200
-        assert session.says(ask_command("hi")).startswith("hi\n[exit status 0]")
+        assert re.fullmatch(ANSWERED, session.says(ask_command("hi")))
         assert upstream.keys == [f"Bearer {KEY}"] * 2
         for path in server.state.rglob("*"):
             assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
