@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 from re_bench import guest
 from re_bench.errors import InvalidSubmissionError
 from re_bench.guest import ipc
+from re_bench.sandbox import deadline
 from re_bench.sandbox.process import Running, accept, describe_exit
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class Untrusted:
 
         Raises:
             SubmissionFaultError: if it raises, dies, answers nonsense, or takes too long.
+            TimeLimitError: if the deadline of the whole scoring passed meanwhile.
         """
         if not self._ready:
             self._exchange(_START_S, "loading the harness")
@@ -154,19 +156,21 @@ class Untrusted:
         self, timeout_s: float, what: str, request: dict[str, Any] | None = None, descriptors: Sequence[int] = ()
     ) -> Any:
         """Send ``request``, if any, and return the value of the reply."""
-        deadline = time.monotonic() + timeout_s
+        latest = time.monotonic() + timeout_s
         self._channel.settimeout(timeout_s)
         try:
             if request is not None:
                 ipc.send(self._channel, request, list(descriptors))
-            reply, _descriptors = ipc.receive(self._channel, _MAX_REPLY, accept_descriptors=False, deadline=deadline)
+            reply, _descriptors = ipc.receive(self._channel, _MAX_REPLY, accept_descriptors=False, deadline=latest)
         except TimeoutError:
+            deadline.raise_if_over()
             self._running.stop(f"{what} took longer than {timeout_s:g} s")
             raise self._fault(what, None) from None
         except (ValueError, RecursionError) as error:
             # An argument came from another untrusted process and is nested too deeply, say.
             raise SubmissionFaultError(f"{what} cannot be asked: {error}") from None
         except (ipc.FrameError, OSError) as error:
+            deadline.raise_if_over()
             raise self._fault(what, error) from None
         if "error" in reply:
             raise SubmissionFaultError(str(reply["error"]))

@@ -30,6 +30,7 @@ from re_bench.sandbox.spec import BACKENDS, Backend, SandboxSpec
 from re_bench.sandbox.untrusted import Untrusted
 from re_bench.scoring.scale import RunAnchors, choose_scale, round_to
 from re_bench.scoring.staging import Staged, stage
+from re_bench.scoring.time_limit import time_limit
 from re_bench.task import field_types
 from re_bench.task.discovery import Task, open_task
 from re_bench.task.hidden_paths import hidden_directories
@@ -224,7 +225,9 @@ def score(
             staged = stage(submission, directory / "submission", task.manifest.staging)
             blank = replace(blank, submission=staged.sha256, details={"skipped": staged.skipped})
             _check_presence(task, staged)
-            result = _valid(blank, task, measure(Job(task, name, entry, staged, backend)))
+            with time_limit(entry.time_limit_s):
+                measured = measure(Job(task, name, entry, staged, backend))
+            result = _valid(blank, task, measured)
         except UsageError:
             raise
         except InvalidSubmissionError as error:
