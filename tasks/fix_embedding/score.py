@@ -1,7 +1,7 @@
 """The scorer of fix_embedding: raw = ln(held-out loss - floor), lower is better.
 
-One sandbox reads the submission's file (``harness/loader.py``), another puts the tensors into our own model and evaluates
-it (``harness/evaluator.py``). This process imports no torch, passes bytes on, and takes the means.
+One sandbox reads the submission's file (``harness/loader.py``), another puts the tensors into our own model and
+evaluates it (``harness/evaluator.py``). This process imports no torch, passes bytes on, and takes the means.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,13 +19,21 @@ from re_bench.gpu import state as gpu_state
 from re_bench.scoring.language import heldout_tokens, interim_windows, log_above_floor
 from re_bench.scoring.score import Job, Measured, main
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE"}
+"""Threads that wait for each other leave the cores to other scorings."""
+
 
 def measure(job: Job) -> Measured:
     """Read the submission's tensors in one sandbox, evaluate them on the held-out text in another."""
     profile = PROFILES[job.profile_name]
     gpu = gpu_state.identify() if job.profile.device == "cuda" else None
     modules = Path(str(find_spec("re_bench.lm.gpt").origin)).parent
-    with job.untrusted("harness/evaluator.py", show=False, also=[modules], gpu=gpu.uuid if gpu else None) as evaluator:
+    with job.untrusted(
+        "harness/evaluator.py", environment=_ENVIRONMENT, show=False, also=[modules], gpu=gpu.uuid if gpu else None
+    ) as evaluator:
         with job.untrusted("harness/loader.py") as loader:
             windows = grading.scored_windows(heldout_tokens(job, profile.text), profile.context, profile.heldout_tokens)
             build = {"modules": str(modules), "sizes": profile.large.sizes._asdict(), "device": job.profile.device}
@@ -32,7 +41,7 @@ def measure(job: Job) -> Measured:
             file = tensors.hand_over(job, loader, evaluator, shapes, profile.dtype)
         started = time.monotonic()
 
-        def losses(part: np.ndarray) -> np.ndarray:
+        def losses(part: NDArray[np.int64]) -> NDArray[np.float32]:
             size = part[:, 1:].size * np.dtype(np.float32).itemsize
             reply = evaluator.call("evaluate", {"length": part.shape[1]}, inputs=[part], outputs=[size])
             return np.frombuffer(reply.outputs[0], np.float32)

@@ -74,6 +74,7 @@ def trained(
     evaluator.put_into(model, state, device)
     loss = mean_loss(lambda part: evaluator.losses(model, part, device), windows, entry.scoring_batch)
     say(f"{name}: held-out loss {loss:.4f} after {outcome.seconds:.0f} s of training")
-    figures = {"seconds": round(outcome.seconds, 1), "tokens": outcome.tokens, "heldout_loss": loss}
+    figures: dict[str, Any] = {"settings": asdict(settings), "batch": entry.training_batch}
+    figures |= {"seconds": round(outcome.seconds, 1), "tokens": outcome.tokens, "heldout_loss": loss}
     own = {key: value for key, value in asdict(recipe).items() if key != "sizes"}
-    return {"config": asdict(recipe.config), **own, "settings": asdict(settings), "batch": entry.training_batch, **figures}, state
+    return {"config": asdict(recipe.config), **own, **figures}, state

@@ -27,8 +27,6 @@ class Batch:
     """The masked positions, counted through the flattened batch."""
     labels: NDArray[np.int64]
     """The tokens that were there."""
-    final: bool
-    """Whether its windows count for the final score, of which no interim answer tells anything, or for those answers."""
 
 
 def batches(
@@ -40,8 +38,8 @@ def batches(
     mask_id: int,
     share: float,
     seed: int,
-) -> list[Batch]:
-    """Return the masked batches, the same for the same seed: those for interim answers, then those for the final score.
+) -> tuple[list[Batch], list[Batch]]:
+    """Return the masked batches for interim answers and those for the final score, the same for the same seed.
 
     Args:
         windows: of the held-out text, [number, length], none of which overlap.
@@ -54,16 +52,16 @@ def batches(
         seed: of 128 bits. Who knows it knows order and masks.
     """
     draw = np.random.Philox(key=seed)  # its raw numbers, because numpy promises that these never change
-    made: list[Batch] = []
-    for final, part in enumerate((windows[interim], windows[~interim])):
+    made: list[list[Batch]] = []
+    for part in (windows[interim], windows[~interim]):
         order = np.argsort(draw.random_raw(len(part)), kind="stable")
         number = len(part) // batch if most is None else min(most * len(part) // len(windows), len(part) // batch)
-        made += _masked(part[order[: number * batch]].astype(np.int64), batch, mask_id, share, draw, final)
-    return made
+        made.append(list(_masked(part[order[: number * batch]].astype(np.int64), batch, mask_id, share, draw)))
+    return made[0], made[1]
 
 
 def _masked(
-    windows: NDArray[np.int64], batch: int, mask_id: int, share: float, draw: np.random.Philox, final: int
+    windows: NDArray[np.int64], batch: int, mask_id: int, share: float, draw: np.random.Philox
 ) -> Iterator[Batch]:
     """Yield the batches of ``windows`` that have masked positions, of each token every 1/share-th in a drawn order."""
     by_token = np.lexsort((draw.random_raw(windows.size), windows.reshape(-1)))
@@ -75,8 +73,7 @@ def _masked(
         window, hidden = windows[start : start + batch], masked[start : start + batch]
         positions = np.flatnonzero(hidden)
         if positions.size:
-            labels = window.reshape(-1)[positions]
-            yield Batch(np.where(hidden, mask_id, window), positions, labels, final=bool(final))
+            yield Batch(np.where(hidden, mask_id, window), positions, window.reshape(-1)[positions])
 
 
 def cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> NDArray[np.float64]:

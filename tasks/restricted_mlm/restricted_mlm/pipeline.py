@@ -17,6 +17,8 @@ from restricted_mlm import grading
 from restricted_mlm.profiles import MASKED_SHARE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from re_bench.sandbox.untrusted import Untrusted
@@ -119,9 +121,9 @@ def _load(runner: Untrusted, model: _Model, profile: Profile, device: str) -> fl
 
 def _losses(job: Job, runner: Untrusted, profile: Profile, tokens: NDArray[np.uint16]) -> tuple[float, float, int]:
     """Return the mean cross-entropies of interim and final windows, in nats, and the number of all masked positions."""
-    shape, instance = (profile.batch, profile.length), f"restricted_mlm {job.profile_name}"
+    instance = f"restricted_mlm {job.profile_name}"
     windows = tokens[: len(tokens) // profile.length * profile.length].reshape(-1, profile.length)
-    batches = grading.batches(
+    parts = grading.batches(
         windows,
         interim_windows(len(windows), f"{instance} interim windows"),
         profile.batch,
@@ -130,15 +132,21 @@ def _losses(job: Job, runner: Untrusted, profile: Profile, tokens: NDArray[np.ui
         share=MASKED_SHARE,
         seed=secret_seed(f"{instance} order and masks"),
     )
-    losses: dict[bool, list[NDArray[np.float64]]] = {False: [], True: []}
+    (loss, positions), (final_loss, final_positions) = (_loss(job, runner, profile, part) for part in parts)
+    return loss, final_loss, positions + final_positions
+
+
+def _loss(job: Job, runner: Untrusted, profile: Profile, batches: Sequence[grading.Batch]) -> tuple[float, int]:
+    """Return the mean cross-entropy over the masked positions of ``batches``, in nats, and their number."""
+    total, positions = 0.0, 0
     for index, batch in enumerate(batches, 1):
         job.progress(f"batch {index} of {len(batches)}")
-        size = batch.positions.size * profile.vocabulary * 4
-        inputs = [batch.tokens, batch.positions]
-        reply = runner.call("run", {"shape": list(shape)}, inputs=inputs, outputs=[size], timeout_s=_MAX_BATCH_S)
+        size, inputs = batch.positions.size * profile.vocabulary * 4, [batch.tokens, batch.positions]
+        args = {"shape": list(batch.tokens.shape)}
+        reply = runner.call("run", args, inputs=inputs, outputs=[size], timeout_s=_MAX_BATCH_S)
         logits = np.frombuffer(reply.outputs[0], np.float32).reshape(batch.positions.size, profile.vocabulary)
-        if not np.isfinite(logits).all():
-            raise InvalidSubmissionError("the model gives logits that are not finite")  # not where: text would show
-        losses[batch.final].append(grading.cross_entropy(logits, batch.labels))
-    interim, final = (np.concatenate(losses[final]) for final in (False, True))
-    return float(interim.mean()), float(final.mean()), interim.size + final.size
+        if not np.isfinite(logits).all():  # which batch it was, held-out tokens decide
+            raise InvalidSubmissionError("the model gives logits that are not finite")
+        total += float(grading.cross_entropy(logits, batch.labels).sum())
+        positions += batch.positions.size
+    return total / positions, positions

@@ -1,4 +1,4 @@
-"""What the scorers of the language tasks share: the held-out text, its two parts, and the logarithm of a loss above a floor."""
+"""What the scorers of the language tasks share: held-out text, its two parts, the logarithm of a loss above a floor."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def load(args: dict[str, Any], inputs: list[memoryview], _outputs: list[memoryvi
 
 
 def evaluate(args: dict[str, Any], inputs: list[memoryview], outputs: list[memoryview]) -> None:
-    """Write the loss of every next token, float32, of the int64 windows of ``args["length"]`` tokens in ``inputs[0]``."""
+    """Write the float32 loss of every next token of the int64 windows of ``args["length"]`` tokens in ``inputs``."""
     if _values:
         put_into(_made["model"], _values, _made["device"])
         _values.clear()

@@ -1,7 +1,7 @@
 """The process that runs the graph, where nothing of the submission is but the graph and its tensors.
 
-``load`` takes both, ``run`` turns batches of tokens into the logits of the positions it is asked for. Nothing that held-out
-tokens decide is in a reason: an index out of range could spell them.
+``load`` takes both, ``run`` turns batches of tokens into the logits of the positions it is asked for. Nothing that
+held-out tokens decide is in a reason: an index out of range could spell them.
 """
 
 from __future__ import annotations

@@ -223,7 +223,7 @@ def _operations(node: Node, args: list[Any], kwargs: dict[str, Any], results: li
         return counted + (MOVED * size if node.op != GETITEM and _copies(node, taken[0], results[0]) else 0)
     if kind == "copy":  # of a table only what is looked up is read
         taken = [tensor for tensor in taken if tensor.dtype == torch.int64]
-    moved = MOVED * max(size, sum(int(tensor.numel()) for tensor in taken))
+    moved = float(MOVED * max(size, sum(int(tensor.numel()) for tensor in taken)))
     if kind == "product":
         operator = TABLE[node.op]
         contracted = operator.call._schema.arguments[operator.contracted].name  # noqa: SLF001 - as in graph
@@ -247,8 +247,7 @@ def _expanded(taken: Sequence[Tensor], result: Tensor) -> int:
     """Return the elements of both matrices of a batched matmul, which copies what it repeats."""
     if min(tensor.ndim for tensor in taken) <= 2:  # noqa: PLR2004 - a matrix is not repeated
         return 0
-    batch = math.prod(result.shape[:-2])
-    return max(batch * math.prod(tensor.shape[-2:]) for tensor in taken)
+    return math.prod(result.shape[:-2]) * max(math.prod(tensor.shape[-2:]) for tensor in taken)
 
 
 def _check_output(output: Any, shape: tuple[int, ...]) -> None:
