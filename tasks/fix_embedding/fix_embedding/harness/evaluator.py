@@ -21,7 +21,6 @@ from re_bench.guest.refused import RefusedError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-torch.set_flush_denormal(True)  # before there are other threads, which have it from this one; else 100 times slower
 _made: dict[str, Any] = {}
 _values: dict[str, torch.Tensor] = {}
 
@@ -31,6 +30,7 @@ def build(args: dict[str, Any], _inputs: list[memoryview], _outputs: list[memory
 
     ``args`` has ``modules``, the directory of ``gpt.py``, ``sizes``, the fields of its ``GPTConfig``, and ``device``.
     """
+    torch.set_flush_denormal(True)  # before there are other threads, which have it from this one; else 100 times slower
     sys.path.insert(0, args["modules"])
     gpt = importlib.import_module("gpt")
     with torch.device("meta"):

@@ -16,7 +16,6 @@ from restricted_mlm.harness.restricted import graph as graphs
 from restricted_mlm.harness.restricted import plan as plans
 from restricted_mlm.harness.restricted.interpret import Interpreter, load_tensors
 
-torch.set_flush_denormal(True)  # before there are other threads, which have it from this one; else 100 times slower
 _models: list[Interpreter] = []
 
 
@@ -25,6 +24,7 @@ def load(args: dict[str, Any], inputs: list[Any], _outputs: list[Any]) -> dict[s
 
     ``args`` has ``shape`` [batch, length], ``vocabulary``, ``limits`` and ``device``.
     """
+    torch.set_flush_denormal(True)  # before there are other threads, which have it from this one; else 100 times slower
     text, data = (bytes(view) for view in inputs)
     graph = graphs.parse(text.decode())
     plan = plans.plan(graph, args["shape"], args["vocabulary"], plans.Limits(**args["limits"]))
