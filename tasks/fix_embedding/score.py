@@ -7,7 +7,6 @@ evaluates it (``harness/evaluator.py``). This process imports no torch, passes b
 from __future__ import annotations
 
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from fix_embedding import grading, tensors
 from fix_embedding.profiles import PROFILES
+from re_bench import lm
 from re_bench.gpu import state as gpu_state
 from re_bench.scoring.language import heldout_tokens, interim_windows, log_above_floor
 from re_bench.scoring.score import Job, Measured, main
@@ -30,7 +30,7 @@ def measure(job: Job) -> Measured:
     """Read the submission's tensors in one sandbox, evaluate them on the held-out text in another."""
     profile = PROFILES[job.profile_name]
     gpu = gpu_state.identify() if job.profile.device == "cuda" else None
-    modules = Path(str(find_spec("re_bench.lm.gpt").origin)).parent
+    modules = Path(lm.__path__[0])
     with job.untrusted(
         "harness/evaluator.py", environment=_ENVIRONMENT, show=False, also=[modules], gpu=gpu.uuid if gpu else None
     ) as evaluator:

@@ -66,9 +66,9 @@ def _masked(
     """Yield the batches of ``windows`` that have masked positions, of each token every 1/share-th in a drawn order."""
     by_token = np.lexsort((draw.random_raw(windows.size), windows.reshape(-1)))
     steps = np.floor(np.arange(windows.size + 1) * share + draw.random_raw() / (1 << _BITS))
-    masked = np.zeros(windows.size, bool)
-    masked[by_token] = np.diff(steps) > 0
-    masked = masked.reshape(windows.shape)
+    flat = np.zeros(windows.size, bool)
+    flat[by_token] = np.diff(steps) > 0
+    masked = flat.reshape(windows.shape)
     for start in range(0, len(windows), batch):
         window, hidden = windows[start : start + batch], masked[start : start + batch]
         positions = np.flatnonzero(hidden)

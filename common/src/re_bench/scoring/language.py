@@ -47,8 +47,8 @@ def interim_windows(number: int, purpose: str) -> NDArray[np.bool_]:
     groups = -(-number // _NEIGHBOURS)
     draw = np.random.Philox(key=secret_seed(purpose))  # its raw numbers, because numpy promises that these never change
     chosen = draw.random_raw(groups) % np.uint64(_NEIGHBOURS)
-    interim = np.arange(_NEIGHBOURS) == chosen[:, None]
-    return interim.reshape(-1)[:number]
+    interim: NDArray[np.bool_] = (np.arange(_NEIGHBOURS) == chosen[:, None]).reshape(-1)[:number]
+    return interim
 
 
 def log_above_floor(loss: float, floor: float) -> float:

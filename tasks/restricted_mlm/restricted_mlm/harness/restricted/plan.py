@@ -247,7 +247,8 @@ def _expanded(taken: Sequence[Tensor], result: Tensor) -> int:
     """Return the elements of both matrices of a batched matmul, which copies what it repeats."""
     if min(tensor.ndim for tensor in taken) <= 2:  # noqa: PLR2004 - a matrix is not repeated
         return 0
-    return math.prod(result.shape[:-2]) * max(math.prod(tensor.shape[-2:]) for tensor in taken)
+    largest: int = max(math.prod(tensor.shape[-2:]) for tensor in taken)
+    return largest * math.prod(result.shape[:-2])
 
 
 def _check_output(output: Any, shape: tuple[int, ...]) -> None:
