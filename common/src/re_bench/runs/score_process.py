@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.processes import run_program, temporary_directory
+from re_bench.runs.attempt_records import AttemptRecords
 from re_bench.runs.attempts import Attempt, AttemptLog, FinalScore
 from re_bench.runs.submission_store import Store
 from re_bench.scoring.score import EXIT_STATUS, Score
@@ -23,10 +24,23 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import Task
 
 
-def score_submission(task: Task, submission: Path, profile: str = "auto", sandbox: str | None = None) -> Score:
+def score_submission(
+    task: Task,
+    submission: Path,
+    profile: str = "auto",
+    sandbox: str | None = None,
+    records: Path | None = None,
+) -> Score:
     """Score ``submission`` with the task's own scorer in a process of its own.
 
     Progress goes to our stderr. The scorer is stopped at the profile's time limit.
+
+    Args:
+        task: the task.
+        submission: the submission's directory.
+        profile: a profile's name, or ``auto``.
+        sandbox: a backend's name, if not the default.
+        records: an existing directory that gets the scorer's own logs, if they are to be kept.
 
     Raises:
         UsageError: if the scorer says that it cannot be asked this here.
@@ -36,6 +50,7 @@ def score_submission(task: Task, submission: Path, profile: str = "auto", sandbo
         raise UsageError(f"{task.name} has no scorer yet: {task.scorer} is missing")
     program = [str(task.scorer), "--solution", str(submission), "--profile", profile, "--json"]
     program += ["--sandbox", sandbox] if sandbox else []
+    program += ["--records", str(records)] if records else []
     limit = _time_limit(task, profile)
     try:
         status, stdout = run_program(program, capture=True, time_limit_s=limit)
@@ -101,7 +116,8 @@ def score_and_record(
 ) -> tuple[Score, FinalScore]:
     """Keep a copy of ``submission`` beside ``log``, score the copy, and append the attempt; see :func:`record`.
 
-    What ``details`` say of the agent's circumstances is added to the score's own.
+    The scorer's own logs are kept beside ``log`` too, in :class:`AttemptRecords`. What ``details`` say of the agent's
+    circumstances is added to the score's own.
 
     Raises:
         UsageError: as :func:`score_submission` and :func:`record`.
@@ -113,9 +129,12 @@ def score_and_record(
         copy = submission  # too large to keep, which the scorer reports and the log records
     except OSError as error:
         raise UsageError(f"{log}: a copy of the submission cannot be kept beside it: {error.strerror}") from None
-    score = score_submission(task, copy, profile, sandbox)
-    score = replace(score, details={**score.details, **(details or {})})
-    return score, record(task, score, log)
+    with AttemptRecords(log).incoming() as records:
+        score = score_submission(task, copy, profile, sandbox, records.directory)
+        score = replace(score, details={**score.details, **(details or {})})
+        final = record(task, score, log)
+        records.keep(final.attempt)
+    return score, final
 
 
 def record(task: Task, score: Score, path: Path) -> FinalScore:
