@@ -94,6 +94,11 @@ class Judge:
                     return Judgement(verdict, number, message, number, cpu_s, time.monotonic() - started)
         return Judgement(Verdict.ACCEPTED, None, "accepted", len(tests), cpu_s, time.monotonic() - started)
 
+    def compiles(self, source: str) -> bool:
+        """Tell whether a program compiles within the usual limits."""
+        raise_if_stop_requested()
+        return self._compiler.compile(source, Limits.compile_s).program is not None
+
     def judge_all(self, programs: Sequence[tuple[str, Sequence[Test], Limits, int]]) -> list[Judgement]:
         """Judge many programs, each with the arguments of :meth:`judge`, and return the judgements in their order."""
         pool = ThreadPoolExecutor(self._jobs)
