@@ -62,29 +62,32 @@ class Provenance:
         self._calls = calls
         self._answers = [answer for call in calls for answer in call.answers]
         self._pieces = [texts_of(piece) for answer in dict.fromkeys(self._answers) for piece in pieces_of(answer)]
+        self._longest = max(map(len, self._pieces), default=0)
         self._all = "\0\0".join(map(_joined, self._pieces))
 
     def origins(self, sources: Sequence[str]) -> list[Origin]:
         """Return where each of all programs of the scoring comes from."""
         programs = [tokens_of(source) for source in sources]
         texts = [[token.text for token in program] for program in programs]
-        whole = [
-            self._is_written(words) or any(source.strip() in answer for answer in self._answers)
-            for source, words in zip(sources, texts, strict=True)
-        ]
-        rest = [words for words, done in zip(texts, whole, strict=True) if not done]
-        before, after = self._template(rest)
-        pieces = _by_runs(self._pieces, rest)
-        told = self._told(texts)
-        origins = []
-        for source, program, words, done in zip(sources, programs, texts, whole, strict=True):
-            if "\0" in source or len(words) < RUN or told(words) > OWN_TOKENS:
-                origins.append(REFUSED)
-            elif done or self._is_written(core := _core(words, before, after)):
-                origins.append(WHOLE)
-            else:
-                start = len(before) if len(core) < len(words) else 0
-                origins.append(_edited(source, program[start : start + len(core)], pieces))
+        origins = [REFUSED] * len(sources)
+        rest: list[int] = []
+        for place, (source, words) in enumerate(zip(sources, texts, strict=True)):
+            if "\0" not in source and RUN <= len(words) <= self._longest + OWN_TOKENS + EDIT_TOKENS:
+                whole = self._is_written(words) or any(source.strip() in answer for answer in self._answers)
+                origins[place] = WHOLE if whole else REFUSED
+                rest += [] if whole else [place]
+        before, after = self._template([texts[place] for place in rest])
+        pieces = _by_runs(self._pieces, [texts[place] for place in rest])
+        for place in rest:
+            core = _core(texts[place], before, after)
+            start = len(before) if len(core) < len(texts[place]) else 0
+            tokens = programs[place][start : start + len(core)]
+            origins[place] = WHOLE if self._is_written(core) else _edited(sources[place], tokens, pieces)
+        candidates = [place for place, origin in enumerate(origins) if origin.is_model]
+        told = self._told([texts[place] for place in candidates])
+        for place in candidates:
+            if told(texts[place]) > OWN_TOKENS:
+                origins[place] = REFUSED
         return origins
 
     def _is_written(self, words: Sequence[str]) -> bool:

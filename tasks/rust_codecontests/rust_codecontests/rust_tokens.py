@@ -15,12 +15,13 @@ KEYWORDS = frozenset(
 _TOKEN = re.compile(
     r"""[ \t\r\n]+|//(?!/(?!/)|!)[^\n]*|(?P<block>/\*)|
     (?P<token>//[^\n]*                                            # a comment that is documentation: macros can read it
-    |(?:b|c)?r(?P<hashes>\#*)".*?"(?P=hashes)|[bc]?"(?:[^"\\]|\\.)*"|b?'(?:[^'\\\n]|\\[^'\n]{1,9}|\\')'
+    |(?:b|c)?r(?P<hashes>\#*)".*?(?:"(?P=hashes)|\Z)|[bc]?"(?:[^"\\]|\\.)*\\?(?:"|\Z)|b?'(?:[^'\\\n]|\\[^'\n]{1,9}|\\')'
     |'?\w+|.)""",
     re.DOTALL | re.VERBOSE,
 )
 _DOCUMENTATION = ("*", "!")  # after the mark of a block comment
 _BLOCK_MARK = re.compile(r"/\*|\*/")
+_LONGEST_DECLARATION = 200  # in tokens, so that many that do not end take no long time
 _LIBRARY = ("std", "core", "alloc")
 _FENCE = re.compile(r"^[ \t]*```[^\n]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
 _FIRST_LINE = re.compile(
@@ -95,7 +96,7 @@ def _declaration_end(texts: list[str], start: int) -> int:
 
 def _index(texts: list[str], text: str, start: int) -> int:
     try:
-        return texts.index(text, start)
+        return texts.index(text, start, start + _LONGEST_DECLARATION)
     except ValueError:
         return -1
 
