@@ -55,9 +55,15 @@ fn main() {
         }
         "sleep" => std::thread::sleep(std::time::Duration::from_secs(100)),
         "nap" => { std::thread::sleep(std::time::Duration::from_millis(400)); println!("1"); }
+        "idle" => {
+            extern "C" { fn sched_setscheduler(thread: i32, class: i32, priority: *const i32) -> i32; }
+            std::thread::spawn(|| { unsafe { sched_setscheduler(0, 5, &0) }; loop { std::hint::black_box(1); } });
+            std::thread::sleep(std::time::Duration::from_millis(800));
+            println!("1");
+        }
         "work" => {
             extern "C" { fn clock() -> i64; } // CPU time in microseconds
-            std::thread::spawn(|| while unsafe { clock() } < 500_000 {}).join().unwrap();
+            std::thread::spawn(|| while unsafe { clock() } < 150_000 {}).join().unwrap();
             println!("1");
         }
         "flood" => loop { let _ = out.write_all(&[b'1'; 4096]); },
@@ -171,9 +177,12 @@ def test_a_program_that_waits_is_ended_by_the_wall_clock(judge: Judge) -> None:
 
 @pytest.mark.usefixtures("busy_machine")
 def test_time_without_a_core_does_not_count(judge: Judge) -> None:
-    limits = Limits(1.0, 256, wall_s=0.8)
+    limits = Limits(1.0, 256, wall_s=0.4)
     assert fault(judge, "work", limits).verdict is Verdict.ACCEPTED
     assert fault(judge, "sleep", limits).verdict is Verdict.TIME_LIMIT
+    assert (
+        fault(judge, "idle", limits).verdict is Verdict.TIME_LIMIT
+    )  # asleep, but for a thread that lets others go first
 
 
 def test_programs_that_wait_a_little_in_every_test_are_too_slow(judge: Judge) -> None:

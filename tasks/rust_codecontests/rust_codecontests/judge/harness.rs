@@ -223,7 +223,7 @@ fn limit(resource: c_int, soft: u64, hard: u64) -> io::Result<()> {
 /// it waited for a core.
 fn wait_for_end(child: c_int, request: &Request, alone: bool) -> (End, Duration) {
     let started = Instant::now();
-    let mut waited = Duration::ZERO;
+    let mut waiting = Waiting::default();
     // SAFETY: the descriptor is opened here, used here and closed here.
     unsafe {
         let descriptor = syscall(PIDFD_OPEN, child, 0) as c_int;
@@ -238,8 +238,8 @@ fn wait_for_end(child: c_int, request: &Request, alone: bool) -> (End, Duration)
             if spent > request.cpu {
                 break End::CpuTime;
             }
-            waited = waited_for_a_core(child).unwrap_or(started.elapsed().saturating_sub(spent)).max(waited);
-            let wall = request.wall + waited.min(request.wall * PATIENCE);
+            waiting.look(child, started.elapsed().saturating_sub(spent));
+            let wall = request.wall + waiting.time.min(request.wall * PATIENCE);
             if started.elapsed() > wall {
                 break End::WallClock;
             }
@@ -247,8 +247,8 @@ fn wait_for_end(child: c_int, request: &Request, alone: bool) -> (End, Duration)
             look = ((request.cpu - spent) / 4).min(wall.saturating_sub(started.elapsed())).max(LOOK);
         };
         close(descriptor);
-        let elapsed = started.elapsed();
-        (end, elapsed.saturating_sub(waited_for_a_core(child).unwrap_or_default().max(waited)))
+        waiting.look(child, Duration::ZERO);
+        (end, started.elapsed().saturating_sub(waiting.time))
     }
 }
 
@@ -276,13 +276,38 @@ fn process_time(process: c_int) -> Duration {
     }
 }
 
-/// Returns how long one thread of a process was ready to run and did not, the one for which that is longest; nothing where
-/// the kernel does not count it.
-fn waited_for_a_core(process: c_int) -> Option<Duration> {
-    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let texts = threads.filter_map(|thread| fs::read_to_string(thread.path().join("schedstat")).ok());
-    let times = texts.filter_map(|text| text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos));
-    times.max()
+/// How long a process was ready to run and did not.
+#[derive(Default)]
+struct Waiting {
+    /// That of the thread for which it is longest.
+    time: Duration,
+    /// Whether it has been seen to make way for others by its own will, after which nothing more counts.
+    willing: bool,
+}
+
+impl Waiting {
+    /// Looks at all threads; `otherwise` is the time where the kernel does not count it.
+    fn look(&mut self, process: c_int, otherwise: Duration) {
+        let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+        let group = fs::read_to_string(format!("/proc/{process}/autogroup")).unwrap_or_default();
+        self.willing |= !group.is_empty() && !group.trim_end().ends_with(" nice 0");
+        let mut longest = None;
+        for thread in threads.map(|thread| thread.path()) {
+            let read = |name| fs::read_to_string(thread.join(name)).unwrap_or_default();
+            self.willing |= is_of_low_priority(&read("stat"));
+            let time = read("schedstat").split_whitespace().nth(1).and_then(|word| word.parse().ok());
+            longest = longest.max(time.map(Duration::from_nanos));
+        }
+        if !self.willing {
+            self.time = self.time.max(longest.unwrap_or(otherwise));
+        }
+    }
+}
+
+/// Tells of the text of `/proc/PID/stat` whether the thread is nice, or in another class than the usual one.
+fn is_of_low_priority(stat: &str) -> bool {
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+    fields.len() > 38 && (fields[16] != "0" || fields[38] != "0")
 }
 
 /// Waits for `child`, and for its orphans too where they are killed, and adds up what they used.

@@ -111,7 +111,7 @@ class Judge:
         """Judge many programs, each with the arguments of :meth:`judge`, and return the judgements in their order."""
         pool = ThreadPoolExecutor(self._jobs)
         try:
-            judgements = list(pool.map(lambda program: self.judge(*program, deadline), programs))
+            judgements = list(pool.map(lambda program: self.judge(*program, deadline=deadline), programs))
         except BaseException:
             with request_stop():
                 pool.shutdown(cancel_futures=True)
