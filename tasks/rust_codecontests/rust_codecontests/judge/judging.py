@@ -109,9 +109,14 @@ class Judge:
         self, programs: Sequence[tuple[str, Sequence[Test], Limits, int]], deadline: float = math.inf
     ) -> list[Judgement]:
         """Judge many programs, each with the arguments of :meth:`judge`, and return the judgements in their order."""
+
+        def judged(program: tuple[str, Sequence[Test], Limits, int]) -> Judgement:
+            source, tests, limits, public = program
+            return self.judge(source, tests, limits, public, deadline)
+
         pool = ThreadPoolExecutor(self._jobs)
         try:
-            judgements = list(pool.map(lambda program: self.judge(*program, deadline=deadline), programs))
+            judgements = list(pool.map(judged, programs))
         except BaseException:
             with request_stop():
                 pool.shutdown(cancel_futures=True)
