@@ -31,7 +31,7 @@ const STDERR_KEPT: u64 = 2048;
 const LOOK: Duration = Duration::from_millis(5);
 const CPU_SLACK_S: u64 = 2;
 /// The wall-clock limit is put off by the time that the program waited for a core, up to this many times the limit.
-const PATIENCE: u32 = 2;
+const PATIENCE: u32 = 8;
 
 #[repr(C)]
 struct Limit {

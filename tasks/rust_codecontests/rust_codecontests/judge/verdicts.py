@@ -35,8 +35,8 @@ class Limits:
     """Memory, in MiB: what each process allocates, touched or not, stacks of threads included, and what all of them
     together hold."""
     wall_s: float = 0.0
-    """Wall-clock seconds; 0 for ``time_s + 1``. Time that the program waited for a core does not count, up to twice the
-    limit: a machine that does more than this has room to, and a program that sleeps is too slow."""
+    """Wall-clock seconds; 0 for ``time_s + 1``. Time that the program waited for a core does not count, up to eight
+    times the limit: a machine that does more than this has room to, and a program that sleeps is too slow."""
     total_s: float = 0.0
     """Seconds for all tests together; 0 for ``15 * time_s``. Of each test counts the CPU time, or the wall-clock time
     without waiting for a core if that is more."""
