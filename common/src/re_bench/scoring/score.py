@@ -231,7 +231,8 @@ def score(
         except UsageError:
             raise
         except InvalidSubmissionError as error:
-            result = replace(blank, status="invalid", message=_printable(str(error)))
+            details = blank.details | ({"withheld": _printable(error.withheld)} if error.withheld else {})
+            result = replace(blank, status="invalid", message=_printable(str(error)), details=details)
         except Exception as error:  # noqa: BLE001 - whatever fails here is ours, and is reported as such
             traceback.print_exc()
             result = replace(blank, message=_printable(f"the scorer failed: {type(error).__name__}: {error}"))
