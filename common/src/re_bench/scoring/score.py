@@ -231,7 +231,8 @@ def score(
         except UsageError:
             raise
         except InvalidSubmissionError as error:
-            details = blank.details | ({"withheld": _printable(error.withheld)} if error.withheld else {})
+            withheld = {"withheld": _printable(error.withheld)} if error.withheld else {}
+            details = {**blank.details, **withheld}
             result = replace(blank, status="invalid", message=_printable(str(error)), details=details)
         except Exception as error:  # noqa: BLE001 - whatever fails here is ours, and is reported as such
             traceback.print_exc()
