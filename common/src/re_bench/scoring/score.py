@@ -30,6 +30,7 @@ from re_bench.sandbox.spec import BACKENDS, Backend, SandboxSpec
 from re_bench.sandbox.untrusted import Untrusted
 from re_bench.scoring.scale import RunAnchors, choose_scale, round_to
 from re_bench.scoring.staging import Staged, stage
+from re_bench.scoring.time_limit import time_limit
 from re_bench.task import field_types
 from re_bench.task.discovery import Task, open_task
 from re_bench.task.hidden_paths import hidden_directories
@@ -238,11 +239,15 @@ def score(
             staged = stage(submission, directory / "submission", task.manifest.staging)
             blank = replace(blank, submission=staged.sha256, details={"skipped": staged.skipped})
             _check_presence(task, staged)
-            result = _valid(blank, task, measure(Job(task, name, entry, staged, backend, records)))
+            with time_limit(entry.time_limit_s):
+                measured = measure(Job(task, name, entry, staged, backend, records))
+            result = _valid(blank, task, measured)
         except UsageError:
             raise
         except InvalidSubmissionError as error:
-            result = replace(blank, status="invalid", message=_printable(str(error)))
+            withheld = {"withheld": _printable(error.withheld)} if error.withheld else {}
+            details = {**blank.details, **withheld}
+            result = replace(blank, status="invalid", message=_printable(str(error)), details=details)
         except Exception as error:  # noqa: BLE001 - whatever fails here is ours, and is reported as such
             traceback.print_exc()
             result = replace(blank, message=_printable(f"the scorer failed: {type(error).__name__}: {error}"))
