@@ -133,7 +133,7 @@ def test_a_session_whose_log_is_full_makes_no_more_calls(upstream: RawUpstream, 
 def test_requests_that_wait_are_bounded_in_bytes_and_kept_as_bytes(upstream: RawUpstream, tmp_path: Path) -> None:
     upstream.rest = b" "
     many_objects = body_of(user=[[]] * 500_000)  # of 4 bytes each, and 64 in memory
-    limits = SessionLimits(calls=1, request_bytes=10_500_000)
+    limits = SessionLimits(calls=1, request_bytes=10_500_000, free_log_bytes=1)
     with serving(upstream.settings(tmp_path / "log", limits=limits, max_body_bytes=4 << 20)) as gateway:
         token, other = gateway.open_session(name="waiting"), gateway.open_session(name="other")
         upstream.sent(gateway, token, body_of())
@@ -144,8 +144,9 @@ def test_requests_that_wait_are_bounded_in_bytes_and_kept_as_bytes(upstream: Raw
         assert refused.recv(1 << 16).startswith(b"HTTP/1.1 429")
         grown = memory_mib(gateway) - before
         upstream.rest = b""
-        upstream.go_on.set()
         assert post(gateway, other, body_of()).status_code == 200
+        gateway.close_session(token)
+        upstream.go_on.set()
     assert grown < 120  # as objects, five take 160 MiB and more
 
 
