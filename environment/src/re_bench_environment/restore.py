@@ -38,13 +38,10 @@ _KEY_MISSING = (
 _RESULT_LOST = "The server was restarted before this call's result was delivered; it may have run in part."
 
 
-def settle_answer(served: ServedTask, record: SessionRecord, log: Path) -> float | None:
+def settle_answer(served: ServedTask, record: SessionRecord, log: Path) -> None:
     """Find out from the log what became of a call of ``answer`` that still ran when its server ended.
 
     An attempt that did not reach the log gets there as an error. The record is brought up to date, and not saved.
-
-    Returns:
-        The reward of all attempts so far.
 
     Raises:
         OSError: if the log cannot be read.
@@ -64,7 +61,6 @@ def settle_answer(served: ServedTask, record: SessionRecord, log: Path) -> float
         attempt = _answered(served, record, log)
         if attempt is not None and attempt.score.status != "error":
             record.state, record.final = "finished", asdict(final)
-    return final.reward
 
 
 def notice(record: SessionRecord, *, key_missing: bool) -> str:

@@ -72,9 +72,9 @@ class Session:
         return self.record.attempts
 
     @property
-    def reward(self) -> float | None:
-        """The reward of all attempts so far, by the manifest's aggregation."""
-        return self._scoring.reward
+    def best_reward(self) -> float | None:
+        """The highest reward of an attempt so far."""
+        return self._scoring.best_reward
 
     @property
     def hours_used(self) -> float:

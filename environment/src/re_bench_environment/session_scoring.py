@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
+from re_bench.runs.attempts import AttemptLog
 from re_bench_environment import restore
 from re_bench_environment.logs import log
 from re_bench_environment.responses import ToolResponse, attempt_response, error_response, final_response
@@ -15,6 +16,7 @@ from re_bench_environment.session_record import AnswerCall, utc
 from re_bench_gateway import Budget
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from re_bench_environment.app_state import AppState
@@ -36,8 +38,8 @@ class SessionScoring:
             record: the session's; each attempt changes it, and it is saved.
             directory: the session's.
         """
-        self.reward: float | None = None
-        """The reward of all attempts so far, by the manifest's aggregation."""
+        self.best_reward: float | None = None
+        """The highest reward of an attempt; nothing of what is held back for the final score is in it."""
         self._app, self._served, self._record, self._directory = app, served, record, directory
         self._workspace, self._log = directory / "workspace", directory / "attempts.jsonl"
         self._running: asyncio.Task[ScoredAttempt] | None = None
@@ -68,7 +70,8 @@ class SessionScoring:
                 return error_response(f"The attempt was not scored, because something of ours failed: {error}")
             attempt = await asyncio.to_thread(unscored_attempt, self._served, self._log, str(error))
             return await self._finish(attempt)
-        self._record.attempts, self.reward, call.state = attempt.final.attempts, attempt.final.reward, "done"
+        self._record.attempts, call.state = attempt.final.attempts, "done"
+        self._best_of([attempt.score.reward])
         if final and (attempt.score.status != "error" or self._is_last_failed_final()):
             return await self._finish(attempt)
         await self._save_outcome()
@@ -89,7 +92,8 @@ class SessionScoring:
             OSError: if the log cannot be read.
             ReBenchError: if log or record cannot be written.
         """
-        self.reward = restore.settle_answer(self._served, self._record, self._log)
+        restore.settle_answer(self._served, self._record, self._log)
+        self._best_of(attempt.reward for attempt in AttemptLog(self._log).read().attempts)
         self._record.save(self._directory)
 
     def outcome_of(self, task_id: str) -> ToolResponse:
@@ -137,6 +141,10 @@ class SessionScoring:
                 await access.close()
                 if access.dollars is not None:
                     self._record.scoring_model_dollars = (self._record.scoring_model_dollars or 0.0) + access.dollars
+
+    def _best_of(self, rewards: Iterable[float | None]) -> None:
+        known = [reward for reward in (self.best_reward, *rewards) if reward is not None]
+        self.best_reward = max(known, default=None)
 
     async def _save_outcome(self) -> None:
         """Save the record of a call whose outcome is in the log: there :meth:`settle` finds it if this fails."""

@@ -153,4 +153,5 @@ def _attempt(task: Task, score: Score) -> Attempt:
         scorer=f"re-bench-common {version('re-bench-common')}, task version {task.manifest.version}",
         details=dict(score.details),
         seconds=score.seconds,
+        final_raw=score.final_raw,
     )

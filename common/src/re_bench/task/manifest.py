@@ -176,6 +176,8 @@ class Manifest(Table):
     """Whether the agent may see its score."""
     unit: Line
     """The unit of the raw score."""
+    resolution: float | None = Field(default=None, gt=0)
+    """What raw scores are rounded to multiples of, in their unit; None keeps all digits, which may tell much."""
     submission: FileNames
     """Files relative to the submission, at least one of which must be there."""
     shared_data: tuple[FileName, ...] = Field(default=(), strict=False)
