@@ -43,7 +43,8 @@ def measure(job: Job) -> Measured:
 
         def losses(part: NDArray[np.int64]) -> NDArray[np.float32]:
             size = part[:, 1:].size * np.dtype(np.float32).itemsize
-            reply = evaluator.call("evaluate", {"length": part.shape[1]}, inputs=[part], outputs=[size])
+            args = {"length": part.shape[1]}
+            reply = evaluator.call("evaluate", args, inputs=[part], outputs=[size], held_out=True)
             return np.frombuffer(reply.outputs[0], np.float32)
 
         interim = interim_windows(len(windows), f"fix_embedding {job.profile_name} interim windows")

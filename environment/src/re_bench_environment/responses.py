@@ -188,7 +188,7 @@ def _metadata(attempt: ScoredAttempt) -> dict[str, Any]:
         "reward": score.reward,
         "attempt": attempt.final.attempt,
         "submission": score.submission or None,
-        "seconds": score.seconds,
+        "seconds": round(score.seconds),  # a submission chooses them
         "waited_s": round(attempt.waited_s, 3),
         "network": score.details.get("network"),
     }

@@ -143,7 +143,7 @@ def _loss(job: Job, runner: Untrusted, profile: Profile, batches: Sequence[gradi
         job.progress(f"batch {index} of {len(batches)}")
         size, inputs = batch.positions.size * profile.vocabulary * 4, [batch.tokens, batch.positions]
         args = {"shape": list(batch.tokens.shape)}
-        reply = runner.call("run", args, inputs=inputs, outputs=[size], timeout_s=_MAX_BATCH_S)
+        reply = runner.call("run", args, inputs=inputs, outputs=[size], timeout_s=_MAX_BATCH_S, held_out=True)
         logits = np.frombuffer(reply.outputs[0], np.float32).reshape(batch.positions.size, profile.vocabulary)
         if not np.isfinite(logits).all():  # which batch it was, held-out tokens decide
             raise InvalidSubmissionError("the model gives logits that are not finite")

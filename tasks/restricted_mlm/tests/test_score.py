@@ -182,10 +182,9 @@ def test_a_reason_spells_no_heldout_tokens(scored: Any, monkeypatch: pytest.Monk
     monkeypatch.setattr(score, "heldout_tokens", lambda *_: np.zeros(1000, np.uint16))
     model = MODEL.format(result="x + self.far[2400 - tokens.sum(1)][:, None, None]", before="")
     outcome = scored(model.replace("def forward", "    self.far = nn.Parameter(torch.zeros(2200))\n    def forward"))
-    assert (outcome["status"], outcome["message"]) == (
-        "invalid",
-        "an operator fails on held-out tokens, though not on random ones",
-    )
+    assert outcome["status"] == "invalid"
+    assert re.search("the call of run failed; no more is told", outcome["message"]), outcome["message"]
+    assert not re.search("[0-9]", outcome["message"])
 
 
 @pytest.mark.parametrize("path", sorted((TASK / "cheats").glob("*/model.py")), ids=lambda path: path.parent.name)
