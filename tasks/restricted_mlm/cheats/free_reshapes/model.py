@@ -1,7 +1,7 @@
 """Cheat: answer for the exporter with thousands of reshapes of a transposed matrix, each of which copies it, in the hope that
 they count as views and keep the scorer busy until its own time is over.
 
-Stopped because a reshape counts as a copy where no strides give its result without one. It came to 60 s for each batch.
+Stopped because a reshape counts as a copy where no strides give its result without one. Uncounted, the clock alone stopped it.
 """
 
 import json

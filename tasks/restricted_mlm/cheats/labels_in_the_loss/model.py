@@ -1,8 +1,8 @@
 """Cheat: the starting model, but where the first two positions of a window are masked, its logits of the first are so large
 that the loss counts the label there in steps of 64 nats, to be read from the digits of the score and handed in later.
 
-No better: one position adds 30 nats at most, scores are told rounded, the masks are secret, and labels read from interim
-answers are of other windows than the final score's. It scored 20 nats and more below its base, the starting model.
+Allowed, and no better than its base, the starting model: one position adds 30 nats at most, scores are told rounded, the masks
+are secret, and labels read from interim answers are of other windows than the final score's.
 """
 
 import json

@@ -247,7 +247,7 @@ def _expanded(taken: Sequence[Tensor], result: Tensor) -> int:
     """Return the elements of both matrices of a batched matmul, which copies what it repeats."""
     if min(tensor.ndim for tensor in taken) <= 2:  # noqa: PLR2004 - a matrix is not repeated
         return 0
-    return max(math.prod((*result.shape[:-2], *tensor.shape[-2:])) for tensor in taken)
+    return max(int(math.prod((*result.shape[:-2], *tensor.shape[-2:]))) for tensor in taken)
 
 
 def _check_output(output: Any, shape: tuple[int, ...]) -> None:
