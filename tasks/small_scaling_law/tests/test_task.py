@@ -243,7 +243,7 @@ def meter(tiny: Task, tmp_path: Path) -> Iterator[Path]:
         [*command, "--state", str(state)], cwd=tiny.directory, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
-        assert "listening" in process.stderr.readline()
+        assert any("listening" in line for line in process.stderr)
         yield address
         process.terminate()
         assert process.wait(20) == 143
