@@ -25,8 +25,10 @@ from mlab_agent.workspaces.files import (
     parents_and_self,
 )
 from mlab_agent.workspaces.live_output import LiveOutput
-from mlab_agent.workspaces.run_script import ScriptOutputs, child_environment, run_command
-from mlab_agent.workspaces.safe_fs import SafeDirectory
+from mlab_agent.workspaces.privileges import child_environment, home_of, owner_for_scripts, without_privileges
+from mlab_agent.workspaces.run_script import run_command
+from mlab_agent.workspaces.safe_fs import SafeDirectory, replace_file
+from mlab_agent.workspaces.script_outputs import ScriptOutputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -44,7 +46,10 @@ class LocalFiles(Files):
 
     @override
     def resolve(self, path: str) -> str:
-        return self._relative(os.path.realpath(os.path.join(self.root, path)), path)  # noqa: PTH118 - no "." is to go
+        with _workspace_errors(path):  # a link may become a directory while it is looked at
+            if not self.is_in_place():
+                raise WorkspaceError(f"{self.root} is not the workspace any more: it was moved, replaced or removed")
+            return self._relative(os.path.realpath(os.path.join(self.root, path)), path)  # noqa: PTH118 - no "." is to go
 
     @override
     def stat(self, name: str) -> FileStamp | None:
@@ -65,7 +70,7 @@ class LocalFiles(Files):
     @override
     def entries(self, name: str) -> dict[str, FileStamp]:
         stamps = {}
-        with _workspace_errors(name), os.scandir(os.path.join(self.root, name)) as entries:  # noqa: PTH118
+        with _workspace_errors(name), self.directory.scan(name) as entries:
             for entry in entries:
                 with contextlib.suppress(FileNotFoundError):
                     stamps[entry.name] = _stamp(entry.stat(follow_symlinks=False))
@@ -77,7 +82,7 @@ class LocalFiles(Files):
         pending = [""]
         while pending:
             prefix = pending.pop()
-            with contextlib.suppress(OSError), os.scandir(f"{self.root}/{prefix}") as entries:
+            with contextlib.suppress(OSError), self.directory.scan(prefix.rstrip("/") or ".") as entries:
                 for entry in entries:
                     name = f"{prefix}{entry.name}"
                     if not matches_itself(name, excluded):
@@ -129,15 +134,38 @@ class LocalFiles(Files):
     def _with_target(self, name: str, stamp: FileStamp) -> FileStamp:
         if stamp.kind != "link":
             return stamp
-        target = os.readlink(os.path.join(self.root, name))  # noqa: PTH115, PTH118
-        return FileStamp(stamp.kind, stamp.size, stamp.mode, stamp.changed, target)
+        return FileStamp(stamp.kind, stamp.size, stamp.mode, stamp.changed, self.directory.target(name))
+
+    def is_in_place(self) -> bool:
+        """Tell whether the directory's path still leads to it."""
+        try:
+            return os.path.samestat(os.lstat(self.root), self.directory.stat("."))
+        except OSError:
+            return False
+
+    def put_back(self) -> str | None:
+        """Move the directory back to its path if it was moved; return a sentence about what was done."""
+        if self.is_in_place():
+            return None
+        parent = os.path.dirname(self.root)  # noqa: PTH120
+        try:
+            if os.path.realpath(parent) != parent:
+                return f"The script moved the workspace, and {parent} is a link now: put it back yourself."
+            os.makedirs(parent, exist_ok=True)  # noqa: PTH103
+            if os.path.lexists(self.root):
+                os.rename(self.root, f"{self.root}.{os.urandom(4).hex()}")  # noqa: PTH104
+            os.rename(os.readlink(f"/proc/self/fd/{self.directory.descriptor}"), self.root)  # noqa: PTH104, PTH115
+        except OSError as error:
+            return f"The script moved or removed the workspace, which could not be put back: {error.strerror}"
+        return "The script moved the workspace; it was put back."
 
 
 class LocalWorkspace(Workspace):
     """A directory here. Nothing but a script can change what is outside of it.
 
-    A script runs as this user, without secrets in its environment. Where bubblewrap works, read-only files are mounted
-    read-only for it; in any case they are compared afterwards and restored from copies.
+    A script runs as this user, or for root as the owner of the directory, without capabilities, and with a short
+    environment. Where bubblewrap works, read-only files are mounted read-only for it; elsewhere they are compared
+    afterwards and restored from copies.
     """
 
     files: LocalFiles
@@ -155,6 +183,8 @@ class LocalWorkspace(Workspace):
         use_bubblewrap: bool | None = None,
         snapshot_excludes: Sequence[str] = (),
         snapshot_limit: int = 64 * MIB,
+        protected: Sequence[Path] = (),
+        pass_variables: Sequence[str] = (),
     ) -> None:
         """Open a workspace.
 
@@ -169,6 +199,8 @@ class LocalWorkspace(Workspace):
             use_bubblewrap: whether to run scripts in bubblewrap; None if it works.
             snapshot_excludes: names or patterns of what snapshots leave out.
             snapshot_limit: bytes of the longest file in a snapshot.
+            protected: other files and directories that scripts may not change, where bubblewrap works.
+            pass_variables: names of environment variables that scripts get besides the common ones.
 
         Raises:
             WorkspaceError: if there is no such directory or interpreter.
@@ -193,12 +225,19 @@ class LocalWorkspace(Workspace):
             snapshot_excludes=snapshot_excludes,
         )
         self._outputs = ScriptOutputs(files.directory)
+        self._protected = [os.path.realpath(path) for path in protected]
+        self._pass_variables = tuple(pass_variables)
 
     @override
     def _run_command(self, name: str, command: Sequence[str], timeout_s: float) -> ScriptResult:
+        owner = owner_for_scripts(self.files.directory.descriptor)
+        environment = child_environment(os.environ, self._secrets, self._pass_variables) | home_of(owner, self.root)
         if self._use_bubblewrap:
-            command = bubblewrap.wrapped(command, [f"{self.root}/{name}" for name in self._mounted()])
-        environment = child_environment(os.environ, self._secrets)
+            command = bubblewrap.wrapped(
+                command, self.root, read_only=self._mounted(), owner=owner, environment=os.environ
+            )
+        else:
+            command = without_privileges(command, owner)
         try:
             with _workspace_errors(name), self._outputs.open() as streams:
                 live = LiveOutput(streams, self.show_output or (lambda _stream, _line: None))
@@ -215,41 +254,37 @@ class LocalWorkspace(Workspace):
                     live.finish()
                 stdout, stderr, output_file = self._outputs.collect(streams, self._output_limit)
         finally:
+            moved = self.files.put_back()
             notes = self._read_only_files.restore()
+        notes += [moved] if moved else []
+        if not result.all_ended:
+            notes.append("Processes of the script are still running: it starts new ones faster than they can be ended.")
         if result.output_too_long:
             notes.append("The script was stopped because it wrote more than 1 GiB.")
         status = _signal_status(result.status) if self._use_bubblewrap else result.status
         return ScriptResult(stdout, stderr, status, result.timed_out, result.seconds, output_file, tuple(notes))
 
     def _mounted(self) -> list[str]:
-        """Return the read-only files and directories to mount, without those in other read-only directories."""
+        """Return the paths to mount read-only, without those in other read-only directories."""
         names = {
             next(ancestor for ancestor in parents_and_self(name) if self._is_read_only(ancestor))
             for name in self._read_only_files.names
         }
         stamps = self.files.stamps(names)
-        return sorted(name for name, stamp in stamps.items() if stamp.kind in {"file", "directory"})
+        inside = [f"{self.root}/{name}" for name, stamp in stamps.items() if stamp.kind in {"file", "directory"}]
+        return [*inside, *filter(os.path.exists, self._protected)]
 
     @override
     def finish(self, answer: str) -> None:
         """Write the submission."""
         data = answer.encode(errors="replace")
         if self._submission is None:
-            with _workspace_errors(_SUBMISSION):  # replaces a link, wherever it leads, and a directory
-                if stat.S_ISDIR(self._mode_of(_SUBMISSION)):
-                    os.rename(f"{self.root}/{_SUBMISSION}", f"{self.root}/{_SUBMISSION}.{os.urandom(4).hex()}")  # noqa: PTH104
-            self.files.write(_SUBMISSION, data)
+            with _workspace_errors(_SUBMISSION):
+                replace_file(self.files.directory, _SUBMISSION, data)
         else:
-            part = self._submission.with_name(f".{self._submission.name}.part")
-            with _workspace_errors(str(self._submission)):
-                part.write_bytes(data)
-                part.replace(self._submission)
+            with _workspace_errors(str(self._submission)), SafeDirectory(str(self._submission.parent)) as directory:
+                replace_file(directory, self._submission.name, data)
         self.finished = True
-
-    def _mode_of(self, name: str) -> int:
-        with contextlib.suppress(FileNotFoundError):
-            return self.files.directory.stat(name).st_mode
-        return 0
 
     @override
     def close(self) -> None:
