@@ -222,9 +222,9 @@ async def tried_again(site: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("task_id", TASKS)
 def test_a_workspace_is_what_the_command_lays_out_and_its_sessions_alone(
-    server: Server, tmp_path: Path, task_id: str
+    server_of_all: Server, tmp_path: Path, task_id: str
 ) -> None:
-    task, before = TASKS[task_id], server.sessions()
+    server, task, before = server_of_all, TASKS[task_id], server_of_all.sessions()
     lay_out(task, tmp_path / "workspace", profile="cpu")
     expected = contents(tmp_path / "workspace")
     until(lambda: states(server)[task_id] == "ready", 60)

@@ -235,12 +235,12 @@ def test_a_time_limit_ends_everything_that_was_started(directory: Path, use_bubb
     workspace = LocalWorkspace(directory, use_bubblewrap=use_bubblewrap)
     workspace.write(
         "s.sh",
-        "echo begun\nsetsid sh -c 'sleep 1.2; touch late' &\n(trap '' TERM; sleep 1.2; touch late2) &\nsleep 60\n",
+        "echo begun\nsetsid sh -c 'sleep 3; touch late' &\n(trap '' TERM; sleep 3; touch late2) &\nsleep 60\n",
     )
     began = time.monotonic()
-    done = workspace.execute("s.sh", [], 0.5)
+    done = workspace.execute("s.sh", [], 1.5)
     assert (done.timed_out, done.status, done.stdout) == (True, None, "begun\n")
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 50
     workspace.write("q.sh", "setsid sh -c 'sleep 1; touch late3' >/dev/null 2>&1 &\n")
     assert workspace.execute("q.sh", [], 30).status == 0
     time.sleep(1.5)
