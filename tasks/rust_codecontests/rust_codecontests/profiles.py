@@ -38,9 +38,11 @@ class ProfileSettings:
     batch: int = 20
     """Problems whose solutions are asked for at the same time."""
     batch_s: float = 60.0
-    """Wall-clock seconds for a batch."""
+    """Wall-clock seconds for a batch, without those that other programs take from it."""
     load_s: float = 30.0
     """Wall-clock seconds for importing the module."""
+    margin_s: float = 60.0
+    """How long before the scorer's time limit no compiler or test is started any more. Each of them takes less."""
     streams: int = 50
     """What the semaphore starts at: calls at a time."""
 
@@ -80,6 +82,7 @@ PROFILES = {
         model=MODEL,
         edition="2018",
         budget=Budget(dollars=10.0, tokens=10_000_000, requests=2_500),
+        margin_s=120.0,
     ),
 }
 """The profiles by name; batches, their time and the edition of ``paper`` are the original's."""
