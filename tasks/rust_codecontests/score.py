@@ -16,6 +16,7 @@ from rust_codecontests.answers import collect_answers
 from rust_codecontests.grading import held_out_problems, judge_answers
 from rust_codecontests.judge import Judge
 from rust_codecontests.load_clock import LoadClock
+from rust_codecontests.origins import keep_programs, refuse_foreign
 from rust_codecontests.profiles import PROFILES
 from rust_codecontests.report import report
 
@@ -32,10 +33,12 @@ def measure(job: Job) -> Measured:
     problems = held_out_problems(job.profile_name)
     with Judge(job.backend, profile.edition) as judge:
         try:
-            answers, usage = collect_answers(job, profile, problems)
+            answers, usage, calls = collect_answers(job, profile, problems)
         except InvalidSubmissionError as fault:
             raise InvalidSubmissionError(profile.label + str(fault)) from None
         job.progress("judging")
+        keep_programs(job.records, problems, answers)
+        answers = refuse_foreign(answers, calls, judge)
         judgements = judge_answers(judge, problems, answers, deadline)
     return report(profile, answers, judgements, usage, clock.load())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from re_bench_gateway import Settings, serving
 from rust_codecontests.dataset import without_hidden_tests
 from rust_codecontests.judge.toolchain import find_toolchain
 from rust_codecontests.load_clock import LoadClock
+from rust_codecontests.model_calls import read_calls
 from rust_codecontests.profiles import MODEL, MODELS, SOURCE_BYTES
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from re_bench.scoring.score import Job
     from re_bench_gateway import Gateway, Usage
     from rust_codecontests.dataset import Problem
+    from rust_codecontests.model_calls import ModelCall
     from rust_codecontests.profiles import ProfileSettings
 
 MODULE = "solve_code_contests_rust"
@@ -34,6 +35,8 @@ FAILURES = ("exception", "not a string", "not Unicode text", "out of time", "too
 """What the harness may say went wrong with a problem."""
 ENDED, MALFORMED = "process ended", "malformed reply"
 """What may have gone wrong with its whole batch."""
+NOT_THE_MODELS = "not the model's"
+"""What the scorer says of a program that did not come out of the model."""
 _GRACE_S = 10.0
 _STEP_S = 1.0
 _TEXT = 500
@@ -50,23 +53,28 @@ class Answer:
     """In the submission's own words, which its author may not read: it could put the problem there."""
 
 
-def collect_answers(job: Job, profile: ProfileSettings, problems: Sequence[Problem]) -> tuple[list[Answer], Usage]:
-    """Return the submission's answers to all problems, in order, and what it has used of the model.
+def collect_answers(
+    job: Job, profile: ProfileSettings, problems: Sequence[Problem]
+) -> tuple[list[Answer], Usage, list[ModelCall]]:
+    """Return the submission's answers to all problems, in order, what it has used of the model, and the model's calls.
+
+    The gateway's log is kept in the scoring's records.
 
     Raises:
         InvalidSubmissionError: if the module cannot be imported, before any problem is shown to it.
         UsageError: without Rust, or a key for the model.
         ReBenchError: if the model's server answered no call at all.
     """
-    with tempfile.TemporaryDirectory(prefix="re-bench-calls-") as directory:
-        log = Path(directory, "calls.jsonl")
-        settings = Settings(upstream=profile.upstream(job.task), models=MODELS, budget=profile.budget, log=log)
-        with serving(settings) as gateway:
-            answers = list(_in_batches(job, profile, gateway, problems))
-            usage = gateway.usage()
-            if settings.upstream.kind == "openai" and usage.failed and not usage.requests:
-                _check_model(gateway)
-    return answers, usage
+    log = job.records / "calls.jsonl"
+    upstream = profile.upstream(job.task, job.staged.sha256)
+    settings = Settings(upstream=upstream, models=MODELS, budget=profile.budget, log=log)
+    with serving(settings) as gateway:
+        answers = list(_in_batches(job, profile, gateway, problems))
+        usage = gateway.usage()
+        calls = read_calls(log)
+        if settings.upstream.kind == "openai" and usage.failed and not usage.requests:
+            _check_model(gateway)
+    return answers, usage, calls
 
 
 def _check_model(gateway: Gateway) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.processes import run_program, temporary_directory
+from re_bench.runs.attempt_records import AttemptRecords
 from re_bench.runs.attempts import Attempt, AttemptLog, FinalScore
 from re_bench.runs.submission_store import Store
 from re_bench.scoring.score import EXIT_STATUS, Score
@@ -31,10 +32,23 @@ _PATIENCE_S = 30.0
 """For a scorer that ends at its own limit: to start, to end, and to remove what it has copied."""
 
 
-def score_submission(task: Task, submission: Path, profile: str = "auto", sandbox: str | None = None) -> Score:
+def score_submission(
+    task: Task,
+    submission: Path,
+    profile: str = "auto",
+    sandbox: str | None = None,
+    records: Path | None = None,
+) -> Score:
     """Score ``submission`` with the task's own scorer in a process of its own.
 
     Progress goes to our stderr. The scorer ends at the profile's time limit, and is stopped where it does not.
+
+    Args:
+        task: the task.
+        submission: the submission's directory.
+        profile: a profile's name, or ``auto``.
+        sandbox: a backend's name, if not the default.
+        records: an existing directory that gets the scorer's own logs, if they are to be kept.
 
     Raises:
         UsageError: if the scorer says that it cannot be asked this here.
@@ -44,6 +58,7 @@ def score_submission(task: Task, submission: Path, profile: str = "auto", sandbo
         raise UsageError(f"{task.name} has no scorer yet: {task.scorer} is missing")
     program = [str(task.scorer), "--solution", str(submission), "--profile", profile, "--json"]
     program += ["--sandbox", sandbox] if sandbox else []
+    program += ["--records", str(records)] if records else []
     limit = _time_limit(task, profile)
     try:
         status, stdout = run_program(program, capture=True, time_limit_s=limit)
@@ -110,7 +125,8 @@ def score_and_record(
 ) -> tuple[Score, FinalScore]:
     """Keep a copy of ``submission`` beside ``log``, score the copy, and append the attempt; see :func:`record`.
 
-    What ``details`` say of the agent's circumstances is added to the score's own.
+    The scorer's own logs are kept beside ``log`` too, in :class:`AttemptRecords`. What ``details`` say of the agent's
+    circumstances is added to the score's own.
 
     A scorer that gives no score is an attempt with the status ``error``.
 
@@ -124,17 +140,20 @@ def score_and_record(
         copy, kept = submission, False  # too large to keep, which the scorer reports and the log records
     except OSError as error:
         raise UsageError(f"{log}: a copy of the submission cannot be kept beside it: {error.strerror}") from None
-    try:
-        score = score_submission(task, copy, profile, sandbox)
-    except UsageError:
-        raise
-    except ReBenchError as error:
-        print(error, file=sys.stderr, flush=True)
-        seconds = time.monotonic() - started
-        score = Score.error(task.name, profile_name(task, profile), str(error), seconds=seconds)
-        score = replace(score, submission=copy.name if kept else "")
-    score = replace(score, details={**score.details, **(details or {})})
-    return score, record(task, score, log)
+    with AttemptRecords(log).incoming() as records:
+        try:
+            score = score_submission(task, copy, profile, sandbox, records.directory)
+        except UsageError:
+            raise
+        except ReBenchError as error:
+            print(error, file=sys.stderr, flush=True)
+            seconds = time.monotonic() - started
+            score = Score.error(task.name, profile_name(task, profile), str(error), seconds=seconds)
+            score = replace(score, submission=copy.name if kept else "")
+        score = replace(score, details={**score.details, **(details or {})})
+        final = record(task, score, log)
+        records.keep(final.attempt)
+    return score, final
 
 
 def record(task: Task, score: Score, path: Path) -> FinalScore:

@@ -138,6 +138,8 @@ class Job:
     staged: Staged
     """The scorer's own copy of the submission."""
     backend: Backend
+    records: Path
+    """A directory for what the operator may want to look at later, such as logs; it is kept beside the attempt log."""
     _last_tick: float = field(default_factory=time.monotonic)
 
     @property
@@ -181,7 +183,14 @@ def main(measure: Callable[[Job], Measured], directory: Path, arguments: Sequenc
     with cli_entry_point("score.py"):
         task = open_task(directory)
         options = _parse(task, arguments)
-        result = score(task, measure, options.solution, profile=options.profile, sandbox=options.sandbox)
+        result = score(
+            task,
+            measure,
+            options.solution,
+            profile=options.profile,
+            sandbox=options.sandbox,
+            records=options.records,
+        )
     print(result.to_json() if options.json else describe(task, result), flush=True)
     sys.exit(EXIT_STATUS[result.status])
 
@@ -191,6 +200,7 @@ def _parse(task: Task, arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--solution", metavar="DIR", type=Path, required=True, help="the submission's directory")
     parser.add_argument("--profile", choices=PROFILES, default="auto", help="auto: gpu where there is one, else cpu")
     parser.add_argument("--sandbox", choices=BACKENDS, help="'none' protects nothing and is recorded in the score")
+    parser.add_argument("--records", metavar="DIR", type=Path, help="keep the scoring's own logs in this directory")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser.parse_args(arguments)
 
@@ -202,6 +212,7 @@ def score(
     *,
     profile: str = "auto",
     sandbox: str | None = None,
+    records: Path | None = None,
 ) -> Score:
     """Stage a submission and measure it in this process; whatever fails after staging has begun is in the score.
 
@@ -211,6 +222,7 @@ def score(
         submission: the submission's directory.
         profile: a profile's name, or ``auto``.
         sandbox: a backend's name, if not the default.
+        records: an existing directory for :attr:`Job.records`, if they are to be kept.
 
     Raises:
         UsageError: if this cannot be done here.
@@ -221,12 +233,14 @@ def score(
     blank = Score.error(task.name, name, "", sandbox=backend.name)
     with temporary_directory("re-bench-score-") as directory:
         directory.chmod(0o755)  # the sandbox runs as another user
+        records = records or directory / "records"
         try:
+            records.mkdir(mode=0o700, exist_ok=True)
             staged = stage(submission, directory / "submission", task.manifest.staging)
             blank = replace(blank, submission=staged.sha256, details={"skipped": staged.skipped})
             _check_presence(task, staged)
             with time_limit(entry.time_limit_s):
-                measured = measure(Job(task, name, entry, staged, backend))
+                measured = measure(Job(task, name, entry, staged, backend, records))
             result = _valid(blank, task, measured)
         except UsageError:
             raise

@@ -105,6 +105,11 @@ class Judge:
                     return Judgement(verdict, number, message, number, cpu_s, time.monotonic() - started)
         return Judgement(Verdict.ACCEPTED, None, "accepted", len(tests), cpu_s, time.monotonic() - started)
 
+    def compiles(self, source: str) -> bool:
+        """Tell whether a program compiles within the usual limits."""
+        raise_if_stop_requested()
+        return self._compiler.compile(source, Limits.compile_s).program is not None
+
     def judge_all(
         self, programs: Sequence[tuple[str, Sequence[Test], Limits, int]], deadline: float = math.inf
     ) -> list[Judgement]:
