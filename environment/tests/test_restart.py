@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import os
+import re
 import signal
 import socket
 import threading
@@ -288,13 +289,13 @@ def test_hours_are_those_in_which_a_server_ran(tmp_path: Path, site: Path) -> No
         session.says("true")
         server.end()
         (record,) = server.records().values()
-        assert 0 < record["used_s"] < 30
+        assert 0 < record["used_s"] < 300
     path = server.sessions()[0] / "session.json"
     path.write_text(json.dumps(record | {"used_s": 7.75 * 3600}))
     os.utime(path, (time.time() - 3600, time.time() - 3600))
     with serving(tmp_path, site) as server:
         session.server = server
-        assert "0.25 hours left of 8" in session.prompt()
+        assert re.search(r"0\.2[0-5] hours left of 8", session.prompt())
         path.write_text(json.dumps(record))
         shown: dict[str, Any] = server.health()["sessions"][0]
-        assert 7.75 * 3600 <= shown["open_s"] < 7.76 * 3600
+        assert 7.75 * 3600 <= shown["open_s"] < 7.85 * 3600

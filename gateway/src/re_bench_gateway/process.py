@@ -126,9 +126,11 @@ def serving(settings: Settings) -> Iterator[Gateway]:
             yield gateway
         finally:
             ours.close()  # what tells it to end
-            _end(process)
-            if place is not None:
-                shutil.rmtree(place, ignore_errors=True)  # it does so itself unless it was killed
+            try:
+                _end(process)
+            finally:
+                if place is not None:
+                    shutil.rmtree(place, ignore_errors=True)  # it does so itself unless it was killed
 
 
 def _started(channel: socket.socket) -> subprocess.Popen[bytes]:
