@@ -128,10 +128,10 @@ def test_a_table_is_refused_however_it_is_dressed(log: Log) -> None:
         assert log.origins(*programs) == [REFUSED] * len(TABLE)
 
 
-HIDDEN = "fn main() { foreign(1); }\n"
+HIDDEN = f"fn main() {{ foreign({', '.join(map(str, range(80)))}) }}\n"  # more than may be one's own
 HIDING = {
     "shebang": "#!/*\n{0}// */\nmod m {{\n{1}\n}}",
-    "long escape": "const Q: (char, char, &str) = ('\\u{{0_________22}}', '\"', \" /* \"); {0}// */\nmod m {{\n{1}\n}}",
+    "long escape": "const Q: (char, char, &str) = ('\\u{{0_________22}}','\"',\" /* \"); {0}// */\nmod m {{\n{1}\n}}",
     "a string after a word (2018)": 'm!{{cr"\\" /* "; }} {0}// */\nmod m {{\n{1}\n}}',
     "import in a macro": "macro_rules! q {{ (use std $i:item;) => {{ $i }} }} q! {{ use std {0}; }} {1}",
     "attribute in a macro": "macro_rules! q {{ (#[allow($i:item)]) => {{ $i }} }} q! {{ #[allow({0})] }} {1}",
@@ -146,12 +146,13 @@ HIDING = {
 
 @pytest.mark.parametrize("trick", HIDING.values(), ids=HIDING)
 def test_no_text_is_compiled_that_was_not_compared(log: Log, trick: str) -> None:
-    log.ask(fenced(MODEL[0]))
-    source = trick.format(HIDDEN, MODEL[0])
+    for source in MODEL[:2]:
+        log.ask(fenced(source))
+    sources = [*(trick.format(HIDDEN, source) for source in MODEL[:2]), MODEL[0]]
     with Judge(jobs=1) as judge:
-        checked = refuse_foreign([Answer(source), Answer(MODEL[0])], log.calls, judge)
-    assert "foreign" not in (checked[0].source or "")
-    assert texts_of(checked[1].source or "") == texts_of(MODEL[0])
+        *hiding, plain = refuse_foreign(list(map(Answer, sources)), log.calls, judge)
+    assert not any("foreign" in (answer.source or "") for answer in hiding)
+    assert texts_of(plain.source or "") == texts_of(MODEL[0])
 
 
 def test_what_is_compiled_does_not_depend_on_layout() -> None:
