@@ -245,8 +245,8 @@ def test_templates_that_differ_by_problem_are_refused(log: Log) -> None:
         log.ask(fenced(function))
     long = [f'const TABLE: &str = "{"x" * 700}";\n{function}' for function in FUNCTIONS]
     assert log.origins(*long) == [REFUSED] * 3  # nor is a long string a little of one's own
-    edited = [MODEL[0].replace("fn main() {", f'fn main() {{ let s = "{"x" * size}";') for size in (9, 99)]
-    assert [origin.is_model for origin in log.ask(fenced(MODEL[0])).origins(*edited)] == [False, False]
+    edited = [FUNCTIONS[0].replace("% 9", f"% {'9' * size}") for size in (9, 99)]
+    assert [origin.is_model for origin in log.origins(*edited)] == [True, False]  # the first if it must be
     own: Sequence[str] = [f'fn main() {{ print!("{{}}", solve("").len() * {k} + 1); }}\n' for k in (2, 4, 6)]
     programs = [f"{a}{b}" for a, b in zip(own, FUNCTIONS, strict=True)]
     assert log.origins(*programs).count(WHOLE) == 0
