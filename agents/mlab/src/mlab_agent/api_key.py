@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 _OPTIONS = ("--key-variable", "--fast-key-variable", "--edit-key-variable")
-_MIN_CHARS = 6
+MIN_SECRET_CHARS = 6
+"""Anything shorter occurs by chance."""
 _PIPE_VARIABLE = "MLAB_AGENT_PIPE_VARIABLE"
 
 
@@ -56,7 +57,7 @@ def restart_without_keys(module: str, arguments: list[str]) -> None:
     os.write(write_end, json.dumps(keys).encode())
     os.close(write_end)
     os.set_inheritable(read_end, True)  # noqa: FBT003 - it is the setting itself
-    secrets = [key for key in keys.values() if len(key) >= _MIN_CHARS]  # anything shorter is in values by chance
+    secrets = [key for key in keys.values() if len(key) >= MIN_SECRET_CHARS]
     environment = {
         name: value
         for name, value in os.environ.items()

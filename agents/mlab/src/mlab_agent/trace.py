@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 
 from mlab_agent import jsonl
+from mlab_agent.api_key import MIN_SECRET_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 TRACE_FILE = "trace.jsonl"
 """Its name in the directory of a run."""
 _REDACTED = "[key]"
-_MIN_SECRET_CHARS = 6  # anything shorter occurs by chance
 
 
 class TraceError(Exception):
@@ -65,7 +65,7 @@ class Trace:
 
     def redact(self, secret: str) -> None:
         """Keep a further value out of the trace from now on."""
-        if len(secret) >= _MIN_SECRET_CHARS:
+        if len(secret) >= MIN_SECRET_CHARS:
             self._secrets.append(jsonl.dumps(secret)[1:-1])  # as it would be written in JSON
 
     def redacted(self, text: str) -> str:
