@@ -242,7 +242,7 @@ def test_a_key_has_to_be_sent_again(tmp_path: Path, upstream: Upstream) -> None:
         assert "secret openai_api_key is stored nowhere" in session.says("true")
         assert "send it again with POST /create" in session.call("answer")["output"]["metadata"]["message"]
         assert session.create(**{"X-Secrets": secrets})[0] == 200
-        assert session.says(ask_command("hi")) == "hi\n[exit status 0]"
+        assert session.says(ask_command("hi")).startswith("hi\n[exit status 0]")
         assert upstream.keys == [f"Bearer {KEY}"] * 2
         for path in server.state.rglob("*"):
             assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
