@@ -24,6 +24,7 @@ _NAMESPACES = ("--unshare-pid", "--unshare-ipc", "--die-with-parent", "--cap-dro
 _FOR_SETPRIV = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")  # which it gives up before the script starts
 _SYSTEM = ("/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/sys", "/var/spool")
 """What root owns and programs with all capabilities heed, the next bwrap among them."""
+_KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus")
 _ACCELERATORS = ("nvidia*", "dri", "kfd", "accel*", "infiniband", "dxg")
 _CARRY_OUT_COMMANDS = (
     "/run/user",
@@ -62,7 +63,10 @@ def wrapped(
         for capability in _FOR_SETPRIV:
             arguments += ["--cap-add", capability]
     arguments += _mounts(workspace, read_only, _hidden(environment or {}), _system(owner))
-    return [*arguments, "--proc", "/proc", "--", *without_privileges(command, owner)]
+    arguments += ["--proc", "/proc"]
+    if owner and owner[0] == 0:  # a program that is to get core dumps would run with all capabilities
+        arguments += [part for path in _KERNEL for part in ("--ro-bind-try", path, path)]
+    return [*arguments, "--", *without_privileges(command, owner)]
 
 
 def _system(owner: tuple[int, int] | None) -> set[str]:
