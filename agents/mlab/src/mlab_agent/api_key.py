@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 _OPTIONS = ("--key-variable", "--fast-key-variable", "--edit-key-variable")
-MIN_SECRET_CHARS = 6
-"""Anything shorter occurs by chance."""
 _PIPE_VARIABLE = "MLAB_AGENT_PIPE_VARIABLE"
 
 
@@ -53,6 +51,8 @@ def restart_without_keys(module: str, arguments: list[str]) -> None:
     keys = {name: os.environ[name] for name in key_variables(arguments) if os.environ.get(name)}
     if not keys:
         return
+    from mlab_agent.trace import MIN_SECRET_CHARS  # noqa: PLC0415 - as above
+
     read_end, write_end = os.pipe()
     os.write(write_end, json.dumps(keys).encode())
     os.close(write_end)

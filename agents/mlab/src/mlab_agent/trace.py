@@ -13,7 +13,6 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 
 from mlab_agent import jsonl
-from mlab_agent.api_key import MIN_SECRET_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 
 TRACE_FILE = "trace.jsonl"
 """Its name in the directory of a run."""
+MIN_SECRET_CHARS = 6
+"""Anything shorter occurs by chance."""
 _REDACTED = "[key]"
 
 

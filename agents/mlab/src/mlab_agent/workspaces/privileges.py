@@ -13,7 +13,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from mlab_agent.api_key import MIN_SECRET_CHARS
+from mlab_agent.trace import MIN_SECRET_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
