@@ -209,9 +209,9 @@ class AgentAtServer:
         made: Completion | str = reply() if callable(reply) else reply
         return made
 
-    def start(self, *options: str, resume: bool = False) -> subprocess.Popen[str]:
+    def start(self, *options: str, resume: bool = False, sdk: Path | None = LIGHT_SDK) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "mlab_agent", *(["resume", str(self.run)] if resume else self._new())]
-        environment = {**os.environ, "OPENAI_API_KEY": "sk-test-key", "PYTHONPATH": str(LIGHT_SDK)}
+        environment = {**os.environ, "OPENAI_API_KEY": "sk-test-key", "PYTHONPATH": str(sdk or "")}
         pipe = subprocess.PIPE
         return subprocess.Popen([*command, *options], env=environment, stdout=pipe, stderr=pipe, text=True)
 

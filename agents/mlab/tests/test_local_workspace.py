@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from mlab_agent.workspaces import bubblewrap
 from mlab_agent.workspaces.files import AGENT_DIRECTORY, WorkspaceError
 from mlab_agent.workspaces.local import LocalWorkspace
-from mlab_agent.workspaces.privileges import child_environment, hide_this_process
+from mlab_agent.workspaces.privileges import child_environment, hide_this_process, with_passwords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -304,10 +304,23 @@ def test_which_variables_are_passed() -> None:
     variables = dict.fromkeys(
         ("HF_TOKEN", "AWS_PROFILE", "DATABASE_URL", "SSH_AUTH_SOCK", "NVIDIA_API_KEY", "TF_VAR_db", "PYTHON_KEYS"), "s"
     )
-    common = {"PATH": "p", "LC_ALL": "C", "CUDA_VISIBLE_DEVICES": "0", "HTTP_PROXY": "http://proxy:1", "TERM": "has v"}
+    common = {
+        "PATH": "p",
+        "LC_ALL": "C",
+        "CUDA_VISIBLE_DEVICES": "0",
+        "HTTP_PROXY": "http://proxy:1",
+        "TERM": "has value",
+    }
     assert set(child_environment(variables | common)) == set(common)
-    assert set(child_environment(variables | common, ["has v"])) == set(common) - {"TERM"}
+    assert set(child_environment(variables | common, ["has value"])) == set(common) - {"TERM"}
+    assert set(child_environment(variables | common, ["p", "has v"])) == set(common)  # as a key that is none would be
     assert set(child_environment(variables, passed=["HF_TOKEN"])) == {"HF_TOKEN"}
+    names = "PIP_INDEX_URL PIP_CONSTRAINT UV_CACHE_DIR PKG_CONFIG_PATH CMAKE_PREFIX_PATH JAVA_HOME RE_BENCH_CACHE"
+    for_builds = dict.fromkeys([*names.split(), "HF_HUB_DISABLE_XET"], "http://mirror/simple")
+    assert set(child_environment(for_builds | {"UV_PUBLISH_TOKEN": "t", "UV_INDEX_A_PASSWORD": "p"})) == set(for_builds)
+    held_back = {"PIP_EXTRA_INDEX_URL": "http://a:b@mirror", "https_proxy": "http://a:b@proxy", "OTHER": "http://a:b@c"}
+    assert child_environment(held_back) == {}
+    assert with_passwords(held_back, ["https_proxy"]) == ["PIP_EXTRA_INDEX_URL"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not Path("/usr/bin/setpriv").exists(), reason="needs root and setpriv")
@@ -519,4 +532,18 @@ def test_a_damaged_end_of_the_index_is_ignored(directory: Path, tmp_path: Path) 
         index.write('["a", "torn')
     workspace = LocalWorkspace(directory)
     assert workspace.snapshot(tmp_path / "store") == name
+    workspace.close()
+
+
+def test_many_read_only_files_are_mounted_with_their_directories_or_put_back(directory: Path) -> None:
+    for name in [*(f"data/{number}" for number in range(3000)), *(f"{number}.csv" for number in range(220))]:
+        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).write_text("truth")
+    workspace = LocalWorkspace(directory, read_only=["data/*", "*.csv"])
+    workspace.write("s.sh", "echo spoilt > data/7; for name in *.csv; do echo spoilt > $name; done; true")
+    done = workspace.execute("s.sh", [], 60)
+    assert done.status == 0, done
+    assert workspace.read("data/7") == "truth"
+    assert {path.read_text() for path in directory.glob("*.csv")} == {"truth"}
+    assert ("data/7: Read-only file system" in done.stderr) == bubblewrap.is_available()
     workspace.close()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mlab_agent.settings import RunSettings, SettingsError
 from mlab_agent.workspaces.local import LocalWorkspace
+from mlab_agent.workspaces.privileges import with_passwords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,6 +40,11 @@ def open_workspace(
     assert settings.workdir is not None
     workdir = Path(settings.workdir).resolve()
     inside = directory.resolve().is_relative_to(workdir)
+    for name in with_passwords(os.environ, settings.pass_variables):
+        print(
+            f"mlab-agent: scripts do not get {name}, which holds a password; --pass-variable {name} gives it to them",
+            file=sys.stderr,
+        )
     own_files = [str(directory.resolve().relative_to(workdir))] if inside else []
     local = LocalWorkspace(
         workdir,

@@ -16,7 +16,15 @@ from mlab_agent.workspaces.base import ScriptResult, Workspace
 from mlab_agent.workspaces.files import MIB, WorkspaceError, parents_and_self
 from mlab_agent.workspaces.live_output import LiveOutput
 from mlab_agent.workspaces.local_files import LocalFiles, workspace_errors
-from mlab_agent.workspaces.privileges import child_environment, home_of, owner_for_scripts, without_privileges
+from mlab_agent.workspaces.privileges import (
+    can_drop_capabilities,
+    child_environment,
+    home_of,
+    owner_for_scripts,
+    without_loader_variables,
+    without_privileges,
+)
+from mlab_agent.workspaces.read_only_files import mount_points
 from mlab_agent.workspaces.run_script import run_command
 from mlab_agent.workspaces.safe_fs import SafeDirectory, replace_file
 from mlab_agent.workspaces.script_outputs import ScriptOutputs
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _GIB = 1 << 30
+_MOUNTS = 200
 _SUBMISSION = "submission.txt"
 
 
@@ -86,7 +95,7 @@ class LocalWorkspace(Workspace):
             python=_interpreter(python),
             read_only=read_only,
             copies=(state or Path(self._temporary.name if self._temporary else "")) / "read-only",
-            copy_limit=0 if self._use_bubblewrap else 64 * MIB,  # a mount protects them, whatever their size
+            copy_limit=64 * MIB,
             copies_limit=_GIB,
             read_limit=32 * MIB,
             snapshot_limit=snapshot_limit,
@@ -100,12 +109,16 @@ class LocalWorkspace(Workspace):
     def _run_command(self, name: str, command: Sequence[str], timeout_s: float) -> ScriptResult:
         owner = owner_for_scripts(self.files.directory.descriptor)
         environment = child_environment(os.environ, self._secrets, self._pass_variables) | home_of(owner, self.root)
+        command, environment = without_loader_variables(command, environment)
+        run_as = None
         if self._use_bubblewrap:
             command = bubblewrap.wrapped(
                 command, self.root, read_only=self._mounted(), owner=owner, environment=os.environ
             )
-        else:
+        elif owner is None or can_drop_capabilities():
             command = without_privileges(command, owner)
+        elif owner != (os.getuid(), os.getgid()):
+            run_as = owner
         try:
             with workspace_errors(name), self._outputs.open() as streams:
                 live = LiveOutput(streams, self.show_output or (lambda _stream, _line: None))
@@ -116,6 +129,7 @@ class LocalWorkspace(Workspace):
                     streams,
                     timeout_s=timeout_s,
                     output_limit=_GIB,
+                    owner=run_as,
                     poll=live.poll if self.show_output else lambda: None,
                 )
                 if self.show_output:
@@ -132,13 +146,17 @@ class LocalWorkspace(Workspace):
         status = _signal_status(result.status) if self._use_bubblewrap else result.status
         return ScriptResult(stdout, stderr, status, result.timed_out, result.seconds, output_file, tuple(notes))
 
+    @override
+    def _out_of_reach(self, names: Sequence[str]) -> set[str]:
+        """Choose what is mounted read-only, nothing in another read-only directory; return the files in it."""
+        tops = {next(above for above in parents_and_self(name) if self._is_read_only(above)) for name in names}
+        self._mount_points = mount_points(self.files, tops, _MOUNTS) if self._use_bubblewrap else []
+        chosen = set(self._mount_points)
+        return {name for name in names if not chosen.isdisjoint(parents_and_self(name))}
+
     def _mounted(self) -> list[str]:
-        """Return the paths to mount read-only, without those in other read-only directories."""
-        names = {
-            next(ancestor for ancestor in parents_and_self(name) if self._is_read_only(ancestor))
-            for name in self._read_only_files.names
-        }
-        stamps = self.files.stamps(names)
+        """Return the paths to mount read-only."""
+        stamps = self.files.stamps(self._mount_points)
         inside = [f"{self.root}/{name}" for name, stamp in stamps.items() if stamp.kind in {"file", "directory"}]
         return [*inside, *filter(os.path.exists, self._protected)]
 

@@ -43,6 +43,7 @@ def run_command(
     *,
     timeout_s: float,
     output_limit: int,
+    owner: tuple[int, int] | None = None,
     poll: Callable[[], None] = lambda: None,
 ) -> CommandResult:
     """Run a command until it ends or its time is up; all processes that it has started end with it.
@@ -56,6 +57,7 @@ def run_command(
         outputs: the files for stdout and stderr.
         timeout_s: after which it is stopped.
         output_limit: bytes of both outputs at which it is stopped.
+        owner: user and group that it runs as; None for ours.
         poll: called every now and then while it runs.
 
     Raises:
@@ -76,6 +78,9 @@ def run_command(
             stdout=outputs[0],
             stderr=outputs[1],
             start_new_session=True,
+            user=None if owner is None else owner[0],
+            group=None if owner is None else owner[1],
+            extra_groups=None if owner is None else (),
         )
         try:
             timed_out, too_long = _wait(process, start + timeout_s, is_too_long)
