@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -106,6 +107,8 @@ def test_an_edit_counts_only_where_the_program_does_not_compile_without_it(log: 
         answers = [Answer(right)] + [Answer(broken.replace("a[0i32]", "a[0]"))] + [Answer(None, "exception")] * 18
         places = [answer.failure for answer in refuse_foreign(answers, log.calls, judge)[:2]]
         assert places == [NOT_THE_MODELS, ""]
+        late = refuse_foreign(answers, log.calls, judge, time.monotonic())
+        assert late[1].failure == NOT_THE_MODELS  # although its compilation is known
         many = [answers[1]] * 10
         assert sum(answer.source is not None for answer in refuse_foreign(many, log.calls, judge)) == 1
 
