@@ -182,7 +182,7 @@ class Server:
 
     def get(self, path: str, headers: dict[str, str] | None = None) -> Any:
         request = urllib.request.Request(f"{self.url}{path}", headers=headers or {})  # noqa: S310 - http
-        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - http
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - http
             return json.load(answer)
 
     def health(self) -> Any:

@@ -235,14 +235,14 @@ def test_a_key_has_to_be_sent_again(tmp_path: Path, upstream: Upstream) -> None:
     address = {"OPENAI_BASE_URL": f"http://127.0.0.1:{upstream.server_port}/v1"}
     with serving(tmp_path / "server", site, tasks=EXAMPLES, **address) as server:
         session = Raw(server, "example_equipped", **{"X-Secrets": secrets})
-        assert session.says(ask_command("hi")) == "hi\n[exit status 0]"
+        assert session.says(ask_command("hi")).startswith("hi\n[exit status 0]")
         server.end(signal.SIGKILL)
     with serving(tmp_path / "server", site, tasks=EXAMPLES, **address) as server:
         session.server, session.headers = server, {}
         assert "secret openai_api_key is stored nowhere" in session.says("true")
         assert "send it again with POST /create" in session.call("answer")["output"]["metadata"]["message"]
         assert session.create(**{"X-Secrets": secrets})[0] == 200
-        assert session.says(ask_command("hi")) == "hi\n[exit status 0]"
+        assert session.says(ask_command("hi")).startswith("hi\n[exit status 0]")
         assert upstream.keys == [f"Bearer {KEY}"] * 2
         for path in server.state.rglob("*"):
             assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
