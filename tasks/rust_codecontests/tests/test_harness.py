@@ -53,6 +53,7 @@ def scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         (directory / "solve_code_contests_rust.py").write_bytes(data)
         monkeypatch.setattr(dataset, "read", lambda _profile, _split: [problem(name) for name in names])
         monkeypatch.setitem(PROFILES, "cpu", replace(PROFILES["cpu"], **changes))
+        monkeypatch.setattr(score, "refuse_foreign", lambda answers, *_: answers)  # programs here are no model's
         with pytest.raises(SystemExit):
             re_bench.scoring.score.main(
                 score.measure, TASK, ["--solution", str(directory), "--profile", "cpu", "--json"]
