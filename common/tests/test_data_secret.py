@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -64,7 +65,19 @@ def test_a_cache_that_cannot_be_written_leaves_it_to_the_users_own(directory: Pa
 def test_without_any_place_it_is_said_what_to_do(directory: Path) -> None:
     for path in (directory, directory.parent / "home"):
         path.write_text("no directory")
-    with pytest.raises(UsageError, match=r"cannot be kept there.*set RE_BENCH_CACHE"):
+    with pytest.raises(UsageError, match=r"cannot be kept: .*cache.*; set RE_BENCH_CACHE"):
+        secret.secret_seed("a")
+
+
+def test_a_user_without_a_home_needs_a_cache_alone(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)  # whom the system does not know
+    secret.secret_seed("a")
+    assert [path.name for path in directory.iterdir()] == [secret.FILE]
+    secret._secret.cache_clear()
+    monkeypatch.delenv("RE_BENCH_CACHE")
+    with pytest.raises(UsageError, match=r"cannot be kept: .*home directory.*; set RE_BENCH_CACHE"):
         secret.secret_seed("a")
 
 

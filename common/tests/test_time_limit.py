@@ -15,7 +15,7 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.limits import Limits
 from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.score_process import score_and_record
-from re_bench.sandbox.deadline import TimeLimitError
+from re_bench.sandbox.deadline import TimeLimitError, counted_as_untrusted
 from re_bench.sandbox.process import Running, run
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.sandbox.untrusted import Untrusted
@@ -94,6 +94,14 @@ def test_trusted_code_alone_is_our_fault() -> None:
     ):
         time.sleep(20)
     assert not isinstance(caught.value, TimeLimitError)
+
+
+@pytest.mark.parametrize("seconds", [0.4, 20])
+def test_trusted_work_of_a_size_that_a_submission_chose_is_its_fault(seconds: float) -> None:
+    with pytest.raises(TimeLimitError, match=r"limit of 0\.2 s"), time_limit(0.2), counted_as_untrusted():
+        time.sleep(seconds)
+    with time_limit(20), counted_as_untrusted():
+        pass
 
 
 def test_what_is_done_before_the_limit_is_not_touched(backend: Backend) -> None:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from re_bench.errors import InvalidSubmissionError
+from re_bench.sandbox.deadline import counted_as_untrusted
 from re_bench.scoring.score import Job, Measured, main
 from rust_codecontests.answers import collect_answers
 from rust_codecontests.grading import held_out_problems, judge_answers
@@ -38,7 +39,8 @@ def measure(job: Job) -> Measured:
             raise InvalidSubmissionError(profile.label + str(fault)) from None
         job.progress("judging")
         keep_programs(job.records, problems, answers)
-        answers = refuse_foreign(answers, calls, judge)
+        with counted_as_untrusted():
+            answers = refuse_foreign(answers, calls, judge, deadline)
         judgements = judge_answers(judge, problems, answers, deadline)
     return report(profile, answers, judgements, usage, clock.load())
 

@@ -12,8 +12,9 @@ import httpx2
 import openai
 
 from re_bench.errors import ReBenchError
+from re_bench.sandbox.deadline import counted_as_untrusted
 from re_bench.sandbox.untrusted import SubmissionFaultError
-from re_bench_gateway import Settings, serving
+from re_bench_gateway import SessionLimits, Settings, serving
 from rust_codecontests.dataset import without_hidden_tests
 from rust_codecontests.judge.toolchain import find_toolchain
 from rust_codecontests.load_clock import LoadClock
@@ -31,13 +32,17 @@ if TYPE_CHECKING:
     from rust_codecontests.profiles import ProfileSettings
 
 MODULE = "solve_code_contests_rust"
-FAILURES = ("exception", "not a string", "not Unicode text", "out of time", "too long")
+OUT_OF_TIME = "out of time"
+FAILURES = ("exception", "not a string", "not Unicode text", OUT_OF_TIME, "too long")
 """What the harness may say went wrong with a problem."""
 ENDED, MALFORMED = "process ended", "malformed reply"
 """What may have gone wrong with its whole batch."""
 NOT_THE_MODELS = "not the model's"
 """What the scorer says of a program that did not come out of the model."""
+MAX_REQUEST_BYTES = 256 << 10
+"""Longest request to the model: many times its context."""
 _GRACE_S = 10.0
+_LATE_S = 2.0
 _STEP_S = 1.0
 _TEXT = 500
 
@@ -67,11 +72,19 @@ def collect_answers(
     """
     log = job.records / "calls.jsonl"
     upstream = profile.upstream(job.task, job.staged.sha256)
-    settings = Settings(upstream=upstream, models=MODELS, budget=profile.budget, log=log)
+    settings = Settings(
+        upstream=upstream,
+        models=MODELS,
+        budget=profile.budget,
+        log=log,
+        max_body_bytes=MAX_REQUEST_BYTES,
+        limits=SessionLimits(log_bytes=profile.log_bytes),
+    )
     with serving(settings) as gateway:
         answers = list(_in_batches(job, profile, gateway, problems))
         usage = gateway.usage()
-        calls = read_calls(log)
+        with counted_as_untrusted():
+            calls = read_calls(log)
         if settings.upstream.kind == "openai" and usage.failed and not usage.requests:
             _check_model(gateway)
     return answers, usage, calls
@@ -125,18 +138,22 @@ def _in_batches(job: Job, profile: ProfileSettings, gateway: Gateway, problems: 
             except SubmissionFaultError as fault:
                 yield from [Answer(None, ENDED, str(fault)[:_TEXT])] * len(batch)
                 continue
-        yield from _answers_in(reply.value, reply.outputs)
+        yield from _answers_in(reply.value, reply.outputs) if reply else [Answer(None, OUT_OF_TIME)] * len(batch)
 
 
-def _solved(process: Untrusted, request: dict[str, Any], batch_s: float) -> Reply:
-    """Have a batch solved in so many seconds by a :class:`LoadClock`, which stands while other programs run."""
+def _solved(process: Untrusted, request: dict[str, Any], batch_s: float) -> Reply | None:
+    """Have a batch solved in so many seconds by a :class:`LoadClock`, which stands while other programs run.
+
+    None if its process did not let itself be interrupted in time.
+    """
     clock = LoadClock()
     process.call("begin", request, timeout_s=batch_s + _GRACE_S)
     while (left_s := batch_s - clock.seconds()) > 0:
         step = {"seconds": min(left_s, _STEP_S)}
         if process.call("work", step, timeout_s=left_s + _GRACE_S).value is True:
             break
-    return process.call("answers", outputs=[SOURCE_BYTES] * len(request["problems"]), timeout_s=_GRACE_S)
+    reply = process.call("answers", outputs=[SOURCE_BYTES] * len(request["problems"]), timeout_s=_GRACE_S)
+    return reply if clock.seconds() <= batch_s + _LATE_S else None
 
 
 def _sandbox_options(profile: ProfileSettings, gateway: Gateway) -> dict[str, Any]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MOST_SLOWDOWN = 3
 """However busy the machine is, this many seconds of wall-clock time count as one at least."""
+_CHILDREN = Path("/proc/thread-self/children")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7  # columns of /proc/stat; those after steal are parts of the first two
 _CPU_TIMES = slice(11, 15)  # of /proc/PID/stat after the name: user and system, and both of children that ended
@@ -38,7 +39,9 @@ class CpuTimes:
     def read(cls, cores: set[int]) -> Self:
         """Return the times of now."""
         own = list(tree(os.getpid()))
-        others = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()}.difference(own)
+        others = set[int]()
+        if _CHILDREN.exists():  # as not in every kernel; without it our own descendants would seem to be others
+            others = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()}.difference(own)
         return cls(*_core_times(cores), _sum_of(own), _sum_of(others))
 
     def others_since(self, start: CpuTimes) -> float:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,15 +30,22 @@ def keep_programs(records: Path, problems: Sequence[Problem], answers: Sequence[
             file.write(json.dumps(line) + "\n")
 
 
-def refuse_foreign(answers: Sequence[Answer], calls: Sequence[ModelCall], judge: Judge) -> list[Answer]:
-    """Return the answers that came out of the model in one of the calls, each as the text that was compared."""
+def refuse_foreign(
+    answers: Sequence[Answer], calls: Sequence[ModelCall], judge: Judge, deadline: float = math.inf
+) -> list[Answer]:
+    """Return the answers that came out of the model in one of the calls, each as the text that was compared.
+
+    What is not checked at ``deadline``, by ``time.monotonic``, counts as if it had not.
+    """
     sources = {place: answer.source for place, answer in enumerate(answers) if answer.source is not None}
     origins = dict(zip(sources, Provenance(calls).origins(list(sources.values())), strict=True))
     edits_left = int(EDITED_SHARE * len(answers))
     checked = [_as_compared(answer) for answer in answers]
     for place, origin in origins.items():
         edits_left -= bool(origin.unedited)
-        needed = (not any(map(judge.compiles, way)) for way in origin.unedited)
+        needed = (
+            not any(time.monotonic() > deadline or judge.compiles(source) for source in way) for way in origin.unedited
+        )
         if not (origin.is_model and (not origin.unedited or (edits_left >= 0 and any(needed)))):
             checked[place] = replace(answers[place], source=None, failure=NOT_THE_MODELS)
     return checked

@@ -44,7 +44,10 @@ class ProfileSettings:
     load_s: float = 30.0
     """Wall-clock seconds for importing the module."""
     margin_s: float = 60.0
-    """How long before the scorer's time limit no compiler or test is started any more. Each of them takes less."""
+    """How long before the scorer's time limit no compiler or test is started any more, and those that run are given
+    less than that to end."""
+    log_bytes: int = 32 << 20
+    """Of the gateway's log, after which no call is made; several times what the budget's tokens take as text."""
     streams: int = 50
     """What the semaphore starts at: calls at a time."""
 
@@ -91,6 +94,7 @@ PROFILES = {
         edition="2018",
         budget=Budget(dollars=10.0, tokens=10_000_000, requests=2_500),
         margin_s=120.0,
+        log_bytes=128 << 20,
     ),
 }
 """The profiles by name; batches, their time and the edition of ``paper`` are the original's."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rust_codecontests.judge import Judge, Limits, Test, Verdict
+from rust_codecontests import profiles
+from rust_codecontests.judge import Judge, Limits, Test, Verdict, judging, runner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,6 +70,30 @@ def test_after_the_deadline_nothing_is_judged(judge: Judge) -> None:
     assert judgements[0].tests_passed
     assert not judgements[-1].tests_passed
     assert time.monotonic() - started < 10  # 160 s / cores without
+
+
+def test_a_program_whose_compiler_outlasts_the_deadline_is_not_run(judge: Judge) -> None:
+    source = WAITS.replace('_ => println!("1")', '_ => println!("2")')  # not compiled yet
+    judgement = judge.judge(source, [Test("", "2")], LIMITS, deadline=time.monotonic() + 0.05)
+    assert (judgement.verdict, judgement.tests_passed, judgement.cpu_s) == (Verdict.NOT_JUDGED, 0, 0)
+    assert judge.judge(source, [Test("", "2")], LIMITS).verdict is Verdict.ACCEPTED
+
+
+def test_a_test_that_runs_ends_soon_after_the_deadline(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (judging, runner):
+        monkeypatch.setattr(module, "LAST_TEST_S", 0.5)
+    assert verdict(judge, "", LIMITS) is Verdict.ACCEPTED  # compiled
+    started = time.monotonic()
+    limits = Limits(1.0, 256, wall_s=50)
+    judgement = judge.judge(WAITS, [Test("", "1"), Test("sleep", "1")], limits, deadline=started + 2)
+    assert (judgement.verdict, judgement.test) == (Verdict.NOT_JUDGED, 1)
+    assert judgement.message == "not judged in the time for all programs on test 2"
+    assert time.monotonic() - started < 20
+
+
+def test_the_margins_have_room_for_what_runs_at_the_deadline() -> None:
+    longest = max(3 * Limits.compile_s + 2, runner.LAST_TEST_S)
+    assert min(profile.margin_s for profile in profiles.PROFILES.values()) > 1.5 * longest
 
 
 def test_a_source_whose_compiler_was_stopped_is_not_compiled_again(judge: Judge) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -111,6 +112,8 @@ def test_an_edit_counts_only_where_the_program_does_not_compile_without_it(log: 
         answers += [Answer(None, "exception")] * 27
         places = [answer.failure for answer in refuse_foreign(answers, log.calls, judge)[:3]]
         assert places == [NOT_THE_MODELS, "", NOT_THE_MODELS]  # the last: with `<` it compiles
+        late = refuse_foreign(answers, log.calls, judge, time.monotonic())
+        assert late[1].failure == NOT_THE_MODELS  # although its compilation is known
         many = [answers[1]] * 10
         assert sum(answer.source is not None for answer in refuse_foreign(many, log.calls, judge)) == 1
 

@@ -49,13 +49,13 @@ def _derived(purpose: str) -> bytes:
 @cache
 def _secret() -> bytes:
     """Return the secret; it is made where there is none: in the cache or, if that is read-only, in the user's own."""
-    reason: OSError | None = None
-    for directory in dict.fromkeys((cache_directory(), default_cache_directory())):
+    reason: Exception | None = None
+    for directory in (cache_directory, default_cache_directory):
         try:
-            return _read_or_make(directory / FILE)
-        except OSError as error:
+            return _read_or_make(directory() / FILE)
+        except (OSError, RuntimeError) as error:  # the latter for a user without a home
             reason = reason or error
-    raise UsageError(f"{cache_directory()}: this machine's secret cannot be kept there: {reason}; set RE_BENCH_CACHE")
+    raise UsageError(f"this machine's secret cannot be kept: {reason}; set RE_BENCH_CACHE to a writable directory")
 
 
 def _read_or_make(path: Path) -> bytes:

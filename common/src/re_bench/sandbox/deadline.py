@@ -61,6 +61,18 @@ def violation() -> str:
     return _deadlines[-1].reason
 
 
+@contextmanager
+def counted_as_untrusted() -> Iterator[None]:
+    """Count the block's time as a submission's: trusted work whose size a submission chooses, such as reading its log.
+
+    If the deadline has passed by the end of the block, whether it ended by itself or was cut off, then it is enforced.
+    """
+    try:
+        yield
+    finally:
+        violation()
+
+
 def raise_if_over() -> None:
     """Do nothing, or report that the deadline has passed while a program ran or was about to.
 
