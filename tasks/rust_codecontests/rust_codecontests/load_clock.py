@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from re_bench.processes import tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 MOST_SLOWDOWN = 3
 """However busy the machine is, this many seconds of wall-clock time count as one at least."""
@@ -32,8 +32,8 @@ class CpuTimes:
     """Those that the host has taken."""
     own: float
     """Of this process and its descendants, with those that ended and were waited for."""
-    others: float
-    """Of all other processes that can be seen."""
+    others: Mapping[int, float]
+    """The same of each other process that can be seen, by its number."""
 
     @classmethod
     def read(cls, cores: set[int]) -> Self:
@@ -42,7 +42,12 @@ class CpuTimes:
         others = set[int]()
         if _CHILDREN.exists():  # as not in every kernel; without it our own descendants would seem to be others
             others = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()}.difference(own)
-        return cls(*_core_times(cores), _sum_of(own), _sum_of(others))
+        return cls(*_core_times(cores), sum(_seconds_of(own).values()), _seconds_of(others))
+
+    def seen_since(self, start: CpuTimes) -> float:
+        """Return what processes that can still be seen and are not ours, and the host, have had since ``start``."""
+        grown = (seconds - start.others.get(process, 0.0) for process, seconds in self.others.items())
+        return sum(max(seconds, 0.0) for seconds in grown) + self.stolen - start.stolen
 
     def others_since(self, start: CpuTimes) -> float:
         """Return what others have had of our cores.
@@ -50,7 +55,7 @@ class CpuTimes:
         A submission can hide its work from ``own`` (by ignoring SIGCHLD), but not put it among the ``others``.
         """
         unexplained = (self.busy - start.busy) - (self.own - start.own)
-        return max(min(unexplained, self.others - start.others + self.stolen - start.stolen), 0.0)
+        return max(min(unexplained, self.seen_since(start)), 0.0)
 
 
 class LoadClock:
@@ -92,11 +97,11 @@ def _core_times(cores: set[int]) -> tuple[float, float]:
     return busy / _TICKS, stolen / _TICKS
 
 
-def _sum_of(processes: Iterable[int]) -> float:
-    """Return the CPU seconds of processes, and of those that ended and that they waited for."""
-    ticks = 0
+def _seconds_of(processes: Iterable[int]) -> dict[int, float]:
+    """Return the CPU seconds of each process with those that ended and that it waited for."""
+    seconds = {}
     for process in processes:
         with suppress(OSError):
             fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
-            ticks += sum(map(int, fields[_CPU_TIMES]))
-    return ticks / _TICKS
+            seconds[process] = sum(map(int, fields[_CPU_TIMES])) / _TICKS
+    return seconds

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,13 +37,20 @@ def test_work_of_our_own_is_no_load_even_where_it_is_hidden() -> None:
     subprocess.run([sys.executable, "-c", HIDES], check=True)
     after = CpuTimes.read(cores)
     unexplained = after.busy - before.busy - (after.own - before.own)
-    seen = after.others - before.others + after.stolen - before.stolen
-    assert unexplained > seen + 0.2  # as others' work would be
-    assert after.others_since(before) == pytest.approx(max(seen, 0))
+    assert unexplained > 0.2  # as others' work would be
+    assert after.others_since(before) == pytest.approx(min(unexplained, after.seen_since(before)))
+    hidden = replace(after, busy=after.busy + 5)  # were it more, it would still be nobody's whom one sees
+    assert hidden.others_since(before) == pytest.approx(min(unexplained + 5, after.seen_since(before)))
+
+
+def test_a_process_that_has_gone_takes_no_load_away_with_it() -> None:
+    before = CpuTimes(busy=0, stolen=0, own=0, others={7: 500.0, 8: 1.0})
+    after = CpuTimes(busy=4, stolen=0, own=1, others={8: 3.0, 9: 0.5})
+    assert after.others_since(before) == pytest.approx(2.5)
 
 
 def test_where_our_own_processes_cannot_be_told_apart_nothing_is_load(monkeypatch: pytest.MonkeyPatch) -> None:
     cores = os.sched_getaffinity(0)
-    assert CpuTimes.read(cores).others > 0
+    assert CpuTimes.read(cores).others
     monkeypatch.setattr(load_clock, "_CHILDREN", Path("/proc/thread-self/no-children"))  # as some kernels have none
-    assert CpuTimes.read(cores).others == 0
+    assert not CpuTimes.read(cores).others
