@@ -83,7 +83,7 @@ def test_the_reference_solves_most(scored: Any) -> None:
 def test_a_spent_budget_leaves_the_rest_unsolved(scored: Any) -> None:
     outcome = scored(TASK / "baseline", budget=Budget(requests=1))
     assert outcome["status"] == "valid"
-    assert outcome["details"]["failures"]["exception"] == 2
+    assert outcome["details"]["failures"]["exception"] == 2  # which problem has an answer is up to chance
     assert "RateLimitError" in outcome["details"]["errors"][0]
     assert "exceeded your current quota" in outcome["details"]["errors"][0]
     assert outcome["details"]["usage"]["requests"] == 1
