@@ -61,6 +61,11 @@ KINDS = {
     "reduced": Kind(2, 1, (32, 64, 0), (0, 2, 4), waits=True),
     "exchanged": Kind(3, 3, (8, 16, 0), (0, 2, 4), waits=False),
     "operations": Kind(4, 4, (16, 32, 0), (16, 32, 0), waits=False),
+    "split": Kind(5, 4, (8, 16, 0), (0, 2, 4), waits=False),
+    "halved": Kind(6, 6, (8, 16, 0), (0, 2, 4), waits=False),
+    "gathered": Kind(7, 1, (4, 8, 0), (0, 2, 4), waits=False),
+    "dotted": Kind(8, 1, (4, 8, 0), (0, 2, 4), waits=False),
+    "rows": Kind(9, 1, (8, 16, 0), (0, 2, 4), waits=False),
 }
 
 
@@ -75,6 +80,21 @@ def worked(values, KIND: tl.constexpr, ROUNDS: tl.constexpr, BLOCK: tl.constexpr
         elif KIND == 3:  # noqa: PLR2004
             # Two changes of shape and one of order; added, so that the result has to be where the values are.
             values += tl.reshape(tl.trans(tl.reshape(values, (BLOCK // 32, 32))), (BLOCK,))
+        elif KIND == 5:  # noqa: PLR2004
+            left, right = tl.split(tl.reshape(values, (BLOCK // 2, 2)))
+            values = tl.reshape(tl.join(right + 1, left), (BLOCK,))
+        elif KIND == 6:  # noqa: PLR2004
+            left, right = tl.split(tl.trans(tl.reshape(values, (2, BLOCK // 2))))
+            values = tl.reshape(tl.trans(tl.join(right + 1, left)), (BLOCK,))
+        elif KIND == 7:  # noqa: PLR2004
+            values += tl.gather(values, values & (BLOCK - 1), 0)
+        elif KIND == 8:  # noqa: PLR2004
+            flags = (tl.reshape(values, (BLOCK // 32, 32)) & 1).to(tl.int8)
+            step = tl.arange(0, 32)
+            products = tl.dot(flags, (step[:, None] < step[None, :]).to(tl.int8))
+            values += tl.reshape(products, (BLOCK,))
+        elif KIND == 9:  # noqa: PLR2004
+            values = tl.reshape(tl.cumsum(tl.reshape(values, (BLOCK // 4, 4)), 1), (BLOCK,))
         else:
             values ^= values << 5
             values = (values >> 3) + 12345
@@ -97,6 +117,34 @@ def copy_in_one(source, target, length, KIND: tl.constexpr, ROUNDS: tl.constexpr
         inside = start + lane < length
         values = tl.load(source + start + lane, mask=inside, other=0)
         tl.store(target + start + lane, worked(values, KIND, ROUNDS, BLOCK), mask=inside)
+
+
+@triton.jit
+def write_pieces(target, PIECE: tl.constexpr, ROW: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Write a block in rows of ``ROW`` elements, by one store for each ``PIECE`` of all rows."""
+    row = tl.arange(0, BLOCK // ROW)[:, None]
+    place = tl.program_id(0) * BLOCK + ROW * row + tl.arange(0, PIECE)[None, :]
+    for piece in tl.static_range(ROW // PIECE):
+        tl.store(target + place + PIECE * piece, row + place)
+
+
+@triton.jit
+def read_pieces(source, target, PIECE: tl.constexpr, ROW: tl.constexpr, BLOCK: tl.constexpr, TIMES: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Read a block as :func:`write_pieces` writes it, ``TIMES`` times, and keep one sum of each row."""
+    row = tl.arange(0, BLOCK // ROW)
+    place = tl.program_id(0) * BLOCK + ROW * row[:, None] + tl.arange(0, PIECE)[None, :]
+    total = tl.zeros((BLOCK // ROW, PIECE), tl.int32)
+    for _ in tl.range(TIMES):
+        for piece in tl.static_range(ROW // PIECE):
+            total ^= tl.load(source + place + PIECE * piece) + total
+        tl.debug_barrier()
+    tl.store(target + tl.program_id(0) * (BLOCK // ROW) + row, tl.sum(total, 1))
+
+
+@triton.jit
+def add_atomically(target, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Add one to each element of a block."""
+    tl.atomic_add(target + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), 1, sem="relaxed")
 
 
 @triton.jit
@@ -191,6 +239,32 @@ def torch_bandwidths(x: Any) -> dict[str, float]:
     return {name: size * ELEMENTS / milliseconds(work, 5) * 1e3 for name, (work, size) in works.items()}
 
 
+def access_times(x: Any, y: Any) -> dict[str, float]:
+    """Return the milliseconds of ways to read and write about 10^8 elements."""
+    block, row = 8192, 32
+    grid = (ELEMENTS // block,)
+    times = {}
+    for piece in (1, 2, 4, 8, 16, 32):
+        for warps in (4, 8):
+            name = f"pieces of {piece}, {warps} warps"
+            times[f"write {name}"] = milliseconds(
+                lambda: write_pieces[grid](y, PIECE=piece, ROW=row, BLOCK=block, num_warps=warps), 5  # noqa: B023
+            )
+            for often in (1, 5):
+                times[f"read {name}, {often} times"] = milliseconds(
+                    lambda: read_pieces[grid](x, y, piece, row, block, often, num_warps=warps), 5  # noqa: B023
+                )
+    for size in (128, 256, 512, 1024, 2048, 4096, 8192):
+        for warps in (1, 4, 8, 32):
+            grid_of = triton.cdiv(ELEMENTS, size)
+            times[f"copy, blocks of {size}, {warps} warps"] = _many_ms(x, y, grid_of, size, warps, 0, 0)
+    for size, share in ((4096, 1), (32, 64)):
+        times[f"atomic add, blocks of {size}, {ELEMENTS // share} elements"] = milliseconds(
+            lambda: add_atomically[(ELEMENTS // share // size,)](y, size, num_warps=1 if share > 1 else 4), 5  # noqa: B023
+        )
+    return times
+
+
 def measure() -> dict[str, object]:
     """Measure the constants on the current device and return them with their circumstances."""
     x = torch.randint(-10, 10, (ELEMENTS,), dtype=torch.int32, device="cuda")
@@ -213,6 +287,7 @@ def measure() -> dict[str, object]:
             "multiprocessors": properties.multi_processor_count,
             "launch_s_torch": chain_seconds(lambda: one.add_(1)),
             "bandwidths": bandwidths,
+            "accesses, ms": access_times(x, y),
             "device": times,
             "program": program_times,
             "versions": {"torch": torch.__version__, "triton": triton.__version__},
