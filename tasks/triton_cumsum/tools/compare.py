@@ -1,6 +1,6 @@
 """Compare the modelled times of profile ``cpu`` with times measured on a GPU, on many correct solutions.
 
-``compare.py model OUT.json`` scores each of :mod:`variants` in profile ``cpu``; ``compare.py measure OUT.json`` times
+``compare.py model OUT.json`` models the time of each of :mod:`variants`; ``compare.py measure OUT.json`` times
 them on a GPU, by CUDA events over calls that follow each other, and needs torch, Triton and NumPy only;
 ``compare.py show MODELLED.json MEASURED.json [--plot FILE.svg]`` prints a table. ``docs/tasks/triton_cumsum.md`` shows
 the outcome; its data lie in ``docs/tasks/triton_cumsum/``.
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,8 @@ COMPILED = (70_016, 70_001)
 """Lengths of the first calls: Triton compiles for lengths that 16 divides, and for others."""
 BATCH_MS = 20
 TIMEOUT_S = 200
+LENGTH = 10 * 65_536
+"""Elements at which the model counts, as well as an eighth, twice and four times that; in a scoring it is random."""
 
 
 def over_all(work: Callable[[Path], dict[str, Any]], names: Sequence[str], workers: int) -> dict[str, Any]:
@@ -51,28 +54,37 @@ def over_all(work: Callable[[Path], dict[str, Any]], names: Sequence[str], worke
     return outcomes
 
 
-def model(folder: Path) -> dict[str, Any]:
-    """Return the modelled milliseconds of a solution."""
-    from re_bench.runs.score_process import score_submission  # noqa: PLC0415 - not there on every GPU machine
-    from re_bench.task.discovery import open_task  # noqa: PLC0415
-
-    score = score_submission(open_task(TASK), folder, "cpu")
-    if score.status != "valid":
-        return {"message": f"{score.status}: {score.message}"}
-    return {"milliseconds": score.details["milliseconds"], "hardware": score.details["hardware"]}
-
-
-def measure(folder: Path) -> dict[str, Any]:
-    """Return the measured milliseconds of a solution, found in a process of its own."""
-    command = [sys.executable, __file__, "measure-one", str(folder)]
+def in_process(command: str, folder: Path) -> dict[str, Any]:
+    """Return what this program prints for one solution, in a process of its own."""
+    arguments = [sys.executable, __file__, command, str(folder)]
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)  # noqa: S603
+        run = subprocess.run(arguments, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)  # noqa: S603
     except subprocess.TimeoutExpired:
         return {"message": f"took more than {TIMEOUT_S} s"}
     if run.returncode:
         return {"message": (run.stderr.strip().splitlines() or [f"exit status {run.returncode}"])[-1]}
     outcome: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
     return outcome
+
+
+def model_one(folder: Path) -> dict[str, Any]:
+    """Return the modelled milliseconds of a solution, by the counts that profile ``cpu`` takes, without its sandbox."""
+    os.environ["TRITON_INTERPRET"] = "1"  # Triton reads this when it is imported
+    sys.path[:0] = [str(TASK), str(TASK / "tests"), str(TASK.parents[1] / "common" / "src")]
+    numpy, cost, grading, conftest = (
+        importlib.import_module(name)
+        for name in ("numpy", "triton_cumsum.modelled.cost", "triton_cumsum.grading", "conftest")
+    )
+    solution, generator = conftest.Solution(folder), numpy.random.default_rng(0)
+    runs = []
+    for length in (LENGTH // 8, LENGTH, 2 * LENGTH, 4 * LENGTH):
+        _, trace = solution.play(grading.uniform(generator, length), record=True)
+        x = grading.uniform(generator, length)
+        y, steps = conftest.replay(trace, x)
+        assert numpy.array_equal(y, grading.prefix_sum(x)), "wrong result"  # noqa: S101 - the outcome of a tool
+        runs.append(cost.parse_steps(steps))
+    seconds = cost.extrapolate(LENGTH, runs[1:], small=runs[0])
+    return {"milliseconds": seconds * 1e3, "hardware": f"modelled: {cost.H200.name}"}
 
 
 def measure_one(folder: Path) -> dict[str, Any]:
@@ -191,15 +203,17 @@ def main() -> None:
         command = commands.add_parser(name, help=text)
         command.add_argument("out", type=Path)
         command.add_argument("names", nargs="*", help="these only")
-    commands.add_parser("measure-one").add_argument("folder", type=Path)
+    for name in ("model-one", "measure-one"):
+        commands.add_parser(name, help="the same of one solution").add_argument("folder", type=Path)
     showing = commands.add_parser("show", help="print the table of two such files")
     showing.add_argument("modelled", type=Path)
     showing.add_argument("measured", type=Path)
     showing.add_argument("--plot", type=Path)
     options = parser.parse_args()
     cores = len(os.sched_getaffinity(0))
-    if options.command == "measure-one":
-        print(json.dumps(measure_one(options.folder)))
+    if options.command in {"model-one", "measure-one"}:
+        work_on_one = model_one if options.command == "model-one" else measure_one
+        print(json.dumps(work_on_one(options.folder)))
     elif options.command == "show":
         modelled, measured = (
             json.loads(path.read_text(encoding="utf-8"))["milliseconds"]
@@ -210,8 +224,8 @@ def main() -> None:
         if options.plot:
             plot(modelled, measured, options.plot)
     else:
-        work, profile = (model, "cpu") if options.command == "model" else (measure, "gpu")
-        outcomes = summarised(profile, over_all(work, options.names, min(cores, 12)))
+        one, profile = (options.command + "-one", "cpu" if options.command == "model" else "gpu")
+        outcomes = summarised(profile, over_all(partial(in_process, one), options.names, min(cores, 14)))
         options.out.write_text(json.dumps(outcomes, indent=2) + "\n", encoding="utf-8")
 
 

@@ -42,7 +42,9 @@ def reference(*, rows: int = 256, warps: int = 4, load: str = "", store: str = "
     tile = between(SCAN_TILE, "v0 = ", "v7 = ", load) if load else SCAN_TILE
     tile = between(tile, "left = ", "tl.store(y + target, results, mask", store) if store else tile
     host = HOST.replace("num_warps=WARPS", f"num_warps={warps}")
-    return HELPERS.replace("ROWS = 256", f"ROWS = {rows}") + tile + host
+    # A word that several warps load for themselves may have come for one and not yet for another.
+    helpers = HELPERS.replace("ROWS = 256", f"ROWS = {rows}").replace("WINDOW = 128", f"WINDOW = {max(128, 32 * warps)}")
+    return helpers + tile + host
 
 
 CUBE = """

@@ -11,6 +11,7 @@ import contextlib
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from triton.runtime import interpreter
 
 from triton_cumsum.harness.memory_counter import Counter, intercepted, replaced_in_builder
@@ -30,17 +31,21 @@ _ELEMENTWISE = """
 binary_op cast_impl create_addptr create_erf create_fabs create_fma create_fp_to_fp create_idiv create_rsqrt
 create_umulhi ternary_op unary_op
 """
-_MOVING = "create_cat create_reshape create_trans"
+_MOVING = "create_cat create_join create_reshape create_split create_trans"
 _FREE = """
 create_advance create_assert create_assume create_barrier create_bitcast create_broadcast create_expand_dims
-create_get_num_programs create_get_program_id create_int_to_ptr create_join create_make_block_ptr create_make_range
-create_make_tensor_descriptor create_ptr_to_int create_splat create_split create_unsplat
+create_get_num_programs create_get_program_id create_int_to_ptr create_make_block_ptr create_make_range
+create_make_tensor_descriptor create_ptr_to_int create_splat create_unsplat
 """
 _MEMORY = """
 create_atomic_cas create_atomic_rmw create_descriptor_gather create_descriptor_load create_descriptor_scatter
 create_descriptor_store create_load create_masked_load create_masked_store create_store create_tensor_pointer_load
 create_tensor_pointer_store
 """
+_SHAPING = "create_bitcast create_broadcast create_expand_dims create_int_to_ptr create_ptr_to_int"
+_ACCESSES = "create_masked_load create_masked_store"
+_LINEAR = (np.add, np.subtract, np.multiply, np.left_shift)
+"""Through these Triton knows which elements are neighbours; through a few more, which here count as if it did not."""
 # They do nothing but call one of the elementwise functions on the builder, where they are counted.
 _FORWARDING = """
 create_add create_and create_ashr create_ceil create_clampf create_cos create_exp create_exp2 create_fadd create_fcmpOEQ
@@ -76,7 +81,36 @@ def _replacements(counter: Counter) -> dict[str, Any]:
     rest = [name for name in dir(stock) if name.startswith("create_") and name not in _KNOWN]
     kinds = dict.fromkeys(_ELEMENTWISE.split(), _elementwise) | dict.fromkeys(_MOVING.split(), _moving)
     kinds |= dict.fromkeys(rest, _unknown) | {"create_dot": _dot}
+    kinds |= dict.fromkeys(_SHAPING.split(), _free) | dict.fromkeys(_ACCESSES.split(), _access)
     return {name: kind(counter, getattr(builder, name)) for name, kind in kinds.items()}
+
+
+def _passed_on(result: Any, *handles: Any) -> Any:
+    """Return ``result``, whose neighbours Triton does not know if it does not know those of one of ``handles``."""
+    if any(getattr(handle, "opaque", False) for handle in handles):
+        result.opaque = True
+    return result
+
+
+def _computed(result: Any) -> Any:
+    for tensor in result if isinstance(result, tuple | list) else (result,):
+        tensor.handle.opaque = True
+    return result
+
+
+def _free(_counter: Counter, function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda first, *rest: _passed_on(function(first, *rest), first)
+
+
+def _access(counter: Counter, function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(pointers: Any, *rest: Any) -> Any:
+        counter.opaque = getattr(pointers, "opaque", False)
+        result = function(pointers, *rest)
+        if result is not None and result.data.size > 1:
+            result.opaque = True
+        return result
+
+    return call
 
 
 def words(data: Any) -> int:
@@ -90,7 +124,9 @@ def _elementwise(counter: Counter, function: Callable[..., Any]) -> Callable[...
         # A comparison of 64-bit words has a narrow result. A pointer is as good as its 32-bit offset.
         wide = 2 if max(first.data.itemsize, result.data.itemsize) > WORD and not first.dtype.is_ptr() else 1
         counter.own["operations"] += wide * result.data.size
-        return result
+        if rest and callable(rest[-1]) and rest[-1] not in _LINEAR:
+            result.opaque = True
+        return _passed_on(result, first, *rest)
 
     return call
 
@@ -98,7 +134,10 @@ def _elementwise(counter: Counter, function: Callable[..., Any]) -> Callable[...
 def _moving(counter: Counter, function: Callable[..., Any]) -> Callable[..., Any]:
     def call(first: Any, *rest: Any) -> Any:
         result = function(first, *rest)
-        counter.own["exchanged"] += words(result.data)
+        parts = result if isinstance(result, tuple) else (result,)
+        counter.own["exchanged"] += sum(words(part.data) for part in parts)
+        for part in parts:
+            part.opaque = True
         return result
 
     return call
@@ -138,7 +177,7 @@ def _scan(counter: Counter, stock: Callable[..., Any]) -> Callable[..., Any]:
         factor = COMBINES if scan.one_by_one else min(1, COMBINES / doublings)
         counter.own["operations"] = before + int(own * factor)
         _across(counter, "scanned", tensors, scan.axis)
-        return result
+        return _computed(result)
 
     return apply_impl
 
@@ -146,7 +185,7 @@ def _scan(counter: Counter, stock: Callable[..., Any]) -> Callable[..., Any]:
 def _reduction(counter: Counter, stock: Callable[..., Any]) -> Callable[..., Any]:
     def apply_impl(reduction: Any, tensors: Any) -> Any:
         _across(counter, "reduced", tensors, reduction.axis)
-        return stock(reduction, tensors)
+        return _computed(stock(reduction, tensors))
 
     return apply_impl
 
