@@ -70,19 +70,18 @@ def in_process(command: str, folder: Path) -> dict[str, Any]:
 def model_one(folder: Path) -> dict[str, Any]:
     """Return the modelled milliseconds of a solution, by the counts that profile ``cpu`` takes, without its sandbox."""
     os.environ["TRITON_INTERPRET"] = "1"  # Triton reads this when it is imported
-    sys.path[:0] = [str(TASK), str(TASK / "tests"), str(TASK.parents[1] / "common" / "src")]
-    numpy, cost, grading, conftest = (
-        importlib.import_module(name)
-        for name in ("numpy", "triton_cumsum.modelled.cost", "triton_cumsum.grading", "conftest")
-    )
-    solution, generator = conftest.Solution(folder), numpy.random.default_rng(0)
-    runs = []
+    sys.path[:0] = [str(TASK), str(TASK.parents[1] / "common" / "src")]
+    names = ("modelled.cost", "grading", "harness.cpu_runner", "harness.meter")
+    cost, grading, runner, meter = (importlib.import_module(f"triton_cumsum.{name}") for name in names)
+    numpy = importlib.import_module("numpy")
+    runner.load({"directory": str(folder)}, [], [])
+    generator, runs = numpy.random.default_rng(0), []
     for length in (LENGTH // 8, LENGTH, 2 * LENGTH, 4 * LENGTH):
-        _, trace = solution.play(grading.uniform(generator, length), record=True)
-        x = grading.uniform(generator, length)
-        y, steps = conftest.replay(trace, x)
-        assert numpy.array_equal(y, grading.prefix_sum(x)), "wrong result"  # noqa: S101 - the outcome of a tool
-        runs.append(cost.parse_steps(steps))
+        x, other, y = grading.uniform(generator, length), grading.uniform(generator, length), numpy.empty(length, "i4")
+        trace = runner.run({"length": length, "record": True}, [memoryview(x)], [memoryview(y).cast("B")])["trace"]
+        reply = meter.replay({"trace": trace, "length": length}, [memoryview(other)], [memoryview(y).cast("B")])
+        assert numpy.array_equal(y, grading.prefix_sum(other)), "wrong result"  # noqa: S101 - the outcome of a tool
+        runs.append(cost.parse_steps(reply["steps"]))
     seconds = cost.extrapolate(LENGTH, runs[1:], small=runs[0])
     return {"milliseconds": seconds * 1e3, "hardware": f"modelled: {cost.H200.name}"}
 
