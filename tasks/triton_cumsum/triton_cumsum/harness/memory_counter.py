@@ -110,6 +110,8 @@ class Counter(BoundsChecker):
         self.warps = warps
         self.opaque = False
         """Whether Triton does not know which of the next pointers are neighbours."""
+        self.spread = 1
+        """Over how many times more threads than need be the loads of the program that runs have spread neighbours."""
         self._cache = Cache(self.ranges)
         self._timeline = Timeline(H200)
         self._total = dict.fromkeys(COUNTS, 0)
@@ -137,6 +139,7 @@ class Counter(BoundsChecker):
         self._timeline.start()
         self._end_program()
         self._cache.clear()
+        self.spread = 1
         self._programs += 1
         super().start(program)
 
@@ -148,6 +151,8 @@ class Counter(BoundsChecker):
             joined = are_joined(active, size)
             missing, hits = self._cache.load(active, joined=joined)
             self.own["lines"] += self._lines(pointers, mask, size, joined=joined)
+            if cached and pointers.size * size >= coalescing.VECTOR * coalescing.LANES * self.warps:
+                self.spread = max(self.spread, self._spread(pointers, mask, size, joined=joined))
             self.own["bytes"] += SECTOR * (missing if cached else missing + hits)
             self.own["exchanged"] += SECTOR // WORD * (hits if cached else 0)
 
@@ -176,6 +181,11 @@ class Counter(BoundsChecker):
             return -(-int(np.count_nonzero(mask)) * size // coalescing.LINE)
         layouts = self._instructions(pointers, mask, size)
         return max(coalescing.lines(addresses, active) for addresses, active, _ in layouts)
+
+    def _spread(self, pointers: Any, mask: Any, size: int, *, joined: bool) -> int:
+        if joined and self._plain(pointers):
+            return 1
+        return coalescing.VECTOR // min(taken for _, _, taken in self._instructions(pointers, mask, size))
 
     def _partial(self, pointers: Any, mask: Any, size: int, *, joined: bool) -> int:
         if joined and self._plain(pointers):

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
     from triton_cumsum.harness.device import Device
 
-WORDS = 1024
-"""Accesses of more elements are not remembered word by word: who reads what they wrote waits for the last of it."""
+WORDS = 64
+"""Stores of more elements are not remembered word by word: who reads what they wrote waits for all of it."""
+ASKED = 4096
+"""Loads of more elements do not ask word by word: they wait for the last of all words among which theirs lie."""
 CELL = 8
 
 
@@ -35,13 +37,28 @@ class Word:
         self.before: list[bytes] = []
 
 
+class _Range:
+    """The range of all addresses of some stores, and the time of the last of these."""
+
+    def __init__(self) -> None:
+        self.low, self.high, self.time = 2**64, 0, 0.0
+
+    def add(self, low: int, high: int, time: float) -> None:
+        self.low, self.high, self.time = min(self.low, low), max(self.high, high), max(self.time, time)
+
+    def meets(self, low: int, high: int) -> bool:
+        return self.low < high and low < self.high
+
+
 class Timeline:
     """The clocks of the programs of one launch, and the words by which they know of each other."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._cells: dict[int, dict[tuple[int, int], Word]] = {}
-        self._blocks: list[tuple[int, int, float]] = []
+        self._words = _Range()
+        self._blocks: list[tuple[int, int, float, int]] = []
+        self._written = _Range()
         self._begin = 0.0
         self._waited = 0.0
         self._program = -1
@@ -73,9 +90,12 @@ class Timeline:
 
     def store(self, addresses: Any, size: int, own: Mapping[str, float], *, atomic: bool = False) -> None:
         """Note a store; an atomic access first waits for those before it to the same words."""
+        low, high = int(addresses.min()), int(addresses.max()) + size
         if addresses.size > WORDS:
-            self._blocks.append((int(addresses.min()), int(addresses.max()) + size, self.now(own)))
+            self._written.add(low, high, self.now(own))
+            self._blocks.append((low, high, self.now(own), self._program))
             return
+        self._words.add(low, high, self.now(own))
         for address in addresses.tolist():
             word = self._cells.setdefault(address // CELL, {}).setdefault((address, size), Word())
             if atomic and word.times:
@@ -93,10 +113,18 @@ class Timeline:
             return values
         flat = addresses.reshape(-1)[places]
         low, high = int(flat.min()), int(flat.max()) + size
-        for start, stop, time in self._blocks[-WORDS:]:
-            if start < high and low < stop:
-                self._wait_until(time + self._device.hop_s, own)
-        if flat.size > WORDS or not self._cells:
+        if self._written.meets(low, high):
+            times = [
+                time
+                for start, stop, time, program in self._blocks
+                if start < high and low < stop and program != self._program
+            ]
+            if times:
+                self._wait_until(max(times) + self._device.hop_s, own)
+        if not self._words.meets(low, high):
+            return values
+        if flat.size > ASKED:
+            self._wait_until(self._words.time + self._device.hop_s, own)
             return values
         words = [(place, self._word(address, size, own)) for place, address in zip(places, flat.tolist(), strict=True)]
         known = [(place, word) for place, word in words if word is not None]

@@ -27,6 +27,9 @@ COMBINES = 4
 """How often a scan combines each element on a GPU, about: once or twice within a thread and, for each fourth element,
 the last of its thread, five times across a warp and some times across warps."""
 
+REVERSED = 5
+"""How much dearer a scan from the end is, about: the compiler turns all elements around by shuffles, twice."""
+
 _ELEMENTWISE = """
 binary_op cast_impl create_addptr create_erf create_fabs create_fma create_fp_to_fp create_idiv create_rsqrt
 create_umulhi ternary_op unary_op
@@ -176,7 +179,8 @@ def _scan(counter: Counter, stock: Callable[..., Any]) -> Callable[..., Any]:
         doublings = max(1, math.ceil(math.log2(length)))
         factor = COMBINES if scan.one_by_one else min(1, COMBINES / doublings)
         counter.own["operations"] = before + int(own * factor)
-        _across(counter, "scanned", tensors, scan.axis)
+        times = counter.spread * (REVERSED if scan.reverse else 1)
+        _across(counter, "scanned", tensors, scan.axis, times)
         return _computed(result)
 
     return apply_impl
@@ -184,18 +188,18 @@ def _scan(counter: Counter, stock: Callable[..., Any]) -> Callable[..., Any]:
 
 def _reduction(counter: Counter, stock: Callable[..., Any]) -> Callable[..., Any]:
     def apply_impl(reduction: Any, tensors: Any) -> Any:
-        _across(counter, "reduced", tensors, reduction.axis)
+        _across(counter, "reduced", tensors, reduction.axis, counter.spread)
         return _computed(stock(reduction, tensors))
 
     return apply_impl
 
 
-def _across(counter: Counter, kind: str, tensors: Any, axis: int | None) -> None:
+def _across(counter: Counter, kind: str, tensors: Any, axis: int | None, times: int) -> None:
     for tensor in tensors:
         data = tensor.handle.data
         counter.own["operations"] += words(data)
         if not _within_thread(data, axis):
-            counter.own[kind] += words(data)
+            counter.own[kind] += times * words(data)
     counter.own["waits"] += not _within_thread(tensors[0].handle.data, axis)
 
 
