@@ -61,11 +61,6 @@ KINDS = {
     "reduced": Kind(2, 1, (32, 64, 0), (0, 2, 4), waits=True),
     "exchanged": Kind(3, 3, (8, 16, 0), (0, 2, 4), waits=False),
     "operations": Kind(4, 4, (16, 32, 0), (16, 32, 0), waits=False),
-    "split": Kind(5, 4, (8, 16, 0), (0, 2, 4), waits=False),
-    "halved": Kind(6, 6, (8, 16, 0), (0, 2, 4), waits=False),
-    "gathered": Kind(7, 1, (4, 8, 0), (0, 2, 4), waits=False),
-    "dotted": Kind(8, 1, (4, 8, 0), (0, 2, 4), waits=False),
-    "rows": Kind(9, 1, (8, 16, 0), (0, 2, 4), waits=False),
 }
 
 
@@ -80,21 +75,6 @@ def worked(values, KIND: tl.constexpr, ROUNDS: tl.constexpr, BLOCK: tl.constexpr
         elif KIND == 3:  # noqa: PLR2004
             # Two changes of shape and one of order; added, so that the result has to be where the values are.
             values += tl.reshape(tl.trans(tl.reshape(values, (BLOCK // 32, 32))), (BLOCK,))
-        elif KIND == 5:  # noqa: PLR2004
-            left, right = tl.split(tl.reshape(values, (BLOCK // 2, 2)))
-            values = tl.reshape(tl.join(right + 1, left), (BLOCK,))
-        elif KIND == 6:  # noqa: PLR2004
-            left, right = tl.split(tl.trans(tl.reshape(values, (2, BLOCK // 2))))
-            values = tl.reshape(tl.trans(tl.join(right + 1, left)), (BLOCK,))
-        elif KIND == 7:  # noqa: PLR2004
-            values += tl.gather(values, values & (BLOCK - 1), 0)
-        elif KIND == 8:  # noqa: PLR2004
-            flags = (tl.reshape(values, (BLOCK // 32, 32)) & 1).to(tl.int8)
-            step = tl.arange(0, 32)
-            products = tl.dot(flags, (step[:, None] < step[None, :]).to(tl.int8))
-            values += tl.reshape(products, (BLOCK,))
-        elif KIND == 9:  # noqa: PLR2004
-            values = tl.reshape(tl.cumsum(tl.reshape(values, (BLOCK // 4, 4)), 1), (BLOCK,))
         else:
             values ^= values << 5
             values = (values >> 3) + 12345

@@ -90,6 +90,8 @@ class Timeline:
 
     def store(self, addresses: Any, size: int, own: Mapping[str, float], *, atomic: bool = False) -> None:
         """Note a store; an atomic access first waits for those before it to the same words."""
+        if not addresses.size:
+            return
         low, high = int(addresses.min()), int(addresses.max()) + size
         if addresses.size > WORDS:
             self._written.add(low, high, self.now(own))
