@@ -68,7 +68,7 @@ def places(*strides: int) -> Any:
         (places(32, 16, 8, 4, 1), False, 512, 512),
     ],
 )
-def test_instructions_follow_the_layout(pointers: Any, opaque: bool, partial: int, lines: int) -> None:  # noqa: FBT001
+def test_instructions_follow_the_layout(pointers: Any, opaque: bool, partial: int, lines: int) -> None:
     layouts = coalescing.instructions(pointers, np.ones(pointers.shape, dtype=bool), 4, 1, opaque=opaque)
     assert max(coalescing.partial_sectors(*layout) for layout in layouts) == partial
     assert max(coalescing.lines(addresses, active) for addresses, active, _ in layouts) == lines

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import variants
+import variants  # type: ignore[import-not-found] # beside this program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,7 +58,7 @@ def in_process(command: str, folder: Path) -> dict[str, Any]:
     """Return what this program prints for one solution, in a process of its own."""
     arguments = [sys.executable, __file__, command, str(folder)]
     try:
-        run = subprocess.run(arguments, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)  # noqa: S603
+        run = subprocess.run(arguments, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         return {"message": f"took more than {TIMEOUT_S} s"}
     if run.returncode:
@@ -80,7 +80,7 @@ def model_one(folder: Path) -> dict[str, Any]:
         x, other, y = grading.uniform(generator, length), grading.uniform(generator, length), numpy.empty(length, "i4")
         trace = runner.run({"length": length, "record": True}, [memoryview(x)], [memoryview(y).cast("B")])["trace"]
         reply = meter.replay({"trace": trace, "length": length}, [memoryview(other)], [memoryview(y).cast("B")])
-        assert numpy.array_equal(y, grading.prefix_sum(other)), "wrong result"  # noqa: S101 - the outcome of a tool
+        assert numpy.array_equal(y, grading.prefix_sum(other)), "wrong result"
         runs.append(cost.parse_steps(reply["steps"]))
     seconds = cost.extrapolate(LENGTH, runs[1:], small=runs[0])
     return {"milliseconds": seconds * 1e3, "hardware": f"modelled: {cost.H200.name}"}
@@ -123,7 +123,7 @@ def _check(torch: Any, prefix_sum: Any, x: Any) -> None:
     before[0] = 0
     truth = torch.cumsum(torch.where(before % 2 == 1, x, 0), 0).to(torch.int32)
     result = prefix_sum(x)
-    assert torch.equal(result, truth), f"wrong result for {x.numel()} values"  # noqa: S101 - the outcome of a tool
+    assert torch.equal(result, truth), f"wrong result for {x.numel()} values"
 
 
 def _milliseconds(torch: Any, prefix_sum: Any, x: Any, calls: int) -> float:

@@ -18,9 +18,11 @@ that of fewer gives its rate, free of what the copy itself takes.
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -221,27 +223,20 @@ def torch_bandwidths(x: Any) -> dict[str, float]:
 
 def access_times(x: Any, y: Any) -> dict[str, float]:
     """Return the milliseconds of ways to read and write about 10^8 elements."""
-    block, row = 8192, 32
+    block, row, times = 8192, 32, {}
     grid = (ELEMENTS // block,)
-    times = {}
-    for piece in (1, 2, 4, 8, 16, 32):
-        for warps in (4, 8):
-            name = f"pieces of {piece}, {warps} warps"
-            times[f"write {name}"] = milliseconds(
-                lambda: write_pieces[grid](y, PIECE=piece, ROW=row, BLOCK=block, num_warps=warps), 5  # noqa: B023
-            )
-            for often in (1, 5):
-                times[f"read {name}, {often} times"] = milliseconds(
-                    lambda: read_pieces[grid](x, y, piece, row, block, often, num_warps=warps), 5  # noqa: B023
-                )
-    for size in (128, 256, 512, 1024, 2048, 4096, 8192):
-        for warps in (1, 4, 8, 32):
-            grid_of = triton.cdiv(ELEMENTS, size)
-            times[f"copy, blocks of {size}, {warps} warps"] = _many_ms(x, y, grid_of, size, warps, 0, 0)
-    for size, share in ((4096, 1), (32, 64)):
-        times[f"atomic add, blocks of {size}, {ELEMENTS // share} elements"] = milliseconds(
-            lambda: add_atomically[(ELEMENTS // share // size,)](y, size, num_warps=1 if share > 1 else 4), 5  # noqa: B023
-        )
+    for piece, warps in itertools.product((1, 2, 4, 8, 16, 32), (4, 8)):
+        name = f"pieces of {piece}, {warps} warps"
+        write = partial(write_pieces[grid], y, PIECE=piece, ROW=row, BLOCK=block, num_warps=warps)
+        times[f"write {name}"] = milliseconds(write, 5)
+        for often in (1, 5):
+            read = partial(read_pieces[grid], x, y, piece, row, block, often, num_warps=warps)
+            times[f"read {name}, {often} times"] = milliseconds(read, 5)
+    for size, warps in itertools.product((128, 256, 512, 1024, 2048, 4096, 8192), (1, 4, 8, 32)):
+        copy = _many_ms(x, y, triton.cdiv(ELEMENTS, size), size, warps, 0, 0)
+        times[f"copy, blocks of {size}, {warps} warps"] = copy
+    add = partial(add_atomically[(ELEMENTS // 4096,)], y, 4096, num_warps=4)
+    times["atomic add, blocks of 4096"] = milliseconds(add, 5)
     return times
 
 

@@ -43,7 +43,9 @@ def reference(*, rows: int = 256, warps: int = 4, load: str = "", store: str = "
     tile = between(tile, "left = ", "tl.store(y + target, results, mask", store) if store else tile
     host = HOST.replace("num_warps=WARPS", f"num_warps={warps}")
     # A word that several warps load for themselves may have come for one and not yet for another.
-    helpers = HELPERS.replace("ROWS = 256", f"ROWS = {rows}").replace("WINDOW = 128", f"WINDOW = {max(128, 32 * warps)}")
+    helpers = HELPERS.replace("ROWS = 256", f"ROWS = {rows}").replace(
+        "WINDOW = 128", f"WINDOW = {max(128, 32 * warps)}"
+    )
     return helpers + tile + host
 
 
@@ -71,9 +73,7 @@ low = tl.join(tl.join(r0, r1), tl.join(r2, r3))
 high = tl.join(tl.join(r4, r5), tl.join(r6, r7))
 tl.store(y + cube, tl.join(low, high), mask=cube < length)
 """
-STRIDED_STORE = "\n".join(
-    f"tl.store(y + place + {4 * k}, r{k}, mask=place + {4 * k} < length)" for k in range(8)
-)
+STRIDED_STORE = "\n".join(f"tl.store(y + place + {4 * k}, r{k}, mask=place + {4 * k} < length)" for k in range(8))
 CACHED_TRANS = "\n".join(
     f"v{k} = tl.trans(tl.load(x + tl.trans(place) + {4 * k}, mask=tl.trans(place) + {4 * k} < length, other=0))"
     for k in range(8)
@@ -116,7 +116,10 @@ SUMS = "parity = tl.sum(p, 0) % 2\neven = tl.sum(c, 0)\nodd = tl.sum(v, 0) - eve
 CUMSUM = f"p = (v > 0).to(tl.int32)\nb = tl.cumsum(p, 0) - p\nc = tl.where(b % 2 == 1, v, 0)\n{SUMS}"
 CUMSUM_AFTER = "r = total_before + tl.cumsum(tl.where((b + parity_before) % 2 == 1, v, 0), 0)"
 WIDE = f"p = (v > 0).to(tl.int64)\nb = tl.cumsum(p, 0) - p\nc = tl.where(b % 2 == 1, v.to(tl.int64), 0)\n{SUMS}"
-WIDE = WIDE.replace("% 2\neven", "% 2\nparity = parity.to(tl.int32)\neven") + "\neven = even.to(tl.int32)\nodd = odd.to(tl.int32)"
+WIDE = (
+    WIDE.replace("% 2\neven", "% 2\nparity = parity.to(tl.int32)\neven")
+    + "\neven = even.to(tl.int32)\nodd = odd.to(tl.int32)"
+)
 WIDE_AFTER = (
     "r = total_before + tl.cumsum(tl.where((b + parity_before) % 2 == 1, v.to(tl.int64), 0), 0)\nr = r.to(tl.int32)"
 )
@@ -275,17 +278,26 @@ CHAIN_END = """
 total = total_before + tl.where(parity_before == 1, odd, even)
 tl.atomic_xchg(here, word(total, parity ^ parity_before, TOTAL), sem="relaxed")
 """
-SIGNATURE = "@triton.jit\ndef scan_tile(x, y, words, tile, length, ROWS: tl.constexpr, WINDOW: tl.constexpr, FULL: tl.constexpr):\n"
+SIGNATURE = SCAN_TILE[: SCAN_TILE.index(":\n") + 2]
 
 
 def single_pass(
-    load: str, summary: str, after: str, store: str = STORE, *, block: int = 8192, warps: int = 4, carry: str = LOOK_BACK
+    load: str,
+    summary: str,
+    after: str,
+    store: str = STORE,
+    *,
+    block: int = 8192,
+    warps: int = 4,
+    carry: str = LOOK_BACK,
 ) -> str:
     """Return a single pass with look-back over blocks."""
     start = "BLOCK: tl.constexpr = 32 * ROWS\nstart = tile.to(tl.int64) * BLOCK"
     lines = [line for part in (start, load, summary, carry, after, store) for line in indented(part)]
     text = SIGNATURE + "\n".join(lines) + "\n\n\n"
-    return reference(rows=block // 32, warps=warps).replace(SCAN_TILE, text.replace("LEVELS", str(block.bit_length() - 1)))
+    return reference(rows=block // 32, warps=warps).replace(
+        SCAN_TILE, text.replace("LEVELS", str(block.bit_length() - 1))
+    )
 
 
 def chain(*, loads_first: bool) -> str:
@@ -462,7 +474,9 @@ def variants() -> dict[str, str]:
         "reload": single_pass(FLAT, CUMSUM, RELOAD_AFTER, block=4096, warps=8),
         "reload_uncached": single_pass(FLAT, CUMSUM, UNCACHED_AFTER, block=4096, warps=8),
         "block_pointer": single_pass(POINTER, CUMSUM, CUMSUM_AFTER, block=4096, warps=8),
-        "interleaved_masks": single_pass(INTERLEAVED_MASKS, CUMSUM, CUMSUM_AFTER, INTERLEAVED_STORE, block=4096, warps=8),
+        "interleaved_masks": single_pass(
+            INTERLEAVED_MASKS, CUMSUM, CUMSUM_AFTER, INTERLEAVED_STORE, block=4096, warps=8
+        ),
         "stored_twice": single_pass(FLAT, CUMSUM, CUMSUM_AFTER, TWICE_STORE, block=4096, warps=8),
         "chain": chain(loads_first=True),
         "chain_before_loads": chain(loads_first=False),
@@ -478,7 +492,7 @@ def variants() -> dict[str, str]:
 
 
 def write(directory: Path) -> dict[str, Path]:
-    """Write the variants, and the solutions that lie in this task, as folders of ``directory``; return these by name."""
+    """Write the variants, and the solutions that lie in this task, as folders of ``directory``; return these."""
     own = [*OWN, *(str(path.relative_to(TASK)) for path in sorted((TASK / "tools" / "implementations").iterdir()))]
     sources = {Path(name).name: (TASK / name / "solution.py").read_text(encoding="utf-8") for name in own} | variants()
     for name, source in sources.items():

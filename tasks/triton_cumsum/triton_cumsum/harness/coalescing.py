@@ -7,12 +7,9 @@ others, the last first. Here the same is done with the addresses themselves.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LANES = 32
 LINE = 128
@@ -87,7 +84,7 @@ def partial_ends(first: Any, last: Any) -> int:
 
 def _contiguity(pointers: Any, axis: int, size: int) -> int:
     """Return the largest power of two by whose multiples neighbours on the axis are neighbours in memory."""
-    length = pointers.shape[axis]
+    length = int(pointers.shape[axis])
     if length == 1:
         return 1
     steps = np.diff(pointers.view(np.int64), axis=axis) == size
@@ -96,5 +93,3 @@ def _contiguity(pointers: Any, axis: int, size: int) -> int:
     while run > 1 and not within[np.arange(length - 1) % run != run - 1].all():
         run //= 2
     return run
-
-

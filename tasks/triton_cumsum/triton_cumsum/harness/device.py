@@ -1,4 +1,4 @@
-"""What the time model knows of a device, for the meter, which keeps time while programs wait for each other, and the scorer.
+"""What the time model knows of a device: for the scorer, and for the meter, which keeps the programs' clocks.
 
 Times are seconds, rates are per second.
 """
@@ -90,13 +90,15 @@ H200 = Device(
 
 def work_seconds(counts: Mapping[str, float], rates: Rates) -> float:
     """Return the time that the whole device takes for ``counts``, under the names of ``memory_counter.COUNTS``."""
-    overlapped = max(counts[name] / getattr(rates, name) for name in ("bytes", "operations", "lines"))
-    return overlapped + sum(counts[name] / getattr(rates, name) for name in _ADDED)
+    overlapped: float = max(counts[name] / getattr(rates, name) for name in ("bytes", "operations", "lines"))
+    added: float = sum(counts[name] / getattr(rates, name) for name in _ADDED)
+    return overlapped + added
 
 
 def program_seconds(counts: Mapping[str, float], rates: Rates) -> float:
     """Return the time of one program alone, for the same counts."""
-    return sum(counts[name] / getattr(rates, name) for name in _RATED) + counts["waits"] * rates.wait_s
+    at_rates: float = sum(counts[name] / getattr(rates, name) for name in _RATED)
+    return at_rates + counts["waits"] * rates.wait_s
 
 
 _ADDED = ("scanned", "reduced", "exchanged", "partial")

@@ -75,7 +75,11 @@ class Kernels:
         """
         name, function = self.name(index), self._functions[index]
         arguments = {key: self._argument(index, key, value, tensor) for key, value in encoded.items()}
-        counter = Counter(name, [value for value in arguments.values() if isinstance(value, torch.Tensor)], _checked_warps(name, warps))
+        counter = Counter(
+            name,
+            [value for value in arguments.values() if isinstance(value, torch.Tensor)],
+            _checked_warps(name, warps),
+        )
         if sorted(arguments) != sorted(function.arg_names):
             raise RefusedError(f"kernel {name} takes {function.arg_names}, but the launch has {list(arguments)}")
         rewritten = function.rewrite()

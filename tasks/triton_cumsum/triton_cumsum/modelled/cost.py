@@ -1,7 +1,8 @@
 """The time model: from what a run moves and computes to seconds on a named device.
 
 A step takes the time of its launch plus the longest of three: that of all its work on the whole device, that of its
-largest program, alone on one multiprocessor, and that until its last program has ended, if they wait for each other. On the whole device, memory and elementwise operations overlap, since
+largest program, alone on one multiprocessor, and that until its last program has ended, if they wait for each other.
+On the whole device, memory and elementwise operations overlap, since
 programs that wait make room for others. Scans, reductions and exchanges between threads are added: a kernel that has
 its block in registers while it scans leaves room for few other programs, whose memory accesses could overlap. A lean
 kernel does overlap them, and is modelled too slow by up to the time of its scans. In one program everything waits for
@@ -20,6 +21,8 @@ from triton_cumsum.profiles import BYTES_PER_ELEMENT, ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = ["H200", "Device", "Step", "extrapolate", "floor", "parse_steps", "run_seconds"]
 
 CURVATURE = 2**-11
 """Below this share of the largest count, curvature is taken for noise and the law for a straight line.
