@@ -54,7 +54,7 @@ def test_an_episode_can_end_when_no_scorer_lives(server: Server) -> None:
     ends = [killed_final(server, session) for _ in range(3)]
     assert [end["finished"] for end in ends] == [False, False, True]
     assert [end["reward"] for end in ends] == [0.0, 0.0, 0.5]
-    assert (ends[2]["metadata"]["status"], ends[2]["metadata"]["final"]["attempts"]) == ("error", 1)
+    assert (ends[2]["metadata"]["status"], ends[2]["metadata"]["final"]["attempts"]) == ("error", 4)
     session.delete()
 
 

@@ -47,6 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     limits = parser.add_argument_group("limits")
     limits.add_argument("--max-sessions", type=positive, metavar="N", help="sessions at a time (default: 64)")
     limits.add_argument("--scorings", type=positive, metavar="N", help="scorings at a time (default: half the cores)")
+    limits.add_argument("--max-attempts", type=positive, metavar="N", help="scored answers of a session (default: 100)")
     limits.add_argument("--hours", type=_above_zero, metavar="H", help="hours to run commands in (default: 8)")
     limits.add_argument(
         "--memory-mib", type=positive, metavar="N", help="memory (default: 8192, or what the task needs)"
@@ -117,7 +118,7 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
     from re_bench_environment.network.policy import NetworkPolicy  # noqa: PLC0415 - takes a moment
     from re_bench_environment.settings import Settings  # noqa: PLC0415
 
-    names = ["max_sessions", "scorings", "hours", "memory_mib", "disk_mib", "model_dollars"]
+    names = ["max_sessions", "scorings", "max_attempts", "hours", "memory_mib", "disk_mib", "model_dollars"]
     names += ["transcript_mib", "keep_days", "keep_gib"]
     chosen: dict[str, Any] = {name: getattr(options, name) for name in names}
     chosen |= {"drain_s": options.drain, "reclaim_s": options.reclaim}

@@ -45,6 +45,8 @@ class Settings:
     max_sessions: int = 64
     scorings: int = max(1, (os.cpu_count() or 2) // 2)
     """Scorings at a time; others wait."""
+    max_attempts: int = 100
+    """How many attempts of a session are scored; those that fail by a fault of ours are not counted."""
     hours: float = 8.0
     """How long a session may run commands."""
     command_s: float = 600.0

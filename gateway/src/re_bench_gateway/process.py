@@ -31,7 +31,7 @@ class Gateway:
     """A running gateway. Its methods may be called by any thread.
 
     Attributes:
-        socket: the Unix socket that it listens on.
+        socket: the Unix socket that it listens on, for the holder of ``token``.
         address: its base URL on 127.0.0.1, if it was asked to listen there.
         token: what clients send as API key.
     """
@@ -42,6 +42,7 @@ class Gateway:
         self.socket = Path(ready["socket"])
         self.address: str | None = ready["address"]
         self.token: str = ready["token"]
+        self._sockets = {self.token: self.socket}
 
     @property
     def pid(self) -> int:
@@ -74,15 +75,31 @@ class Gateway:
             ReBenchError: if the gateway has ended.
         """
         asked = (budget or Budget()).model_dump(mode="json")
-        return str(self._ask({"do": "open", "name": name, "budget": asked, "key": key})["token"])
+        session = self._ask({"do": "open", "name": name, "budget": asked, "key": key})
+        self._sockets[session["token"]] = Path(session["socket"])
+        return str(session["token"])
+
+    def socket_of(self, token: str) -> Path:
+        """Return the Unix socket of a session, whose connections are bounded apart from those of others.
+
+        Raises:
+            UsageError: if there is no such session.
+        """
+        if token not in self._sockets:
+            raise UsageError("no session has this token; it was closed, or is of another gateway")
+        return self._sockets[token]
 
     def close_session(self, token: str) -> Usage:
-        """Accept no further calls with a token, and return what they have used; running ones go on.
+        """Accept no further calls with a token, and return what it has used; what runs upstream already goes on.
+
+        What is not sent upstream yet ends with 401.
 
         Raises:
             ReBenchError: if there is no such session, or the gateway has ended.
         """
-        return Usage.model_validate(self._ask({"do": "close", "token": token}))
+        usage = Usage.model_validate(self._ask({"do": "close", "token": token}))
+        self._sockets.pop(token, None)
+        return usage
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
         with self._lock:

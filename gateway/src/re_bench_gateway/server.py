@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
+import resource
 import tempfile
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import ReBenchError
 from re_bench.guest.ipc import receive, send
 from re_bench_gateway.app import application
 from re_bench_gateway.calls import CallAccounting
+from re_bench_gateway.connections import Connection
 from re_bench_gateway.control import MAX_MESSAGE, answer_until_end, failure
+from re_bench_gateway.listeners import Listeners, tcp_socket, unix_socket
 from re_bench_gateway.log import CallLog
 from re_bench_gateway.sessions import Sessions
 from re_bench_gateway.settings import Settings
 from re_bench_gateway.upstreams import open_upstream
 
 if TYPE_CHECKING:
+    import socket
+
     from re_bench_gateway.upstreams.protocol import Upstream
 
-_BACKLOG = 2048
 _GRACE_S = 1
-_MOST_CONNECTIONS = 900  # below the usual limit on open files; others get 503
-_KEEP_ALIVE_S = 600
+_SPARE_FILES = 200  # of the limit on open files, for connections to the upstream and files; others get 503
+_MOST_CONNECTIONS = 10_000
+_KEEP_ALIVE_S = 60
+_MAX_HEAD = 64 << 10
 
 
 def run(channel: socket.socket) -> None:
@@ -45,29 +51,35 @@ async def _serve(settings: Settings, channel: socket.socket, place: Path) -> Non
         log = CallLog(settings.log)
         sessions = Sessions(settings, log.spent_by(settings.resume))
         accounting = CallAccounting(sessions, log)
-        upstream = open_upstream(settings.upstream)
+        upstream = open_upstream(settings)
         path = place / "socket"
-        sockets.append(_unix_socket(path))
+        sockets.append(unix_socket(path))
         if settings.tcp:
-            sockets.append(_tcp_socket())
+            sockets.append(tcp_socket())
     except ReBenchError as error:
         send(channel, failure(error))
         return
     address = f"http://127.0.0.1:{sockets[1].getsockname()[1]}/v1" if settings.tcp else None
     send(channel, {"socket": str(path), "address": address, "token": sessions.main.token})
     try:
-        await _until_the_end(_server(settings, accounting, upstream), sockets, channel, sessions)
+        server = _server(settings, accounting, upstream)
+        await _until_the_end(server, sockets, channel, sessions, Listeners(server, place))
     finally:
         await upstream.close()
 
 
 async def _until_the_end(
-    server: uvicorn.Server, sockets: list[socket.socket], channel: socket.socket, sessions: Sessions
+    server: uvicorn.Server,
+    sockets: list[socket.socket],
+    channel: socket.socket,
+    sessions: Sessions,
+    listeners: Listeners,
 ) -> None:
     async def control() -> None:
         try:
-            await answer_until_end(channel, sessions)
+            await answer_until_end(channel, sessions, listeners)
         finally:
+            listeners.close_all()
             server.should_exit = True
 
     task = asyncio.create_task(control())
@@ -88,13 +100,15 @@ def _server(settings: Settings, accounting: CallAccounting, upstream: Upstream) 
     server = uvicorn.Server(
         uvicorn.Config(
             application(settings, accounting, upstream),
+            http=_connection_class(settings),
+            h11_max_incomplete_event_size=_MAX_HEAD,
             lifespan="off",
             ws="none",
             log_level="critical",  # the application tells of failures; connections that go are none
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=_MOST_CONNECTIONS,
+            limit_concurrency=_most_connections(),
             timeout_keep_alive=_KEEP_ALIVE_S,
             timeout_graceful_shutdown=_GRACE_S,
             timeout_notify=1,
@@ -104,20 +118,16 @@ def _server(settings: Settings, accounting: CallAccounting, upstream: Upstream) 
     return server
 
 
-def _unix_socket(path: Path) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX)
-    try:
-        listener.bind(str(path))
-    except OSError as error:
-        raise UsageError(f"the gateway cannot listen on {path}: {error}; a shorter $TMPDIR may help") from None
-    # The directory keeps others out; a sandbox that is shown the socket has a user id of its own.
-    path.chmod(0o666)
-    listener.listen(_BACKLOG)
-    return listener
+def _connection_class(settings: Settings) -> Any:
+    """Return what uvicorn makes connections with."""
+    return partial(Connection, most=settings.limits.connections, patience_s=settings.client_timeout_s)
 
 
-def _tcp_socket() -> socket.socket:
-    listener = socket.socket(socket.AF_INET)
-    listener.bind(("127.0.0.1", 0))
-    listener.listen(_BACKLOG)
-    return listener
+def _most_connections() -> int:
+    """Raise the limit on open files as far as we may, and return the connections that it leaves room for."""
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = _MOST_CONNECTIONS + _SPARE_FILES
+    if hard != resource.RLIM_INFINITY:
+        files = min(files, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return files - _SPARE_FILES

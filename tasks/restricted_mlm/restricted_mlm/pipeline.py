@@ -122,7 +122,9 @@ def _loss(job: Job, runner: Untrusted, profile: Profile, tokens: NDArray[np.uint
         job.progress(f"batch {index} of {number}")
         size = batch.positions.size * profile.vocabulary * 4
         inputs = [batch.tokens, batch.positions]
-        reply = runner.call("run", {"shape": list(shape)}, inputs=inputs, outputs=[size], timeout_s=_MAX_BATCH_S)
+        reply = runner.call(
+            "run", {"shape": list(shape)}, inputs=inputs, outputs=[size], timeout_s=_MAX_BATCH_S, held_out=True
+        )
         logits = np.frombuffer(reply.outputs[0], np.float32).reshape(batch.positions.size, profile.vocabulary)
         if not np.isfinite(logits).all():
             raise InvalidSubmissionError(f"the model gives logits that are not finite (in batch {index} of {number})")

@@ -41,6 +41,11 @@ class ModelAccess:
     dollars: float | None = None
     """What its calls had cost when the gateway was last asked; None before, and where a price is unknown."""
 
+    @property
+    def socket(self) -> Path:
+        """The gateway's socket for this session alone, whose connections no other session can take."""
+        return self.gateway.socket_of(self.token)
+
     async def refresh(self) -> None:
         """Ask the gateway what the calls have cost."""
         with suppress(ReBenchError, OSError):  # the gateway may be gone, or the token revoked

@@ -29,11 +29,11 @@ HARNESS = Path(__file__).with_name("harness.rs")
 BY_ITSELF, WALL_CLOCK, CPU_TIME = range(3)  # as in the harness
 
 _REQUEST = struct.Struct("<QIIIQ")
-_REPLY = struct.Struct("<iIQQII")
+_REPLY = struct.Struct("<iIQQQII")
 _START_S = 60.0
 _GRACE_S = 10.0
 _END_S = 1.0
-_PATIENCE = 5  # the harness's own, and one
+_PATIENCE = 9  # the harness's own, and one
 _BESIDE_MIB = 128  # for the main thread's stack, the harness and its copies of input and output
 _PROCESSES = 64
 _STDERR_KEPT = 2048
@@ -52,6 +52,8 @@ class Outcome:
     end: int
     """Why it ended, one of :data:`BY_ITSELF`, :data:`WALL_CLOCK` and :data:`CPU_TIME`."""
     cpu_s: float
+    elapsed_s: float
+    """Wall-clock seconds without those in which it waited for a core."""
     peak_mib: float
     """Most memory that one of its processes held, in MiB."""
     stdout: bytes
@@ -116,13 +118,14 @@ class Runner:
         try:
             self._channel.settimeout(self._longest)
             self._channel.sendall(_REQUEST.pack(*bounds, len(data)) + data)
-            status, end, cpu_us, peak_kib, *sizes = _REPLY.unpack(self._receive(_REPLY.size, deadline))
+            status, end, cpu_us, elapsed_us, peak_kib, *sizes = _REPLY.unpack(self._receive(_REPLY.size, deadline))
             if sizes[0] > limits.output_kib << 10 or sizes[1] > _STDERR_KEPT:
                 raise SandboxEndedError("it broke the judge's protocol")
             stdout, stderr = (self._receive(size, deadline) for size in sizes)
         except OSError:
             raise SandboxEndedError(self._end_reason()) from None
-        return Outcome(os.waitstatus_to_exitcode(status), end, cpu_us / 1e6, peak_kib / 1024, stdout, stderr)
+        exit_code = os.waitstatus_to_exitcode(status)
+        return Outcome(exit_code, end, cpu_us / 1e6, elapsed_us / 1e6, peak_kib / 1024, stdout, stderr)
 
     def _end_reason(self) -> str:
         ended = self._running.wait_at_most(_END_S)

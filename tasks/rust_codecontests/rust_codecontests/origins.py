@@ -1,0 +1,41 @@
+"""Programs of a scoring: each is kept for the operator, and what did not come out of the model does not count."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rust_codecontests.answers import NOT_THE_MODELS
+from rust_codecontests.provenance import EDITED_SHARE, Provenance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rust_codecontests.answers import Answer
+    from rust_codecontests.dataset import Problem
+    from rust_codecontests.judge import Judge
+    from rust_codecontests.model_calls import ModelCall
+
+
+def keep_programs(records: Path, problems: Sequence[Problem], answers: Sequence[Answer]) -> None:
+    """Write ``programs.jsonl``: what was handed in for each problem, or why there was nothing."""
+    with (records / "programs.jsonl").open("w", encoding="utf-8") as file:
+        for problem, answer in zip(problems, answers, strict=True):
+            line = {"problem": problem.name, "source": answer.source, "failure": answer.failure, "text": answer.text}
+            file.write(json.dumps(line) + "\n")
+
+
+def refuse_foreign(answers: Sequence[Answer], calls: Sequence[ModelCall], judge: Judge) -> list[Answer]:
+    """Return the answers without the programs that did not come out of the model in one of the calls."""
+    sources = {place: answer.source for place, answer in enumerate(answers) if answer.source is not None}
+    origins = dict(zip(sources, Provenance(calls).origins(list(sources.values())), strict=True))
+    edits_left = int(EDITED_SHARE * len(answers))
+    checked = list(answers)
+    for place, origin in origins.items():
+        edits_left -= bool(origin.unedited)
+        needed = (not any(map(judge.compiles, way)) for way in origin.unedited)
+        if not (origin.is_model and (not origin.unedited or (edits_left >= 0 and any(needed)))):
+            checked[place] = replace(answers[place], source=None, failure=NOT_THE_MODELS)
+    return checked
