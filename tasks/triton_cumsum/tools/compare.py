@@ -156,13 +156,15 @@ def markdown(modelled: Mapping[str, float], measured: Mapping[str, float]) -> st
     """Return a Markdown table of the times in milliseconds, the fastest first."""
     lines = ["| solution | modelled ms | measured ms | measured/modelled |", "| --- | --- | --- | --- |"]
     for name, ms in sorted(measured.items(), key=lambda item: item[1]):
-        times = f"{modelled[name]:.3f} | {ms:.3f} | {ms / modelled[name]:.2f}"
+        model = modelled.get(name)
+        times = f"{model:.3f} | {ms:.3f} | {ms / model:.2f}" if model else f"not modelled | {ms:.3f} | "
         lines.append(f"| `{name}` | {times} |")
     return "\n".join(lines)
 
 
 def summary(modelled: Mapping[str, float], measured: Mapping[str, float]) -> str:
     """Return the worst ratio, the larger over the smaller time, and Spearman's rank correlation, in words."""
+    measured = {name: ms for name, ms in measured.items() if name in modelled}
     ratios = {name: max(ms / modelled[name], modelled[name] / ms) for name, ms in measured.items()}
     worst = max(ratios, key=lambda name: ratios[name])
     names = list(measured)
@@ -179,6 +181,7 @@ def plot(modelled: Mapping[str, float], measured: Mapping[str, float], path: Pat
     """Draw measured over modelled times, both logarithmic; needs matplotlib."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - only who draws needs it
 
+    measured = {name: ms for name, ms in measured.items() if name in modelled}
     figure = Figure(figsize=(6, 5), layout="constrained")
     axes = figure.subplots()
     ends = [min(modelled.values()) / 2, max(measured.values()) * 2]

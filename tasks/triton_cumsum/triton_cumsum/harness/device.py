@@ -31,7 +31,9 @@ class Rates:
 
 @dataclass(frozen=True)
 class Device:
-    """A device; ``tools/measure_device.py`` measures all but ``flops`` and ``hop_s``.
+    """A device; ``tools/measure_device.py`` measures all but ``flops``, ``hop_s``, and a program's ``lines`` and ``partial``.
+
+    Those two are the whole device's ``lines`` over its multiprocessors: taken to be one a cycle, not measured.
 
     ``hop_s`` is the time from one program's store until another that waits for it has the value: what each further
     program of a chain of waiting ones takes (``tools/variants.py``, ``chain``), less the wait for the load itself.
@@ -83,7 +85,7 @@ H200 = Device(
     hop_s=0.7e-6,
     source=(
         "measured 2026-11-21 and 2026-11-22 on NVIDIA H200s, driver 580.159.04, torch 2.11.0+cu130, triton 3.6.0; "
-        "flops: the data sheet's figure for fp32"
+        "flops: the data sheet's figure for fp32; hop_s: fitted to one kernel; a program's lines and partial: assumed"
     ),
 )
 

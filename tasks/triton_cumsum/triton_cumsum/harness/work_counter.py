@@ -28,7 +28,7 @@ COMBINES = 4
 the last of its thread, five times across a warp and some times across warps."""
 
 REVERSED = 5
-"""How much dearer a scan from the end is, about: the compiler turns all elements around by shuffles, twice."""
+"""How often a scan from the end counts: fitted to one kernel (`reversed`), not measured by itself."""
 
 _ELEMENTWISE = """
 binary_op cast_impl create_addptr create_erf create_fabs create_fma create_fp_to_fp create_idiv create_rsqrt
