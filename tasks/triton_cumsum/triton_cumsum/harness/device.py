@@ -85,7 +85,8 @@ H200 = Device(
     hop_s=0.7e-6,
     source=(
         "measured 2026-11-21 and 2026-11-22 on NVIDIA H200s, driver 580.159.04, torch 2.11.0+cu130, triton 3.6.0; "
-        "flops: the data sheet's figure for fp32; hop_s: fitted to one kernel; a program's lines and partial: assumed"
+        "flops: the data sheet's figure for fp32; "
+        "hop_s: fitted to one kernel; a program's lines and partial: assumed"
     ),
 )
 

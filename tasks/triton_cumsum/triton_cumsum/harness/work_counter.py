@@ -106,9 +106,9 @@ def _free(_counter: Counter, function: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _access(counter: Counter, function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(pointers: Any, *rest: Any) -> Any:
+    def call(pointers: Any, *rest: Any, **options: Any) -> Any:
         counter.opaque = getattr(pointers, "opaque", False)
-        result = function(pointers, *rest)
+        result = function(pointers, *rest, **options)
         if result is not None and result.data.size > 1:
             result.opaque = True
         return result
