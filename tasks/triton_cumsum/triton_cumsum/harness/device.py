@@ -31,7 +31,8 @@ class Rates:
 
 @dataclass(frozen=True)
 class Device:
-    """A device; ``tools/measure_device.py`` measures all but ``flops``, ``hop_s``, and a program's ``lines`` and ``partial``.
+    """A device; ``tools/measure_device.py`` measures all but ``flops``, ``hop_s``, and a program's
+    ``lines`` and ``partial``.
 
     Those two are the whole device's ``lines`` over its multiprocessors: taken to be one a cycle, not measured.
 
