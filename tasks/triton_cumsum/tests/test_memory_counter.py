@@ -23,7 +23,7 @@ def row(start: int, count: int, step: int = 4) -> Any:
     return addresses(*range(start, start + step * count, step))
 
 
-def counted(*accesses: Any, kind: str = "load", size: int = 4, **options: Any) -> dict[str, int]:
+def counted(*accesses: Any, kind: str = "load", size: int = 4, **options: Any) -> dict[str, float]:
     counter = Counter("k", [TENSOR])
     for pointers in accesses:
         getattr(counter, kind)(pointers, np.ones(pointers.size, dtype=bool), size, **options)
@@ -146,7 +146,7 @@ def test_masks_of_another_size_are_refused() -> None:
         Counter("k", []).load(addresses(0, 4), np.ones(3, dtype=bool), 4)
 
 
-def cost_of(name: str, *args: Any, **kwargs: Any) -> dict[str, int]:
+def cost_of(name: str, *args: Any, **kwargs: Any) -> dict[str, float]:
     operator, rule = torch_operators.resolve(name)
     torch_operators.check_arguments(name, rule, [*args, *kwargs.values()])
     return torch_operators.cost(operator, rule, args, kwargs, operator(*args, **kwargs))

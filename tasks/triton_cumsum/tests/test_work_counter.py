@@ -107,7 +107,7 @@ def kernel(x: Any, y: Any, s: Any, N: tl.constexpr) -> None:  # noqa: N803
     tl.store(y + lane, way(tl.load(x + lane), s, N))
 
 
-def run(function: Any, *arguments: Any, **constants: Any) -> dict[str, int]:
+def run(function: Any, *arguments: Any, **constants: Any) -> dict[str, float]:
     fast_interpreter.install()
     counter = Counter("k", [value for value in arguments if isinstance(value, torch.Tensor)])
     with work_counter.counted(counter):
@@ -115,13 +115,13 @@ def run(function: Any, *arguments: Any, **constants: Any) -> dict[str, int]:
     return counter.counts()
 
 
-def seconds(counts: dict[str, int]) -> float:
+def seconds(counts: dict[str, float]) -> float:
     """Return the modelled time if very many programs do the same."""
     step = cost.Step(name="k", kind="kernel", **{name: 1000 * counts[name] for name in cost.PROGRAM_COUNTS})
     return step.work_seconds(cost.H200)
 
 
-def scanned_by(monkeypatch: pytest.MonkeyPatch, function: Any) -> dict[str, int]:
+def scanned_by(monkeypatch: pytest.MonkeyPatch, function: Any) -> dict[str, float]:
     monkeypatch.setitem(kernel.fn.__globals__, "way", function)
     x = torch.randint(-10, 10, (N,), dtype=torch.int32)
     y, scratch = torch.zeros_like(x), torch.zeros_like(x)

@@ -101,7 +101,7 @@ def copy_in_one(source, target, length, KIND: tl.constexpr, ROUNDS: tl.constexpr
         tl.store(target + start + lane, worked(values, KIND, ROUNDS, BLOCK), mask=inside)
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def write_pieces(target, PIECE: tl.constexpr, ROW: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     """Write a block in rows of ``ROW`` elements, by one store for each ``PIECE`` of all rows."""
     row = tl.arange(0, BLOCK // ROW)[:, None]
@@ -110,7 +110,7 @@ def write_pieces(target, PIECE: tl.constexpr, ROW: tl.constexpr, BLOCK: tl.const
         tl.store(target + place + PIECE * piece, row + place)
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def read_pieces(source, target, PIECE: tl.constexpr, ROW: tl.constexpr, BLOCK: tl.constexpr, TIMES: tl.constexpr):  # type: ignore[no-untyped-def]
     """Read a block as :func:`write_pieces` writes it, ``TIMES`` times, and keep one sum of each row."""
     row = tl.arange(0, BLOCK // ROW)
@@ -123,7 +123,7 @@ def read_pieces(source, target, PIECE: tl.constexpr, ROW: tl.constexpr, BLOCK: t
     tl.store(target + tl.program_id(0) * (BLOCK // ROW) + row, tl.sum(total, 1))
 
 
-@triton.jit
+@triton.jit  # type: ignore[untyped-decorator]
 def add_atomically(target, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     """Add one to each element of a block."""
     tl.atomic_add(target + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), 1, sem="relaxed")

@@ -5,6 +5,7 @@ Times are seconds, rates are per second.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 class Rates:
     """What the whole device, or one program alone, does in a second; the words are those of ``memory_counter.COUNTS``.
 
-    ``wait_s`` is the seconds of one wait; on the whole device other programs run meanwhile, and it is zero.
+    ``wait_s`` is the seconds of one wait; on the whole device other programs run meanwhile, and it is zero. ``polls``
+    is none of one program, whose clock waits for the words instead.
     """
 
     bytes: float
@@ -26,15 +28,19 @@ class Rates:
     exchanged: float
     lines: float
     partial: float
+    polls: float = math.inf
     wait_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class Device:
-    """A device; ``tools/measure_device.py`` measures all but ``flops``, ``hop_s``, and a program's
-    ``lines`` and ``partial``.
+    """A device; ``tools/measure_device.py`` measures all but what is said here and ``flops``.
 
-    Those two are the whole device's ``lines`` over its multiprocessors: taken to be one a cycle, not measured.
+    A program's ``lines`` and ``partial`` are the device's ``lines`` over its multiprocessors, one a cycle: assumed.
+
+    ``polls`` is how often in a second all that fits on the device, 16 warps on each of 132 multiprocessors, asks for
+    words of other programs, ``hop_s`` each time, counted for each warp. One such time saved made the reference
+    faster by 17 us of 12,207 programs (``docs/tasks/triton_cumsum.md``), and this is 16 us.
 
     ``hop_s`` is the time from one program's store until another that waits for it has the value: what each further
     program of a chain of waiting ones takes (``tools/variants.py``, ``chain``), less the wait for the load itself.
@@ -67,6 +73,7 @@ H200 = Device(
         exchanged=12.3e12,
         lines=250e9,
         partial=21.2e9,
+        polls=132 * 16 / 0.7e-6,
     ),
     program=Rates(
         bytes=82.7e9,
@@ -87,7 +94,7 @@ H200 = Device(
     source=(
         "measured 2026-11-21 and 2026-11-22 on NVIDIA H200s, driver 580.159.04, torch 2.11.0+cu130, triton 3.6.0; "
         "flops: the data sheet's figure for fp32; "
-        "hop_s: fitted to one kernel; a program's lines and partial: assumed"
+        "hop_s: fitted to one kernel; a program's lines and partial, and polls: assumed"
     ),
 )
 
@@ -105,5 +112,5 @@ def program_seconds(counts: Mapping[str, float], rates: Rates) -> float:
     return at_rates + counts["waits"] * rates.wait_s
 
 
-_ADDED = ("scanned", "reduced", "exchanged", "partial")
+_ADDED = ("scanned", "reduced", "exchanged", "partial", "polls")
 _RATED = ("bytes", "operations", "lines", *_ADDED)

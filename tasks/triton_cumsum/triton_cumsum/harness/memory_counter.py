@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
 Program = tuple[int, int, int]
 
-COUNTS = ("bytes", "operations", "scanned", "reduced", "exchanged", "lines", "partial", "waits")
+COUNTS = ("bytes", "operations", "scanned", "reduced", "exchanged", "lines", "partial", "polls", "waits")
 """What is counted of a launch: bytes to and from memory; then, in 32-bit words, results of elementwise operations,
 elements of scans and of reductions across threads, and elements that move between threads or come from a cache; lines
-of 128 bytes that the instructions of loads look up, and sectors that an instruction writes but in part; and how often
-a program waits for a scan or reduction, a load or an atomic."""
+of 128 bytes that the instructions of loads look up, and sectors that an instruction writes but in part; loads, times
+the warps, of what this launch has stored; and how often a program waits for a scan or reduction, a load or an
+atomic."""
 WARPS = 4
 """Of a program, unless the launch says otherwise."""
 
@@ -174,7 +175,9 @@ class Counter(BoundsChecker):
 
     def seen(self, pointers: Any, mask: Any, size: int, values: Any) -> Any:
         """Return what the program sees of ``values``, which other programs may not have stored by its time."""
-        return self._timeline.load(pointers, np.asarray(mask).reshape(-1), size, values, self.own)
+        seen, asked = self._timeline.load(pointers, np.asarray(mask).reshape(-1), size, values, self.own)
+        self.own["polls"] += asked * self.warps
+        return seen
 
     def _lines(self, pointers: Any, mask: Any, size: int, *, joined: bool) -> int:
         if joined and self._plain(pointers):

@@ -98,23 +98,29 @@ class Timeline:
             self._blocks.append((low, high, self.now(own), self._program))
             return
         self._words.add(low, high, self.now(own))
+        asked = False
         for address in addresses.tolist():
             word = self._cells.setdefault(address // CELL, {}).setdefault((address, size), Word())
+            asked |= atomic and bool(word.times) and word.programs[-1] != self._program
             if atomic and word.times:
                 self._wait_until(word.times[-1], own)
             word.times.append(max([self.now(own), *word.times[-1:]]))
             word.programs.append(self._program)
             word.before.append(ctypes.string_at(address, size))
+        # It takes effect in the order of the accesses, but the program has what stood there only later.
+        self._waited += self._device.hop_s if asked else 0.0
 
-    def load(self, addresses: Any, active: Any, size: int, values: Any, own: Mapping[str, float]) -> Any:
-        """Return ``values`` as the program sees them now, at those of ``addresses`` that are ``active``."""
-        if not self._cells and not self._blocks:
-            return values
+    def load(self, addresses: Any, active: Any, size: int, values: Any, own: Mapping[str, float]) -> tuple[Any, bool]:
+        """Return ``values`` as the program sees them now, at those of ``addresses`` that are ``active``.
+
+        Also return whether this launch has stored some of them.
+        """
         places = np.flatnonzero(active)
-        if not places.size:
-            return values
+        if not places.size or not (self._cells or self._blocks):
+            return values, False
         flat = addresses.reshape(-1)[places]
         low, high = int(flat.min()), int(flat.max()) + size
+        times = []
         if self._written.meets(low, high):
             times = [
                 time
@@ -124,16 +130,16 @@ class Timeline:
             if times:
                 self._wait_until(max(times) + self._device.hop_s, own)
         if not self._words.meets(low, high):
-            return values
+            return values, bool(times)
         if flat.size > ASKED:
             self._wait_until(self._words.time + self._device.hop_s, own)
-            return values
+            return values, True
         words = [(place, self._word(address, size, own)) for place, address in zip(places, flat.tolist(), strict=True)]
         known = [(place, word) for place, word in words if word is not None]
         if not known:
-            return values
+            return values, bool(times)
         self._ask(known, (low, high, flat.size), own)
-        return self._seen(known, values, own)
+        return self._seen(known, values, own), True
 
     def _word(self, address: int, size: int, own: Mapping[str, float]) -> Word | None:
         cell = self._cells.get(address // CELL)

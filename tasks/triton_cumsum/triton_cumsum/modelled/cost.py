@@ -51,6 +51,7 @@ class Step:
     exchanged: float = 0.0
     lines: float = 0.0
     partial: float = 0.0
+    polls: float = 0.0
     waits: float = 0.0
     programs: float = 0.0
     span: float = 0.0
@@ -64,6 +65,7 @@ class Step:
     program_exchanged: float = 0.0
     program_lines: float = 0.0
     program_partial: float = 0.0
+    program_polls: float = 0.0
     program_waits: float = 0.0
 
     def seconds(self, device: Device) -> float:
