@@ -146,7 +146,7 @@ def test_masks_of_another_size_are_refused() -> None:
         Counter("k", []).load(addresses(0, 4), np.ones(3, dtype=bool), 4)
 
 
-def cost_of(name: str, *args: Any, **kwargs: Any) -> dict[str, float]:
+def cost_of(name: str, *args: Any, **kwargs: Any) -> dict[str, int]:
     operator, rule = torch_operators.resolve(name)
     torch_operators.check_arguments(name, rule, [*args, *kwargs.values()])
     return torch_operators.cost(operator, rule, args, kwargs, operator(*args, **kwargs))

@@ -196,6 +196,8 @@ FOURS = """
 place = start + 4 * tl.arange(0, BLOCK // 4)[:, None] + tl.arange(0, 4)[None, :]
 v = tl.load(x + place, mask=place < length, other=0)
 """
+EIGHTS = FOURS.replace("BLOCK // 4", "BLOCK // 8").replace("4 * tl", "8 * tl").replace("(0, 4)", "(0, 8)")
+XOR_SCAN = CUMSUM.replace("tl.cumsum(p, 0) - p", "tl.associative_scan(p, 0, xor) ^ p")
 STORE = "tl.store(y + place, r, mask=place < length)"
 COLUMNS_STORE = """
 columns = start + 32 * tl.arange(0, BLOCK // 32)[None, :] + tl.arange(0, 32)[:, None]
@@ -208,7 +210,7 @@ tl.store(y + place, r, mask=(place < length) & (place % 8 >= 4))
 TWICE_STORE = STORE + "\n" + STORE
 
 
-def serial(store: str) -> str:
+def serial(store: str, *, block: int = 4096) -> str:
     """Return a pass whose threads own rows of 32 values, one load of each row after the other; no scan in a row."""
     lines = ["place = start + 32 * tl.arange(0, BLOCK // 32)", "b = tl.zeros((BLOCK // 32,), tl.int32)"]
     lines += ["e, a = b, b"]
@@ -230,7 +232,7 @@ def serial(store: str) -> str:
             after.append(f"tl.store(y + place + {k}, r{k}, mask=place + {k} < length)")
     if store != "strided":
         after += _joined_rows(store)
-    return single_pass("\n".join(lines), "", "\n".join(after), "", block=4096)
+    return single_pass("\n".join(lines), "", "\n".join(after), "", block=block)
 
 
 def _joined_rows(store: str) -> list[str]:
@@ -278,6 +280,7 @@ CHAIN_END = """
 total = total_before + tl.where(parity_before == 1, odd, even)
 tl.atomic_xchg(here, word(total, parity ^ parity_before, TOTAL), sem="relaxed")
 """
+CHAIN_OF_ATOMICS = CHAIN.replace("tl.load(here - 2, volatile=True)", 'tl.atomic_xchg(here - 2, 0, sem="relaxed")')
 SIGNATURE = SCAN_TILE[: SCAN_TILE.index(":\n") + 2]
 
 
@@ -300,9 +303,9 @@ def single_pass(
     )
 
 
-def chain(*, loads_first: bool) -> str:
+def chain(*, loads_first: bool, carry: str = CHAIN) -> str:
     """Return a single pass whose blocks wait for the block before, before they load or after."""
-    parts = [FLAT, CUMSUM, CHAIN] if loads_first else [CHAIN, FLAT, CUMSUM]
+    parts = [FLAT, CUMSUM, carry] if loads_first else [carry, FLAT, CUMSUM]
     return single_pass("\n".join(parts), "", CHAIN_END + CUMSUM_AFTER, STORE, carry="")
 
 
@@ -488,6 +491,25 @@ def variants() -> dict[str, str]:
         "histogram": three_kernels(FLAT, HISTOGRAM, CUMSUM_AFTER, block=4096),
         "torch_int32": TORCH_INT32,
         "int8_parities": INT8_PARITIES,
+    } | held_out()
+
+
+def held_out() -> dict[str, str]:
+    """Return those that were written after the rules of the model, to find one that it takes for too fast."""
+    xor = "@triton.jit\ndef xor(a, b):\n    return a ^ b\n\n\n"
+    return {
+        "cumsum_128_a_thread": single_pass(FLAT, CUMSUM, CUMSUM_AFTER, block=16384),
+        "cumsum_2_warps": single_pass(FLAT, CUMSUM, CUMSUM_AFTER, block=4096, warps=2),
+        "cumsum_16_warps": single_pass(FLAT, CUMSUM, CUMSUM_AFTER, block=16384, warps=16),
+        "rows_of_4_few": single_pass(FOURS, ROWS2, ROWS2_AFTER, block=1024),
+        "rows_of_8_few": single_pass(EIGHTS, ROWS2, ROWS2_AFTER, block=2048, warps=8),
+        "three_rows_of_4": three_kernels(FOURS, ROWS2, ROWS2_AFTER, block=1024, warps=4),
+        "serial_16384": serial("flat", block=16384),
+        "reference_1024_rows": reference(rows=1024, warps=16),
+        "reference_window_256": reference().replace("WINDOW = 128", "WINDOW = 256"),
+        "reference_2_warps": reference(rows=128, warps=2),
+        "xor_scan": single_pass(FLAT, XOR_SCAN, CUMSUM_AFTER).replace("@triton.jit", xor + "@triton.jit", 1),
+        "chain_of_atomics": chain(loads_first=True, carry=CHAIN_OF_ATOMICS),
     }
 
 
