@@ -12,6 +12,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import triton.language as tl
 from triton.runtime import interpreter
 
 from triton_cumsum.harness.coalescing import LANES
@@ -32,6 +33,8 @@ DEAR = 5
 """How often a scan from the end counts, and one along an axis of several, unless each thread holds at most
 :data:`HELD` elements of the block, as the reference's do: fitted to `reversed`, `rows` and `rows_of_4`."""
 HELD = 8
+HELD_BY_FUNCTION = 32
+"""A scan by a function of the kernel's own counts as :data:`DEAR` if a thread holds more: fitted to `xor_scan`."""
 REGISTERS = 65_536
 """Of a multiprocessor, in 32-bit words; a thread has at most 255 (CUDA C++ Programming Guide, compute capabilities)."""
 
@@ -188,9 +191,11 @@ def _scan(counter: Counter, stock: Callable[..., Any]) -> Callable[..., Any]:
         doublings = max(1, math.ceil(math.log2(length)))
         factor = COMBINES if scan.one_by_one else min(1, COMBINES / doublings)
         counter.own["operations"] = before + int(own * factor)
-        along = data.ndim > 1 and data.size > HELD * LANES * counter.warps
+        held = data.size // (LANES * counter.warps)
+        along = data.ndim > 1 and held > HELD
+        by_function = held > HELD_BY_FUNCTION and scan.combine_fn != tl.standard._sum_combine  # noqa: SLF001 - there is no other name
         # Every thread adds up what the other warps have: at 8 warps 1.37 times what it takes at 4 was measured.
-        times = counter.spread * (DEAR if scan.reverse or along else 1) * max(1, (4 + counter.warps) / 8)
+        times = counter.spread * (DEAR if scan.reverse or along or by_function else 1) * max(1, (4 + counter.warps) / 8)
         _across(counter, "scanned", tensors, None if along else scan.axis, times)
         return _computed(result)
 
