@@ -225,7 +225,9 @@ def outlive_client(engine: Engine) -> Path:
     with Running(Container(), ["sleep", "60"], SandboxSpec(limits=LIMITS)) as running:
         while not engine.containers():
             time.sleep(0.01)
-        process = Path("/proc", next(engine.state.glob("*.pid")).read_text())
+        while not (number := next(engine.state.glob("*.pid")).read_text()):
+            time.sleep(0.01)
+        process = Path("/proc", number)
         os.kill(running._process.pid, signal.SIGKILL)
         assert running.wait_at_most(5) == -signal.SIGKILL
         assert process.exists()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "servers"))
 
 from re_bench.sandbox import open_backend
 

@@ -97,12 +97,13 @@ def serve(options: argparse.Namespace) -> int:
         UsageError: if the server cannot run here.
         ReBenchError: if a running server does not answer.
     """
-    from re_bench_environment.settings import default_state, read_token  # noqa: PLC0415 - takes a moment
+    from re_bench_environment.settings import check_address, default_state, read_token  # noqa: PLC0415 - takes a moment
 
     token = read_token(options.token_file) if options.token_file else None
     if options.status or options.watch:
         return _status(options, token)
     settings = _settings(options, options.state or default_state(), token)
+    check_address(settings, insecure=options.insecure)
     try:
         from re_bench_environment.server import serve as run  # noqa: PLC0415 - takes seconds
     except ModuleNotFoundError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -64,6 +65,8 @@ class Session:
         """Whether an earlier server began it."""
         self._notice = ""
         self._opening: asyncio.Future[None] | None = None
+        self._abandoned = threading.Event()
+        """Set when the session ends: its workspace need not be laid out any more."""
         self._closing: asyncio.Future[None] | None = None
 
     @property
@@ -121,7 +124,7 @@ class Session:
         self.record.max_attempts = self._app.settings.max_attempts
         if self.record.state == "opening":
             await asyncio.to_thread(remove_tree, self._workspace)  # an earlier server may have begun it
-            await self._app.lay_out(self.served, self._workspace)
+            await self._app.lay_out(self.served, self._workspace, self._abandoned)
             self._check_open()
             self.started = time.monotonic()
             self.record.state = "open"
@@ -263,6 +266,7 @@ class Session:
     async def _stop(self) -> None:
         """End everything that the session runs."""
         self._set_activity("ending")
+        self._abandoned.set()
         await self._scoring.stop()
         if self._opening is not None:
             await asyncio.gather(self._opening, return_exceptions=True)

@@ -19,6 +19,7 @@ from re_bench_environment.responses import (
     unscored_final_response,
 )
 from re_bench_environment.scoring import ScoredAttempt, final_so_far, unscored_attempt
+from re_bench_environment.services.model import SCORING_CALLS
 from re_bench_environment.session_record import AnswerCall, utc
 from re_bench_gateway import Budget
 
@@ -137,7 +138,8 @@ class SessionScoring:
                 lost = "this server does not have it any more: send it again with POST /create"
                 reason = lost if self._record.key else "the session came without it"
                 raise ReBenchError(f"this task needs the session's secret openai_api_key, and {reason}")
-            access = await self._app.models.open(self._served, f"{self._record.name}-scoring", key, Budget())
+            name = f"{self._record.name}-scoring"
+            access = await self._app.models.open(self._served, name, key, Budget(), calls=SCORING_CALLS)
             assert access.gateway.address is not None
             variables |= {"OPENAI_API_KEY": access.token, "OPENAI_BASE_URL": access.gateway.address}
         try:

@@ -32,7 +32,7 @@ class _Function(_Checked):
 
 
 class _ToolCall(_Checked):
-    index: Annotated[int, Field(ge=0, lt=_MOST_TOOL_CALLS)] = 0
+    index: Annotated[int, Field(ge=0, lt=_MOST_TOOL_CALLS)] | None = None
     id: str | None = None
     type: str | None = None
     function: _Function | None = None
@@ -40,17 +40,16 @@ class _ToolCall(_Checked):
 
 class _Message(_Checked):
     role: str | None = None
-    content: str | None = None
+    content: str | list[Any] | None = None
     refusal: str | None = None
     tool_calls: Annotated[list[_ToolCall], Field(max_length=_MOST_TOOL_CALLS)] | None = None
     function_call: _Function | None = None
 
 
 class _Part(_Checked):
-    index: Annotated[int, Field(ge=0, lt=_MOST_CHOICES)] = 0
+    index: Annotated[int, Field(ge=0, lt=_MOST_CHOICES)] | None = None
     delta: _Message | None = None
     finish_reason: str | None = None
-    logprobs: dict[str, Any] | None = None
 
 
 class _Choice(_Part):
@@ -84,7 +83,8 @@ def check_completion(completion: object) -> dict[str, Any]:
     Raises:
         UpstreamError: if it is none.
     """
-    return _checked(completion, _Completion, "answered with something that is no chat.completion")
+    checked = _checked(completion, _Completion, "answered with something that is no chat.completion")
+    return {**checked, "choices": _usual(checked["choices"])}
 
 
 def chunk_in(data: bytes, secrets: Iterable[str]) -> dict[str, Any]:
@@ -100,7 +100,19 @@ def chunk_in(data: bytes, secrets: Iterable[str]) -> dict[str, Any]:
     if chunk.get("error"):
         raise UpstreamError(_BAD_GATEWAY, told_error(chunk, _BAD_GATEWAY, secrets))
     checked = _checked(chunk, _Chunk, "sent an event that is no chat.completion.chunk")
-    return {**checked, "choices": checked.get("choices") or []}  # which clients rely on
+    return {**checked, "choices": _usual(checked.get("choices") or [])}  # which clients rely on
+
+
+def _usual(choices: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return choices with an index each, and without logprobs that are none: servers differ in these."""
+    return [
+        {
+            **choice,
+            "index": number if choice.get("index") is None else choice["index"],
+            **({} if isinstance(choice.get("logprobs"), dict) else dict.fromkeys(choice.keys() & {"logprobs"})),
+        }
+        for number, choice in enumerate(choices)
+    ]
 
 
 def unusable(what: str) -> UpstreamError:

@@ -100,7 +100,9 @@ class _ChatCompletions:
         state = CallState(key=session.key)
         with session.calling(state) as counted:
             body = await self._body(request, counted)
-            with Call(self._accounting, session, body, state) as call:
+            async with session.parsing.turn():
+                call = Call(self._accounting, session, body, state)
+            with call:
                 await call.reserve()
                 async with session.slots, self._slots, self._upstream.ask(call.upstream_request(), state) as answer:
                     if not isinstance(answer, dict):

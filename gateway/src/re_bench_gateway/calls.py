@@ -15,6 +15,7 @@ from re_bench_gateway.call_cost import charged, worst_case
 from re_bench_gateway.errors import ApiError, UpstreamError, over_budget, unknown_model
 from re_bench_gateway.redaction import StreamRedaction
 from re_bench_gateway.requests import parse_request
+from re_bench_gateway.sessions import unknown_token
 from re_bench_gateway.streaming import Assembled
 
 if TYPE_CHECKING:
@@ -142,6 +143,8 @@ class Call:
             return
         # What an upstream has begun may have to be paid for.
         begun = self._reserved if self._reserved is not None and self.state.begun else Amount()
+        if isinstance(error, asyncio.CancelledError) and self._session.closed and not self.state.begun:
+            error = unknown_token()  # which is what the client gets
         if isinstance(error, UpstreamError):
             self._session.failed += 1
             self._close("upstream_error", begun, error={"status": error.status, **error.body})
@@ -150,8 +153,6 @@ class Call:
             self._close("refused", Amount(), error={"status": error.status, **error.body})
         else:
             ending: Ending = "disconnected" if isinstance(error, asyncio.CancelledError) else "error"
-            if self._session.closed and not self.state.begun:
-                ending = "refused"
             self._close(ending, begun, error={"status": 500, "error": {"message": type(error).__name__}})
 
     def _close(self, ending: Ending, spent: Amount, **outcome: Any) -> None:

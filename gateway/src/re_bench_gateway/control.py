@@ -32,7 +32,7 @@ async def answer_until_end(channel: socket.socket, sessions: Sessions, listeners
             length, _descriptors = HEADER.unpack(await reader.readexactly(HEADER.size))
             message = decode(await reader.readexactly(length))
             try:
-                answer = await _done(message, sessions, listeners)
+                answer = _done(message, sessions, listeners)
             except ReBenchError as error:
                 answer = failure(error)
             writer.write(encode(answer))
@@ -43,14 +43,21 @@ def failure(error: ReBenchError) -> dict[str, Any]:
     return {"error": str(error), "exit_status": error.exit_status}
 
 
-async def _done(message: dict[str, Any], sessions: Sessions, listeners: Listeners) -> dict[str, Any]:
+def _done(message: dict[str, Any], sessions: Sessions, listeners: Listeners) -> dict[str, Any]:
     match message:
-        case {"do": "open", "name": name, "budget": budget, "key": key}:
-            token = sessions.open(name, Budget.model_validate(budget), key).token
-            return {"token": token, "socket": str(await listeners.open(token))}
+        case {"do": "open", "name": name, "budget": budget, "key": key, "calls": calls}:
+            path = listeners.open()
+            try:
+                session = sessions.open(name, Budget.model_validate(budget), key, calls)
+            except ReBenchError:
+                listeners.close(path)
+                raise
+            session.socket = path
+            return {"token": session.token, "socket": str(path)}
         case {"do": "close", "token": token}:
             session = sessions.close(token)
-            listeners.close(token)
+            assert session.socket is not None
+            listeners.close(session.socket)
         case {"do": "usage", "token": token}:
             session = sessions.known(token)
         case _:

@@ -62,20 +62,23 @@ class Gateway:
         """
         return Usage.model_validate(self._ask({"do": "usage", "token": token or self.token}))
 
-    def open_session(self, budget: Budget | None = None, *, name: str = "session", key: str | None = None) -> str:
+    def open_session(
+        self, budget: Budget | None = None, *, name: str = "session", key: str | None = None, calls: int | None = None
+    ) -> str:
         """Return a new token, for calls within a budget of its own and the gateway's.
 
         Args:
             budget: what the session may spend.
             name: what stands in the log.
             key: the real key of the session's calls, if not the gateway's.
+            calls: sent to the upstream at a time, if not as many as the settings say.
 
         Raises:
             UsageError: if the budget is in dollars and a price is unknown.
-            ReBenchError: if the gateway has ended.
+            ReBenchError: if the gateway has ended, or has no more descriptors.
         """
         asked = (budget or Budget()).model_dump(mode="json")
-        session = self._ask({"do": "open", "name": name, "budget": asked, "key": key})
+        session = self._ask({"do": "open", "name": name, "budget": asked, "key": key, "calls": calls})
         self._sockets[session["token"]] = Path(session["socket"])
         return str(session["token"])
 
@@ -126,9 +129,11 @@ def serving(settings: Settings) -> Iterator[Gateway]:
             yield gateway
         finally:
             ours.close()  # what tells it to end
-            _end(process)
-            if place is not None:
-                shutil.rmtree(place, ignore_errors=True)  # it does so itself unless it was killed
+            try:
+                _end(process)
+            finally:
+                if place is not None:
+                    shutil.rmtree(place, ignore_errors=True)  # it does so itself unless it was killed
 
 
 def _started(channel: socket.socket) -> subprocess.Popen[bytes]:

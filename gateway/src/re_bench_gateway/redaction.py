@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from re_bench_gateway.streaming import SAID_ONCE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -45,7 +47,7 @@ def _walked(value: Any, secrets: tuple[str, ...], *, similar: bool) -> Any:
 
 
 class StreamRedaction:
-    """Redacts chunks of a stream, also a secret that is cut across several.
+    """Redacts chunks of a stream, also a secret that is cut across several; what is said once is not cut.
 
     Chunks are held back for as long as one of their texts ends with the beginning of a secret, and no more of them than
     a secret has characters, so that one text does not hold up all others.
@@ -99,7 +101,8 @@ def _strings(value: Any, path: tuple[object, ...]) -> Iterator[tuple[tuple[objec
     if isinstance(value, dict):
         for name, part in value.items():
             if isinstance(part, str):
-                yield (*path, name), (value, name)
+                if name not in SAID_ONCE:
+                    yield (*path, name), (value, name)
             else:
                 yield from _strings(part, (*path, name))
     elif isinstance(value, list):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-from contextlib import contextmanager
+import time
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,12 +17,15 @@ from re_bench_gateway.prices import Terms, check_priced, terms_of
 from re_bench_gateway.settings import Budget, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
+    from pathlib import Path
 
     from re_bench_gateway.settings import Model, SessionLimits, Settings
     from re_bench_gateway.upstreams.protocol import CallState
 
 _PICO = 10**12
+_REST = 4  # so that one session takes a fifth of the time
+_SHORT_S = 0.01  # what needs no rest
 
 
 @dataclass(eq=False)
@@ -42,12 +46,16 @@ class Session:
     request_bytes: int = 0
     """Of its requests that have not ended."""
     closed: bool = False
+    socket: Path | None = None
+    """Its own, of a session that was opened."""
+    parsing: Parsing = field(init=False, repr=False)
     slots: asyncio.Semaphore = field(init=False, repr=False)
     """For its calls that are sent upstream."""
     _calls: dict[asyncio.Task[None], CallState] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self.slots = asyncio.Semaphore(self.limits.calls)
+        self.parsing = Parsing()
 
     @contextmanager
     def calling(self, state: CallState) -> Iterator[Request]:
@@ -64,7 +72,7 @@ class Session:
             yield request
         except asyncio.CancelledError:
             if self.closed and not state.begun:
-                raise _unknown_token() from None
+                raise unknown_token() from None
             raise
         finally:
             del self._calls[task]
@@ -95,6 +103,26 @@ class Session:
             dollars=spent.picodollars / _PICO if priced else None,
             remaining=left,
         )
+
+
+class Parsing:
+    """Bounds the time that parsing a session's requests takes of the others, as refused ones cost nothing."""
+
+    def __init__(self) -> None:
+        self._lock, self._next = asyncio.Lock(), 0.0
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait until the session may parse; what takes long is followed by a rest of several times as long."""
+        async with self._lock:
+            await asyncio.sleep(self._next - time.monotonic())
+            started = time.monotonic()
+            try:
+                yield
+            finally:
+                now = time.monotonic()
+                if now - started > _SHORT_S:
+                    self._next = now + _REST * (now - started)
 
 
 class Request:
@@ -138,8 +166,8 @@ class Sessions:
         own = settings.limits.model_copy(update={"calls": settings.upstream.concurrency})
         self.main = self._add("main", self._total, self._key, own)
 
-    def open(self, name: str, budget: Budget, key: str | None) -> Session:
-        """Open a session with a budget within the gateway's, and a key of its own if it has one.
+    def open(self, name: str, budget: Budget, key: str | None, calls: int | None = None) -> Session:
+        """Open a session with a budget within the gateway's, a key and a number of calls at a time if it has its own.
 
         Raises:
             UsageError: if the budget is in dollars and a price is unknown.
@@ -147,7 +175,8 @@ class Sessions:
         self._check(budget)
         ledger = Ledger(budget, self._total)
         ledger.settle(Amount(), self._spent_before.pop(name, Amount()))
-        return self._add(name, ledger, key or self._key, self._limits)
+        limits = self._limits if calls is None else self._limits.model_copy(update={"calls": calls})
+        return self._add(name, ledger, key or self._key, limits)
 
     def close(self, token: str) -> Session:
         """Accept no further call with a token; those that have begun go on.
@@ -193,7 +222,7 @@ class Sessions:
         # Looked up by digest, so that the time taken tells nothing about a token.
         session = self._by_digest.get(_digest(token.strip()))
         if session is None:
-            raise _unknown_token()
+            raise unknown_token()
         return session
 
     def priced(self) -> bool:
@@ -210,7 +239,8 @@ class Sessions:
         check_priced(((name, terms) for name, (_model, terms) in self.models.items()), budget)
 
 
-def _unknown_token() -> ApiError:
+def unknown_token() -> ApiError:
+    """Return the error of a token that no session has, or no longer."""
     return bad_key("Incorrect API key provided. The key of this server is the token of a session.")
 
 

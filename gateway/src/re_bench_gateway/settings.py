@@ -97,7 +97,7 @@ class SessionLimits(_Frozen):
     """What one session may take of its gateway, so that it answers the others whatever one does."""
 
     connections: _Positive = 256
-    """Open at a time on one socket; every session has a socket of its own."""
+    """Open at a time on one socket, others wait; every session has a socket of its own."""
     calls: _Positive = 16
     """Of a session that was opened, sent to the upstream at a time; its others wait."""
     request_bytes: _Positive = 32 << 20
@@ -123,8 +123,8 @@ class Settings(_Frozen):
     """Whether to listen on a port of 127.0.0.1 too."""
     limits: SessionLimits = SessionLimits()
     client_timeout_s: _Seconds = 30.0
-    """The longest that a client may take to send the head of a request, or its body, and to read on while a response
-    waits for it."""
+    """The longest that a client may take to send the head of a request, or its body, and that it may read nothing of a
+    response that waits for it."""
     max_body_bytes: _Positive = 4 << 20
     """The longest request."""
     max_answer_bytes: _Positive = 32 << 20

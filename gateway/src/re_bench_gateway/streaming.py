@@ -11,7 +11,8 @@ DONE = b"[DONE]"
 _MAX_EVENT = 16 << 20
 _PIECE = 64  # characters of text in a chunk
 _TOP = ("id", "created", "model", "system_fingerprint", "service_tier")
-_NAMES = {"role", "id", "type", "name", "index"}  # said once, whatever else is said in pieces
+SAID_ONCE = frozenset({"role", "id", "type", "name", "index", "finish_reason"})
+"""What is whole wherever it stands in a stream, whatever else is said in pieces."""
 
 
 class EventReader:
@@ -64,7 +65,7 @@ class Assembled:
         for part in chunk.get("choices") or ():
             index = part.get("index", 0)
             choice = self._choices.setdefault(index, {"index": index, "message": {}, "finish_reason": None})
-            _merge(choice["message"], part.get("delta") or {})
+            _merge_message(choice["message"], part.get("delta") or {})
             if part.get("finish_reason") is not None:
                 choice["finish_reason"] = part["finish_reason"]
             if part.get("logprobs") is not None:
@@ -79,14 +80,19 @@ class Assembled:
         return whole if self.usage is None else {**whole, "usage": self.usage}
 
 
+def _merge_message(known: dict[str, Any], delta: dict[str, Any]) -> None:
+    """Add a delta to a message. Its calls of tools alone have been checked to be what they are called."""
+    if delta.get("tool_calls") is not None:
+        known["tool_calls"] = known.get("tool_calls") or []
+        _merge_calls(known["tool_calls"], delta["tool_calls"])
+    _merge(known, {key: value for key, value in delta.items() if key != "tool_calls"})
+
+
 def _merge(known: dict[str, Any], delta: dict[str, Any]) -> None:
-    """Add a delta to a message or to a part of one."""
+    """Add a delta to a part of a message."""
     for key, value in delta.items():
         before = known.get(key)
-        if key == "tool_calls" and isinstance(value, list):
-            known[key] = before or []
-            _merge_calls(known[key], value)
-        elif isinstance(value, str) and key not in _NAMES and isinstance(before, str | None):
+        if isinstance(value, str) and key not in SAID_ONCE and isinstance(before, str | None):
             known[key] = (before or "") + value
         elif isinstance(value, dict) and isinstance(before, dict | None):
             known[key] = {} if before is None else before
@@ -99,7 +105,7 @@ def _merge(known: dict[str, Any], delta: dict[str, Any]) -> None:
 
 def _merge_calls(known: list[dict[str, Any]], parts: list[dict[str, Any]]) -> None:
     for part in parts:
-        index = part.get("index", len(known))
+        index = len(known) if part.get("index") is None else part["index"]
         known.extend({} for _ in range(index + 1 - len(known)))
         _merge(known[index], {key: value for key, value in part.items() if key != "index"})
 

@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rust_codecontests.stand_in.prompt_reading import text_of
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -20,7 +22,7 @@ class ModelCall:
     end: float
     """When it was answered."""
     prompts: tuple[str, ...]
-    """The texts of its messages."""
+    """What was written in its messages, one after the other; and all text of the request, its fields' names too."""
     answers: tuple[str, ...]
     """The texts of its choices."""
 
@@ -34,17 +36,16 @@ def read_calls(log: Path) -> list[ModelCall]:
 
 def _call(entry: dict[str, Any]) -> ModelCall:
     start = dt.datetime.fromisoformat(entry["time"]).timestamp()
+    request = entry["request"]
+    prompts = (text_of(request.get("messages") or []), "\n".join(_strings(request, keys=True)))
     messages = [choice.get("message") or {} for choice in entry["response"].get("choices") or []]
-    return ModelCall(start, start + entry["seconds"], _texts(entry["request"].get("messages") or []), _texts(messages))
+    return ModelCall(start, start + entry["seconds"], prompts, tuple(_strings(messages)))
 
 
-def _texts(messages: list[dict[str, Any]]) -> tuple[str, ...]:
-    """Return all that is text in some messages, wherever a client has put it."""
-    return tuple(text for message in messages for text in _strings(message))
-
-
-def _strings(value: object) -> list[str]:
+def _strings(value: object, *, keys: bool = False) -> list[str]:
+    """Return all that is text in a value of JSON, wherever a client has put it."""
     if isinstance(value, str):
         return [value]
-    entries = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for entry in entries for text in _strings(entry)]
+    if isinstance(value, dict):
+        value = [part for pair in value.items() for part in pair[not keys :]]
+    return [text for entry in value for text in _strings(entry, keys=keys)] if isinstance(value, list) else []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rust_codecontests.answers import NOT_THE_MODELS
 from rust_codecontests.provenance import EDITED_SHARE, Provenance
+from rust_codecontests.rust_tokens import read_program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,14 +29,19 @@ def keep_programs(records: Path, problems: Sequence[Problem], answers: Sequence[
 
 
 def refuse_foreign(answers: Sequence[Answer], calls: Sequence[ModelCall], judge: Judge) -> list[Answer]:
-    """Return the answers without the programs that did not come out of the model in one of the calls."""
+    """Return the answers that came out of the model in one of the calls, each as the text that was compared."""
     sources = {place: answer.source for place, answer in enumerate(answers) if answer.source is not None}
     origins = dict(zip(sources, Provenance(calls).origins(list(sources.values())), strict=True))
     edits_left = int(EDITED_SHARE * len(answers))
-    checked = list(answers)
+    checked = [_as_compared(answer) for answer in answers]
     for place, origin in origins.items():
         edits_left -= bool(origin.unedited)
         needed = (not any(map(judge.compiles, way)) for way in origin.unedited)
         if not (origin.is_model and (not origin.unedited or (edits_left >= 0 and any(needed)))):
             checked[place] = replace(answers[place], source=None, failure=NOT_THE_MODELS)
     return checked
+
+
+def _as_compared(answer: Answer) -> Answer:
+    """Return an answer with the text that its tokens make: what was not compared is not compiled."""
+    return answer if answer.source is None else replace(answer, source=read_program(answer.source).source())

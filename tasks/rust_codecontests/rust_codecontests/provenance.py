@@ -14,18 +14,23 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
-from rust_codecontests.rust_tokens import KEYWORDS, pieces_of, texts_of, tokens_of
+from rust_codecontests.rust_tokens import KEYWORDS, pieces_of, read_program, texts_of
+from rust_codecontests.stand_in.problems import without_comments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rust_codecontests.model_calls import ModelCall
-    from rust_codecontests.rust_tokens import Token
+    from rust_codecontests.rust_tokens import Program
 
 OWN_TOKENS = 64
 """Most tokens before and after the model's, the same in all programs; and of those that prompts had first."""
+OWN_CHARACTERS = 600
+"""Most characters of them, for a token can be a long string."""
 EDIT_TOKENS, EDIT_PLACES = 4, 2
 """Most tokens that may be changed so that a program compiles, and in how many places."""
+EDIT_CHARACTERS = 64
+"""Most characters of the tokens that stand there instead."""
 EDITED_SHARE = 0.1
 """Of the problems, the most whose programs may be changed so."""
 RUN = 8
@@ -67,12 +72,13 @@ class Provenance:
 
     def origins(self, sources: Sequence[str]) -> list[Origin]:
         """Return where each of all programs of the scoring comes from."""
-        programs = [tokens_of(source) for source in sources]
-        texts = [[token.text for token in program] for program in programs]
+        programs = [read_program(source) for source in sources]
+        texts = [program.tokens for program in programs]
         origins = [REFUSED] * len(sources)
         rest: list[int] = []
         for place, (source, words) in enumerate(zip(sources, texts, strict=True)):
-            if "\0" not in source and RUN <= len(words) <= self._longest + OWN_TOKENS + EDIT_TOKENS:
+            fits = RUN <= len(words) <= self._longest + OWN_TOKENS + EDIT_TOKENS
+            if fits and "\0" not in source and not programs[place].reads_source:
                 whole = self._is_written(words) or any(source.strip() in answer for answer in self._answers)
                 origins[place] = WHOLE if whole else REFUSED
                 rest += [] if whole else [place]
@@ -81,12 +87,11 @@ class Provenance:
         for place in rest:
             core = _core(texts[place], before, after)
             start = len(before) if len(core) < len(texts[place]) else 0
-            tokens = programs[place][start : start + len(core)]
-            origins[place] = WHOLE if self._is_written(core) else _edited(sources[place], tokens, pieces)
+            origins[place] = WHOLE if self._is_written(core) else _edited(programs[place], start, core, pieces)
         candidates = [place for place, origin in enumerate(origins) if origin.is_model]
         told = self._told([texts[place] for place in candidates])
         for place in candidates:
-            if told(texts[place]) > OWN_TOKENS:
+            if not _is_little(told(texts[place])):
                 origins[place] = REFUSED
         return origins
 
@@ -96,7 +101,7 @@ class Provenance:
     def _template(self, programs: Sequence[list[str]]) -> tuple[list[str], list[str]]:
         """Return what stands before and after the model's stretch in most of some programs, in two at least."""
         befores, afters = _shared(programs), [ending[::-1] for ending in _shared([words[::-1] for words in programs])]
-        sides = [(a, b) for a in befores for b in afters if len(a) + len(b) <= OWN_TOKENS]
+        sides = [(a, b) for a in befores for b in afters if _is_little(a + b)]
         uses = [
             sum(len(core := _core(words, *side)) < len(words) and self._is_written(core) for words in programs)
             for side in sides
@@ -104,8 +109,8 @@ class Provenance:
         most = max(uses, default=0)
         return sides[uses.index(most)] if most > 1 else ([], [])
 
-    def _told(self, programs: Sequence[list[str]]) -> Callable[[list[str]], int]:
-        """Return what counts the tokens of a program that a prompt had before any answer."""
+    def _told(self, programs: Sequence[list[str]]) -> Callable[[list[str]], list[str]]:
+        """Return what finds the words of a program that a prompt had before any answer."""
         owners = dict.fromkeys((window for words in programs for window in _windows(_words(words))), "")
         events = [(call.start, "prompt", call.prompts) for call in self._calls]
         events += [(call.end, "answer", call.answers) for call in self._calls]
@@ -118,14 +123,20 @@ class Provenance:
                         if owners.get(window) == "":
                             owners[window] = owner
 
-        def count(words: list[str]) -> int:
+        def told(program: list[str]) -> list[str]:
             covered = set[int]()
-            for start, window in enumerate(_windows(_words(words))):
+            words = _words(program)
+            for start, window in enumerate(_windows(words)):
                 if owners[window] == "prompt":
                     covered.update(range(start, start + WINDOW))
-            return len(covered)
+            return [words[place] for place in covered]
 
-        return count
+        return told
+
+
+def _is_little(words: Sequence[str]) -> bool:
+    """Tell whether so much may be a submission's own, or told to the model."""
+    return len(words) <= OWN_TOKENS and sum(map(len, words)) <= OWN_CHARACTERS
 
 
 def _joined(words: Sequence[str]) -> str:
@@ -162,9 +173,8 @@ def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     return zip(*(words[start:] for start in range(RUN)), strict=False)
 
 
-def _edited(source: str, core: Sequence[Token], pieces: dict[tuple[str, ...], list[list[str]]]) -> Origin:
-    """Return the origin of a program that is not the model's as it stands."""
-    words = [token.text for token in core]
+def _edited(program: Program, before: int, words: list[str], pieces: dict[tuple[str, ...], list[list[str]]]) -> Origin:
+    """Return the origin of a program that is not the model's as it stands, from a token on."""
     shares = Counter[int]()
     by_id = {}
     for run in _runs(words):
@@ -175,9 +185,10 @@ def _edited(source: str, core: Sequence[Token], pieces: dict[tuple[str, ...], li
     for number, _share in shares.most_common(3):
         edits = _edits(words, by_id[number])
         size = sum(max(end - start, len(instead)) for start, end, instead in edits)
-        if len(edits) <= EDIT_PLACES and size <= EDIT_TOKENS:
+        own = sum(len(word) for start, end, _instead in edits for word in words[start:end])
+        if len(edits) <= EDIT_PLACES and size <= EDIT_TOKENS and own <= EDIT_CHARACTERS:
             reverted = (some for count in range(1, len(edits) + 1) for some in combinations(edits, count))
-            ways.append(tuple(_reverted(source, core, some) for some in reverted))
+            ways.append(tuple(_reverted(program, before, some) for some in reverted))
     return Origin(is_model=True, unedited=tuple(ways)) if ways else REFUSED
 
 
@@ -224,13 +235,12 @@ def _equal(one: Sequence[str], at: int, other: Sequence[str], place: int) -> int
     return size
 
 
-def _reverted(source: str, core: Sequence[Token], edits: Iterable[Edit]) -> str:
+def _reverted(program: Program, before: int, edits: Iterable[Edit]) -> str:
     """Return a program without some edits."""
+    tokens = list(program.tokens)
     for start, end, instead in sorted(edits, reverse=True):
-        first = core[start].start if start < len(core) else core[-1].end
-        last = core[end - 1].end if end > start else first
-        source = f"{source[:first]} {' '.join(instead)} {source[last:]}"
-    return source
+        tokens[before + start : before + end] = instead
+    return program.source(tokens)
 
 
 def _words(words: Iterable[str]) -> list[str]:
@@ -238,9 +248,11 @@ def _words(words: Iterable[str]) -> list[str]:
 
 
 def _windows_in(text: str, *, backwards: bool) -> Iterator[int]:
-    """Yield the windows of a text, as it stands and of the code in it; its words backwards too if asked for."""
+    """Yield the windows of a text, as it stands, without comments and of the code in it; backwards too if asked for."""
     words = _WORD.findall(text)
     yield from _windows(words)
+    if (bare := without_comments(text)) != text:
+        yield from _windows(_WORD.findall(bare))
     for piece in pieces_of(text):
         yield from _windows(_words(texts_of(piece)))
     if backwards:

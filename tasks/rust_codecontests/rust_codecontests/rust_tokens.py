@@ -1,9 +1,12 @@
-"""Rust source as tokens, without what does not make it another program: layout, comments, `use` of the library."""
+"""Rust source as tokens, and the text made of them, which is compiled: nothing else of a source is."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 KEYWORDS = frozenset(
     re.findall(
@@ -13,16 +16,21 @@ KEYWORDS = frozenset(
     )
 )
 _TOKEN = re.compile(
-    r"""[ \t\r\n]+|//(?!/(?!/)|!)[^\n]*|(?P<block>/\*)|
-    (?P<token>//[^\n]*                                            # a comment that is documentation: macros can read it
-    |(?:b|c)?r(?P<hashes>\#*)".*?(?:"(?P=hashes)|\Z)|[bc]?"(?:[^"\\]|\\.)*\\?(?:"|\Z)|b?'(?:[^'\\\n]|\\[^'\n]{1,9}|\\')'
-    |'?\w+|.)""",
+    r"""[ \t\r\n]+|//[^\n]*|(?P<block>/\*)|
+    (?P<token>(?:b|c)?r(?P<hashes>\#*)".*?(?:"(?P=hashes)|\Z)|[bc]?"(?:[^"\\]|\\.)*\\?(?:"|\Z)
+    |b?'(?:[^'\\\n]|\\[^\n][^'\n]*)'|'\w+
+    |0[box]\w+|[0-9][0-9_]*(?:\.(?!\.|[^\W\d])[0-9_]*)?(?:[eE][+-]?[0-9_]+)?\w*|(?:r\#)?\w+
+    |\.\.[.=]|(?:<<|>>)=?|::|->|=>|\.\.|&&|\|\||[-+*/%^&|=!<>]=|.)""",
     re.DOTALL | re.VERBOSE,
 )
-_DOCUMENTATION = ("*", "!")  # after the mark of a block comment
 _BLOCK_MARK = re.compile(r"/\*|\*/")
 _LONGEST_DECLARATION = 200  # in tokens, so that many that do not end take no long time
 _LIBRARY = ("std", "core", "alloc")
+_PATH_MARKS = ("::", "{", "}", ",", "*")
+_BELONG_TO_USE = ("pub", ")", "]")  # visibility or an attribute, before it
+# Lints that are errors by default and that a program may switch off: `allow` of all others changes nothing for us.
+_ERRORS = re.compile(r"arithmetic_\w+|overflowing_\w+|unconditional_panic|\w+_const_eval|invalid_\w+|\w+_transmutes")
+_READS_SOURCE = frozenset({"include_str", "include_bytes", "asm", "global_asm", "naked_asm"})
 _FENCE = re.compile(r"^[ \t]*```[^\n]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
 _FIRST_LINE = re.compile(
     r"^[ \t]*(?:#!?\[|//|/\*|(?:pub )?(?:use|fn|struct|enum|impl|trait|type|mod|const|static|macro_rules!|extern)\b)",
@@ -30,34 +38,60 @@ _FIRST_LINE = re.compile(
 )
 
 
-class Token(NamedTuple):
-    """A token of a program."""
+class Program(NamedTuple):
+    """A program as it is compared and compiled."""
 
-    text: str
-    start: int
-    end: int
+    tokens: list[str]
+    """What makes it what it is."""
+    imports: list[str]
+    """Its `use` declarations of the standard library that rename nothing, outside of all brackets."""
+
+    @property
+    def reads_source(self) -> bool:
+        """Whether it could read a file while it is compiled, and so its imports."""
+        return any(token.removeprefix("r#") in _READS_SOURCE for token in self.tokens)
+
+    def source(self, tokens: list[str] | None = None) -> str:
+        """Return the text that is compiled, with other tokens if there are any.
+
+        Imports stand at its end: wherever a token of ours is another one for the compiler, they are declarations there.
+        """
+        return "\n".join([" ".join(self.tokens if tokens is None else tokens), *self.imports, ""])
 
 
-def tokens_of(source: str) -> list[Token]:
-    """Return the tokens that make a program what it is.
+def read_program(source: str) -> Program:
+    """Return the program in a source.
 
-    Comments are left out, but for documentation, and so are `use` declarations of the standard library that rename
-    nothing, and attributes `allow`. Where we split words otherwise than the compiler, we leave out no more than it.
+    Comments, documentation too, layout and attributes `allow` of warnings are dropped. Tokens are the compiler's in all
+    that a program usually has; where they are not, they are compared all the same, for all that is compiled is in them.
     """
-    tokens: list[Token] = []
-    position = 0
-    while match := _TOKEN.match(source, position):
-        position = match.end()
-        if match["block"]:
-            position = _block_end(source, position)
-        if match["token"] or (match["block"] and source[match.end() : match.end() + 1] in _DOCUMENTATION):
-            tokens.append(Token(source[match.start() : position], match.start(), position))
-    return _without_declarations(tokens)
+    texts = list(_tokens(source))
+    program = Program([], [])
+    position = depth = 0
+    while position < len(texts):
+        text = texts[position]
+        end = _declaration_end(texts, position, program.tokens) if depth == 0 else position
+        if end == position:
+            depth = max(depth + (text in ("(", "[", "{")) - (text in (")", "]", "}")), 0)
+            program.tokens.append(text)
+            end += 1
+        elif text == "use":
+            program.imports.append(" ".join(texts[position:end]))
+        position = end
+    return program
 
 
 def texts_of(source: str) -> list[str]:
-    """Return the texts of :func:`tokens_of`."""
-    return [token.text for token in tokens_of(source)]
+    """Return the tokens of a source that are compared."""
+    return read_program(source).tokens
+
+
+def _tokens(source: str) -> Iterator[str]:
+    position = 0
+    while match := _TOKEN.match(source, position):
+        position = _block_end(source, match.end()) if match["block"] else match.end()
+        if match["token"]:
+            yield match["token"]
 
 
 def _block_end(source: str, position: int) -> int:
@@ -69,28 +103,21 @@ def _block_end(source: str, position: int) -> int:
     return position if depth == 0 else len(source)
 
 
-def _without_declarations(tokens: list[Token]) -> list[Token]:
-    texts = [token.text for token in tokens]
-    kept: list[Token] = []
-    position = 0
-    while position < len(tokens):
-        end = _declaration_end(texts, position)
-        if end == position:
-            kept.append(tokens[position])
-            end += 1
-        position = end
-    return kept
-
-
-def _declaration_end(texts: list[str], start: int) -> int:
-    """Return the end of what may be left out at ``start``, which is ``start`` if nothing may."""
+def _declaration_end(texts: list[str], start: int, before: list[str]) -> int:
+    """Return the end of what is not compared at ``start``, which is ``start`` if all is."""
+    belongs = bool(before) and before[-1] in _BELONG_TO_USE
     if texts[start] == "use" and texts[start + 1 : start + 2] and texts[start + 1] in _LIBRARY:
         end = _index(texts, ";", start) + 1
-        return end if end and "as" not in texts[start:end] else start
+        path = texts[start + 1 : end - 1]
+        is_plain = "as" not in path and all(text in _PATH_MARKS or text.isidentifier() for text in path)
+        return end if end and is_plain and not belongs else start
     if texts[start] == "#":
         begin = start + 1 + (texts[start + 1 : start + 2] == ["!"])
         if texts[begin : begin + 3] == ["[", "allow", "("]:
-            return _index(texts, "]", begin) + 1 or start
+            end = _index(texts, "]", begin) + 1
+            lints = texts[begin + 3 : end - 2]
+            is_plain = all(text in ("::", ",") or text.isidentifier() for text in lints)
+            return end if end and is_plain and not any(map(_ERRORS.fullmatch, lints)) else start
     return start
 
 

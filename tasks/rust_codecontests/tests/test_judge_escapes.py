@@ -40,6 +40,7 @@ fn find(place: &str, word: &str) -> bool {
 }
 fn spin() { let mut n = 0u64; loop { n = std::hint::black_box(n + 1); } }
 fn main() {
+    if std::env::args().count() > 1 { unsafe { sleep(1618); } }
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).unwrap();
     let mut words = text.split_whitespace();
@@ -56,6 +57,7 @@ fn main() {
             names.sort();
             names.iter().map(|n| n.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
         }
+        "runs" => format!("{}", Command::new(rest).arg("--version").status().is_ok()),
         "find" => format!("{}", ["/tmp", "/dev/shm", "/judge", "/etc", "/home", "/root"].iter().any(|p| find(p, rest))),
         "connect" => {
             let inet = TcpStream::connect_timeout(&rest.parse().unwrap(), std::time::Duration::from_secs(1)).is_ok();
@@ -92,7 +94,7 @@ fn main() {
                 setsid();
                 if fork() == 0 {
                     let listener = TcpListener::bind("127.0.0.1:4711").unwrap();
-                    let _ = Command::new("/usr/bin/env").args(["sleep", "1618.1618"]).spawn();
+                    let _ = Command::new("/program").arg("1618.1618").spawn();
                     sleep(1618);
                     drop(listener);
                 }
@@ -218,6 +220,10 @@ def test_a_program_sees_no_environment_and_no_file_of_ours(judge: Judge) -> None
             ("list /judge", ""),
             ("list /usr/share", ""),
             ("list /usr/local", ""),
+            ("list /usr/sbin", ""),
+            ("runs /usr/bin/env", "false"),
+            ("runs /bin/sh", "false"),
+            ("runs /usr/bin/perl", "false"),
             ("write-root", "false"),
         )
     )

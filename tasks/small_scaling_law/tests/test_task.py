@@ -243,7 +243,7 @@ def meter(tiny: Task, tmp_path: Path) -> Iterator[Path]:
         [*command, "--state", str(state)], cwd=tiny.directory, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
-        assert "listening" in process.stderr.readline()
+        assert any("listening" in line for line in process.stderr)
         yield address
         process.terminate()
         assert process.wait(20) == 143
@@ -279,7 +279,7 @@ def test_a_run_of_few_steps_is_charged_the_measurement_of_its_loss_and_a_seed_to
     assert asked(meter, b"[8, 1, %d]\n" % 2**64)["refused"] == "n_embd, max_iters and seed must be less than 2^64"
     assert not (meter.parent / "state" / "ledger.jsonl").exists()
     outcome = asked(meter, b"[8, 1, %d]\n" % (2**64 - 1))
-    assert outcome["flops"] == 24 * 4 * 64 * 64 * 8 > SCALES["cpu"].flops(8, 1)
+    assert outcome["flops"] == 24 * 4 * 64 * 64 * 8 > 72 * 4 * 64 * 32  # by its training
     (line,) = (meter.parent / "state" / "ledger.jsonl").read_text().splitlines()
     assert json.loads(line)["flops"] == outcome["flops"]
 

@@ -145,6 +145,7 @@ def _completion(response: aiohttp.ClientResponse, text: bytes, state: CallState)
 
     Raises:
         FailedAttemptError: if it is an error, which some servers send with status 200, or nonsense.
+        UpstreamError: if it is an answer to something else. It is not tried again: it was produced, and is charged.
     """
     try:
         answer = parse_object(text)
@@ -154,10 +155,7 @@ def _completion(response: aiohttp.ClientResponse, text: bytes, state: CallState)
         raise _refused(response, answer, state)
     if answer is None:
         raise FailedAttemptError(unusable("answered with something that is no JSON object"))
-    try:
-        return check_completion(answer)
-    except UpstreamError as error:
-        raise FailedAttemptError(error) from None
+    return check_completion(answer)
 
 
 def _refused(response: aiohttp.ClientResponse, refusal: dict[str, Any] | None, state: CallState) -> FailedAttemptError:

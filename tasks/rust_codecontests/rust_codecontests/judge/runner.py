@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Self
 from re_bench.limits import Limits as Bounds
 from re_bench.sandbox.process import Running, accept, describe_exit
 from re_bench.sandbox.spec import SandboxSpec
-from rust_codecontests.judge.toolchain import hidden_from_programs
+from rust_codecontests.judge.toolchain import hidden_from_programs, shown_to_programs
 
 if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
@@ -90,7 +90,7 @@ class Runner:
                 listener.bind(str(address))
                 address.chmod(0o666)
                 listener.listen(1)
-                visible = {name: path for path, name in inside.items()}
+                visible = {name: path for path, name in inside.items()} | shown_to_programs(backend.name)
                 spec = SandboxSpec(visible, first=True, limits=self._bounds(tests), hidden=hidden_from_programs())
                 self._running = stack.enter_context(Running(backend, command, spec))
                 self._channel = stack.enter_context(accept(listener, self._running, _START_S))

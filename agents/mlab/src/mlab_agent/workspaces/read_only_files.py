@@ -87,6 +87,8 @@ class ReadOnlyFiles:
             copy.write_bytes(data)
 
     def _restore_file(self, name: str, stamp: FileStamp | None) -> str | None:
+        if self._stamps[name].kind == "link":
+            return self._restore_link(name, stamp)
         digest = self._digests.get(name)
         if digest is None:
             change = "removed" if stamp is None else "changed, or touched"
@@ -108,6 +110,17 @@ class ReadOnlyFiles:
         except WorkspaceError as error:
             return f"The script changed the read-only file {name}, which could not be put back: {error}"
         return f"The script changed the read-only file {name}; it was put back."
+
+    def _restore_link(self, name: str, stamp: FileStamp | None) -> str | None:
+        target = self._stamps[name].target
+        if stamp is not None and (stamp.kind, stamp.target) == ("link", target):
+            return None
+        try:
+            self._remove_obstacles(name)
+            self._files.link(name, target)
+        except WorkspaceError as error:
+            return f"The script changed the read-only link {name}, which could not be put back: {error}"
+        return f"The script changed the read-only link {name}; it was put back."
 
     def _remove_obstacles(self, name: str) -> None:
         """Remove links and files where a directory above the file was, and a directory in the file's own place."""

@@ -1,0 +1,106 @@
+"""What a script may do and know: no capabilities of root, and those variables of the environment that are listed."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import pwd
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_PR_SET_DUMPABLE = 4
+_PROBE_S = 10
+_PASSED = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLUMNS|LINES|TMPDIR|TEMP|TMP|MLAB_AGENT_RUN"
+    r"|PYTHON\w*|VIRTUAL_ENV|CONDA_(?:PREFIX|DEFAULT_ENV)|LD_LIBRARY_PATH|LIBRARY_PATH|CPATH|C_INCLUDE_PATH|CC|CXX"
+    r"|(?:CUDA|NCCL|CUDNN|CUBLAS|ROCR|HIP|HSA|MIOPEN|TORCH|TORCHINDUCTOR|PYTORCH|TRITON|XLA|JAX)_\w+"
+    r"|NVIDIA_(?:VISIBLE_DEVICES|DRIVER_CAPABILITIES|TF32_OVERRIDE)|TF_(?:CPP|ENABLE|FORCE)_\w+"
+    r"|(?:OMP|MKL|OPENBLAS|NUMEXPR|KMP)_\w+|CARGO_HOME|RUSTUP_HOME|RUSTUP_TOOLCHAIN"
+    r"|HF_(?:HOME|HUB_CACHE|DATASETS_CACHE|HUB_OFFLINE|DATASETS_OFFLINE|ENDPOINT)|TRANSFORMERS_(?:CACHE|OFFLINE)"
+    r"|TOKENIZERS_PARALLELISM|XDG_(?:CACHE|CONFIG|DATA)_HOME|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE"
+    r"|(?i:https?_proxy|all_proxy|no_proxy)"
+)
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)S?(?:_|$)|APIKEY", re.IGNORECASE
+)
+_PASSWORD_IN_ADDRESS = re.compile(r"://[^/@\s]+@")
+
+
+def child_environment(
+    environment: Mapping[str, str], secrets: Iterable[str] = (), passed: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return the variables that a script gets: those that programs commonly need, and what the operator names.
+
+    Args:
+        environment: ours.
+        secrets: values that no variable may hold, whatever its name is.
+        passed: names of further variables.
+    """
+    values = [secret for secret in secrets if secret]
+    names = set(passed)
+    return {
+        name: value
+        for name, value in environment.items()
+        if (name in names or _is_harmless(name, value)) and not any(secret in value for secret in values)
+    }
+
+
+def _is_harmless(name: str, value: str) -> bool:
+    return bool(_PASSED.fullmatch(name) and not _SECRET_NAME.search(name) and not _PASSWORD_IN_ADDRESS.search(value))
+
+
+def hide_this_process() -> None:
+    """Keep other processes of this user from reading our memory and first environment, through /proc or by tracing.
+
+    Root's scripts run without the capability that would overrule this. It works on Linux only.
+    """
+    import ctypes  # noqa: PLC0415 - rarely needed
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def owner_for_scripts(directory: int) -> tuple[int, int] | None:
+    """Return the user and group that root's scripts run as, those of an open directory; None if we are not root."""
+    status = os.fstat(directory)
+    return (status.st_uid, status.st_gid) if os.geteuid() == 0 else None
+
+
+def home_of(owner: tuple[int, int] | None, workspace: str) -> dict[str, str]:
+    """Return the variables about the user, where root's scripts run as another one."""
+    if owner is None or owner[0] == os.getuid():
+        return {}
+    try:
+        entry = pwd.getpwuid(owner[0])
+    except KeyError:
+        return {"HOME": workspace}
+    return {"HOME": entry.pw_dir, "USER": entry.pw_name, "LOGNAME": entry.pw_name}
+
+
+def without_privileges(command: Sequence[str], owner: tuple[int, int] | None) -> list[str]:
+    """Return a command that runs another one as a user, without any capability and any way to get one.
+
+    It is the other one as it is where ``owner`` is None, or where ``setpriv`` is missing or not permitted.
+    """
+    if owner is None or not _setpriv_works():
+        return list(command)
+    return [*_setpriv(owner), *command]
+
+
+def _setpriv(owner: tuple[int, int]) -> list[str]:
+    ids = [f"--reuid={owner[0]}", f"--regid={owner[1]}", "--clear-groups"]
+    return ["setpriv", "--no-new-privs", *ids, "--inh-caps=-all", "--bounding-set=-all", "--"]
+
+
+@functools.cache
+def _setpriv_works() -> bool:
+    if shutil.which("setpriv") is None:
+        return False
+    command = [*_setpriv((0, 0)), "true"]
+    return subprocess.run(command, capture_output=True, timeout=_PROBE_S, check=False).returncode == 0
