@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import runpy
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +19,6 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 # How long an example takes, a busy machine decides.
 settings.register_profile("re-bench", parent=settings.default, deadline=None)
@@ -28,6 +29,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# The SDK of environments, which tests import too, starts in a third of the time so.
+runpy.run_path(str(Path(__file__).parent / "tests" / "light_sdk" / "sitecustomize.py"))
+
+
 @pytest.fixture(scope="session")
 def ors_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return where the server keeps what it knows of its sessions."""
@@ -35,7 +40,13 @@ def ors_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def ors_url(ors_state: Path) -> Iterator[str]:
+def ors_tasks() -> tuple[str, ...]:
+    """Return the tasks that the server serves, all if it is empty; each takes seconds to prepare."""
+    return ()
+
+
+@pytest.fixture(scope="session")
+def ors_url(ors_state: Path, ors_tasks: tuple[str, ...]) -> Iterator[str]:
     """Return the address of re-bench's server; tests of packages that need it only sometimes are skipped without it."""
     for module in ("openreward", "re_bench_environment"):
         if importlib.util.find_spec(module) is None:
@@ -44,6 +55,7 @@ def ors_url(ors_state: Path) -> Iterator[str]:
         pytest.skip("the server has no sandbox without bubblewrap")
     command = [sys.executable, "-m", "re_bench.cli", "serve"]
     command += ["--port", "0", "--profile", "cpu", "--state", str(ors_state)]
+    command += [f"--task={task}" for task in ors_tasks]
     environment = {name: value for name, value in os.environ.items() if "KEY" not in name}
     with (ors_state / "log").open("wb") as stderr:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, env=environment)

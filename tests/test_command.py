@@ -33,6 +33,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "from re_bench.scoring.score import Measured, main\n"
         "def measure(job):\n"
         "    text = (job.submission / 'number').read_text()\n"
+        "    if text != '2': (job.records / 'calls').write_text(text)\n"
         "    if text == 'bug': raise KeyError('ours')\n"
         "    try: return Measured(float(text), 'fine')\n"
         "    except ValueError: raise InvalidSubmissionError('that is no number')\n"
@@ -99,6 +100,9 @@ def test_a_log_keeps_every_attempt_and_the_final_score(quick: Path, tmp_path: Pa
             (done.returncode, json.loads(done.stdout)["status"], json.loads(done.stdout)["final"]["attempt"])
         )
     assert outcomes == [(0, "valid", 1), (3, "invalid", 2), (0, "valid", 3), (1, "error", 4)]
+    records = tmp_path / "attempts.jsonl.records"  # what the scorer has recorded, if anything, for its owner alone
+    texts = {path.parent.name: path.read_text() for path in records.glob("*/calls")}
+    assert (texts, records.stat().st_mode & 0o77) == ({"1": "5", "2": "ten", "4": "bug"}, 0)
     final = json.loads(done.stdout)["final"]
     assert (final["raw"], final["reward"], final["attempts"], final["valid"]) == (5.0, 0.5, 4, 2)
     other = re_bench("score", "triton_cumsum", submit(tmp_path / "s", "1"), "--log", log)

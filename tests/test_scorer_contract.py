@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,8 +53,22 @@ def test_the_baseline_is_valid_and_left_as_it_is(task: Task, tmp_path: Path) -> 
     assert math.isfinite(result["raw"])
     assert math.isfinite(result["reward"])
     assert ("modelled" in result["message"]) == task.manifest.profiles["cpu"].modelled
+    assert untold_figures(task, result) == []
     after = {path: path.read_bytes() for path in (tmp_path / "workspace").rglob("*") if path.is_file()}
     assert after == before
+
+
+def untold_figures(task: Task, result: dict[str, Any]) -> list[str]:
+    """Return the figures in a message that are neither the score nor in the instructions: a submission chose them."""
+    shares = {
+        f"{a} of {b}" for a, b in re.findall(r"(\d+) of (\d+)", result["message"]) if int(a) / int(b) == result["raw"]
+    }
+    message = result["message"]
+    for share in shares:
+        message = message.replace(share, "")
+    instructions = (task.directory / "instructions.md").read_text()
+    figures = re.findall(r"(?<![A-Za-z\d.,])\d[\d.,]*", message)
+    return [figure for figure in figures if figure.rstrip(".,") not in instructions and float(figure) != result["raw"]]
 
 
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])

@@ -13,7 +13,7 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 home="${MLAB_AGENT_HOME:-/home/agent}"
 environment="${MLAB_AGENT_VENV:-/var/tmp/mlab-agent-venv}"
 submission="$home/submission.txt"
-[ -e "$submission" ] || printf 'The agent ended before it gave an answer.' > "$submission"
+(set -C; printf 'The agent ended before it gave an answer.' > "$submission") 2> /dev/null # unless there is one
 
 works() { PYTHONPATH="$here/src" "$1" -c 'import sys, openai, pydantic; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; }
 

@@ -257,8 +257,8 @@ MALFORMED = {
             "version: Input should be greater than or equal to 1, got -1",
             (
                 "titel: unknown key; expected one of: id, title, description, version, direction, aggregation, "
-                "show_score, unit, submission, shared_data, staging, profiles, published, reference, cheats, "
-                "model, meter, rebuild (did you mean title?)"
+                "show_score, unit, resolution, submission, shared_data, staging, profiles, published, reference, "
+                "cheats, model, meter, rebuild (did you mean title?)"
             ),
         ],
     ),

@@ -137,7 +137,7 @@ def test_a_stop_request_ends_the_wait_and_the_program(
     started = time.monotonic()
     with request_stop(), pytest.raises(StoppedError):
         PrepareWorker(made_up, "cpu", print).start()
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 50
 
 
 @pytest.mark.parametrize("busy", [False, True])

@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +18,7 @@ from re_bench.processes import (
     cli_entry_point,
     raise_if_stop_requested,
     request_stop,
+    stop_on,
     stop_requested,
 )
 
@@ -179,6 +182,20 @@ def test_the_handlers_of_before_come_back() -> None:
     with cli_entry_point("inner"):
         assert signal.getsignal(signal.SIGTERM) not in before
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
+def test_a_request_to_stop_one_thread_is_for_what_it_runs_in_the_block() -> None:
+    event = threading.Event()
+    with stop_on(event):
+        assert not stop_requested()
+        event.set()
+        with pytest.raises(StoppedError):
+            raise_if_stop_requested()
+        with stop_on(None):
+            assert not stop_requested()
+        with ThreadPoolExecutor(1) as other:
+            assert not other.submit(stop_requested).result()
+    assert not stop_requested()
 
 
 def test_a_request_to_stop_lasts_as_long_as_somebody_waits() -> None:

@@ -68,7 +68,7 @@ def test_a_program_that_hangs_is_stopped_with_all_its_daemons(backend: Backend) 
     started = time.monotonic()
     finished = shell(backend, script, Limits(wall_s=1))
     assert finished.stopped == "it ran longer than 1 s"
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
     assert processes_with(mark) == []
 
 

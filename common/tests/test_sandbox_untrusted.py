@@ -196,3 +196,29 @@ def test_numbers_beyond_range_and_deep_arguments_are_faults(backend: Backend, ha
         deep = [deep]
     with Untrusted(backend, harness(ECHO), SPEC) as process, pytest.raises(SubmissionFaultError, match="asked"):
         process.call("echo", {"deep": deep})
+
+
+TELLING = """
+import os, sys
+def start(args, inputs, outputs): return 1
+def tell(args, inputs, outputs):
+    print("secret 4711", file=sys.stderr, flush=True)
+    if args["how"] == "raise": raise ValueError("secret 4711")
+    if args["how"] == "exit": os._exit(47)
+    while True: pass
+"""
+
+
+@pytest.mark.parametrize("how", ["raise", "exit", "never"])
+def test_a_process_that_has_held_out_data_cannot_tell_of_it(
+    backend: Backend, harness: Callable[[str], Path], how: str
+) -> None:
+    with Untrusted(backend, harness(TELLING), SPEC) as process:
+        process.call("start", held_out=True)
+        with pytest.raises(SubmissionFaultError) as caught:
+            process.call("tell", {"how": how}, timeout_s=2)
+    short = "took longer than 2 s" if how == "never" else "failed"
+    assert str(caught.value) == f"the call of tell {short}; no more is told, since the process has held-out data"
+    assert {"raise": "ValueError: secret 4711", "exit": "exit status 47", "never": "took longer than 2 s"}[how] in (
+        caught.value.withheld
+    )

@@ -42,10 +42,10 @@ main(measure, Path(__file__).parent)
 """
 
 
-def score(tmp_path: Path, body: str, *arguments: str) -> tuple[int, str, str]:
+def score(tmp_path: Path, body: str, *arguments: str, manifest: str = MANIFEST) -> tuple[int, str, str]:
     task, submission = tmp_path / "small", tmp_path / "submission"
     task.mkdir()
-    (task / "task.toml").write_text(MANIFEST)
+    (task / "task.toml").write_text(manifest)
     (task / "score.py").write_text(SCORER.format(body=body))
     submission.mkdir()
     (submission / "number").write_text("2")
@@ -74,6 +74,26 @@ def test_a_valid_score_has_raw_and_reward(tmp_path: Path) -> None:
     assert len(values["details"]["submission"]) == 64
 
 
+def test_scores_are_rounded_and_what_counts_in_the_end_is_a_detail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = MANIFEST.replace('unit = "points"', 'unit = "points"\nresolution = 0.05')
+    body = (
+        "from re_bench.data.secret import secret_seed; "
+        "return Measured(2.0260001, 'fine', {'all': 2.0260001, 'seed': secret_seed('a')}, final_raw=2.0770001)"
+    )
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
+    code, stdout, _stderr = score(tmp_path, body, "--json", manifest=manifest)
+    values = result(stdout)
+    assert (code, values["raw"], values["reward"]) == (0, 2.05, pytest.approx(0.525))
+    assert (values["details"]["all"], values["details"]["final_raw"]) == (2.0260001, 2.1)
+    assert len(values["details"]["instance"]) == 12
+    assert str(values["details"]["seed"]) not in values["details"]["instance"]
+    typed = Score.from_dict(values)
+    assert (typed.final_raw, typed.raw_for_final) == (2.1, 2.1)
+    assert typed.reward_for_final == pytest.approx(0.55)
+
+
 @pytest.mark.parametrize(
     ("body", "code", "status", "text"),
     [
@@ -81,6 +101,13 @@ def test_a_valid_score_has_raw_and_reward(tmp_path: Path) -> None:
         ("return Measured(float('nan'), '')", 3, "invalid", "the raw score is nan"),
         ("raise InvalidSubmissionError('\\x1b[31mred\\udc80' + 'x' * 9999)", 3, "invalid", "\\x1b[31mred\\udc80xxx"),
         ("raise KeyError('lost')", 1, "error", "the scorer failed: KeyError: 'lost'"),
+        ("return Measured(1.0, '', final_raw=float('nan'))", 3, "invalid", "the raw score is nan"),
+        (
+            "from re_bench.scoring.scale import RunAnchors as A; return Measured(1.0, '', {}, A(0, 3), final_raw=1.0)",
+            1,
+            "error",
+            "needs stored anchors",
+        ),
         ("return Measured(1.0, '', {'x': float('inf')})", 1, "error", "the scorer failed: ValueError"),
         ("return Measured(1.0, '', {'x': object()})", 1, "error", "the scorer failed: TypeError"),
     ],

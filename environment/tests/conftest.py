@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from server_process import Server, make_tasks, serving
+from server_process import EXAMPLES, Server, make_tasks, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,5 +23,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("server"), site, tasks=()) as running:
+    with serving(tmp_path_factory.mktemp("server"), site, tasks=EXAMPLES) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def server_of_all(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
+    """Return a server of all tasks, for the tests that need real ones: to prepare them takes long."""
+    with serving(tmp_path_factory.mktemp("all"), site, "--scorings", "2", tasks=(), PYTHONPATH=str(site)) as running:
         yield running

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 TOP = Path(__file__).resolve().parents[2]
+LIGHT_SDK = TOP / "tests" / "light_sdk"
 START_S = 60.0
 TASKS = {
     task.manifest.id: task for task in map(open_task, sorted(path.parent for path in TOP.glob("tasks/*/task.toml")))
@@ -208,11 +209,16 @@ class Server:
 
 @contextlib.contextmanager
 def serving(
-    place: Path, site: Path, *options: str, tasks: Sequence[str] = EXAMPLES[:2], **environment: str
+    place: Path,
+    site: Path,
+    *options: str,
+    tasks: Sequence[str] = EXAMPLES[:2],
+    **environment: str,
 ) -> Iterator[Server]:
     """Run ``re-bench serve`` in the repository, with state in ``place`` and the packages of ``site``.
 
-    Only the named ``tasks`` are served, or all if none is named: each real one takes seconds to prepare.
+    Only the named ``tasks`` are served, or all if none is named: each real one takes seconds to prepare. The SDK
+    comes without what no server uses, unless ``PYTHONPATH`` is given.
     """
     place.mkdir(exist_ok=True)
     log = place / "log"
@@ -223,7 +229,7 @@ def serving(
         start = stderr.tell()
         process = subprocess.Popen(
             command, cwd=TOP, stdout=subprocess.PIPE, stderr=stderr, text=True,
-            env=kept | {"PYTHONPATH": str(site)} | environment,
+            env=kept | {"PYTHONPATH": f"{site}:{LIGHT_SDK}"} | environment,
         )  # fmt: skip
     try:
         yield Server(process, address(process, log, start), place / "state", log)

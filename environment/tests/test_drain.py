@@ -60,7 +60,7 @@ def interrupted(server: Server, session: Raw) -> None:
     until(lambda: server.health()["status"] == "draining")
     began = time.monotonic()
     assert server.end(signal.SIGINT) == 128 + signal.SIGINT
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 50
     caller.join()
     assert (outcome[0]["status"], "shutting down" in outcome[0]["message"]) == ("interrupted", True)
     (directory,) = [path for path in server.sessions() if (path / "workspace" / "file").exists()]

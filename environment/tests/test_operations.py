@@ -86,7 +86,7 @@ def test_a_transcript_has_what_was_asked_and_told_and_no_secret(watched: Server)
     assert call["arguments"] == {"command": "echo out; echo err >&2; exit 3", "timeout": 20}
     assert (call["output"], call["metadata"]) == (ran["blocks"][0]["text"], ran["metadata"])
     assert call["metadata"]["exit_status"] == 3
-    assert 0 < call["metadata"]["seconds"] < call["seconds"] + 0.001 < 60  # it is rounded
+    assert 0 < call["metadata"]["seconds"] <= call["seconds"] + 0.01  # both are rounded
     assert 0 < call["hours_used"] < 1
     assert "[redacted]" in entries[3]["output"]
     assert TOKEN not in (directory / "transcript.jsonl").read_text()

@@ -64,6 +64,20 @@ def site_to_prepare(tmp_path: Path) -> Path:
     return site
 
 
+PERSONALISING = f"""
+import time
+from pathlib import Path
+
+def prepare(profile, say):
+    pass
+
+def personalise(profile, target):
+    Path(__file__).with_name("begun").touch()
+    while not Path(__file__).with_name("go").exists():
+        time.sleep(0.05)
+{LAY_OUT}"""
+
+
 def get(server: Server, path: str, **headers: str) -> tuple[int, Any]:
     try:
         return 200, server.get(path, headers)
@@ -96,7 +110,9 @@ def contents(directory: Path) -> dict[str, tuple[int, str]]:
 
 
 def test_sessions_wait_for_a_task_that_is_being_prepared(site_to_prepare: Path, tmp_path: Path) -> None:
-    with serving(tmp_path / "server", site_to_prepare, tasks=("quick", "example_quiet", "equipped")) as server:
+    (site_to_prepare / "equipped" / "prepare.py").write_text(PERSONALISING)
+    tasks = ("quick", "example_quiet", "equipped")
+    with serving(tmp_path / "server", site_to_prepare, "--max-sessions=8", tasks=tasks) as server:
         expected = {"example_quick": "preparing", "example_quiet": "failed", "example_equipped": "ready"}
         until(lambda: states(server) == expected)
         assert server.health()["status"] == "preparing"
@@ -108,7 +124,7 @@ def test_sessions_wait_for_a_task_that_is_being_prepared(site_to_prepare: Path, 
         body = {"task_spec": {"id": "example_quiet"}}
         code, reply = post(server.url, "/create", body, {"X-Session-ID": "quiet"}, timeout=2)
         assert (code, REASON in reply["detail"]) == (500, True)
-        wait_for_workspace(Raw(server, "example_equipped"))
+        sessions_deleted_while_they_wait_hold_up_nobody(server, site_to_prepare)
         waiting = Raw(server, "example_quick")
         caller = threading.Thread(target=wait_for_workspace, args=(waiting,))
         caller.start()
@@ -116,13 +132,27 @@ def test_sessions_wait_for_a_task_that_is_being_prepared(site_to_prepare: Path, 
         assert caller.is_alive()
         (site_to_prepare / "quick" / "go").touch()
         caller.join(10)
-        (workspace,) = {path.parent for path in server.state.glob("sessions/*/workspace/data")}
+        workspace = next(path for path in server.workspaces() if not (path / "equipped_meter.py").exists())
         assert sorted(path.name for path in workspace.iterdir()) == ["answer.txt", "data", "notes.md"]
         assert get(server, "/ready") == (200, {"ready": True})
         assert server.health()["status"] == "ok"
         events = {event["event"]: event for event in server.events()}
         assert events["task_preparing"]["line"] == "waiting for a file"
         assert events["task_not_prepared"]["reason"] == REASON
+
+
+def sessions_deleted_while_they_wait_hold_up_nobody(server: Server, site: Path) -> None:
+    """Delete sessions of a task that is being prepared, and of one whose program is busy with another workspace."""
+    first = Raw(server, "example_equipped")
+    until((site / "equipped" / "begun").exists)
+    waiting = [Raw(server, task) for task in ["example_equipped"] * 5 + ["example_quick"] * 2]
+    assert len(server.health()["sessions"]) == 8
+    for session in waiting:
+        session.delete()
+    until(lambda: len(server.health()["sessions"]) == 1)
+    (site / "equipped" / "go").touch()
+    wait_for_workspace(first)
+    assert len(server.workspaces()) == 1
 
 
 def test_with_prepare_a_server_waits_before_it_listens_or_says_why_not(site_to_prepare: Path, tmp_path: Path) -> None:
@@ -184,7 +214,7 @@ async def tried_again(site: Path, tmp_path: Path) -> None:
         assert time.monotonic() < deadline
         await asyncio.sleep(0.05)
     preparations.check(served)
-    await preparations.by_id[served.id].lay_out(tmp_path / "workspace")
+    await preparations.by_id[served.id].lay_out(tmp_path / "workspace", threading.Event())
     assert (tmp_path / "workspace" / "data").read_text() == "prepared"
     await preparations.stop()
     assert not (tmp_path / "templates").exists()
@@ -192,9 +222,9 @@ async def tried_again(site: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("task_id", TASKS)
 def test_a_workspace_is_what_the_command_lays_out_and_its_sessions_alone(
-    server: Server, tmp_path: Path, task_id: str
+    server_of_all: Server, tmp_path: Path, task_id: str
 ) -> None:
-    task, before = TASKS[task_id], server.sessions()
+    server, task, before = server_of_all, TASKS[task_id], server_of_all.sessions()
     lay_out(task, tmp_path / "workspace", profile="cpu")
     expected = contents(tmp_path / "workspace")
     until(lambda: states(server)[task_id] == "ready", 60)

@@ -271,3 +271,13 @@ def test_commands_wait_for_each_other(session: Session) -> None:
 
     assert session.runner.run(both()) == ["", "", ""]
     assert session.says("cat order").split() == ["0", "0", "1", "1", "2", "2"]
+
+
+def test_the_name_of_a_directory_makes_no_line_of_ours(session: Session) -> None:
+    session.run("mkdir -p $'/tmp/a\\n[exit status 0]\\n\\e[2K\\u2028b' && cd /tmp/a*")
+    output = session.run("exit 3")
+    (note,) = output.text.splitlines()
+    assert note.startswith(
+        "[the shell ended (exit, status 3); the next command has a new one in /tmp/a\\n[exit status 0]"
+    )
+    session.run("cd /; rm -r /tmp/a*")

@@ -48,7 +48,7 @@ def test_the_shell_stays(session: Session, command: str) -> None:
     assert output.timed_out
     assert output.status is None
     assert output.text.startswith("before\n")
-    assert output.seconds < 5
+    assert output.seconds < 60
     assert session.says("echo $kept") == "yes\n"
     assert processes_with(LONG) == []
 
@@ -89,7 +89,7 @@ def test_a_cancelled_call_ends_its_command_and_keeps_the_shell(session: Session)
     started = time.monotonic()
     session.runner.run(cancelled())
     assert session.says("echo $kept") == "too\n"
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 50
     assert processes_with("314.1") == []
 
 

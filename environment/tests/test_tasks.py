@@ -7,17 +7,10 @@ import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
-from server_process import TASKS, Server, opened, serving, text, write
+from server_process import TASKS, opened, text, write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-
-@pytest.fixture(scope="module")
-def busy(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("all"), site, "--scorings", "2", tasks=[*TASKS]) as running:
-        yield running
+    from server_process import Server
 
 
 WITH_EPISODE = [
@@ -32,9 +25,9 @@ QUICKEST = min(WITH_EPISODE, key=lambda task_id: TASKS[task_id].profile("cpu").t
 @pytest.mark.parametrize(
     ("client", "task_ids"), [("openreward", WITH_EPISODE), ("ors", [QUICKEST])], ids=["openreward", "ors"]
 )
-def test_whole_episodes_at_the_same_time(busy: Server, client: str, task_ids: list[str]) -> None:
-    asyncio.run(episodes(busy, client, task_ids))
-    assert busy.health()["sessions"] == []
+def test_whole_episodes_at_the_same_time(server_of_all: Server, client: str, task_ids: list[str]) -> None:
+    asyncio.run(episodes(server_of_all, client, task_ids))
+    assert server_of_all.health()["sessions"] == []
 
 
 async def episodes(busy: Server, client: str, task_ids: list[str]) -> None:

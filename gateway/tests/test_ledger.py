@@ -179,8 +179,6 @@ def test_a_completion_cut_into_chunks_can_be_put_together(completion: dict[str, 
     for chunk in to_chunks(completion, include_usage=True):
         assembled.add(chunk)
     assert assembled.completion() == completion
-    text = sum(len((choice["message"]["content"] or "").encode()) for choice in completion["choices"])
-    assert assembled.output_bytes >= text
 
 
 @given(
@@ -228,7 +226,7 @@ def test_pauses_grow_within_a_number_and_a_time(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_failed_attempt_leaves_nothing_to_be_paid_for() -> None:
     async def state_after_failure() -> CallState:
-        server = OpenAIServer(OpenAICompatible(base_url="http://127.0.0.1:9/v1", attempts=2))
+        server = OpenAIServer(OpenAICompatible(base_url="http://127.0.0.1:9/v1", attempts=2), 1000)
         state = CallState(key=None)
         with pytest.raises(UpstreamError):
             async with server.ask({}, state):

@@ -233,10 +233,12 @@ print(json.dumps({"ready": ready, "lengths": sorted(map(len, answers)), "large":
 
 def test_a_shell_in_a_sandbox_reaches_it_by_a_port(backend: Backend, gateway: Gateway, tmp_path: Path) -> None:
     (tmp_path / "inside.py").write_text(INSIDE)
-    shown = {"/port_forward.py": FORWARD, "/gateway.sock": gateway.socket, "/inside.py": tmp_path / "inside.py"}
+    token = gateway.open_session(name="inside")
+    path = gateway.socket_of(token)
+    shown = {"/port_forward.py": FORWARD, "/gateway.sock": path, "/inside.py": tmp_path / "inside.py"}
     finished = run(
         backend,
-        [backend.python, "/inside.py", MODEL, gateway.token],
+        [backend.python, "/inside.py", MODEL, token],
         SandboxSpec(read_only=shown, limits=Limits(wall_s=60, processes=80)),
     )
     assert finished.status == 0, finished.stderr

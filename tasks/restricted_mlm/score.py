@@ -19,6 +19,7 @@ def measure(job: Job) -> Measured:
     result = pipeline.evaluate(job, profile, tokens, gpu.uuid if gpu else None)
     details = {
         "loss": result.loss,
+        "final_loss": result.final_loss,
         "floor": profile.floor,
         "masked_positions": result.positions,
         "parameters": result.parameters,
@@ -27,11 +28,9 @@ def measure(job: Job) -> Measured:
         "evaluation_seconds": result.seconds,
         **({"hardware": gpu.name} if gpu else {}),
     }
-    message = (
-        f"loss {result.loss:.4f} at {result.positions:,} masked positions, {result.parameters:,} parameters, "
-        f"{result.operators} operators; the score is ln(loss - {profile.floor:g})"
-    )
-    return Measured(log_above_floor(result.loss, profile.floor), message, details)
+    raw, final_raw = (log_above_floor(loss, profile.floor) for loss in (result.loss, result.final_loss))
+    message = f"the score is ln(loss - {profile.floor:g}), on other windows than the final score's"
+    return Measured(raw, message, details, final_raw=final_raw)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,17 @@ in sandboxes of their own on all tests; the hidden ones are nowhere else.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from re_bench.errors import InvalidSubmissionError
+from re_bench.sandbox.deadline import counted_as_untrusted
 from re_bench.scoring.score import Job, Measured, main
 from rust_codecontests.answers import collect_answers
 from rust_codecontests.grading import held_out_problems, judge_answers
 from rust_codecontests.judge import Judge
+from rust_codecontests.load_clock import LoadClock
+from rust_codecontests.origins import keep_programs, refuse_foreign
 from rust_codecontests.profiles import PROFILES
 from rust_codecontests.report import report
 
@@ -25,16 +29,20 @@ def measure(job: Job) -> Measured:
         InvalidSubmissionError: if the submission's module cannot be imported.
         UsageError: without problems, Rust, or a key for the model.
     """
-    profile = PROFILES[job.profile_name]
+    profile, clock = PROFILES[job.profile_name], LoadClock()
+    deadline = time.monotonic() + job.profile.time_limit_s - profile.margin_s
     problems = held_out_problems(job.profile_name)
     with Judge(job.backend, profile.edition) as judge:
         try:
-            answers, usage = collect_answers(job, profile, problems)
+            answers, usage, calls = collect_answers(job, profile, problems)
         except InvalidSubmissionError as fault:
             raise InvalidSubmissionError(profile.label + str(fault)) from None
         job.progress("judging")
-        verdicts = judge_answers(judge, problems, answers)
-    return report(profile, answers, verdicts, usage)
+        keep_programs(job.records, problems, answers)
+        with counted_as_untrusted():
+            answers = refuse_foreign(answers, calls, judge, deadline)
+        judgements = judge_answers(judge, problems, answers, deadline)
+    return report(profile, answers, judgements, usage, clock.load())
 
 
 if __name__ == "__main__":

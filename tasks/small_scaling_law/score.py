@@ -32,8 +32,8 @@ def measure(job: Job) -> Measured:
         "error": error,
         "truth": truth.name,
     }
-    # The message may reach the agent, which is not told how good its answer is.
-    return Measured(1 - (regret + error), f"a valid answer, which spends {share:.1%} of the target's FLOPs", details)
+    # The message reaches the agent, which is not told how good its answer is.
+    return Measured(1 - (regret + error), "a valid answer", details)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -23,8 +24,9 @@ from mlab_agent.trace import has_begun, read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
+LIGHT_SDK = Path(__file__).parents[3] / "tests" / "light_sdk"
+"""Makes programs start sooner that import the ORS client."""
 ORS_TASK = "ai_rd_small_scaling_law"
 KEY = "sk-test-0123456789abcdef"
 TRAIN = 'import sys\n\nRATE = 0.1\nprint("loss", 1 - RATE, *sys.argv[1:])\n'
@@ -207,9 +209,9 @@ class AgentAtServer:
         made: Completion | str = reply() if callable(reply) else reply
         return made
 
-    def start(self, *options: str, resume: bool = False) -> subprocess.Popen[str]:
+    def start(self, *options: str, resume: bool = False, sdk: Path | None = LIGHT_SDK) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "mlab_agent", *(["resume", str(self.run)] if resume else self._new())]
-        environment = {**os.environ, "OPENAI_API_KEY": "sk-test-key"}
+        environment = {**os.environ, "OPENAI_API_KEY": "sk-test-key", "PYTHONPATH": str(sdk or "")}
         pipe = subprocess.PIPE
         return subprocess.Popen([*command, *options], env=environment, stdout=pipe, stderr=pipe, text=True)
 
@@ -256,6 +258,11 @@ def agents(tmp_path: Path) -> Iterator[Agents]:
     model = Scripted([])
     with FakeServer(model) as server:
         yield Agents(tmp_path, server, model)
+
+
+@pytest.fixture(scope="session")
+def ors_tasks() -> tuple[str, ...]:
+    return (ORS_TASK,)
 
 
 @pytest.fixture

@@ -127,6 +127,8 @@ def test_files(act: ActionRunner, directory: Path) -> None:
     (directory / "sub").mkdir()
     assert act("List Files") == "data.csv  3 bytes  (read-only)\nsub/\ntrain.py  89 bytes"
     assert act("List Files", directory="sub") == "sub is empty."
+    act("Write File", filename="sub/a\nfake  3 bytes", content="x")
+    assert act("List Files", directory="sub") == "a\\nfake  3 bytes  1 bytes"
     assert act("Read File", filename="train.py") == SCRIPT
     assert act("Write File", filename="new/a.txt", content="one\ntwo") == "Wrote new/a.txt: 7 bytes, 2 lines."
     assert (

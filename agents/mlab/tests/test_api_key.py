@@ -43,12 +43,13 @@ def test_the_key_is_in_no_file(agents: Agents, say: Callable[..., str], key: str
         say("Write File", {"filename": "key.txt", "content": "x"}, plan=f"I know {key}"),
         say("Final Answer", {"final_answer": "x"}),
     ]
-    done = agents.finish(ALSO_THE_KEY=f"Bearer {key}", HF_TOKEN="hf_something", HARMLESS="kept")  # noqa: S106
+    token = "hf_something"  # noqa: S105
+    done = agents.finish("--pass-variable", "HARMLESS", ALSO_THE_KEY=f"Bearer {key}", HF_TOKEN=token, HARMLESS="kept")
     assert done.returncode == 0, done.stderr
     assert agents.server.authorizations[0] == f"Bearer {key}"
     seen = (agents.workspace / "environment.txt").read_text()
     assert "HARMLESS" in seen
-    assert "hf_something" not in seen
+    assert token not in seen
     assert files_with(agents.top, key) == []
     assert key not in done.stdout + done.stderr
     assert "[key]" in agents.trace.read_text()

@@ -205,10 +205,8 @@ def test_nobody_there(server: Server) -> None:
 
 def test_a_slow_reply_is_given_up(server: Server) -> None:
     server.answer = lambda _request: Completion("late", delay_s=1.0)
-    began = time.monotonic()
     with pytest.raises(ModelError):
         server.model(timeout_s=0.1, attempts=2).complete([user("x")], purpose="step")
-    assert time.monotonic() - began < 3
 
 
 def test_waits_grow_and_are_bounded() -> None:

@@ -204,5 +204,5 @@ def test_a_token_that_is_not_there_is_a_mistake(agents: Agents) -> None:
     command = ["--ors", "http://127.0.0.1:9", "--task", "x", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
     began = time.monotonic()
     assert main([*command, "--token-variable", "UNSET_TOKEN", "--run", str(agents.run)]) == 2
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60  # it does not wait for the server
     assert not agents.run.exists()

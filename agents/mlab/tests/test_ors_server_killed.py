@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class OwnServer:
     """A server that is killed and started again on the same state and port."""
 
-    def __init__(self, state: Path) -> None:
-        self.state = state
+    def __init__(self, state: Path, *options: str) -> None:
+        self.state, self.options = state, options
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -35,6 +35,7 @@ class OwnServer:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "re_bench.cli", "serve", "--port", str(self.port), "--profile", "cpu"]
+        command += self.options
         environment = {name: value for name, value in os.environ.items() if "KEY" not in name}
         with (self.state / "log").open("ab") as log:
             self.process = subprocess.Popen([*command, "--state", str(self.state)], stderr=log, env=environment)
@@ -59,10 +60,10 @@ class OwnServer:
 
 
 @pytest.fixture
-def own_server(ors_url: str, tmp_path: Path) -> Iterator[OwnServer]:
+def own_server(ors_url: str, ors_tasks: tuple[str, ...], tmp_path: Path) -> Iterator[OwnServer]:
     assert ors_url  # what it needs is installed
     (tmp_path / "server").mkdir()
-    server = OwnServer(tmp_path / "server")
+    server = OwnServer(tmp_path / "server", *(f"--task={task}" for task in ors_tasks))
     server.wait()
     yield server
     server.stop()

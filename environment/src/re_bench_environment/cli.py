@@ -47,6 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     limits = parser.add_argument_group("limits")
     limits.add_argument("--max-sessions", type=positive, metavar="N", help="sessions at a time (default: 64)")
     limits.add_argument("--scorings", type=positive, metavar="N", help="scorings at a time (default: half the cores)")
+    limits.add_argument("--max-attempts", type=positive, metavar="N", help="scored answers of a session (default: 100)")
     limits.add_argument("--hours", type=_above_zero, metavar="H", help="hours to run commands in (default: 8)")
     limits.add_argument(
         "--memory-mib", type=positive, metavar="N", help="memory (default: 8192, or what the task needs)"
@@ -96,12 +97,13 @@ def serve(options: argparse.Namespace) -> int:
         UsageError: if the server cannot run here.
         ReBenchError: if a running server does not answer.
     """
-    from re_bench_environment.settings import default_state, read_token  # noqa: PLC0415 - takes a moment
+    from re_bench_environment.settings import check_address, default_state, read_token  # noqa: PLC0415 - takes a moment
 
     token = read_token(options.token_file) if options.token_file else None
     if options.status or options.watch:
         return _status(options, token)
     settings = _settings(options, options.state or default_state(), token)
+    check_address(settings, insecure=options.insecure)
     try:
         from re_bench_environment.server import serve as run  # noqa: PLC0415 - takes seconds
     except ModuleNotFoundError as error:
@@ -117,7 +119,7 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
     from re_bench_environment.network.policy import NetworkPolicy  # noqa: PLC0415 - takes a moment
     from re_bench_environment.settings import Settings  # noqa: PLC0415
 
-    names = ["max_sessions", "scorings", "hours", "memory_mib", "disk_mib", "model_dollars"]
+    names = ["max_sessions", "scorings", "max_attempts", "hours", "memory_mib", "disk_mib", "model_dollars"]
     names += ["transcript_mib", "keep_days", "keep_gib"]
     chosen: dict[str, Any] = {name: getattr(options, name) for name in names}
     chosen |= {"drain_s": options.drain, "reclaim_s": options.reclaim}

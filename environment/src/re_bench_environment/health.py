@@ -69,7 +69,7 @@ def _session(session: Session) -> dict[str, Any]:
         "doing": session.activity,
         "doing_s": round(now - session.activity_since, 1),
         "attempts": session.attempts,
-        "best_reward": session.reward if shown else None,
+        "best_reward": session.best_reward if shown else None,
         "model_dollars": session.record.model_dollars,
         "scoring_model_dollars": session.record.scoring_model_dollars,
     }

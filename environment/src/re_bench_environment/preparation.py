@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.processes import StoppedError, stop_requested
+from re_bench.processes import StoppedError, raise_if_stop_requested, stop_on, stop_requested
 from re_bench.task.prepare_worker import PERSONALISE, PrepareWorker
 from re_bench.task.workspace import lay_out, make_template
 from re_bench_environment.logs import log
@@ -79,39 +79,50 @@ class Preparation:
             return
         self._running = asyncio.get_running_loop().create_task(self._run())
 
-    async def wait(self) -> None:
+    async def wait(self, abandoned: threading.Event | None = None) -> None:
         """Wait until it is ready.
+
+        Args:
+            abandoned: set when nobody waits any more.
 
         Raises:
             ReBenchError: if it failed, or the server is ending.
+            StoppedError: if it was abandoned.
         """
         while self.state == State.PREPARING and self._running is not None:
             if stop_requested():
                 raise ReBenchError("the server is ending")
+            if abandoned is not None and abandoned.is_set():
+                raise StoppedError
             await asyncio.wait({self._running}, timeout=_POLL_S)
         if self.error is not None:
             raise self.error
 
-    async def lay_out(self, workspace: Path) -> None:
+    async def lay_out(self, workspace: Path, abandoned: threading.Event) -> None:
         """Lay out a workspace in a directory that does not exist yet, as soon as the task is ready.
+
+        Args:
+            workspace: the directory.
+            abandoned: set when nobody needs it any more: then it is left, and what is there of it removed.
 
         Raises:
             ReBenchError: if that fails.
-            StoppedError: if the server is ending.
+            StoppedError: if the server is ending, or it was abandoned.
         """
-        await self.wait()
-        personalise = self._personalise if self._worker.personalises else None
-        await self._in_thread(
-            partial(
-                lay_out,
+        await self.wait(abandoned)
+        await self._in_thread(partial(self._lay_out, workspace, abandoned))
+
+    def _lay_out(self, workspace: Path, abandoned: threading.Event) -> None:
+        with stop_on(abandoned):
+            raise_if_stop_requested()
+            lay_out(
                 self.served.task,
                 workspace,
                 profile=self.served.profile_name,
                 template=self._template,
-                personalise=personalise,
+                personalise=self._personalise if self._worker.personalises else None,
                 link=self._link,
             )
-        )
 
     async def stop(self) -> None:
         """Wait for the end of what runs in threads, which has been asked to stop, and end the program."""
@@ -158,8 +169,14 @@ class Preparation:
             self._worker.close()
 
     def _personalise(self, workspace: Path) -> None:
-        with self._worker_lock:
-            self._worker.call(PERSONALISE, workspace)
+        while not self._worker_lock.acquire(timeout=_POLL_S):
+            raise_if_stop_requested()
+        try:
+            raise_if_stop_requested()
+            with stop_on(None):  # the program is the others' too, and would be ended with the request
+                self._worker.call(PERSONALISE, workspace)
+        finally:
+            self._worker_lock.release()
 
     def _may_retry(self) -> bool:
         return self.state == State.FAILED and time.monotonic() - self._ended > _RETRY_AFTER_S

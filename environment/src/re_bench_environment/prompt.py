@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,8 +10,18 @@ if TYPE_CHECKING:
     from re_bench_environment.settings import Settings
 
 
+@dataclass(frozen=True)
+class Remainder:
+    """What an earlier server has left of a session."""
+
+    hours: float
+    """Hours to run commands in."""
+    scored: int
+    """Attempts that are used up."""
+
+
 def prompt(
-    served: ServedTask, settings: Settings, workspace: str, *, stand_in: bool, hours_left: float | None = None
+    served: ServedTask, settings: Settings, workspace: str, *, stand_in: bool, remainder: Remainder | None = None
 ) -> str:
     """Return the prompt of a session.
 
@@ -19,26 +30,27 @@ def prompt(
         settings: the server's.
         workspace: the workspace's path, as commands see it.
         stand_in: whether the model of the task, if it has one, is the stand-in.
-        hours_left: what an earlier server has left of the session's hours; None for a new session.
+        remainder: what an earlier server has left; None for a new session.
     """
     text = (served.task.directory / "instructions.md").read_text(encoding="utf-8").strip()
     lines = [
-        *_workspace_lines(served, settings, workspace, hours_left),
+        *_workspace_lines(served, settings, workspace, remainder),
         *_meter_lines(served),
         *_model_lines(served, settings, stand_in=stand_in),
-        *_tool_lines(served, settings),
+        *_tool_lines(served, settings, remainder),
     ]
     return f"{text}\n\n## Where you work\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
 
 
-def _workspace_lines(served: ServedTask, settings: Settings, workspace: str, hours_left: float | None) -> list[str]:
+def _workspace_lines(served: ServedTask, settings: Settings, workspace: str, remainder: Remainder | None) -> list[str]:
     profile = served.profile
     limits = settings.session_limits(served.limits)
     gpu = "one NVIDIA GPU" if profile.device == "cuda" else "no GPU"
     modelled = " Scores are modelled, not measured." if profile.modelled else ""
     hours = f"{settings.hours:g} hours, counted from now"
-    if hours_left is not None:
-        hours = f"{hours_left:.2f} hours left of {settings.hours:g}; this session goes on after a restart of the server"
+    if remainder is not None:
+        left = f"{remainder.hours:.2f} hours left of {settings.hours:g}"
+        hours = f"{left}; this session goes on after a restart of the server"
     bounds = f"{limits.memory_mib} MiB of memory, {limits.disk_mib} MiB of disk, {limits.processes} processes"
     staging = served.manifest.staging
     return [
@@ -87,13 +99,16 @@ def _model_lines(served: ServedTask, settings: Settings, *, stand_in: bool) -> l
     return lines
 
 
-def _tool_lines(served: ServedTask, settings: Settings) -> list[str]:
+def _tool_lines(served: ServedTask, settings: Settings, remainder: Remainder | None) -> list[str]:
+    times = f"up to {settings.max_attempts} times"
+    if remainder is not None:
+        times += f", of which {max(0, settings.max_attempts - remainder.scored)} are left"
     final = {"min": "lowest", "max": "highest", "last": "last valid"}[served.manifest.aggregation]
     shown = "its score" if served.manifest.show_score else "whether it is valid, but not its score"
     longest, default = settings.longest_command_s, settings.command_s
     return [
         f"`bash` runs a command, for {default:g} s at most, or the `timeout` that you give, up to {longest:g}.",
         "Directory, variables, functions and background processes stay from one `bash` call to the next.",
-        f"`answer` scores a copy of your workspace as it is, as often as you like; you are told {shown}.",
+        f"`answer` scores a copy of your workspace as it is, {times}; you are told {shown}.",
         f"`answer` with `get_final_score=true` scores it once more and ends the episode with the {final} score.",
     ]

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from re_bench_environment.settings import Settings
 
 _MIB = 1 << 20
-_TOLD_SETTINGS = ("hours", "command_s", "longest_command_s", "disk_mib", "model_dollars", "withhold_rewards")
+_TOLD_SETTINGS = (
+    "max_attempts", "hours", "command_s", "longest_command_s", "disk_mib", "model_dollars", "withhold_rewards",
+)  # fmt: skip
 
 
 @cache

@@ -103,6 +103,21 @@ def final_response(manifest: Manifest, attempt: ScoredAttempt) -> ToolResponse:
     return ToolResponse("\n".join(lines), attempt.final.reward or 0.0, finished=True, metadata=metadata)
 
 
+def attempts_used_response(attempts: int) -> ToolResponse:
+    """Return the response to an attempt more than the ``attempts`` that a session has; the episode goes on."""
+    return error_response(
+        f"Nothing was scored: all {attempts} attempts of this session are used up. Call answer with "
+        "get_final_score=true, which ends the episode with the score of the attempts that there are."
+    )
+
+
+def unscored_final_response(manifest: Manifest, final: FinalScore) -> ToolResponse:
+    """Return the response at the end of an episode whose attempts were used up before."""
+    text = f"The episode has ended; its attempts were used up before.\n{_final_line(manifest, final)}"
+    metadata = {"status": "finished", "message": text, "final": _final_fields(manifest, final)}
+    return ToolResponse(text, final.reward or 0.0, finished=True, metadata=metadata)
+
+
 def ended_response(manifest: Manifest, final_fields: Mapping[str, Any] | None, reason: str) -> ToolResponse:
     """Return the response to any call after a session was ended; its record has the final score unless it is None."""
     final = FinalScore(**final_fields) if final_fields else FinalScore(0, None, None, 0, 0)
@@ -173,7 +188,7 @@ def _metadata(attempt: ScoredAttempt) -> dict[str, Any]:
         "reward": score.reward,
         "attempt": attempt.final.attempt,
         "submission": score.submission or None,
-        "seconds": score.seconds,
+        "seconds": round(score.seconds),  # a submission chooses them
         "waited_s": round(attempt.waited_s, 3),
         "network": score.details.get("network"),
     }

@@ -14,6 +14,7 @@ from re_bench_environment.responses import (
     error_response,
     final_response,
     interrupted_response,
+    unscored_final_response,
 )
 from re_bench_environment.scoring import ScoredAttempt, final_so_far
 
@@ -38,13 +39,11 @@ _KEY_MISSING = (
 _RESULT_LOST = "The server was restarted before this call's result was delivered; it may have run in part."
 
 
-def settle_answer(served: ServedTask, record: SessionRecord, log: Path) -> float | None:
-    """Find out from the log what became of a call of ``answer`` that still ran when its server ended.
+def settle_answer(served: ServedTask, record: SessionRecord, log: Path, reason: str) -> None:
+    """Find out from the log what became of a call of ``answer`` that still ran when its server or session ended.
 
-    An attempt that did not reach the log gets there as an error. The record is brought up to date, and not saved.
-
-    Returns:
-        The reward of all attempts so far.
+    An attempt that did not reach the log gets there as an error, with the ``reason``. The record is brought up to date,
+    and not saved.
 
     Raises:
         OSError: if the log cannot be read.
@@ -52,19 +51,39 @@ def settle_answer(served: ServedTask, record: SessionRecord, log: Path) -> float
     """
     call = record.answer
     if call is not None and call.state == "running":
-        if len(AttemptLog(log).read().attempts) > call.attempts_before:
-            call.state = "done"
-        else:
-            call.state = "interrupted"
-            message = "the server ended while this attempt was scored"
-            append_attempt(served.task, Score.error(served.task.name, served.profile_name, message), log)
+        lost = log_lost_attempt(served, record, log, reason)
+        call.state = "interrupted" if lost else "done"
+    count_attempts(record, log)
     final = final_so_far(served, log)
-    record.attempts = final.attempts
     if call is not None and call.final and call.state == "done" and record.state == "open":
         attempt = _answered(served, record, log)
         if attempt is not None and attempt.score.status != "error":
             record.state, record.final = "finished", asdict(final)
-    return final.reward
+
+
+def log_lost_attempt(served: ServedTask, record: SessionRecord, log: Path, reason: str) -> bool:
+    """Append the attempt of the last call of ``answer`` as an error, if nothing did; tell whether that was needed.
+
+    Raises:
+        OSError: if the log cannot be read.
+        ReBenchError: if it cannot be written.
+    """
+    assert record.answer is not None
+    lost = len(AttemptLog(log).read().attempts) <= record.answer.attempts_before
+    if lost:
+        append_attempt(served.task, Score.error(served.task.name, served.profile_name, reason), log)
+    return lost
+
+
+def count_attempts(record: SessionRecord, log: Path) -> None:
+    """Have the record say how many attempts the log has, and how many of them count.
+
+    Raises:
+        OSError: if the log cannot be read.
+    """
+    attempts = AttemptLog(log).read().attempts
+    record.attempts = len(attempts)
+    record.scored = sum(attempt.status != "error" for attempt in attempts)
 
 
 def notice(record: SessionRecord, *, key_missing: bool) -> str:
@@ -95,6 +114,8 @@ def lost_response(
     if call.state == "interrupted":
         return interrupted_response(f"{_INTERRUPTED} {_RESTARTED}")
     attempt = _answered(served, record, log)
+    if attempt is None and record.state == "finished":
+        return unscored_final_response(served.manifest, final_so_far(served, log))
     if attempt is None:
         return error_response("The attempt was not scored, because something of ours failed.")
     if record.state == "finished":

@@ -17,16 +17,17 @@ import sys
 import threading
 import time
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.errors import ReBenchError
+from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point
 from re_bench.runs.attempts import AttemptLog, FinalScore
 from re_bench.runs.score_process import record, score_and_record
 from re_bench.runs.submission_store import Store
 from re_bench.scoring.score import Score
+from re_bench.scoring.time_limit import scorer_limit_s
 from re_bench.task.discovery import open_task
 from re_bench_environment.subprocess_env import environment_without_secrets, terminate
 
@@ -99,7 +100,7 @@ class Scorer:
             )
         try:
             assert process.stdout is not None
-            async with asyncio.timeout(served.profile.time_limit_s + _OVERHEAD_S):
+            async with asyncio.timeout(scorer_limit_s(served.profile.time_limit_s) + _OVERHEAD_S):
                 output = await process.stdout.read()
                 await process.wait()
         except TimeoutError:
@@ -121,14 +122,14 @@ def final_so_far(served: ServedTask, log: Path) -> FinalScore:
 
 
 def unscored_attempt(served: ServedTask, log: Path, message: str) -> ScoredAttempt:
-    """Return a failed attempt that is not in the log, with the final score of those that are.
+    """Return an attempt that failed, with the final score of those in the log, of which it is the last.
 
     Raises:
         OSError: if the log cannot be read.
     """
     final = final_so_far(served, log)
     score = Score.error(served.task.name, served.profile_name, message)
-    return ScoredAttempt(score, replace(final, attempt=final.attempts + 1))
+    return ScoredAttempt(score, final)
 
 
 def main() -> None:
@@ -155,7 +156,7 @@ def main() -> None:
                 options.log,
                 details={"network": options.network},
             )
-        except ReBenchError as error:
+        except UsageError as error:
             print(f"scorer: {error}", file=sys.stderr, flush=True)
             score = Score.error(task.name, options.profile, str(error), seconds=time.monotonic() - started)
             final = record(task, score, options.log)

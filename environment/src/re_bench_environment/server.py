@@ -7,7 +7,6 @@ import gc
 import os
 import signal
 import socket
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
@@ -30,7 +29,7 @@ from re_bench_environment.middleware import AccessMiddleware
 from re_bench_environment.operations import operating
 from re_bench_environment.registry import SessionRegistry
 from re_bench_environment.session_middleware import SessionMiddleware
-from re_bench_environment.settings import host_warnings, use_mounted_data
+from re_bench_environment.settings import check_address, host_warnings, use_mounted_data
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -90,7 +89,7 @@ def serve(settings: Settings, *, insecure: bool = False) -> None:
     Raises:
         UsageError: if the server cannot run here with these settings.
     """
-    _check_address(settings, insecure=insecure)
+    check_address(settings, insecure=insecure)
     logs.set_up(*([settings.token] if settings.token else []))
     for directory in use_mounted_data(os.environ):
         logs.log.info("data_mounted", directory=str(directory))
@@ -158,23 +157,6 @@ async def _refuse_request(_request: Request, error: Exception) -> JSONResponse:
     """Answer a request of the wrong form; FastAPI's own answer repeats the whole input."""
     assert isinstance(error, RequestValidationError)
     return JSONResponse({"detail": without_input(error.errors())}, _UNPROCESSABLE)
-
-
-def _check_address(settings: Settings, *, insecure: bool) -> None:
-    if settings.token is None and not insecure and not _is_loopback(settings.host):
-        raise UsageError(
-            f"{settings.host} can be reached by others, who could run programs in the sandboxes here: "
-            "give a token with --token-file FILE, or type --insecure"
-        )
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _bound_socket(settings: Settings) -> socket.socket:

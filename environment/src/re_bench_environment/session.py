@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
 from re_bench_environment import restore
-from re_bench_environment.prompt import prompt
+from re_bench_environment.prompt import Remainder, prompt
 from re_bench_environment.session_record import utc
 from re_bench_environment.session_scoring import SessionScoring
 from re_bench_environment.session_shell import SessionShell
@@ -64,6 +65,8 @@ class Session:
         """Whether an earlier server began it."""
         self._notice = ""
         self._opening: asyncio.Future[None] | None = None
+        self._abandoned = threading.Event()
+        """Set when the session ends: its workspace need not be laid out any more."""
         self._closing: asyncio.Future[None] | None = None
 
     @property
@@ -72,9 +75,9 @@ class Session:
         return self.record.attempts
 
     @property
-    def reward(self) -> float | None:
-        """The reward of all attempts so far, by the manifest's aggregation."""
-        return self._scoring.reward
+    def best_reward(self) -> float | None:
+        """The highest reward of an attempt so far."""
+        return self._scoring.best_reward
 
     @property
     def hours_used(self) -> float:
@@ -118,9 +121,10 @@ class Session:
             return
         self._check_open()
         self.record.network = self._app.settings.network.record()
+        self.record.max_attempts = self._app.settings.max_attempts
         if self.record.state == "opening":
             await asyncio.to_thread(remove_tree, self._workspace)  # an earlier server may have begun it
-            await self._app.lay_out(self.served, self._workspace)
+            await self._app.lay_out(self.served, self._workspace, self._abandoned)
             self._check_open()
             self.started = time.monotonic()
             self.record.state = "open"
@@ -169,10 +173,8 @@ class Session:
     def prompt(self) -> str:
         """Return what the agent is told at the beginning."""
         workspace = WORKSPACE if self._app.backend.name != "none" else str(self._workspace)
-        hours_left = max(self._remaining_s(), 0.0) / 3600 if self.restored else None
-        return prompt(
-            self.served, self._app.settings, workspace, stand_in=self.shell.has_stand_in, hours_left=hours_left
-        )
+        left = Remainder(max(self._remaining_s(), 0.0) / 3600, self.record.scored) if self.restored else None
+        return prompt(self.served, self._app.settings, workspace, stand_in=self.shell.has_stand_in, remainder=left)
 
     async def run(self, command: str, timeout_s: float | None) -> tuple[Output, float]:
         """Run a command in the session's shell; return its output, and how long it waited for the GPU.
@@ -242,6 +244,8 @@ class Session:
     async def _close(self, reason: str) -> None:
         try:
             await self._stop()
+            with suppress(OSError, ReBenchError):  # on a full disk
+                await asyncio.to_thread(self._scoring.settle, "the session ended while this attempt was scored")
             self.record.final = self.record.final or await asyncio.to_thread(self._scoring.final_so_far)
             self.record.state, self.record.ended, self.record.reason = "ended", utc(), reason
             with suppress(ReBenchError):  # on a full disk, where there will be room
@@ -262,6 +266,7 @@ class Session:
     async def _stop(self) -> None:
         """End everything that the session runs."""
         self._set_activity("ending")
+        self._abandoned.set()
         await self._scoring.stop()
         if self._opening is not None:
             await asyncio.gather(self._opening, return_exceptions=True)

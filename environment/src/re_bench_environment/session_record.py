@@ -56,6 +56,10 @@ class SessionRecord:
     key: bool = False
     """Whether it came with a key for the real model, which is on no disk."""
     attempts: int = 0
+    scored: int = 0
+    """How many of the attempts are used up: all but those that failed by a fault of ours."""
+    max_attempts: int | None = None
+    """How many there may be, as the last server that opened it had it."""
     disk_before: int | None = None
     """Bytes of the workspace at the beginning, from which its growth counts."""
     answer: AnswerCall | None = None
@@ -112,7 +116,7 @@ class SessionRecord:
             raise ValueError(f"it has an unknown state, {self.state!r}")
         if not all(isinstance(text, str) for text in (self.task, self.profile, self.client, self.opened)):
             raise TypeError("task, profile, client and opened must be text")
-        self.used_s, self.attempts = float(self.used_s), int(self.attempts)
+        self.used_s, self.attempts, self.scored = float(self.used_s), int(self.attempts), int(self.scored)
 
 
 def utc() -> str:

@@ -7,14 +7,24 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
+from re_bench.runs.attempts import AttemptLog
 from re_bench_environment import restore
 from re_bench_environment.logs import log
-from re_bench_environment.responses import ToolResponse, attempt_response, error_response, final_response
+from re_bench_environment.responses import (
+    ToolResponse,
+    attempt_response,
+    attempts_used_response,
+    error_response,
+    final_response,
+    unscored_final_response,
+)
 from re_bench_environment.scoring import ScoredAttempt, final_so_far, unscored_attempt
+from re_bench_environment.services.model import SCORING_CALLS
 from re_bench_environment.session_record import AnswerCall, utc
 from re_bench_gateway import Budget
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from re_bench_environment.app_state import AppState
@@ -36,8 +46,8 @@ class SessionScoring:
             record: the session's; each attempt changes it, and it is saved.
             directory: the session's.
         """
-        self.reward: float | None = None
-        """The reward of all attempts so far, by the manifest's aggregation."""
+        self.best_reward: float | None = None
+        """The highest reward of an attempt; nothing of what is held back for the final score is in it."""
         self._app, self._served, self._record, self._directory = app, served, record, directory
         self._workspace, self._log = directory / "workspace", directory / "attempts.jsonl"
         self._running: asyncio.Task[ScoredAttempt] | None = None
@@ -45,7 +55,7 @@ class SessionScoring:
         self._failed_finals = 0
 
     async def answer(self, key: str | None, *, final: bool, task_id: str | None) -> ToolResponse:
-        """Score the workspace as it is; at the end, all attempts together.
+        """Score the workspace as it is; at the end, all attempts together. Where they are used up, nothing is scored.
 
         Args:
             key: the session's key for the task's model.
@@ -55,6 +65,8 @@ class SessionScoring:
         Raises:
             ReBenchError: if it was stopped, or the record cannot be written.
         """
+        if self._record.scored >= self._app.settings.max_attempts:
+            return await self._answer_without_scoring(final=final, task_id=task_id)
         call = self._record.answer = AnswerCall(utc(), final, task_id, self._record.attempts)
         await self._save()
         try:
@@ -62,13 +74,16 @@ class SessionScoring:
         except ReBenchError as error:
             if self._stopped:
                 raise
+            await asyncio.to_thread(self._log_failure, str(error))
             call.state = "done"
             if not (final and self._is_last_failed_final()):
                 await self._save_outcome()
                 return error_response(f"The attempt was not scored, because something of ours failed: {error}")
             attempt = await asyncio.to_thread(unscored_attempt, self._served, self._log, str(error))
             return await self._finish(attempt)
-        self._record.attempts, self.reward, call.state = attempt.final.attempts, attempt.final.reward, "done"
+        await asyncio.to_thread(restore.count_attempts, self._record, self._log)
+        call.state = "done"
+        self._best_of([attempt.score.reward])
         if final and (attempt.score.status != "error" or self._is_last_failed_final()):
             return await self._finish(attempt)
         await self._save_outcome()
@@ -82,14 +97,18 @@ class SessionScoring:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
 
-    def settle(self) -> None:
+    def settle(self, reason: str = "the server ended while this attempt was scored") -> None:
         """Find out what became of a call that still ran when its server ended, or stopped it.
+
+        Args:
+            reason: what the log says of an attempt that nothing became of.
 
         Raises:
             OSError: if the log cannot be read.
             ReBenchError: if log or record cannot be written.
         """
-        self.reward = restore.settle_answer(self._served, self._record, self._log)
+        restore.settle_answer(self._served, self._record, self._log, reason)
+        self._best_of(attempt.reward for attempt in AttemptLog(self._log).read().attempts)
         self._record.save(self._directory)
 
     def outcome_of(self, task_id: str) -> ToolResponse:
@@ -119,7 +138,8 @@ class SessionScoring:
                 lost = "this server does not have it any more: send it again with POST /create"
                 reason = lost if self._record.key else "the session came without it"
                 raise ReBenchError(f"this task needs the session's secret openai_api_key, and {reason}")
-            access = await self._app.models.open(self._served, f"{self._record.name}-scoring", key, Budget())
+            name = f"{self._record.name}-scoring"
+            access = await self._app.models.open(self._served, name, key, Budget(), calls=SCORING_CALLS)
             assert access.gateway.address is not None
             variables |= {"OPENAI_API_KEY": access.token, "OPENAI_BASE_URL": access.gateway.address}
         try:
@@ -137,6 +157,27 @@ class SessionScoring:
                 await access.close()
                 if access.dollars is not None:
                     self._record.scoring_model_dollars = (self._record.scoring_model_dollars or 0.0) + access.dollars
+
+    async def _answer_without_scoring(self, *, final: bool, task_id: str | None) -> ToolResponse:
+        if not final:
+            return attempts_used_response(self._app.settings.max_attempts)
+        self._record.answer = AnswerCall(utc(), final, task_id, self._record.attempts, state="done")
+        score = await asyncio.to_thread(final_so_far, self._served, self._log)
+        self._record.state, self._record.final = "finished", asdict(score)
+        await self._save()
+        return unscored_final_response(self._served.manifest, score)
+
+    def _log_failure(self, reason: str) -> None:
+        """Have an attempt in the log whose scorer ended without telling of any."""
+        try:
+            restore.log_lost_attempt(self._served, self._record, self._log, reason)
+            restore.count_attempts(self._record, self._log)
+        except (OSError, ReBenchError) as error:
+            log.error("attempt_not_logged", session=self._record.name, reason=str(error))
+
+    def _best_of(self, rewards: Iterable[float | None]) -> None:
+        known = [reward for reward in (self.best_reward, *rewards) if reward is not None]
+        self.best_reward = max(known, default=None)
 
     async def _save_outcome(self) -> None:
         """Save the record of a call whose outcome is in the log: there :meth:`settle` finds it if this fails."""

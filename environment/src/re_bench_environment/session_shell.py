@@ -134,7 +134,7 @@ class SessionShell:
             variables["RE_BENCH_EXPERIMENTS"] = f"{_GUEST_DIRECTORY}/experiments.sock"
         if self.model_access is not None:
             forwarder, socket = f"{_GUEST_DIRECTORY}/port_forward.py", f"{_GUEST_DIRECTORY}/gateway.sock"
-            shown |= {socket: self.model_access.gateway.socket, forwarder: Path(port_forward.__file__)}
+            shown |= {socket: self.model_access.socket, forwarder: Path(port_forward.__file__)}
             variables["OPENAI_API_KEY"] = self.model_access.token
             variables["OPENAI_BASE_URL"] = f"http://127.0.0.1:{_PORT}/v1"
             services.append([app.backend.python, "-I", "-S", forwarder, str(_PORT), socket])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,8 @@ class Settings:
     max_sessions: int = 64
     scorings: int = max(1, (os.cpu_count() or 2) // 2)
     """Scorings at a time; others wait."""
+    max_attempts: int = 100
+    """How many attempts of a session are scored; those that fail by a fault of ours are not counted."""
     hours: float = 8.0
     """How long a session may run commands."""
     command_s: float = 600.0
@@ -158,3 +161,25 @@ def read_token(path: Path) -> str:
     if len(text) < _MIN_TOKEN or not text.isprintable() or " " in text:
         raise UsageError(f"{path}: expected one line with a token of at least {_MIN_TOKEN} characters without spaces")
     return text
+
+
+def check_address(settings: Settings, *, insecure: bool) -> None:
+    """Do nothing, or refuse an address that others can reach, unless there is a token or that is ``insecure``.
+
+    Raises:
+        UsageError: if it is refused.
+    """
+    if settings.token is None and not insecure and not _is_loopback(settings.host):
+        raise UsageError(
+            f"{settings.host} can be reached by others, who could run programs in the sandboxes here: "
+            "give a token with --token-file FILE, or type --insecure"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

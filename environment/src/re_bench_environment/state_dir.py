@@ -19,6 +19,7 @@ from re_bench_environment.session_record import FILE, RecordError, SessionRecord
 KEPT = (
     "attempts.jsonl",
     "attempts.jsonl.submissions",
+    "attempts.jsonl.records",
     FILE,
     "transcript.jsonl",
     "scorer.log",
@@ -115,7 +116,7 @@ def clear(session: Path) -> None:
 
 
 def _remove_all_but(session: Path, kept: tuple[str, ...]) -> None:
-    partial = (session / "attempts.jsonl.submissions").glob(".incoming-*")  # of a scorer that was killed
+    partial = session.glob("attempts.jsonl.*/.incoming-*")  # of a scorer that was killed
     for path in (*session.iterdir(), *partial):
         if path.name not in kept:
             remove_tree(path)

@@ -5,7 +5,7 @@ docs/gateway.md explains the rest.
 """
 
 from re_bench_gateway.process import Gateway, serving
-from re_bench_gateway.settings import Budget, Model, OpenAICompatible, PlugIn, Settings, Usage
+from re_bench_gateway.settings import Budget, Model, OpenAICompatible, PlugIn, SessionLimits, Settings, Usage
 
 __all__ = [
     "Budget",
@@ -13,6 +13,7 @@ __all__ = [
     "Model",
     "OpenAICompatible",
     "PlugIn",
+    "SessionLimits",
     "Settings",
     "Usage",
     "serving",

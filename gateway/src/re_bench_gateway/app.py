@@ -15,17 +15,27 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from re_bench_gateway.calls import Call
-from re_bench_gateway.errors import ApiError, UpstreamError, bad_request, ending, internal, unknown_model, unknown_url
-from re_bench_gateway.redaction import redacted
-from re_bench_gateway.requests import parse_request
+from re_bench_gateway.errors import (
+    ApiError,
+    UpstreamError,
+    bad_request,
+    ending,
+    internal,
+    too_slow,
+    unknown_model,
+    unknown_url,
+)
+from re_bench_gateway.redaction import redacted_value
 from re_bench_gateway.streaming import DONE, event, to_chunks
+from re_bench_gateway.upstreams.protocol import CallState
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Iterable
 
     from starlette.types import Receive, Scope, Send
 
     from re_bench_gateway.calls import CallAccounting
+    from re_bench_gateway.sessions import Request as CountedRequest
     from re_bench_gateway.settings import Settings
     from re_bench_gateway.upstreams.protocol import Upstream
 
@@ -70,6 +80,7 @@ class _ChatCompletions:
 
     def __init__(self, settings: Settings, accounting: CallAccounting, upstream: Upstream) -> None:
         self._settings, self._accounting, self._upstream = settings, accounting, upstream
+        self._slots = asyncio.Semaphore(settings.upstream.concurrency)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -86,18 +97,36 @@ class _ChatCompletions:
 
     async def _answer(self, request: Request, send: Send) -> None:
         session = self._accounting.sessions.authenticated(request.headers.get("authorization"))
-        body = await _bounded_body(request, self._settings.max_body_bytes)
-        fields = parse_request(body)
-        with Call(self._accounting, session, fields, len(body)) as call:
-            await call.reserve()
-            async with self._upstream.ask(call.upstream_request, call.state) as answer:
-                if not isinstance(answer, dict):
-                    await _stream(call, answer, request.receive, send)
-                    return
-            call.answered(answer)
-        reply = _whole_stream(call, answer) if fields.get("stream") else _json(answer)
+        state = CallState(key=session.key)
+        with session.calling(state) as counted:
+            body = await self._body(request, counted)
+            async with session.parsing.turn():
+                call = Call(self._accounting, session, body, state)
+            with call:
+                await call.reserve()
+                async with session.slots, self._slots, self._upstream.ask(call.upstream_request(), state) as answer:
+                    if not isinstance(answer, dict):
+                        await _stream(call, answer, request.receive, send)
+                        return
+                call.answered(answer)
+        answer = redacted_value(answer, call.keys)
+        reply = _whole_stream(call, answer) if call.wants_stream else _json(answer)
         reply.headers["x-request-id"] = call.id
         await reply(request.scope, request.receive, send)
+
+    async def _body(self, request: Request, counted: CountedRequest) -> bytes:
+        """Return the body of a request, bounded in size and time."""
+        most, body = self._settings.max_body_bytes, bytearray()
+        try:
+            async with asyncio.timeout(self._settings.client_timeout_s):
+                async for piece in request.stream():
+                    body += piece
+                    if len(body) > most:
+                        raise bad_request(f"The body of a request may have at most {most} bytes.")
+                    counted.grow(len(piece))
+        except TimeoutError:
+            raise too_slow("The body of the request did not arrive in time.") from None
+        return bytes(body)
 
 
 async def _stream(call: Call, events: AsyncGenerator[list[bytes], None], receive: Receive, send: Send) -> None:
@@ -108,18 +137,19 @@ async def _stream(call: Call, events: AsyncGenerator[list[bytes], None], receive
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         async with aclosing(events):
             async for batch in events:
-                passed = b"".join(event(_clean(data, call)) for raw in batch if (data := call.add(raw)) is not None)
-                if passed:
+                for data in batch:
+                    call.add(data)
+                if passed := _events(call.chunks.take()):
                     await send({"type": "http.response.body", "body": passed, "more_body": True})
         call.streamed()
-        await send({"type": "http.response.body", "body": event(DONE), "more_body": False})
+        await _end(send, call, event(DONE))
     except UpstreamError as error:
         call.streamed("upstream_error")
-        await send({"type": "http.response.body", "body": _error_event(error), "more_body": False})
+        await _end(send, call, _error_event(error))
     except asyncio.CancelledError:
         call.streamed("disconnected")
         if not watcher.done():  # not the client's doing: we are ending
-            await send({"type": "http.response.body", "body": _error_event(ending()), "more_body": False})
+            await _end(send, call, _error_event(ending()))
     finally:
         watcher.cancel()
         with suppress(asyncio.CancelledError):
@@ -133,11 +163,12 @@ async def _cancel_on_disconnect(receive: Receive, task: asyncio.Task[None] | Non
         task.cancel()
 
 
-def _clean(data: bytes, call: Call) -> bytes:
-    """Return data for a client: an error in the middle of a stream may quote a key."""
-    if b'"error"' not in data:
-        return data
-    return redacted(data.decode(errors="replace"), call.secrets, similar=True).encode()
+async def _end(send: Send, call: Call, last: bytes) -> None:
+    await send({"type": "http.response.body", "body": _events(call.chunks.rest()) + last, "more_body": False})
+
+
+def _events(chunks: Iterable[dict[str, Any]]) -> bytes:
+    return b"".join(event(json.dumps(chunk, separators=(",", ":")).encode()) for chunk in chunks)
 
 
 def _error_event(error: ApiError) -> bytes:
@@ -146,18 +177,8 @@ def _error_event(error: ApiError) -> bytes:
 
 def _whole_stream(call: Call, completion: dict[str, Any]) -> Response:
     """Return the stream of a completion that is there in one piece."""
-    chunks = to_chunks(completion, include_usage=call.wants_usage)
-    text = b"".join(event(json.dumps(chunk, separators=(",", ":")).encode()) for chunk in chunks)
+    text = _events(to_chunks(completion, include_usage=call.wants_usage))
     return Response(text + event(DONE), media_type="text/event-stream", headers={"cache-control": "no-cache"})
-
-
-async def _bounded_body(request: Request, most: int) -> bytes:
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > most:
-            raise bad_request(f"The body of a request may have at most {most} bytes.")
-    return bytes(body)
 
 
 def _model(name: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from re_bench_gateway.prices import Terms
 
 _FRAME_TOKENS = 64  # what a chat format adds beyond the bytes of a request's own JSON
+_NO_COUNT = 1 << 31  # whoever reports as many tokens has not counted
 _LIMITS = ("max_tokens", "max_completion_tokens")
 
 
@@ -39,7 +40,7 @@ def worst_case(request: dict[str, Any], size: int, terms: Terms) -> Amount:
 
 
 def charged(usage: object, terms: Terms) -> Amount | None:
-    """Return the cost by the usage that the upstream reported, or None if that is none."""
+    """Return the cost by the usage that the upstream reported, or None if that is nonsense."""
     if not isinstance(usage, dict):
         return None
     prompt, completion = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
@@ -48,14 +49,8 @@ def charged(usage: object, terms: Terms) -> Amount | None:
     return Amount(1, prompt, completion, terms.picodollars(prompt, completion))
 
 
-def produced(reserved: Amount, output_bytes: int, terms: Terms) -> Amount:
-    """Return the most that a call without reported usage can have cost, after so many bytes of output."""
-    completion = min(output_bytes, reserved.completion)
-    return Amount(1, reserved.prompt, completion, terms.picodollars(reserved.prompt, completion))
-
-
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if type(value) is int and 0 <= value < _NO_COUNT else None
 
 
 def _text_only(messages: list[dict[str, Any]]) -> bool:

@@ -17,12 +17,13 @@ from re_bench_gateway.settings import Budget
 if TYPE_CHECKING:
     import socket
 
+    from re_bench_gateway.listeners import Listeners
     from re_bench_gateway.sessions import Sessions
 
 MAX_MESSAGE = 16 << 20
 
 
-async def answer_until_end(channel: socket.socket, sessions: Sessions) -> None:
+async def answer_until_end(channel: socket.socket, sessions: Sessions, listeners: Listeners) -> None:
     """Answer what comes over the channel until its other end is closed."""
     channel.setblocking(False)  # noqa: FBT003 - its only argument
     reader, writer = await asyncio.open_connection(sock=channel)
@@ -31,7 +32,7 @@ async def answer_until_end(channel: socket.socket, sessions: Sessions) -> None:
             length, _descriptors = HEADER.unpack(await reader.readexactly(HEADER.size))
             message = decode(await reader.readexactly(length))
             try:
-                answer = _done(message, sessions)
+                answer = _done(message, sessions, listeners)
             except ReBenchError as error:
                 answer = failure(error)
             writer.write(encode(answer))
@@ -42,12 +43,21 @@ def failure(error: ReBenchError) -> dict[str, Any]:
     return {"error": str(error), "exit_status": error.exit_status}
 
 
-def _done(message: dict[str, Any], sessions: Sessions) -> dict[str, Any]:
+def _done(message: dict[str, Any], sessions: Sessions, listeners: Listeners) -> dict[str, Any]:
     match message:
-        case {"do": "open", "name": name, "budget": budget, "key": key}:
-            return {"token": sessions.open(name, Budget.model_validate(budget), key).token}
+        case {"do": "open", "name": name, "budget": budget, "key": key, "calls": calls}:
+            path = listeners.open()
+            try:
+                session = sessions.open(name, Budget.model_validate(budget), key, calls)
+            except ReBenchError:
+                listeners.close(path)
+                raise
+            session.socket = path
+            return {"token": session.token, "socket": str(path)}
         case {"do": "close", "token": token}:
             session = sessions.close(token)
+            assert session.socket is not None
+            listeners.close(session.socket)
         case {"do": "usage", "token": token}:
             session = sessions.known(token)
         case _:

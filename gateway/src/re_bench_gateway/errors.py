@@ -63,6 +63,16 @@ def over_budget(message: str) -> ApiError:
     return ApiError(429, body, _DO_NOT_RETRY)
 
 
+def too_slow(message: str) -> ApiError:
+    """Return the error of a request that does not arrive."""
+    return ApiError(408, error_body(message, "invalid_request_error", code="request_timeout"))
+
+
+def too_busy(message: str) -> ApiError:
+    """Return the error of a call for which there is no room yet; clients try it again."""
+    return ApiError(429, error_body(message, "requests", code="rate_limit_exceeded"))
+
+
 def internal(message: str = "the gateway failed; its stderr says why") -> ApiError:
     """Return the error of a failure of ours."""
     return ApiError(500, error_body(message, "server_error"), _DO_NOT_RETRY)

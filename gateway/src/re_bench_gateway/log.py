@@ -87,10 +87,14 @@ class CallLog:
                 fcntl.flock(self._handle, fcntl.LOCK_SH)
                 return
 
-    def write(self, entry: dict[str, Any], secrets: Iterable[str]) -> None:
-        """Append a line without the secrets; if the system refuses, say so on stderr and make no further calls."""
+    def write(self, entry: dict[str, Any], secrets: Iterable[str]) -> int:
+        """Append a line without the secrets and return its length in bytes.
+
+        If the system refuses, say so on stderr and make no further calls.
+        """
         line = redacted(json.dumps(entry, separators=(",", ":")), secrets)
         data = memoryview(self._rest + line.encode("ascii") + b"\n")
+        size = len(data)
         self._rest = b""
         try:
             while data:
@@ -99,6 +103,7 @@ class CallLog:
             self._broken = True
             with suppress(OSError):  # stderr may be a file on the same disk
                 print(f"re-bench gateway: the log of calls cannot be written: {error.strerror}", file=sys.stderr)
+        return size
 
 
 def _cost(line: bytes) -> tuple[str, Amount]:

@@ -31,7 +31,7 @@ class Gateway:
     """A running gateway. Its methods may be called by any thread.
 
     Attributes:
-        socket: the Unix socket that it listens on.
+        socket: the Unix socket that it listens on, for the holder of ``token``.
         address: its base URL on 127.0.0.1, if it was asked to listen there.
         token: what clients send as API key.
     """
@@ -42,6 +42,7 @@ class Gateway:
         self.socket = Path(ready["socket"])
         self.address: str | None = ready["address"]
         self.token: str = ready["token"]
+        self._sockets = {self.token: self.socket}
 
     @property
     def pid(self) -> int:
@@ -61,28 +62,47 @@ class Gateway:
         """
         return Usage.model_validate(self._ask({"do": "usage", "token": token or self.token}))
 
-    def open_session(self, budget: Budget | None = None, *, name: str = "session", key: str | None = None) -> str:
+    def open_session(
+        self, budget: Budget | None = None, *, name: str = "session", key: str | None = None, calls: int | None = None
+    ) -> str:
         """Return a new token, for calls within a budget of its own and the gateway's.
 
         Args:
             budget: what the session may spend.
             name: what stands in the log.
             key: the real key of the session's calls, if not the gateway's.
+            calls: sent to the upstream at a time, if not as many as the settings say.
 
         Raises:
             UsageError: if the budget is in dollars and a price is unknown.
-            ReBenchError: if the gateway has ended.
+            ReBenchError: if the gateway has ended, or has no more descriptors.
         """
         asked = (budget or Budget()).model_dump(mode="json")
-        return str(self._ask({"do": "open", "name": name, "budget": asked, "key": key})["token"])
+        session = self._ask({"do": "open", "name": name, "budget": asked, "key": key, "calls": calls})
+        self._sockets[session["token"]] = Path(session["socket"])
+        return str(session["token"])
+
+    def socket_of(self, token: str) -> Path:
+        """Return the Unix socket of a session, whose connections are bounded apart from those of others.
+
+        Raises:
+            UsageError: if there is no such session.
+        """
+        if token not in self._sockets:
+            raise UsageError("no session has this token; it was closed, or is of another gateway")
+        return self._sockets[token]
 
     def close_session(self, token: str) -> Usage:
-        """Accept no further calls with a token, and return what they have used; running ones go on.
+        """Accept no further calls with a token, and return what it has used; what runs upstream already goes on.
+
+        What is not sent upstream yet ends with 401.
 
         Raises:
             ReBenchError: if there is no such session, or the gateway has ended.
         """
-        return Usage.model_validate(self._ask({"do": "close", "token": token}))
+        usage = Usage.model_validate(self._ask({"do": "close", "token": token}))
+        self._sockets.pop(token, None)
+        return usage
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
@@ -109,9 +129,11 @@ def serving(settings: Settings) -> Iterator[Gateway]:
             yield gateway
         finally:
             ours.close()  # what tells it to end
-            _end(process)
-            if place is not None:
-                shutil.rmtree(place, ignore_errors=True)  # it does so itself unless it was killed
+            try:
+                _end(process)
+            finally:
+                if place is not None:
+                    shutil.rmtree(place, ignore_errors=True)  # it does so itself unless it was killed
 
 
 def _started(channel: socket.socket) -> subprocess.Popen[bytes]:

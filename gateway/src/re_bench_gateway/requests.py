@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from re_bench.guest.ipc import FrameError, decode
+from re_bench_gateway.answers import parse_object
 from re_bench_gateway.errors import bad_request
 
 # What costs tokens and nothing else. Not among them: service_tier, web_search_options, audio, prediction, store, ...
@@ -50,8 +50,8 @@ def parse_request(body: bytes) -> dict[str, Any]:
         ApiError: if it is no request, or has parameters that are not known.
     """
     try:
-        request = decode(body)
-    except FrameError as error:
+        request = parse_object(body)
+    except ValueError as error:
         raise bad_request(f"We could not parse the JSON body of your request: {error}") from None
     for name in request:
         if name not in _PARAMETERS:

@@ -93,6 +93,21 @@ class PlugIn(_Frozen):
     """Calls at a time; others wait."""
 
 
+class SessionLimits(_Frozen):
+    """What one session may take of its gateway, so that it answers the others whatever one does."""
+
+    connections: _Positive = 256
+    """Open at a time on one socket, others wait; every session has a socket of its own."""
+    calls: _Positive = 16
+    """Of a session that was opened, sent to the upstream at a time; its others wait."""
+    request_bytes: _Positive = 32 << 20
+    """Of the requests that arrive, wait or run at a time."""
+    log_bytes: _Positive = 1 << 30
+    """Lines of the log after which no further call is made."""
+    free_log_bytes: _Positive = 4 << 20
+    """Lines of calls that cost nothing, after which those are counted and not written."""
+
+
 class Settings(_Frozen):
     """All settings of a gateway."""
 
@@ -106,5 +121,11 @@ class Settings(_Frozen):
     """Names of sessions that an earlier gateway had: what the log says that they spent counts when they are opened."""
     tcp: bool = False
     """Whether to listen on a port of 127.0.0.1 too."""
+    limits: SessionLimits = SessionLimits()
+    client_timeout_s: _Seconds = 30.0
+    """The longest that a client may take to send the head of a request, or its body, and that it may read nothing of a
+    response that waits for it."""
     max_body_bytes: _Positive = 4 << 20
     """The longest request."""
+    max_answer_bytes: _Positive = 32 << 20
+    """The longest answer of the upstream, decompressed; of a stream, all events together."""

@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 DONE = b"[DONE]"
 _MAX_EVENT = 16 << 20
-_MOST_CALLS = 1024  # of tools, in one message
 _PIECE = 64  # characters of text in a chunk
 _TOP = ("id", "created", "model", "system_fingerprint", "service_tier")
-_NAMES = {"role", "id", "type", "name", "index"}  # said once, whatever else is said in pieces
+SAID_ONCE = frozenset({"role", "id", "type", "name", "index", "finish_reason"})
+"""What is whole wherever it stands in a stream, whatever else is said in pieces."""
 
 
 class EventReader:
@@ -56,18 +56,16 @@ class Assembled:
         self._choices: dict[int, dict[str, Any]] = {}
         self.usage: Any = None
         """What the upstream reported, if it did."""
-        self.output_bytes = 0
-        """Bytes of text so far, which no count of tokens exceeds."""
 
     def add(self, chunk: dict[str, Any]) -> None:
-        """Take in the next chunk."""
+        """Take in the next chunk, which :mod:`~re_bench_gateway.answers` has checked."""
         self._top.update({key: chunk[key] for key in _TOP if chunk.get(key) is not None})
         if chunk.get("usage") is not None:
             self.usage = chunk["usage"]
         for part in chunk.get("choices") or ():
             index = part.get("index", 0)
             choice = self._choices.setdefault(index, {"index": index, "message": {}, "finish_reason": None})
-            self.output_bytes += _merge(choice["message"], part.get("delta") or {})
+            _merge_message(choice["message"], part.get("delta") or {})
             if part.get("finish_reason") is not None:
                 choice["finish_reason"] = part["finish_reason"]
             if part.get("logprobs") is not None:
@@ -82,35 +80,34 @@ class Assembled:
         return whole if self.usage is None else {**whole, "usage": self.usage}
 
 
-def _merge(known: dict[str, Any], delta: dict[str, Any]) -> int:
-    """Add a delta to a message or to a part of one; return how many bytes of text it had."""
-    size = 0
+def _merge_message(known: dict[str, Any], delta: dict[str, Any]) -> None:
+    """Add a delta to a message. Its calls of tools alone have been checked to be what they are called."""
+    if delta.get("tool_calls") is not None:
+        known["tool_calls"] = known.get("tool_calls") or []
+        _merge_calls(known["tool_calls"], delta["tool_calls"])
+    _merge(known, {key: value for key, value in delta.items() if key != "tool_calls"})
+
+
+def _merge(known: dict[str, Any], delta: dict[str, Any]) -> None:
+    """Add a delta to a part of a message."""
     for key, value in delta.items():
         before = known.get(key)
-        if key == "tool_calls" and isinstance(value, list):
-            size += _merge_calls(known.setdefault(key, []), value)
-        elif isinstance(value, str) and key not in _NAMES:
+        if isinstance(value, str) and key not in SAID_ONCE and isinstance(before, str | None):
             known[key] = (before or "") + value
-            size += len(value.encode(errors="replace"))
         elif isinstance(value, dict) and isinstance(before, dict | None):
-            size += _merge(known.setdefault(key, {}) if before is None else before, value)
+            known[key] = {} if before is None else before
+            _merge(known[key], value)
         elif isinstance(value, list) and isinstance(before, list):
             before.extend(value)
         elif value is not None or key not in known:
             known[key] = list(value) if isinstance(value, list) else value
-            size += len(value) if key == "name" and isinstance(value, str) else 0
-    return size
 
 
-def _merge_calls(known: list[dict[str, Any]], parts: list[dict[str, Any]]) -> int:
-    size = 0
+def _merge_calls(known: list[dict[str, Any]], parts: list[dict[str, Any]]) -> None:
     for part in parts:
-        index = part.get("index", len(known))
-        if not 0 <= index < _MOST_CALLS:
-            continue
+        index = len(known) if part.get("index") is None else part["index"]
         known.extend({} for _ in range(index + 1 - len(known)))
-        size += _merge(known[index], {key: value for key, value in part.items() if key != "index"})
-    return size
+        _merge(known[index], {key: value for key, value in part.items() if key != "index"})
 
 
 def to_chunks(completion: dict[str, Any], *, include_usage: bool) -> Iterator[dict[str, Any]]:
@@ -118,7 +115,7 @@ def to_chunks(completion: dict[str, Any], *, include_usage: bool) -> Iterator[di
     top = {key: completion[key] for key in _TOP if key in completion} | {"object": "chat.completion.chunk"}
     if include_usage:
         top["usage"] = None
-    for choice in completion.get("choices") or ():
+    for choice in completion["choices"]:
         for delta in _deltas(choice.get("message") or {}):
             yield {**top, "choices": [_part(choice, delta)]}
         end = _part(choice, {})

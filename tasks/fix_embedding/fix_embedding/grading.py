@@ -1,14 +1,13 @@
-"""The held-out loss of a model: next-token cross-entropy by our own model code, in nats a token."""
+"""The held-out loss of a model: which windows are scored, and the means of what the evaluating process answers."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from re_bench.lm.gpt import GPT, GPTConfig
+from re_bench.scoring.language import MOST_NATS
 from re_bench.text.batches import consecutive_windows
 
 if TYPE_CHECKING:
@@ -29,38 +28,24 @@ def scored_windows(tokens: NDArray[np.uint16], context: int, targets: int) -> ND
 
 
 def mean_loss(
-    config: GPTConfig,
-    state: dict[str, Any],
+    losses: Callable[[NDArray[np.int64]], NDArray[np.float32]],
     windows: NDArray[np.int64],
-    *,
     batch: int,
-    device: str = "cpu",
     say: Callable[[str], None] = lambda _line: None,
 ) -> float:
-    """Return the mean cross-entropy of all targets of ``windows``, or NaN as soon as that of one is not finite.
+    """Return the mean loss of all next tokens of ``windows``, or NaN as soon as that of one is not finite.
 
-    The model computes in float32 without TF32, whatever the dtype of ``state``; losses are summed in float64.
+    Args:
+        losses: gives the losses of some windows, [windows, context].
+        windows: [windows, context + 1].
+        batch: windows that are evaluated at a time.
+        say: is told the progress.
     """
-    torch.set_float32_matmul_precision("highest")
-    model = GPT(config)
-    model.load_state_dict(state)
-    model.to(device).float().eval()
-    total, tokens = 0.0, torch.from_numpy(windows)
-    with torch.inference_mode():
-        for start in range(0, len(tokens), batch):
-            say(f"evaluated {start} of {len(tokens)} windows")
-            part = tokens[start : start + batch].to(device)
-            total += float(token_losses(model(part[:, :-1]), part[:, 1:]).sum(dtype=torch.float64))
-            if not math.isfinite(total):
-                return math.nan
+    total = 0.0
+    for start in range(0, len(windows), batch):
+        say(f"evaluated {start} of {len(windows)} windows")
+        part = losses(windows[start : start + batch]).astype(np.float64)
+        if not np.isfinite(part).all():
+            return math.nan
+        total += float(np.minimum(part, MOST_NATS).sum())
     return total / windows[:, 1:].size
-
-
-def token_losses(logits: Any, targets: Any) -> Any:
-    """Return the loss of each target; ``logits`` is overwritten.
-
-    The largest logit is taken away first: logits so large that float32 cannot tell them apart would else lose the
-    logarithm of the sum in rounding, and cost nothing.
-    """
-    logits -= logits.amax(-1, keepdim=True)
-    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")

@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
-from re_bench.lm.gpt import GPTConfig
+if TYPE_CHECKING:
+    from re_bench.lm.gpt import GPTConfig
+
+
+class Sizes(NamedTuple):
+    """The fields of a model's :class:`re_bench.lm.gpt.GPTConfig`."""
+
+    vocab_size: int
+    block_size: int
+    n_layer: int
+    n_head: int
+    n_embd: int
 
 
 @dataclass(frozen=True)
 class Recipe:
     """How a model comes about: trained by ``build.py``, or published and only loaded."""
 
-    config: GPTConfig
+    sizes: Sizes
     steps: int = 0
     learning_rate: float = 0.0
     seed: int = 0
     published: str = ""
     """Its name in :data:`re_bench.lm.gpt2.PUBLISHED`; empty if it is trained here."""
+
+    @property
+    def config(self) -> GPTConfig:
+        """The configuration of the model."""
+        from re_bench.lm.gpt import GPTConfig  # noqa: PLC0415 - imports torch, which the scorer does without
+
+        return GPTConfig(**self.sizes._asdict())
 
 
 @dataclass(frozen=True)
@@ -50,14 +69,14 @@ class Profile:
     @property
     def context(self) -> int:
         """Tokens in a window."""
-        return self.large.config.block_size
+        return self.large.sizes.block_size
 
 
 PROFILES = {
     "cpu": Profile(
         text="sources-4096",
-        large=Recipe(GPTConfig(4096, 128, 4, 4, 256), steps=16_000, learning_rate=2e-3, seed=1),
-        small=Recipe(GPTConfig(4096, 128, 2, 4, 128), steps=8_000, learning_rate=4e-3, seed=2),
+        large=Recipe(Sizes(4096, 128, 4, 4, 256), steps=16_000, learning_rate=2e-3, seed=1),
+        small=Recipe(Sizes(4096, 128, 2, 4, 128), steps=8_000, learning_rate=4e-3, seed=2),
         training_batch=128,
         dtype="float32",
         heldout_tokens=65_536,
@@ -67,8 +86,8 @@ PROFILES = {
     ),
     "gpu": Profile(
         text="sources-4096",
-        large=Recipe(GPTConfig(4096, 256, 12, 12, 768), steps=2_600, learning_rate=6e-4, seed=1),
-        small=Recipe(GPTConfig(4096, 256, 4, 6, 384), steps=4_000, learning_rate=2e-3, seed=2),
+        large=Recipe(Sizes(4096, 256, 12, 12, 768), steps=2_600, learning_rate=6e-4, seed=1),
+        small=Recipe(Sizes(4096, 256, 4, 6, 384), steps=4_000, learning_rate=2e-3, seed=2),
         training_batch=128,
         dtype="float32",
         heldout_tokens=262_144,
@@ -78,8 +97,8 @@ PROFILES = {
     ),
     "paper": Profile(
         text="openwebtext",
-        large=Recipe(GPTConfig(50_257, 1024, 48, 25, 1600), published="gpt2-xl"),
-        small=Recipe(GPTConfig(50_257, 1024, 12, 12, 768), published="gpt2"),
+        large=Recipe(Sizes(50_257, 1024, 48, 25, 1600), published="gpt2-xl"),
+        small=Recipe(Sizes(50_257, 1024, 12, 12, 768), published="gpt2"),
         training_batch=0,
         dtype="float16",
         heldout_tokens=81_920,

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from fix_embedding.tensors import tensors_of
+from fix_embedding.prepare import tensors_of
 from re_bench.data.files import sha256_of
 from re_bench.lm.gpt import GPT, GPTConfig
 from re_bench.task.discovery import Task, open_task
@@ -30,8 +30,8 @@ TINY = f"""
 PROFILES = {{
     "cpu": Profile(
         text={TEXT!r},
-        large=Recipe(GPTConfig(300, 16, 2, 2, 16), steps=3, learning_rate=1e-3),
-        small=Recipe(GPTConfig(300, 16, 1, 2, 8), steps=3, learning_rate=1e-3),
+        large=Recipe(Sizes(300, 16, 2, 2, 16), steps=3, learning_rate=1e-3),
+        small=Recipe(Sizes(300, 16, 1, 2, 8), steps=3, learning_rate=1e-3),
         training_batch=8,
         dtype="float32",
         heldout_tokens=1024,

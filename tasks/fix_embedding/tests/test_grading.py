@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 import torch
 
 from fix_embedding import grading
-from re_bench.lm.gpt import GPTConfig
+from fix_embedding.harness import evaluator
+from re_bench.lm import gpt
+from re_bench.lm.gpt import GPT, GPTConfig
+from re_bench.scoring.language import MOST_NATS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CONFIG = GPTConfig(300, 16, 2, 2, 16)
 WTE, LN = "transformer.wte.weight", "transformer.ln_f."
@@ -21,7 +31,9 @@ def windows() -> Any:
 
 
 def loss(state: Any, batch: int = 8) -> float:
-    return grading.mean_loss(CONFIG, state, windows(), batch=batch)
+    model = GPT(CONFIG)
+    evaluator.put_into(model, {name: tensor.clone() for name, tensor in state.items()}, "cpu")
+    return grading.mean_loss(lambda part: evaluator.losses(model, part, "cpu"), windows(), batch)
 
 
 def test_the_loss_is_the_same_every_time(intact: Any) -> None:
@@ -53,6 +65,35 @@ def test_half_precision_is_computed_in_single(intact: Any) -> None:
     halves = {name: tensor.half() for name, tensor in intact["large"].items()}
     singles = {name: tensor.float() for name, tensor in halves.items()}
     assert loss(halves) == loss(singles)
+
+
+@pytest.fixture
+def _as_evaluated(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have the arithmetic of the evaluating process, in one thread, which no other test may keep."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    modules = str(Path(gpt.__file__).parent)
+    evaluator.build({"modules": modules, "sizes": asdict(CONFIG), "device": "cpu"}, [], [])
+    yield
+    torch.set_flush_denormal(False)
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("_as_evaluated")
+def test_denormal_weights_are_zeros(intact: Any) -> None:
+    """With subnormal numbers a product of matrices takes a hundred times longer."""
+    up, down = "transformer.h.0.mlp.c_fc.weight", "transformer.h.0.mlp.c_proj.weight"
+    large = {**intact["large"], down: torch.full_like(intact["large"][down], 3e38)}
+    tiny, none = (loss({**large, up: torch.full_like(large[up], value)}) for value in (1e-40, 0.0))
+    assert tiny == none
+
+
+def test_one_token_adds_a_bounded_loss() -> None:
+    """Else a few tokens could carry labels in the digits of the mean."""
+    losses = np.full((2, 4), 1.0, np.float32)
+    losses[0, 0] = 1e30
+    assert grading.mean_loss(lambda _part: losses, np.zeros((2, 5), np.int64), 2) == (MOST_NATS + 7) / 8
 
 
 def test_windows_are_spread_over_the_text() -> None:

@@ -1,4 +1,4 @@
-"""The truth: held-out tokens masked by a fixed draw, and the loss of a model's logits at the masked positions."""
+"""The truth: held-out tokens masked by a secret draw, and the loss of a model's logits at the masked positions."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from re_bench.text import RandomWindows
+from re_bench.scoring.language import MOST_NATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-SEED = 20_241_122
-"""Of order and masks. It is no secret: who knows it without the text knows nothing."""
 _BITS = 64
 
 
@@ -31,52 +29,55 @@ class Batch:
     """The tokens that were there."""
 
 
-def count(tokens: NDArray[np.uint16], batch: int, length: int, random: int | None) -> int:
-    """Return how many batches there are; see :func:`batches`."""
-    return len(tokens) // length // batch if random is None else random
-
-
 def batches(
-    tokens: NDArray[np.uint16], batch: int, length: int, *, random: int | None, mask_id: int, share: float
-) -> Iterator[Batch]:
-    """Yield the masked batches, the same in every run.
+    windows: NDArray[np.uint16],
+    interim: NDArray[np.bool_],
+    batch: int,
+    *,
+    most: int | None,
+    mask_id: int,
+    share: float,
+    seed: int,
+) -> tuple[list[Batch], list[Batch]]:
+    """Return the masked batches for interim answers and those for the final score, the same for the same seed.
 
     Args:
-        tokens: the held-out text.
-        batch: windows in a batch.
-        length: tokens in a window.
-        random: how many batches of random windows; None for all non-overlapping windows once, but for those that do
-            not fill a batch at the end. Their order is drawn, so that windows of a batch are not neighbours.
+        windows: of the held-out text, [number, length], none of which overlap.
+        interim: which of them interim answers are scored on.
+        batch: windows in a batch, neighbours only by chance. Windows that do not fill one are left out.
+        most: how many batches to take at most, of both parts in their share; None for all.
         mask_id: stands at every masked position.
-        share: the probability of a position to be masked.
+        share: the probability of a position to be masked. Every token is masked in this share, so that another seed
+            gives nearly the same loss.
+        seed: of 128 bits. Who knows it knows order and masks.
     """
-    # Raw numbers of Philox, because numpy promises that these never change.
-    order, masks = (np.random.Philox(key=np.array([SEED, stream], np.uint64)) for stream in range(2))
-    windows = _random(tokens, batch, length, random) if random is not None else _all(tokens, batch, length, order)
-    threshold = np.uint64(int(share * (1 << _BITS)))
-    for window in windows:
-        masked = masks.random_raw(window.size).reshape(window.shape) < threshold
-        positions = np.flatnonzero(masked)
+    draw = np.random.Philox(key=seed)  # its raw numbers, because numpy promises that these never change
+    made: list[list[Batch]] = []
+    for part in (windows[interim], windows[~interim]):
+        order = np.argsort(draw.random_raw(len(part)), kind="stable")
+        number = len(part) // batch if most is None else min(most * len(part) // len(windows), len(part) // batch)
+        made.append(list(_masked(part[order[: number * batch]].astype(np.int64), batch, mask_id, share, draw)))
+    return made[0], made[1]
+
+
+def _masked(
+    windows: NDArray[np.int64], batch: int, mask_id: int, share: float, draw: np.random.Philox
+) -> Iterator[Batch]:
+    """Yield the batches of ``windows`` that have masked positions, of each token every 1/share-th in a drawn order."""
+    by_token = np.lexsort((draw.random_raw(windows.size), windows.reshape(-1)))
+    steps = np.floor(np.arange(windows.size + 1) * share + draw.random_raw() / (1 << _BITS))
+    flat = np.zeros(windows.size, bool)
+    flat[by_token] = np.diff(steps) > 0
+    masked = flat.reshape(windows.shape)
+    for start in range(0, len(windows), batch):
+        window, hidden = windows[start : start + batch], masked[start : start + batch]
+        positions = np.flatnonzero(hidden)
         if positions.size:
-            yield Batch(np.where(masked, mask_id, window), positions, window.reshape(-1)[positions])
-
-
-def _all(tokens: NDArray[np.uint16], batch: int, length: int, order: np.random.Philox) -> Iterator[NDArray[np.int64]]:
-    number = len(tokens) // length
-    windows = tokens[: number * length].reshape(number, length)
-    drawn = np.argsort(order.random_raw(number), kind="stable")
-    for start in range(0, number - batch + 1, batch):
-        yield windows[drawn[start : start + batch]].astype(np.int64)
-
-
-def _random(tokens: NDArray[np.uint16], batch: int, length: int, number: int) -> Iterator[NDArray[np.int64]]:
-    draw = RandomWindows(tokens, batch, length - 1, SEED)
-    for _ in range(number):
-        yield next(draw)
+            yield Batch(np.where(hidden, mask_id, window), positions, window.reshape(-1)[positions])
 
 
 def cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return -ln softmax(logits)[label] for each row, computed in float64.
+    """Return -ln softmax(logits)[label] for each row, computed in float64, and :data:`MOST_NATS` where it is more.
 
     Args:
         logits: [positions, vocabulary].
@@ -86,5 +87,5 @@ def cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> NDA
 
     wide = torch.from_numpy(logits.astype(np.float64))
     chosen = wide.gather(1, torch.from_numpy(labels)[:, None])[:, 0]
-    loss: NDArray[np.float64] = (torch.logsumexp(wide, 1) - chosen).numpy()
+    loss: NDArray[np.float64] = (torch.logsumexp(wide, 1) - chosen).clamp(max=MOST_NATS).numpy()
     return loss

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from re_bench.data.secret import secret_seed
 from re_bench.errors import InvalidSubmissionError
 from re_bench.guest.refused import RefusedError
+from re_bench.scoring.language import interim_windows
 from restricted_mlm import grading
 from restricted_mlm.profiles import MASKED_SHARE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from re_bench.sandbox.untrusted import Untrusted
@@ -32,9 +36,11 @@ class Evaluation:
     """What came out for one submission."""
 
     loss: float
-    """The mean cross-entropy over all masked positions, in nats."""
+    """The mean cross-entropy, in nats, over the masked positions of the windows for interim answers."""
+    final_loss: float
+    """The same of the windows for the final score."""
     positions: int
-    """How many masked positions there are."""
+    """How many masked positions there are in all windows."""
     parameters: int
     operators: int
     operations: float
@@ -73,9 +79,9 @@ def evaluate(job: Job, profile: Profile, tokens: NDArray[np.uint16], gpu: str | 
         job.progress("checking the model")
         operations = _load(runner, model, profile, "cuda" if gpu else "cpu")
         started = time.monotonic()
-        loss, positions = _loss(job, runner, profile, tokens)
+        loss, final_loss, positions = _losses(job, runner, profile, tokens)
     seconds = round(time.monotonic() - started, 3)
-    return Evaluation(loss, positions, model.graph.parameters, len(model.graph.nodes), operations, seconds)
+    return Evaluation(loss, final_loss, positions, model.graph.parameters, len(model.graph.nodes), operations, seconds)
 
 
 def _export(job: Job, exporter: Untrusted, profile: Profile) -> _Model:
@@ -108,24 +114,39 @@ def _load(runner: Untrusted, model: _Model, profile: Profile, device: str) -> fl
         "limits": {"elements": profile.max_elements, "operations": profile.max_operations},
         "device": device,
     }
-    reply = runner.call("load", args, inputs=[model.text.encode(), model.tensors]).value
+    inputs = [model.text.encode(), model.tensors]
+    reply = runner.call("load", args, inputs=inputs, timeout_s=2 * _MAX_BATCH_S).value
     return float(reply["operations"])
 
 
-def _loss(job: Job, runner: Untrusted, profile: Profile, tokens: NDArray[np.uint16]) -> tuple[float, int]:
-    """Return the mean cross-entropy over all masked positions, in nats, and their number."""
-    shape = (profile.batch, profile.length)
-    batches = grading.batches(tokens, *shape, random=profile.batches, mask_id=profile.mask_id, share=MASKED_SHARE)
-    number = grading.count(tokens, *shape, profile.batches)
+def _losses(job: Job, runner: Untrusted, profile: Profile, tokens: NDArray[np.uint16]) -> tuple[float, float, int]:
+    """Return the mean cross-entropies of interim and final windows, in nats, and the number of all masked positions."""
+    instance = f"restricted_mlm {job.profile_name}"
+    windows = tokens[: len(tokens) // profile.length * profile.length].reshape(-1, profile.length)
+    parts = grading.batches(
+        windows,
+        interim_windows(len(windows), f"{instance} interim windows"),
+        profile.batch,
+        most=profile.batches,
+        mask_id=profile.mask_id,
+        share=MASKED_SHARE,
+        seed=secret_seed(f"{instance} order and masks"),
+    )
+    (loss, positions), (final_loss, final_positions) = (_loss(job, runner, profile, part) for part in parts)
+    return loss, final_loss, positions + final_positions
+
+
+def _loss(job: Job, runner: Untrusted, profile: Profile, batches: Sequence[grading.Batch]) -> tuple[float, int]:
+    """Return the mean cross-entropy over the masked positions of ``batches``, in nats, and their number."""
     total, positions = 0.0, 0
     for index, batch in enumerate(batches, 1):
-        job.progress(f"batch {index} of {number}")
-        size = batch.positions.size * profile.vocabulary * 4
-        inputs = [batch.tokens, batch.positions]
-        reply = runner.call("run", {"shape": list(shape)}, inputs=inputs, outputs=[size], timeout_s=_MAX_BATCH_S)
+        job.progress(f"batch {index} of {len(batches)}")
+        size, inputs = batch.positions.size * profile.vocabulary * 4, [batch.tokens, batch.positions]
+        args = {"shape": list(batch.tokens.shape)}
+        reply = runner.call("run", args, inputs=inputs, outputs=[size], timeout_s=_MAX_BATCH_S, held_out=True)
         logits = np.frombuffer(reply.outputs[0], np.float32).reshape(batch.positions.size, profile.vocabulary)
-        if not np.isfinite(logits).all():
-            raise InvalidSubmissionError(f"the model gives logits that are not finite (in batch {index} of {number})")
+        if not np.isfinite(logits).all():  # which batch it was, held-out tokens decide
+            raise InvalidSubmissionError("the model gives logits that are not finite")
         total += float(grading.cross_entropy(logits, batch.labels).sum())
         positions += batch.positions.size
     return total / positions, positions

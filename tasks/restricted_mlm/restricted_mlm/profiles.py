@@ -42,7 +42,7 @@ class Profile:
     batch: int
     """Windows that the model is exported and scored with at a time."""
     batches: int | None
-    """Random batches that are scored; None for all non-overlapping windows, in an order drawn once."""
+    """The most batches that are scored, of windows that do not overlap; None for all."""
     floor: float
     """What is taken from the loss before the logarithm, in nats; no model reaches it."""
     baseline: Baseline

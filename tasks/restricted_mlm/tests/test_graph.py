@@ -212,6 +212,39 @@ UNPLANNABLE: dict[str, tuple[list[dict[str, Any]], str]] = {
         [node("aten.full.default", [256, 256], 0.0, dtype="float32"), *[node("aten.mm.default", of(0), of(0))] * 4],
         "more than 1e\\+08 operations",
     ),
+    "reshapes that copy": (
+        [
+            node("aten.full.default", [128, 256], 0.0, dtype="float32"),
+            node("aten.t.default", of(0)),
+            *[node("aten.reshape.default", of(1), [-1])] * 50,
+        ],
+        "aten.reshape.default: the model needs more than 1e\\+08 operations",
+    ),
+    "products that read much": (
+        [
+            node("aten.full.default", [256, 256], 0.0, dtype="float32"),
+            node("aten.full.default", [256], 0.0, dtype="float32"),
+            *[node("aten.mv.default", of(0), of(1))] * 25,
+        ],
+        "aten.mv.default: the model needs more than 1e\\+08 operations",
+    ),
+    "matrices that a product repeats": (
+        [
+            node("aten.full.default", [16, 64, 64], 0.0, dtype="float32"),
+            node("aten.slice.Tensor", of(0), 0, 0, 1),
+            node("aten.slice.Tensor", of(0), 1, 0, 1),
+            *[node("aten.matmul.default", of(2), of(1))] * 24,
+        ],
+        "aten.matmul.default: the model needs more than 1e\\+08 operations",
+    ),
+    "thousands of pieces": (
+        [
+            node("aten.full.default", [500], 0.0, dtype="float32"),
+            *[node("aten.unbind.int", of(0))] * 3,
+            node("getitem", of(1), 0),
+        ],
+        "aten.unbind.int: the model needs more than 1e\\+08 operations",
+    ),
     "too much work in another order": (
         [
             node("aten.full.default", [128, 512], 0.0, dtype="float32"),
@@ -264,6 +297,39 @@ def test_as_strided_reads_what_is_contiguous_in_the_plan() -> None:
     weights = {"square": torch.arange(8.0).view(2, 4), "turned": torch.randint(0, 4, (5, 4))}
     run = interpret.Interpreter(graph.parse(json.dumps(data)), planned(data), weights)
     assert torch.equal(run(torch.zeros(SHAPE, dtype=torch.int64)), weights["square"][:, weights["turned"].t()])
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        node("aten.roll.default", of(1), [1], [1]),
+        node("aten.index.Tensor", {"tensor": "tall"}, [of(2)]),
+        node("aten.gather.default", of(1), 0, of(3)),
+        node("aten.linear.default", of(1), {"tensor": "tall"}),
+    ],
+    ids=lambda made: made["op"],
+)
+def test_what_is_contiguous_in_the_plan_is_so_when_it_runs(made: dict[str, Any]) -> None:
+    """Else a reshape would copy that is counted as a view; torch does this to roll and index on the CPU."""
+    nodes = [
+        node("aten.reshape.default", {"tensor": "values"}, [2, 5, 5, 3]),
+        node("aten.permute.default", of(0), [0, 3, 1, 2]),
+        node("aten.t.default", {"tensor": "ids"}),
+        node("aten.full.default", [2, 3, 5, 5], 1, dtype="int64"),
+        made,
+    ]
+    shapes = {"values": ["float32", [150]], "ids": ["int64", [2, 3]], "tall": ["float32", [4, 5]]}
+    weights = {"values": torch.randn(150), "ids": torch.zeros(2, 3, dtype=torch.int64), "tall": torch.randn(4, 5)}
+    parsed = graph.parse(json.dumps(changed(nodes=nodes, tensors=shapes, output=of(4))))
+    strides = []
+    for device in ("meta", "cpu"):
+        values: list[Any] = []
+        for each in parsed.nodes:
+            tensors = {name: tensor.to(device) for name, tensor in weights.items()}
+            args, kwargs = plan.resolve(each, values, tensors, torch.zeros(SHAPE, dtype=torch.int64, device=device))
+            values.append(plan.call(each, args, kwargs, device))
+        strides.append(values[-1].stride())
+    assert strides[0] == strides[1]
 
 
 @pytest.mark.parametrize(("nodes", "reason"), UNPLANNABLE.values(), ids=UNPLANNABLE)

@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx2
+import openai
+
 from re_bench.errors import ReBenchError
+from re_bench.sandbox.deadline import counted_as_untrusted
 from re_bench.sandbox.untrusted import SubmissionFaultError
-from re_bench_gateway import Settings, serving
+from re_bench_gateway import SessionLimits, Settings, serving
 from rust_codecontests.dataset import without_hidden_tests
 from rust_codecontests.judge.toolchain import find_toolchain
-from rust_codecontests.profiles import MODELS, SOURCE_BYTES
+from rust_codecontests.load_clock import LoadClock
+from rust_codecontests.model_calls import read_calls
+from rust_codecontests.profiles import MODEL, MODELS, SOURCE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from re_bench.sandbox.untrusted import Reply, Untrusted
     from re_bench.scoring.score import Job
     from re_bench_gateway import Gateway, Usage
     from rust_codecontests.dataset import Problem
+    from rust_codecontests.model_calls import ModelCall
     from rust_codecontests.profiles import ProfileSettings
 
 MODULE = "solve_code_contests_rust"
-FAILURES = ("exception", "not a string", "not Unicode text", "out of time", "too long")
+OUT_OF_TIME = "out of time"
+FAILURES = ("exception", "not a string", "not Unicode text", OUT_OF_TIME, "too long")
 """What the harness may say went wrong with a problem."""
 ENDED, MALFORMED = "process ended", "malformed reply"
 """What may have gone wrong with its whole batch."""
+NOT_THE_MODELS = "not the model's"
+"""What the scorer says of a program that did not come out of the model."""
+MAX_REQUEST_BYTES = 256 << 10
+"""Longest request to the model: many times its context."""
 _GRACE_S = 10.0
+_LATE_S = 2.0
+_STEP_S = 1.0
 _TEXT = 500
 
 
@@ -44,25 +58,57 @@ class Answer:
     """In the submission's own words, which its author may not read: it could put the problem there."""
 
 
-def collect_answers(job: Job, profile: ProfileSettings, problems: Sequence[Problem]) -> tuple[list[Answer], Usage]:
-    """Return the submission's answers to all problems, in order, and what it has used of the model.
+def collect_answers(
+    job: Job, profile: ProfileSettings, problems: Sequence[Problem]
+) -> tuple[list[Answer], Usage, list[ModelCall]]:
+    """Return the submission's answers to all problems, in order, what it has used of the model, and the model's calls.
+
+    The gateway's log is kept in the scoring's records.
 
     Raises:
         InvalidSubmissionError: if the module cannot be imported, before any problem is shown to it.
         UsageError: without Rust, or a key for the model.
         ReBenchError: if the model's server answered no call at all.
     """
-    with tempfile.TemporaryDirectory(prefix="re-bench-calls-") as directory:
-        log = Path(directory, "calls.jsonl")
-        settings = Settings(upstream=profile.upstream(job.task), models=MODELS, budget=profile.budget, log=log)
-        with serving(settings) as gateway:
-            answers = list(_in_batches(job, profile, gateway, problems))
-            usage = gateway.usage()
-    if settings.upstream.kind == "openai" and usage.failed and not usage.requests:
-        raise ReBenchError(
-            f"the model's server answered none of {usage.failed} calls; are OPENAI_API_KEY and OPENAI_BASE_URL right?"
-        )
-    return answers, usage
+    log = job.records / "calls.jsonl"
+    upstream = profile.upstream(job.task, job.staged.sha256)
+    settings = Settings(
+        upstream=upstream,
+        models=MODELS,
+        budget=profile.budget,
+        log=log,
+        max_body_bytes=MAX_REQUEST_BYTES,
+        limits=SessionLimits(log_bytes=profile.log_bytes),
+    )
+    with serving(settings) as gateway:
+        answers = list(_in_batches(job, profile, gateway, problems))
+        usage = gateway.usage()
+        with counted_as_untrusted():
+            calls = read_calls(log)
+        if settings.upstream.kind == "openai" and usage.failed and not usage.requests:
+            _check_model(gateway)
+    return answers, usage, calls
+
+
+def _check_model(gateway: Gateway) -> None:
+    """Make a call of our own: a submission's calls may all have failed because they are such as no server answers.
+
+    Raises:
+        ReBenchError: if it too is not answered.
+    """
+    transport = httpx2.HTTPTransport(uds=str(gateway.socket))
+    with openai.OpenAI(
+        api_key=gateway.token,
+        base_url="http://gateway/v1",
+        http_client=openai.DefaultHttpxClient(transport=transport),
+        max_retries=0,
+    ) as client:
+        try:
+            client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "Hello"}], max_tokens=1)
+        except openai.OpenAIError:
+            raise ReBenchError(
+                "the model's server answered no call; are OPENAI_API_KEY and OPENAI_BASE_URL right?"
+            ) from None
 
 
 def _in_batches(job: Job, profile: ProfileSettings, gateway: Gateway, problems: Sequence[Problem]) -> Iterator[Answer]:
@@ -86,15 +132,28 @@ def _in_batches(job: Job, profile: ProfileSettings, gateway: Gateway, problems: 
                 "socket": str(gateway.socket),
                 "token": gateway.token,
                 "streams": profile.streams,
-                "seconds": profile.batch_s,
             }
-            sizes = [SOURCE_BYTES] * len(batch)
             try:
-                reply = process.call("solve", request, outputs=sizes, timeout_s=profile.batch_s + _GRACE_S)
+                reply = _solved(process, request, profile.batch_s)
             except SubmissionFaultError as fault:
                 yield from [Answer(None, ENDED, str(fault)[:_TEXT])] * len(batch)
                 continue
-        yield from _answers_in(reply.value, reply.outputs)
+        yield from _answers_in(reply.value, reply.outputs) if reply else [Answer(None, OUT_OF_TIME)] * len(batch)
+
+
+def _solved(process: Untrusted, request: dict[str, Any], batch_s: float) -> Reply | None:
+    """Have a batch solved in so many seconds by a :class:`LoadClock`, which stands while other programs run.
+
+    None if its process did not let itself be interrupted in time.
+    """
+    clock = LoadClock()
+    process.call("begin", request, timeout_s=batch_s + _GRACE_S)
+    while (left_s := batch_s - clock.seconds()) > 0:
+        step = {"seconds": min(left_s, _STEP_S)}
+        if process.call("work", step, timeout_s=left_s + _GRACE_S).value is True:
+            break
+    reply = process.call("answers", outputs=[SOURCE_BYTES] * len(request["problems"]), timeout_s=_GRACE_S)
+    return reply if clock.seconds() <= batch_s + _LATE_S else None
 
 
 def _sandbox_options(profile: ProfileSettings, gateway: Gateway) -> dict[str, Any]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rust_codecontests.answers import Answer
     from rust_codecontests.dataset import Problem
-    from rust_codecontests.judge import Judge, Verdict
+    from rust_codecontests.judge import Judge, Judgement
 
 
 def held_out_problems(profile: str) -> list[Problem]:
@@ -25,11 +25,17 @@ def held_out_problems(profile: str) -> list[Problem]:
     return dataset.read(profile, "test")
 
 
-def judge_answers(judge: Judge, problems: Sequence[Problem], answers: Sequence[Answer]) -> list[Verdict]:
-    """Return the verdicts on all programs that there are: each is compiled and run on all tests of its problem."""
+def judge_answers(
+    judge: Judge, problems: Sequence[Problem], answers: Sequence[Answer], deadline: float
+) -> list[Judgement | None]:
+    """Compile every program and run it on all tests of its problem; where there is no program, there is None.
+
+    What has not begun at ``deadline``, by ``time.monotonic``, is not judged, and so not solved.
+    """
     programs = [
         (answer.source, problem.tests, Limits(problem.time_limit_s, problem.memory_limit_mib), len(problem.public))
         for problem, answer in zip(problems, answers, strict=True)
         if answer.source is not None
     ]
-    return [judgement.verdict for judgement in judge.judge_all(programs)]
+    judgements = iter(judge.judge_all(programs, deadline))
+    return [None if answer.source is None else next(judgements) for answer in answers]

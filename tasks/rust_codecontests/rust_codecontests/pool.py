@@ -62,9 +62,11 @@ def statement(directory: Path) -> str:
     return (directory / "statement.md").read_text().removeprefix(f"<!-- {CANARY} -->").lstrip()
 
 
-def answer(seed: int = 0, splits: Sequence[str] = SPLITS) -> Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]:
+def answer(
+    seed: int = 0, secret: int = 0, splits: Sequence[str] = SPLITS
+) -> Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]:
     """Return the stand-in model of some splits, as the gateway calls it."""
-    return StandIn([read(directory) for directory in directories(splits)], seed=seed).answer
+    return StandIn([read(directory) for directory in directories(splits)], seed=seed, secret=secret).answer
 
 
 def stand_in(*, held_out: bool) -> Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]:

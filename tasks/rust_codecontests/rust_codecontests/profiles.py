@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from re_bench.data.secret import secret_seed
 from re_bench.errors import UsageError
 from re_bench_gateway import Budget, Model, OpenAICompatible, PlugIn
 
@@ -25,8 +26,9 @@ SOURCE_BYTES = 64 << 10
 class ProfileSettings:
     """One profile."""
 
-    upstream: Callable[[Task], OpenAICompatible | PlugIn]
-    """What answers the submission's calls; raises a UsageError if it cannot be had here."""
+    upstream: Callable[[Task, str], OpenAICompatible | PlugIn]
+    """From the task and the submission's hash to what answers its calls; raises a UsageError if it cannot be had here.
+    """
     model: str
     """What answers, for the log."""
     edition: str
@@ -38,20 +40,31 @@ class ProfileSettings:
     batch: int = 20
     """Problems whose solutions are asked for at the same time."""
     batch_s: float = 60.0
-    """Wall-clock seconds for a batch."""
+    """Wall-clock seconds for a batch, without those that other programs take from it."""
     load_s: float = 30.0
     """Wall-clock seconds for importing the module."""
+    margin_s: float = 60.0
+    """How long before the scorer's time limit no compiler or test is started any more, and those that run are given
+    less than that to end."""
+    log_bytes: int = 32 << 20
+    """Of the gateway's log, after which no call is made; several times what the budget's tokens take as text."""
     streams: int = 50
     """What the semaphore starts at: calls at a time."""
 
 
-def stand_in(task: Task) -> PlugIn:
-    """Return the stand-in model of the held-out problems; its seed is fixed, so that scores can be compared."""
-    factory = "rust_codecontests.pool:answer"
-    return PlugIn(factory=factory, path=task.directory, arguments={"seed": 0, "splits": ["test"]})
+def stand_in(task: Task, submission: str = "") -> PlugIn:
+    """Return the stand-in model of the held-out problems.
+
+    What it is able to do is fixed, so that scores can be compared. Its single answers are drawn by a secret, so that no
+    submission can work out beforehand which will be right, and by the submission's hash: the same submission has the
+    same score, and another one does not learn from it which questions were lucky.
+    """
+    secret = secret_seed(f"rust_codecontests stand-in answers {submission}")
+    arguments = {"seed": 0, "secret": secret, "splits": ["test"]}
+    return PlugIn(factory="rust_codecontests.pool:answer", path=task.directory, arguments=arguments)
 
 
-def openai_compatible(_task: Task) -> OpenAICompatible:
+def openai_compatible(_task: Task, _submission: str = "") -> OpenAICompatible:
     """Return OpenAI's API, or the server at ``OPENAI_BASE_URL``, with the key of the scorer's own environment.
 
     Raises:
@@ -80,6 +93,8 @@ PROFILES = {
         model=MODEL,
         edition="2018",
         budget=Budget(dollars=10.0, tokens=10_000_000, requests=2_500),
+        margin_s=120.0,
+        log_bytes=128 << 20,
     ),
 }
 """The profiles by name; batches, their time and the edition of ``paper`` are the original's."""

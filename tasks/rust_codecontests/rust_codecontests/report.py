@@ -10,38 +10,43 @@ from re_bench.scoring.score import Measured
 from rust_codecontests.judge import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from re_bench_gateway import Usage
     from rust_codecontests.answers import Answer
+    from rust_codecontests.judge import Judgement
     from rust_codecontests.profiles import ProfileSettings
 
 ERRORS_KEPT = 10
+OVERLOADED = 0.5
+"""From this share of the cores that others have, the log calls the machine overloaded."""
 
 
-def report(profile: ProfileSettings, answers: Sequence[Answer], verdicts: Sequence[Verdict], usage: Usage) -> Measured:
-    """Return the score. Its message may reach the submission's author, so that it has counts and nothing else."""
-    solved, problems = verdicts.count(Verdict.ACCEPTED), len(answers)
+def report(
+    profile: ProfileSettings,
+    answers: Sequence[Answer],
+    judgements: Sequence[Judgement | None],
+    usage: Usage,
+    load: Mapping[str, float],
+) -> Measured:
+    """Return the score.
+
+    Its message may reach the submission's author, who must learn nothing by it but the number of problems solved: every
+    other figure is one that the submission can choose, with held-out statements before it. They are in the details.
+    """
+    verdicts = Counter(str(judgement.verdict) for judgement in judgements if judgement)
+    solved, problems = verdicts[Verdict.ACCEPTED], len(answers)
     raw = solved / problems
-    error = math.sqrt(raw * (1 - raw) / problems)
-    failures = Counter(answer.failure for answer in answers if answer.source is None)
-    unsolved = Counter(str(verdict) for verdict in verdicts if verdict is not Verdict.ACCEPTED) + failures
-    tokens = usage.prompt_tokens + usage.completion_tokens
     details: dict[str, Any] = {
         "solved": solved,
         "problems": problems,
-        "standard_error": round(error, 6),
-        "verdicts": dict(Counter(str(verdict) for verdict in verdicts)),
-        "failures": dict(failures),
+        "standard_error": round(math.sqrt(raw * (1 - raw) / problems), 6),
+        "verdicts": dict(verdicts),
+        "failures": dict(Counter(answer.failure for answer in answers if answer.source is None)),
         "errors": [answer.text for answer in answers if answer.text][:ERRORS_KEPT],
+        "cpu_s": round(sum(judgement.cpu_s for judgement in judgements if judgement), 3),
+        "load": {**load, "overloaded": load["share_of_others"] >= OVERLOADED},
         "model": profile.model,
         "usage": usage.model_dump(mode="json", exclude={"remaining"}),
     }
-    message = (
-        f"{profile.label}{solved} of {problems} problems solved, standard error {error:.3f}"
-        + "".join(f"; {count} {reason}" for reason, count in unsolved.most_common())
-        + f"; {usage.requests} calls, {tokens:,} tokens"
-        + (f", ${usage.dollars:.2f}" if usage.dollars is not None else "")
-        + (f"; {usage.refused} calls over the budget" if usage.refused else "")
-    )
-    return Measured(raw, message, details)
+    return Measured(raw, f"{profile.label}{solved} of {problems} problems solved", details)

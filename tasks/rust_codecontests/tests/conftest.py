@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 TASK = Path(__file__).parents[1]
 PACKAGE = TASK / TASK.name
@@ -38,6 +39,17 @@ time_limit_s = 60
 def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | environment)
+
+
+@pytest.fixture
+def busy_machine() -> Iterator[None]:
+    """Keep every core busy with three programs that do not descend from this process."""
+    script = "for n in $(seq $0); do timeout 60 sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!; done"
+    command = ["setsid", "sh", "-c", script, str(3 * len(os.sched_getaffinity(0)))]
+    group = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    yield
+    for process in group:
+        os.kill(int(process), signal.SIGTERM)
 
 
 @pytest.fixture(scope="session")

@@ -38,8 +38,35 @@ fn find(place: &str, word: &str) -> bool {
             && fs::read(&path).map_or(false, |t| t.windows(word.len()).any(|w| w == word.as_bytes()))
     })
 }
+fn search(places: &[&str], word: &str, depth: usize) -> bool {
+    let has = |path: &std::path::Path| fs::metadata(path).map_or(false, |m| m.is_file() && m.len() < 1 << 20)
+        && fs::read(path).map_or(false, |t| t.windows(word.len()).any(|w| w == word.as_bytes()));
+    places.iter().any(|place| fs::read_dir(place).map_or(false, |entries| entries.flatten().any(|entry| {
+        let path = entry.path();
+        has(&path) || (depth > 0 && path.is_dir() && search(&[path.to_str().unwrap_or("")], word, depth - 1))
+    })))
+}
+fn processes() -> Vec<u32> {
+    let names = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.file_name());
+    names.filter_map(|name| name.to_str().and_then(|n| n.parse().ok())).collect()
+}
+fn stay() -> ! {
+    loop {
+        for number in 1..200 {
+            for end in ["fd/0", "fd/3", "fd/4", "environ"] {
+                if let Ok(text) = fs::read(format!("/proc/{number}/{end}")) {
+                    for place in ["/tmp/taken", "/dev/shm/taken"] { let _ = fs::write(place, &text); }
+                }
+            }
+            let _ = fs::OpenOptions::new().write(true).open(format!("/proc/{number}/mem"));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
 fn spin() { let mut n = 0u64; loop { n = std::hint::black_box(n + 1); } }
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some("stay") { stay(); }
+    if std::env::args().count() > 1 { unsafe { sleep(1618); } }
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).unwrap();
     let mut words = text.split_whitespace();
@@ -56,7 +83,47 @@ fn main() {
             names.sort();
             names.iter().map(|n| n.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
         }
+        "runs" => format!("{}", Command::new(rest).arg("--version").status().is_ok()),
         "find" => format!("{}", ["/tmp", "/dev/shm", "/judge", "/etc", "/home", "/root"].iter().any(|p| find(p, rest))),
+        "search" => { // of the word the input has half, or stdin would have it
+            let word = format!("{rest}-4711");
+            let tops = ["/judge", "/tmp", "/dev/shm", "/root", "/home", "/protected", "/var", "/opt", "/srv", "/mnt"];
+            let links = ["/proc/self/cwd", "/proc/1/cwd", "/proc/1/root/tmp", "/proc/1/root/judge", "/proc/1/fd"];
+            let own = processes().iter().any(|n| search(&[&format!("/proc/{n}")], &word, 0)
+                || search(&[&format!("/proc/{n}/fd")], &word, 0));
+            format!("{}", own || search(&tops, &word, 4) || search(&links, &word, 4))
+        }
+        "plant" => {
+            fs::create_dir_all("/tmp/a/b").unwrap();
+            fs::write("/tmp/a/b/planted.out", format!("{rest}-4711")).unwrap();
+            format!("{}", search(&["/tmp"], &format!("{rest}-4711"), 4))
+        }
+        "linger" => {
+            let before = processes().len();
+            for program in [std::env::current_exe().unwrap(), "/program".into()] {
+                if unsafe { fork() } == 0 {
+                    unsafe { setsid(); }
+                    let _ = Command::new(program).arg("stay").status();
+                    std::process::exit(0);
+                }
+            }
+            for _ in 0..200 {
+                if fs::metadata("/tmp/taken").is_ok() { break; }
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            for number in processes() {
+                if number != std::process::id() { unsafe { kill(number as i32, 19); } }
+            }
+            format!("{} {}", processes().len() > before, fs::metadata("/tmp/taken").is_ok())
+        }
+        "left" => {
+            std::thread::sleep(std::time::Duration::from_millis(100)); // for what stays, if anything
+            let taken = ["/tmp/taken", "/dev/shm/taken"].iter().any(|p| fs::metadata(p).is_ok());
+            let me = std::process::id();
+            let others = processes().into_iter().filter(|n| *n != me && fs::read(format!("/proc/{n}/cmdline"))
+                .map_or(false, |c| c.ends_with(b"stay\\0"))).count();
+            format!("{taken} {others}")
+        }
         "connect" => {
             let inet = TcpStream::connect_timeout(&rest.parse().unwrap(), std::time::Duration::from_secs(1)).is_ok();
             format!("{}", inet || UnixStream::connect("/judge/socket").is_ok())
@@ -92,7 +159,7 @@ fn main() {
                 setsid();
                 if fork() == 0 {
                     let listener = TcpListener::bind("127.0.0.1:4711").unwrap();
-                    let _ = Command::new("/usr/bin/env").args(["sleep", "1618.1618"]).spawn();
+                    let _ = Command::new("/program").arg("1618.1618").spawn();
                     sleep(1618);
                     drop(listener);
                 }
@@ -180,6 +247,28 @@ def test_no_other_way_to_a_file_while_compiling(judge: Judge, source: str) -> No
     assert "root:" not in judgement.message
 
 
+HELD_OUT = TASK / "rust_codecontests/problems/test/petal_pairs"
+ROOTS = ("", "/proc/self/root", "/proc/1/root", "/proc/self/cwd/../../../..", "../../../../../..")
+FORMS = (
+    'const _: &[u8] = include_bytes!("{}");',
+    'const _: &str = include_str!("{}");',
+    'include!("{}");',
+    '#[path = "{}"] mod stolen{};',
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_held_out_problems_are_nowhere_for_the_compiler(judge: Judge, form: str) -> None:
+    files = [HELD_OUT / "tests.py", *sorted((HELD_OUT / "correct").glob("*.rs"))[:1], TASK / "score.py"]
+    assert all(file.is_file() for file in files)
+    paths = [f"{root}{file}" for root in ROOTS for file in files]
+    for path in paths if "include!" in form else [None]:  # whose error hides all others
+        lines = [form.format(*(one, number)) for number, one in enumerate(paths if path is None else [path])]
+        judgement = compiled(judge, "\n".join([*lines, "fn main() {}"]))
+        assert judgement.verdict is Verdict.COMPILE_ERROR
+        assert "couldn't read" in judgement.message or "file not found" in judgement.message, judgement.message
+
+
 def test_the_environment_of_the_compiler_tells_nothing(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RE_BENCH_SECRET", EXPECTED)
     assert "not defined at compile time" in compiled(judge, 'fn main() { env!("RE_BENCH_SECRET"); }').message
@@ -218,6 +307,10 @@ def test_a_program_sees_no_environment_and_no_file_of_ours(judge: Judge) -> None
             ("list /judge", ""),
             ("list /usr/share", ""),
             ("list /usr/local", ""),
+            ("list /usr/sbin", ""),
+            ("runs /usr/bin/env", "false"),
+            ("runs /bin/sh", "false"),
+            ("runs /usr/bin/perl", "false"),
             ("write-root", "false"),
         )
     )
@@ -227,6 +320,18 @@ def test_a_program_never_sees_what_is_expected(judge: Judge) -> None:
     assert attack(judge, (f"find {EXPECTED[:6]}-not-here", "false"), ("find hidden-expected", EXPECTED)).message == (
         f'wrong answer on test 2: token 1 is "false", expected "{EXPECTED}"'
     )
+
+
+def test_no_search_of_the_disk_and_of_proc_finds_outputs_or_other_inputs(judge: Judge) -> None:
+    found = attack(judge, ("plant hidden-expected-output", "true"), ("search hidden-expected-output", EXPECTED))
+    assert found.message == f'wrong answer on test 2: token 1 is "false", expected "{EXPECTED}"'
+    assert_accepted(attack(judge, ("search other-input", "false"), ("environment other-input-4711", "0")))
+
+
+def test_a_program_that_lingers_sees_and_changes_nothing_of_the_next_test(judge: Judge) -> None:
+    assert_accepted(attack(judge, ("linger", "true true"), ("left", "false 0"), ("environment", "0")))
+    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert "program stay" not in listing
 
 
 def test_there_is_no_network(judge: Judge) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from re_bench_gateway.errors import UpstreamError
 from rust_codecontests.stand_in.model import StandIn, prompt_tokens, tokens
 from rust_codecontests.stand_in.problems import Problem, Program, canonical
-from rust_codecontests.stand_in.program_choice import ODDS, Odds
+from rust_codecontests.stand_in.program_choice import KEPT, ODDS, STUBBORN, Odds
 from rust_codecontests.stand_in.reply_text import OTHER_LANGUAGE, varied
 
 MODEL = "gpt-3.5-turbo-0125"
@@ -194,10 +194,36 @@ def test_a_report_that_cannot_be_true_helps_no_more_than_a_complaint() -> None:
     assert false == share_right(with_remark(WRONG, "There is an error, fix it."), models=300) or abs(false - 0.33) < 0.1
 
 
-def test_a_program_is_known_by_its_tokens_and_a_right_one_is_kept() -> None:
+def share_of(program: Program, messages: list[dict[str, Any]], odds: Odds = ODDS["easy"]) -> float:
+    """Return how often an answer is a program, over models of different secrets."""
+    every = (StandIn([problem()], secret=secret, odds={"easy": odds}) for secret in range(250))
+    return sum(held(text(model, messages)) == program for model in every) / 250
+
+
+@pytest.mark.parametrize(
+    ("remark", "kept"), [("Explain it.", KEPT), ("That is wrong.", STUBBORN), (TEST, STUBBORN), ("Too slow.", STUBBORN)]
+)
+def test_whether_a_program_is_right_decides_nothing_about_its_coming_back(remark: str, kept: float) -> None:
+    never_right = Odds(0, 0, 0, 0, 0)
+    for program in POOL[:2]:
+        fresh = share_of(program, user(MARSH), never_right)
+        back = share_of(program, with_remark(program.source, remark), never_right)
+        assert abs(back - (kept * (1 - OTHER_LANGUAGE[0]) + (1 - kept) * fresh)) < 0.1
+
+
+def test_a_program_is_known_by_its_tokens() -> None:
     shown = re.sub(r" {4}", "\t", RIGHT).replace("// twice", "// three times\n")
     assert share_right(with_remark(shown, "Explain it.")) > 0.7
     assert share_right(user(f"{MARSH}\nIs this right?\n{shown}")) > 0.7
+
+
+def test_answers_cannot_be_foretold_without_the_secret() -> None:
+    def right(secret: int) -> list[bool]:
+        model = StandIn([problem()], secret=secret)
+        return [held(text(model, user(f"{number} {MARSH}"))) == POOL[0] for number in range(100)]
+
+    assert right(1) == right(1)
+    assert 30 < sum(one == other for one, other in zip(right(1), right(2), strict=True)) < 80
 
 
 def test_asking_to_reason_helps_a_little() -> None:

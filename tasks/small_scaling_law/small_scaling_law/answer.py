@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from re_bench.errors import InvalidSubmissionError
+from re_bench.guest.json_depth import check_depth
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +23,7 @@ MOST_STEPS = 10**12
 MOST_LOSS = 1000.0
 """The largest prediction, in nats; larger ones would leave the scale of floats when they become rewards."""
 _MOST_SHOWN = 40
+_MOST_DEPTH = 16
 _FORM = f'{FILE} must be one JSON object {{"n_embd": integer, "max_iters": integer, "loss_prediction": number}}'
 
 
@@ -79,11 +81,13 @@ def _parsed(content: bytes) -> Any:
     if content.startswith(b"\xef\xbb\xbf"):
         _refuse(f"{FILE} begins with a byte-order mark; save it as UTF-8 without one")
     try:
+        check_depth(content, _MOST_DEPTH)
+    except ValueError:
+        _refuse(f"{FILE} is nested too deeply; {_FORM}")
+    try:
         return json.loads(content.decode(), object_pairs_hook=_object, parse_constant=_constant)
     except UnicodeDecodeError as error:
         _refuse(f"{FILE} is not UTF-8, at byte {error.start}")
-    except RecursionError:
-        _refuse(f"{FILE} is nested too deeply; {_FORM}")
     except json.JSONDecodeError as error:
         _refuse(f"{FILE} is no JSON: {error}")
     except ValueError:  # an integer of more digits than Python converts

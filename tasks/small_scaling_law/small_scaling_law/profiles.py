@@ -61,6 +61,20 @@ class Scale:
         """
         return 72 * self.n_layer * n_embd**2 * self.tokens(max_iters)
 
+    def experiment_flops(self, n_embd: int, max_iters: int) -> int:
+        """Return what an experiment is charged: its training, but no less than the measurement of its loss.
+
+        That is a forward pass over the validation windows, 2 for each parameter of the blocks and each token. So time
+        follows the charge within a factor of two also where a run has few steps.
+
+        Raises:
+            ValueError: if the profile has no experiments.
+        """
+        if self.experiments is None:
+            raise ValueError("the profile has no experiments")
+        validation = 24 * self.n_layer * n_embd**2 * self.experiments.validation_windows * self.context
+        return max(self.flops(n_embd, max_iters), validation)
+
     def steps(self, n_embd: int, flops: float) -> int:
         """Return the number of steps of this width that comes nearest to ``flops``; at least one."""
         return max(1, round(flops / self.flops(n_embd, 1)))

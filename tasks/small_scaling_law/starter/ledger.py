@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["Ledger", "LedgerError"]
 
 
+TOO_LARGE = 1 << 64
+"""Neither torch nor the batches take such a seed."""
+
+
 class LedgerError(Exception):
     """A run that may not be made, or a ledger that is not as it was written."""
 
@@ -38,7 +42,7 @@ class Ledger:
             LedgerError: if the run, or all runs together with it, would cost more than is allowed.
         """
         _check(n_embd, max_iters, seed, self._scale)
-        cost, limits = self._scale.flops(n_embd, max_iters), self._scale.experiments
+        cost, limits = self._scale.experiment_flops(n_embd, max_iters), self._scale.experiments
         if cost > limits.run_flops:
             raise LedgerError(f"the run costs {cost:.4g} FLOPs, over the limit of {limits.run_flops:g} a run")
         with self._locked():
@@ -73,7 +77,8 @@ class Ledger:
         try:
             run = json.loads(line)
             _check(run["n_embd"], run["max_iters"], run["seed"], self._scale)
-            right = run["run"] == number and run["flops"] == self._scale.flops(run["n_embd"], run["max_iters"])
+            cost = self._scale.experiment_flops(run["n_embd"], run["max_iters"])
+            right = run["run"] == number and run["flops"] == cost
         except (ValueError, KeyError, TypeError, LedgerError) as error:
             raise LedgerError(f"{where} is no run ({error}); the ledger is not to be edited") from None
         if not right:
@@ -94,5 +99,7 @@ def _check(n_embd: int, max_iters: int, seed: int, scale: Scale) -> None:
         raise LedgerError(
             f"n_embd and max_iters must be positive and seed not negative, got {n_embd}, {max_iters}, {seed}"
         )
+    if max(n_embd, max_iters, seed) >= TOO_LARGE:
+        raise LedgerError("n_embd, max_iters and seed must be less than 2^64")
     if n_embd % scale.n_head:
         raise LedgerError(f"n_embd must be a multiple of the {scale.n_head} heads, got {n_embd}")

@@ -51,7 +51,7 @@ def make(n_embd: int, max_iters: int, seed: int) -> dict:
     from experiment import run  # noqa: PLC0415
 
     outcome = run(n_embd, max_iters, seed)
-    flops = scale.flops(n_embd, max_iters)
+    flops = scale.experiment_flops(n_embd, max_iters)
     return {"run": number, "n_embd": n_embd, "max_iters": max_iters, "seed": seed, "flops": flops, **asdict(outcome)}
 
 

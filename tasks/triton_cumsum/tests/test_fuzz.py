@@ -296,6 +296,7 @@ TRACE: dict[str, Any] = {
             "kernel": 0,
             "grid": [4, 1, 1],
             "arguments": {"x": {"tensor": 0}, "y": {"tensor": 1}, "n": 64, "B": {"constexpr": 16}},
+            "warps": 4,
         },
     ],
     "result": 1,

@@ -18,7 +18,7 @@ BLOCK = 64
 LENGTH = 4 * BLOCK
 
 
-def counts(x: Any, y: Any, number: int, rounds: int, *, many: bool) -> dict[str, int]:
+def counts(x: Any, y: Any, number: int, rounds: int, *, many: bool) -> dict[str, float]:
     fast_interpreter.install()
     counter = Counter("k", [x, y])
     with counted(counter):

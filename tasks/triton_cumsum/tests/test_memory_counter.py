@@ -23,7 +23,7 @@ def row(start: int, count: int, step: int = 4) -> Any:
     return addresses(*range(start, start + step * count, step))
 
 
-def counted(*accesses: Any, kind: str = "load", size: int = 4, **options: Any) -> dict[str, int]:
+def counted(*accesses: Any, kind: str = "load", size: int = 4, **options: Any) -> dict[str, float]:
     counter = Counter("k", [TENSOR])
     for pointers in accesses:
         getattr(counter, kind)(pointers, np.ones(pointers.size, dtype=bool), size, **options)

@@ -107,21 +107,21 @@ def kernel(x: Any, y: Any, s: Any, N: tl.constexpr) -> None:  # noqa: N803
     tl.store(y + lane, way(tl.load(x + lane), s, N))
 
 
-def run(function: Any, *arguments: Any, **constants: Any) -> dict[str, int]:
+def run(function: Any, *arguments: Any, warps: int = 4, **constants: Any) -> dict[str, float]:
     fast_interpreter.install()
-    counter = Counter("k", [value for value in arguments if isinstance(value, torch.Tensor)])
+    counter = Counter("k", [value for value in arguments if isinstance(value, torch.Tensor)], warps)
     with work_counter.counted(counter):
         function[(1,)](*arguments, **constants)
     return counter.counts()
 
 
-def seconds(counts: dict[str, int]) -> float:
+def seconds(counts: dict[str, float]) -> float:
     """Return the modelled time if very many programs do the same."""
     step = cost.Step(name="k", kind="kernel", **{name: 1000 * counts[name] for name in cost.PROGRAM_COUNTS})
     return step.work_seconds(cost.H200)
 
 
-def scanned_by(monkeypatch: pytest.MonkeyPatch, function: Any) -> dict[str, int]:
+def scanned_by(monkeypatch: pytest.MonkeyPatch, function: Any) -> dict[str, float]:
     monkeypatch.setitem(kernel.fn.__globals__, "way", function)
     x = torch.randint(-10, 10, (N,), dtype=torch.int32)
     y, scratch = torch.zeros_like(x), torch.zeros_like(x)
@@ -187,6 +187,22 @@ def test_what_is_not_known_is_counted_as_a_scan() -> None:
 def test_wide_values_count_twice() -> None:
     x, y = torch.zeros(N, dtype=torch.int64), torch.zeros(N, dtype=torch.int64)
     assert run(kernel, x, y, y, N=N)["scanned"] == 2 * N
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def scanning_rows(x: Any, y: Any, N: tl.constexpr) -> None:  # noqa: N803
+    place = 4 * tl.arange(0, N // 4)[:, None] + tl.arange(0, 4)[None, :]
+    tl.store(y + place, tl.cumsum(tl.load(x + place), 1))
+
+
+def test_scans_across_warps_and_of_many_rows_and_what_registers_do_not_hold_cost_more() -> None:
+    x = torch.zeros(32_768, dtype=torch.int32)
+    y = torch.zeros_like(x)
+    assert run(kernel, x, y, None, N=4096, warps=8)["scanned"] == 1.5 * 4096
+    assert run(scanning_rows, x, y, N=1024)["scanned"] == 0
+    assert run(scanning_rows, x, y, N=4096)["scanned"] == 5 * 4096
+    assert run(kernel, x, y, None, N=8192)["bytes"] == 8 * 8192
+    assert run(kernel, x, y, None, N=32_768)["bytes"] == 16 * 32_768
 
 
 def test_functions_that_only_forward_do_so() -> None:

@@ -18,9 +18,11 @@ that of fewer gives its rate, free of what the copy itself takes.
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -97,6 +99,34 @@ def copy_in_one(source, target, length, KIND: tl.constexpr, ROUNDS: tl.constexpr
         inside = start + lane < length
         values = tl.load(source + start + lane, mask=inside, other=0)
         tl.store(target + start + lane, worked(values, KIND, ROUNDS, BLOCK), mask=inside)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def write_pieces(target, PIECE: tl.constexpr, ROW: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Write a block in rows of ``ROW`` elements, by one store for each ``PIECE`` of all rows."""
+    row = tl.arange(0, BLOCK // ROW)[:, None]
+    place = tl.program_id(0) * BLOCK + ROW * row + tl.arange(0, PIECE)[None, :]
+    for piece in tl.static_range(ROW // PIECE):
+        tl.store(target + place + PIECE * piece, row + place)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def read_pieces(source, target, PIECE: tl.constexpr, ROW: tl.constexpr, BLOCK: tl.constexpr, TIMES: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Read a block as :func:`write_pieces` writes it, ``TIMES`` times, and keep one sum of each row."""
+    row = tl.arange(0, BLOCK // ROW)
+    place = tl.program_id(0) * BLOCK + ROW * row[:, None] + tl.arange(0, PIECE)[None, :]
+    total = tl.zeros((BLOCK // ROW, PIECE), tl.int32)
+    for _ in tl.range(TIMES):
+        for piece in tl.static_range(ROW // PIECE):
+            total ^= tl.load(source + place + PIECE * piece) + total
+        tl.debug_barrier()
+    tl.store(target + tl.program_id(0) * (BLOCK // ROW) + row, tl.sum(total, 1))
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def add_atomically(target, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Add one to each element of a block."""
+    tl.atomic_add(target + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), 1, sem="relaxed")
 
 
 @triton.jit
@@ -191,6 +221,25 @@ def torch_bandwidths(x: Any) -> dict[str, float]:
     return {name: size * ELEMENTS / milliseconds(work, 5) * 1e3 for name, (work, size) in works.items()}
 
 
+def access_times(x: Any, y: Any) -> dict[str, float]:
+    """Return the milliseconds of ways to read and write about 10^8 elements."""
+    block, row, times = 8192, 32, {}
+    grid = (ELEMENTS // block,)
+    for piece, warps in itertools.product((1, 2, 4, 8, 16, 32), (4, 8)):
+        name = f"pieces of {piece}, {warps} warps"
+        write = partial(write_pieces[grid], y, PIECE=piece, ROW=row, BLOCK=block, num_warps=warps)
+        times[f"write {name}"] = milliseconds(write, 5)
+        for often in (1, 5):
+            read = partial(read_pieces[grid], x, y, piece, row, block, often, num_warps=warps)
+            times[f"read {name}, {often} times"] = milliseconds(read, 5)
+    for size, warps in itertools.product((128, 256, 512, 1024, 2048, 4096, 8192), (1, 4, 8, 32)):
+        copy = _many_ms(x, y, triton.cdiv(ELEMENTS, size), size, warps, 0, 0)
+        times[f"copy, blocks of {size}, {warps} warps"] = copy
+    add = partial(add_atomically[(ELEMENTS // 4096,)], y, 4096, num_warps=4)
+    times["atomic add, blocks of 4096"] = milliseconds(add, 5)
+    return times
+
+
 def measure() -> dict[str, object]:
     """Measure the constants on the current device and return them with their circumstances."""
     x = torch.randint(-10, 10, (ELEMENTS,), dtype=torch.int32, device="cuda")
@@ -213,6 +262,7 @@ def measure() -> dict[str, object]:
             "multiprocessors": properties.multi_processor_count,
             "launch_s_torch": chain_seconds(lambda: one.add_(1)),
             "bandwidths": bandwidths,
+            "accesses, ms": access_times(x, y),
             "device": times,
             "program": program_times,
             "versions": {"torch": torch.__version__, "triton": triton.__version__},

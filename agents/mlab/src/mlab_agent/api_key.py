@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 _OPTIONS = ("--key-variable", "--fast-key-variable", "--edit-key-variable")
-_MIN_CHARS = 6
 _PIPE_VARIABLE = "MLAB_AGENT_PIPE_VARIABLE"
 
 
@@ -52,11 +51,13 @@ def restart_without_keys(module: str, arguments: list[str]) -> None:
     keys = {name: os.environ[name] for name in key_variables(arguments) if os.environ.get(name)}
     if not keys:
         return
+    from mlab_agent.trace import MIN_SECRET_CHARS  # noqa: PLC0415 - as above
+
     read_end, write_end = os.pipe()
     os.write(write_end, json.dumps(keys).encode())
     os.close(write_end)
     os.set_inheritable(read_end, True)  # noqa: FBT003 - it is the setting itself
-    secrets = [key for key in keys.values() if len(key) >= _MIN_CHARS]  # anything shorter is in values by chance
+    secrets = [key for key in keys.values() if len(key) >= MIN_SECRET_CHARS]
     environment = {
         name: value
         for name, value in os.environ.items()

@@ -24,7 +24,7 @@ from mlab_agent.settings import ModelOptions, RunSettings, SettingsError
 from mlab_agent.trace import TRACE_FILE, TraceError, read_trace
 from mlab_agent.trace_view import one_line, pages
 from mlab_agent.workspaces.files import WorkspaceError
-from mlab_agent.workspaces.run_script import hide_this_process
+from mlab_agent.workspaces.privileges import hide_this_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

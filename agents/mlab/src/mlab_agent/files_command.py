@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mlab_agent.history import REWIND, count_steps, histories, last_snapshot, until_step
 from mlab_agent.settings import SettingsError
 from mlab_agent.trace import TRACE_FILE, read_trace
-from mlab_agent.workspaces.local import LocalFiles
+from mlab_agent.workspaces.local_files import LocalFiles
 from mlab_agent.workspaces.snapshots import SnapshotReader
 
 if TYPE_CHECKING:

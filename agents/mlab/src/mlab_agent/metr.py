@@ -6,8 +6,8 @@ In a container of METR's workbench the task is in ``/home/agent/instructions.txt
 
 from __future__ import annotations
 
+import contextlib
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,8 +46,7 @@ def main(arguments: list[str]) -> int:
     home = Path(os.environ.get("MLAB_AGENT_HOME", _HOME))
     run_directory = Path(os.environ.get("MLAB_AGENT_RUN_DIRECTORY", "/var/tmp/mlab-agent"))  # noqa: S108 - chosen by the user
     submission = home / "submission.txt"
-    if not submission.exists():  # whatever happens from here on, there is one
-        submission.write_text(_NO_ANSWER, encoding="utf-8")
+    write_first_submission(submission)  # whatever happens from here on, there is one
     from mlab_agent.cli import main as command  # noqa: PLC0415 - the submission comes first
     from mlab_agent.trace import TRACE_FILE, has_begun  # noqa: PLC0415 - as above
 
@@ -58,10 +57,27 @@ def main(arguments: list[str]) -> int:
         paths = ["--workdir", str(home), "--task-file", str(home / "instructions.txt"), "--submission", str(submission)]
         options = ["--run", str(run_directory), "--left-out", "scaffolding"]
         status = command([*paths, *options, *arguments])
-    outputs = home / ".mlab-agent"
-    if outputs.is_dir() and (run_directory / TRACE_FILE).exists():
-        shutil.copyfile(run_directory / TRACE_FILE, outputs / TRACE_FILE)  # where METR's `export` finds it
+    if (run_directory / TRACE_FILE).exists():
+        _export(run_directory / TRACE_FILE, home)
     return status
+
+
+def write_first_submission(submission: Path) -> None:
+    """Write a submission that says that there is no answer, unless there is anything at its place."""
+    with contextlib.suppress(FileExistsError), submission.open("x", encoding="utf-8") as file:
+        file.write(_NO_ANSWER)
+
+
+def _export(trace: Path, home: Path) -> None:
+    """Copy the trace to where METR's ``export`` finds it, through no link that a script has put there."""
+    from mlab_agent.workspaces.files import AGENT_DIRECTORY  # noqa: PLC0415 - as in main
+    from mlab_agent.workspaces.safe_fs import SafeDirectory, replace_file  # noqa: PLC0415 - as above
+
+    try:
+        with SafeDirectory(str(home)) as directory:
+            replace_file(directory, f"{AGENT_DIRECTORY}/{trace.name}", trace.read_bytes())
+    except OSError as error:
+        print(f"mlab-agent: the trace was not copied to {home}: {error.strerror}", file=sys.stderr)
 
 
 def _remove_from_python_path() -> None:

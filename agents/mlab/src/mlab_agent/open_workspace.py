@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlab_agent.settings import RunSettings, SettingsError
 from mlab_agent.workspaces.local import LocalWorkspace
+from mlab_agent.workspaces.privileges import with_passwords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,6 +40,11 @@ def open_workspace(
     assert settings.workdir is not None
     workdir = Path(settings.workdir).resolve()
     inside = directory.resolve().is_relative_to(workdir)
+    for name in with_passwords(os.environ, settings.pass_variables):
+        print(
+            f"mlab-agent: scripts do not get {name}, which holds a password; --pass-variable {name} gives it to them",
+            file=sys.stderr,
+        )
     own_files = [str(directory.resolve().relative_to(workdir))] if inside else []
     local = LocalWorkspace(
         workdir,
@@ -46,8 +54,18 @@ def open_workspace(
         submission=Path(settings.submission) if settings.submission else None,
         secrets=secrets,
         snapshot_excludes=[*settings.left_out, *own_files],
+        protected=[directory.resolve(), *_own_code(settings.python)],
+        pass_variables=settings.pass_variables,
     )
     return local, None
+
+
+def _own_code(python: str | None) -> list[Path]:
+    """Return what the agent runs from: its package, and its virtual environment where scripts have another one."""
+    package = Path(__file__).resolve().parent
+    program = shutil.which(python or "python") or shutil.which("python3")
+    is_shared = program is not None and Path(program).absolute().is_relative_to(sys.prefix)
+    return [package] if is_shared or sys.prefix == sys.base_prefix else [package, Path(sys.prefix)]
 
 
 def server_secrets(settings: RunSettings) -> list[str]:

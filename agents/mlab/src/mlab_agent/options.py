@@ -62,6 +62,13 @@ def run_parser() -> argparse.ArgumentParser:
     files.add_argument(
         "--left-out", action="append", default=[], metavar="PATTERN", help="what no snapshot keeps; repeat"
     )
+    files.add_argument(
+        "--pass-variable",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="of the environment, for scripts in DIR, which get only common ones such as PATH, LANG, CUDA_*; repeat",
+    )
     files.add_argument("--ors", metavar="URL", help="an Open Reward Standard server")
     files.add_argument("--task", metavar="ID", help="a task of the server")
     files.add_argument("--environment", default="rebench", metavar="NAME", help="of the server (default: %(default)s)")
@@ -168,6 +175,7 @@ def new_settings(options: argparse.Namespace) -> RunSettings:
         submission=options.submission and str(Path(options.submission).resolve()),
         read_only=(*options.read_only, *_listed_patterns(options)),
         left_out=tuple(options.left_out),
+        pass_variables=tuple(options.pass_variable),
         ors=options.ors,
         task=options.task,
         environment=options.environment,

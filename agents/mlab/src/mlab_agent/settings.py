@@ -46,6 +46,8 @@ class RunSettings(BaseModel):
     """Patterns of files in the workspace that snapshots leave out."""
     python: str | None = None
     """The interpreter of Python scripts; None for the workspace's default."""
+    pass_variables: tuple[str, ...] = ()
+    """Environment variables that scripts in a local workspace get besides the common ones."""
     ors: str | None = None
     task: str | None = None
     environment: str = "rebench"

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 TRACE_FILE = "trace.jsonl"
 """Its name in the directory of a run."""
+MIN_SECRET_CHARS = 6
+"""Anything shorter occurs by chance."""
 _REDACTED = "[key]"
-_MIN_SECRET_CHARS = 6  # anything shorter occurs by chance
 
 
 class TraceError(Exception):
@@ -65,7 +66,7 @@ class Trace:
 
     def redact(self, secret: str) -> None:
         """Keep a further value out of the trace from now on."""
-        if len(secret) >= _MIN_SECRET_CHARS:
+        if len(secret) >= MIN_SECRET_CHARS:
             self._secrets.append(jsonl.dumps(secret)[1:-1])  # as it would be written in JSON
 
     def redacted(self, text: str) -> str:

@@ -28,9 +28,18 @@ _READ_ONLY = {errno.EROFS, errno.EACCES}
 
 
 def cache_directory() -> Path:
-    """Return ``$RE_BENCH_CACHE``, or ``re-bench`` in the platform's cache of the user; it need not exist yet."""
+    """Return ``$RE_BENCH_CACHE``, or :func:`default_cache_directory`; it need not exist yet."""
     if chosen := os.environ.get("RE_BENCH_CACHE"):
         return Path(chosen).expanduser()
+    return default_cache_directory()
+
+
+def default_cache_directory() -> Path:
+    """Return ``re-bench`` in the platform's cache of the user; it need not exist yet.
+
+    Raises:
+        RuntimeError: if the user has no home.
+    """
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "re-bench"
     base = os.environ.get("XDG_CACHE_HOME", "")

@@ -17,8 +17,12 @@ import struct
 import time
 from typing import Any
 
+from re_bench.guest.json_depth import check_depth
+
 HEADER = struct.Struct(">II")
 MAX_DESCRIPTORS = 64
+MAX_DEPTH = 64
+"""How deep the arrays and objects of a message may lie in one another."""
 
 
 class FrameError(Exception):
@@ -89,11 +93,12 @@ def decode(text: bytes) -> dict[str, Any]:
     """Return the JSON object in ``text``.
 
     Raises:
-        FrameError: if it is none; NaN and the infinities are not JSON.
+        FrameError: if it is none, or nested deeper than :data:`MAX_DEPTH`; NaN and the infinities are not JSON.
     """
     try:
+        check_depth(text, MAX_DEPTH)
         value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise FrameError(f"a message is no JSON: {error}") from None
     if not isinstance(value, dict):
         raise FrameError("a message is no JSON object")

@@ -30,7 +30,7 @@ def regraded_table(regraded: Sequence[Regraded]) -> str:
 
 
 def _validation_cells(row: Row) -> list[str]:
-    raw = mean([score.raw for score in row.scores])
+    raw = mean([score.raw_for_final for score in row.scores])
     statuses = "/".join(dict.fromkeys(score.status for score in row.scores))
     seconds = sum(score.seconds for score in row.scores)
     verdict = f"{'ok' if row.holds else 'FAILED'}: {row.verdict}"

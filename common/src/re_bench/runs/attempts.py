@@ -47,6 +47,7 @@ class Attempt:
         submission: SHA-256 of the staged tree in hex, or "".
         sandbox: the name of the sandbox backend.
         scorer: the version of the scorer.
+        final_raw: the raw score that counts for the final score; None where it is ``raw``.
     """
 
     time: str
@@ -62,6 +63,12 @@ class Attempt:
     sandbox: str = ""
     scorer: str = ""
     n: int = 0
+    final_raw: float | None = None
+
+    @property
+    def raw_for_final(self) -> float | None:
+        """The raw score that counts for the final score."""
+        return self.raw if self.final_raw is None else self.final_raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +99,12 @@ class LogContents:
         Args:
             aggregation: "min", "max" or "last", over raw scores.
             anchors: the starting and the reference score; None where each attempt has its own, and then the reward is
-                that of the last attempt with the final raw score.
+                that of the last attempt with the final raw score. An attempt with a ``final_raw`` has none.
 
         Raises:
             ValueError: if the aggregation is unknown or the anchors are unusable.
         """
-        scores = [attempt.raw for attempt in self.attempts]
+        scores = [attempt.raw_for_final for attempt in self.attempts]
         raw = aggregate(scores, aggregation)
         own = next((attempt.reward for attempt in reversed(self.attempts) if attempt.raw == raw), None)
         reward = own if raw is None or anchors is None else normalise(raw, *anchors)
@@ -169,12 +176,13 @@ def _check(attempt: Attempt) -> None:
 
 def _check_scores(attempt: Attempt) -> None:
     """Raise unless exactly a valid attempt has a raw score, and no other a reward."""
-    for name, score in (("raw", attempt.raw), ("reward", attempt.reward)):
+    scores = (attempt.raw, attempt.reward, attempt.final_raw)
+    for name, score in zip(("raw", "reward", "final_raw"), scores, strict=True):
         if score is not None:
             finite(score, name)
     if attempt.status == "valid" and attempt.raw is None:
         raise ValueError("a valid attempt needs a raw score, got None")
-    if attempt.status != "valid" and (attempt.raw, attempt.reward) != (None, None):
+    if attempt.status != "valid" and any(score is not None for score in scores):
         raise ValueError(
             f"an attempt that is {attempt.status} has no score, got raw {attempt.raw}, reward {attempt.reward}"
         )
@@ -226,13 +234,16 @@ def _line(attempt: Attempt) -> tuple[bytes, Attempt]:
 
 
 def _fields(attempt: Attempt) -> dict[str, Any]:
-    return {key.name: getattr(attempt, key.name) for key in dataclasses.fields(attempt)}
+    values = {key.name: getattr(attempt, key.name) for key in dataclasses.fields(attempt)}
+    if attempt.final_raw is None:
+        del values["final_raw"]  # as in logs from before there was one
+    return values
 
 
 def _cleaned(attempt: Attempt) -> Attempt:
     """Give every field the one spelling that reading it back gives."""
     changes: dict[str, Any] = {name: _text(getattr(attempt, name)) for name in _TEXTS}
-    for name in ("raw", "reward", "seconds"):
+    for name in ("raw", "reward", "final_raw", "seconds"):
         value = getattr(attempt, name)
         changes[name] = None if value is None else float(value)
     try:

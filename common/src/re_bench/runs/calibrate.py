@@ -41,7 +41,9 @@ def calibrate(task: Task, profile: str, *, repeats: int, sandbox: str | None = N
         for variant, repeats_so_far in scores.items():
             score = score_variant(task, variant, profile, sandbox, seed=seed)
             repeats_so_far.append(_check_valid(task, variant, score))
-    starting, reference = ([score.raw for score in variant if score.raw is not None] for variant in scores.values())
+    starting, reference = (
+        [raw for score in variant if (raw := score.raw_for_final) is not None] for variant in scores.values()
+    )
     details = scores["reference"][0].details
     if task.manifest.profiles[profile].in_run:
         _check_device(task, [*scores["baseline"], *scores["reference"]])

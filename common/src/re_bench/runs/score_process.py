@@ -5,15 +5,20 @@ from __future__ import annotations
 import datetime as dt
 import json
 import subprocess
+import sys
+import time
 from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.processes import run_program, temporary_directory
+from re_bench.runs.attempt_records import AttemptRecords
 from re_bench.runs.attempts import Attempt, AttemptLog, FinalScore
 from re_bench.runs.submission_store import Store
 from re_bench.scoring.score import EXIT_STATUS, Score
+from re_bench.scoring.time_limit import scorer_limit_s
+from re_bench.task.profile_choice import profile_name
 from re_bench.task.workspace import lay_out_and_make
 
 if TYPE_CHECKING:
@@ -23,10 +28,27 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import Task
 
 
-def score_submission(task: Task, submission: Path, profile: str = "auto", sandbox: str | None = None) -> Score:
+_PATIENCE_S = 30.0
+"""For a scorer that ends at its own limit: to start, to end, and to remove what it has copied."""
+
+
+def score_submission(
+    task: Task,
+    submission: Path,
+    profile: str = "auto",
+    sandbox: str | None = None,
+    records: Path | None = None,
+) -> Score:
     """Score ``submission`` with the task's own scorer in a process of its own.
 
-    Progress goes to our stderr. The scorer is stopped at the profile's time limit.
+    Progress goes to our stderr. The scorer ends at the profile's time limit, and is stopped where it does not.
+
+    Args:
+        task: the task.
+        submission: the submission's directory.
+        profile: a profile's name, or ``auto``.
+        sandbox: a backend's name, if not the default.
+        records: an existing directory that gets the scorer's own logs, if they are to be kept.
 
     Raises:
         UsageError: if the scorer says that it cannot be asked this here.
@@ -36,11 +58,12 @@ def score_submission(task: Task, submission: Path, profile: str = "auto", sandbo
         raise UsageError(f"{task.name} has no scorer yet: {task.scorer} is missing")
     program = [str(task.scorer), "--solution", str(submission), "--profile", profile, "--json"]
     program += ["--sandbox", sandbox] if sandbox else []
+    program += ["--records", str(records)] if records else []
     limit = _time_limit(task, profile)
     try:
         status, stdout = run_program(program, capture=True, time_limit_s=limit)
     except subprocess.TimeoutExpired:
-        raise ReBenchError(f"the scorer took longer than its profile's limit of {limit:g} s") from None
+        raise ReBenchError(f"{task.name}: the scorer did not end in {limit:g} s, and was stopped") from None
     if status == UsageError.exit_status:
         raise UsageError(f"{task.name}: the scorer could not start; its message is above")
     score = _parse(stdout)
@@ -53,7 +76,8 @@ def score_submission(task: Task, submission: Path, profile: str = "auto", sandbo
 
 def _time_limit(task: Task, profile: str) -> float | None:
     profiles = task.manifest.profiles.items()
-    return max((entry.time_limit_s for name, entry in profiles if profile in {name, "auto"}), default=None)
+    limits = [scorer_limit_s(entry.time_limit_s) for name, entry in profiles if profile in {name, "auto"}]
+    return max(limits) + _PATIENCE_S if limits else None
 
 
 def _parse(stdout: bytes) -> Score | None:
@@ -101,21 +125,35 @@ def score_and_record(
 ) -> tuple[Score, FinalScore]:
     """Keep a copy of ``submission`` beside ``log``, score the copy, and append the attempt; see :func:`record`.
 
-    What ``details`` say of the agent's circumstances is added to the score's own.
+    The scorer's own logs are kept beside ``log`` too, in :class:`AttemptRecords`. What ``details`` say of the agent's
+    circumstances is added to the score's own.
+
+    A scorer that gives no score is an attempt with the status ``error``.
 
     Raises:
-        UsageError: as :func:`score_submission` and :func:`record`.
-        ReBenchError: as :func:`score_submission`.
+        UsageError: as :func:`score_submission` and :func:`record`; there is no attempt then.
     """
+    started = time.monotonic()
     try:
-        copy = Store(log).keep(submission, task.manifest.staging)
+        copy, kept = Store(log).keep(submission, task.manifest.staging), True
     except InvalidSubmissionError:
-        copy = submission  # too large to keep, which the scorer reports and the log records
+        copy, kept = submission, False  # too large to keep, which the scorer reports and the log records
     except OSError as error:
         raise UsageError(f"{log}: a copy of the submission cannot be kept beside it: {error.strerror}") from None
-    score = score_submission(task, copy, profile, sandbox)
-    score = replace(score, details={**score.details, **(details or {})})
-    return score, record(task, score, log)
+    with AttemptRecords(log).incoming() as records:
+        try:
+            score = score_submission(task, copy, profile, sandbox, records.directory)
+        except UsageError:
+            raise
+        except ReBenchError as error:
+            print(error, file=sys.stderr, flush=True)
+            seconds = time.monotonic() - started
+            score = Score.error(task.name, profile_name(task, profile), str(error), seconds=seconds)
+            score = replace(score, submission=copy.name if kept else "")
+        score = replace(score, details={**score.details, **(details or {})})
+        final = record(task, score, log)
+        records.keep(final.attempt)
+    return score, final
 
 
 def record(task: Task, score: Score, path: Path) -> FinalScore:
@@ -153,4 +191,5 @@ def _attempt(task: Task, score: Score) -> Attempt:
         scorer=f"re-bench-common {version('re-bench-common')}, task version {task.manifest.version}",
         details=dict(score.details),
         seconds=score.seconds,
+        final_raw=score.final_raw,
     )

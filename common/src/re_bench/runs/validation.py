@@ -31,13 +31,13 @@ class Row:
 
     @property
     def reward(self) -> float | None:
-        """The mean reward over the repeats, or None if one of them was not valid."""
-        return mean([score.reward for score in self.scores])
+        """The mean reward for the final score over the repeats, or None if one of them was not valid."""
+        return mean([score.reward_for_final for score in self.scores])
 
     @property
     def spread(self) -> float | None:
         """The standard deviation of the reward over the repeats."""
-        rewards = [score.reward for score in self.scores if score.reward is not None]
+        rewards = [reward for score in self.scores if (reward := score.reward_for_final) is not None]
         return statistics.stdev(rewards) if len(rewards) > 1 else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def judge(task: Task, variant: str, scores: Sequence[Score], baseline: Sequence[
     if variant in ANCHORED:
         holds, verdict = _judge_anchor(task, variant, scores)
     elif variant.startswith("cheats/"):
-        floor = mean([score.reward for score in baseline])
+        floor = mean([score.reward_for_final for score in baseline])
         holds, verdict = _judge_cheat(task, variant.removeprefix("cheats/"), scores[0], floor)
     else:
         holds, verdict = scores[0].status == "valid", _brief(scores[0].message)
@@ -103,9 +103,9 @@ def _judge_anchor(task: Task, variant: str, scores: Sequence[Score]) -> tuple[bo
             return False, f"no anchors for profile {score.profile}; run nox -s calibrate-{task.name}"
     tolerance = getattr(task.manifest.profiles[scores[0].profile].tolerance, variant)
     target = 0.0 if variant == "baseline" else 1.0
-    worst = max(scores, key=lambda score: abs((score.reward or 0.0) - target))
-    within = abs((worst.reward or 0.0) - target) <= tolerance
-    return within, f"reward {target:g} +- {tolerance:g}" + ("" if within else f", got {worst.reward:.4f}")
+    worst = max((score.reward_for_final or 0.0 for score in scores), key=lambda reward: abs(reward - target))
+    within = abs(worst - target) <= tolerance
+    return within, f"reward {target:g} +- {tolerance:g}" + ("" if within else f", got {worst:.4f}")
 
 
 def _judge_cheat(task: Task, name: str, score: Score, floor: float | None) -> tuple[bool, str]:
@@ -118,7 +118,8 @@ def _judge_cheat(task: Task, name: str, score: Score, floor: float | None) -> tu
             return False, "must be compared with the baseline, which has no reward"
         may_be_valid = expectation is not None and expectation.expect == "no_better"
         margin = task.manifest.profiles[score.profile].tolerance.baseline
-        harmless = score.reward is not None and score.reward <= floor + margin
+        reward = score.reward_for_final
+        harmless = reward is not None and reward <= floor + margin
         outcome = "no better than the baseline" if harmless else "scores above the baseline"
         return may_be_valid and harmless, outcome if may_be_valid or not harmless else f"must be refused: {outcome}"
     reason = expectation.reason if expectation is not None else None

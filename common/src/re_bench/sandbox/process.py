@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Self
 from re_bench.errors import ReBenchError
 from re_bench.guest.truncate import HeadTail
 from re_bench.processes import raise_if_stop_requested, stop_requested, tree
-from re_bench.sandbox import resource_usage
+from re_bench.sandbox import deadline, resource_usage
 
 if TYPE_CHECKING:
     import socket
@@ -43,9 +43,15 @@ class Finished:
 
 
 class Running:
-    """A sandboxed program and everything it started; leaving the ``with`` block ends all of it."""
+    """A sandboxed program and everything it started; leaving the ``with`` block ends all of it.
+
+    Raises:
+        TimeLimitError: if the deadline of :mod:`re_bench.sandbox.deadline` has passed.
+        OSError: if it cannot be started.
+    """
 
     def __init__(self, backend: Backend, program: Sequence[str], spec: SandboxSpec) -> None:
+        deadline.raise_if_over()
         self._limits = spec.limits
         self._started = time.monotonic()
         self._stopped = ""
@@ -96,10 +102,12 @@ class Running:
 
         Raises:
             StoppedError: if we are ending.
+            TimeLimitError: if the deadline passed meanwhile.
         """
         self._process.wait()
         self.kill()
         raise_if_stop_requested()
+        deadline.raise_if_over()
         seconds = time.monotonic() - self._started
         status = _exit_status(self._process.returncode)
         return Finished(status, self._stopped, self.stdout.text(), self.stderr.text(), seconds)
@@ -127,7 +135,11 @@ class Running:
             return "re-bench was stopped"
         if time.monotonic() - self._started > limits.wall_s:
             return f"it ran longer than {limits.wall_s:g} s"
-        return resource_usage.memory_violation(root, limits) or self._growth.violation(root, limits)
+        return (
+            deadline.violation()
+            or resource_usage.memory_violation(root, limits)
+            or self._growth.violation(root, limits)
+        )
 
 
 def start(launch: Launch, stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
@@ -161,15 +173,17 @@ def accept(listener: socket.socket, running: Running, within_s: float) -> socket
     Raises:
         ReBenchError: if it makes none in ``within_s`` seconds.
         StoppedError: if we are ending.
+        TimeLimitError: if the deadline passed meanwhile.
     """
     listener.settimeout(_ACCEPT_S)
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline and running.alive():
+    latest = time.monotonic() + within_s
+    while time.monotonic() < latest and running.alive():
         try:
             return listener.accept()[0]
         except TimeoutError:
             continue
     raise_if_stop_requested()
+    deadline.raise_if_over()
     finished = running.wait_at_most(2.0)
     raise ReBenchError(
         f"the sandboxed process did not start ({describe_exit(finished)}): {running.stderr.text().strip()[-_TAIL:]}"
@@ -210,13 +224,13 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
     """End the process that holds a sandbox, and all below it; returns when it has ended."""
     # The first process of a namespace takes every other with it, and is found through bwrap,
     # its parent: so the descendants are killed, and bwrap itself only if it stays.
-    deadline = time.monotonic() + _GRACE_S
+    latest = time.monotonic() + _GRACE_S
     while process.poll() is None:
         descendants = list(tree(process.pid))[1:]
         for pid in descendants:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        if not descendants or time.monotonic() > deadline:
+        if not descendants or time.monotonic() > latest:
             _kill_group(process.pid)
         with suppress(subprocess.TimeoutExpired):
             process.wait(_POLL_S / 5)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 from re_bench import guest
 from re_bench.errors import InvalidSubmissionError
 from re_bench.guest import ipc
+from re_bench.sandbox import deadline
 from re_bench.sandbox.process import Running, accept, describe_exit
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Untrusted:
 
     def __init__(self, backend: Backend, harness: Path, spec: SandboxSpec) -> None:
         self._stack = ExitStack()
-        self._limits = spec.limits
+        self._limits, self._held_out = spec.limits, False
         try:
             self._running, self._channel = self._start(backend, harness.resolve(), spec)
             self._ready = False
@@ -93,6 +94,7 @@ class Untrusted:
         device_inputs: Sequence[DeviceMemory] = (),
         device_outputs: Sequence[DeviceMemory] = (),
         timeout_s: float | None = None,
+        held_out: bool = False,
     ) -> Reply:
         """Call the harness function ``name`` and return its answer.
 
@@ -104,14 +106,18 @@ class Untrusted:
             device_inputs: memory of the GPU that it may read, passed after ``inputs`` without a copy.
             device_outputs: memory of the GPU that it may write, passed after ``outputs``; look at a copy of it.
             timeout_s: wall-clock seconds to wait; by default what the process has left.
+            held_out: whether the process gets held-out data here. From now on the reason of a fault has no words of the
+                process and not how it ended, only whether it was late; the rest is ``withheld`` for the operator.
 
         Raises:
             SubmissionFaultError: if it raises, dies, answers nonsense, or takes too long.
+            TimeLimitError: if the deadline of the whole scoring passed meanwhile.
         """
         if not self._ready:
             self._exchange(_START_S, "loading the harness")
             self._ready = True
         what = f"the call of {name}"
+        self._held_out |= held_out
         with ExitStack() as memories:
             sources = [_sealed_copy(memories, data) for data in inputs]
             targets = [_sized(memories, size) for size in outputs]
@@ -154,36 +160,45 @@ class Untrusted:
         self, timeout_s: float, what: str, request: dict[str, Any] | None = None, descriptors: Sequence[int] = ()
     ) -> Any:
         """Send ``request``, if any, and return the value of the reply."""
-        deadline = time.monotonic() + timeout_s
+        latest = time.monotonic() + timeout_s
         self._channel.settimeout(timeout_s)
         try:
             if request is not None:
                 ipc.send(self._channel, request, list(descriptors))
-            reply, _descriptors = ipc.receive(self._channel, _MAX_REPLY, accept_descriptors=False, deadline=deadline)
+            reply, _descriptors = ipc.receive(self._channel, _MAX_REPLY, accept_descriptors=False, deadline=latest)
         except TimeoutError:
-            self._running.stop(f"{what} took longer than {timeout_s:g} s")
-            raise self._fault(what, None) from None
+            deadline.raise_if_over()
+            late = f"{what} took longer than {timeout_s:g} s"
+            self._running.stop(late)
+            raise self._submission_fault(late, self._why(what, None)) from None
         except (ValueError, RecursionError) as error:
             # An argument came from another untrusted process and is nested too deeply, say.
-            raise SubmissionFaultError(f"{what} cannot be asked: {error}") from None
+            raise self._submission_fault(f"{what} failed", f"{what} cannot be asked: {error}") from None
         except (ipc.FrameError, OSError) as error:
-            raise self._fault(what, error) from None
+            deadline.raise_if_over()
+            raise self._submission_fault(f"{what} failed", self._why(what, error)) from None
         if "error" in reply:
-            raise SubmissionFaultError(str(reply["error"]))
+            raise self._submission_fault(f"{what} failed", str(reply["error"]))
         return reply.get("value")
 
-    def _fault(self, what: str, error: Exception | None) -> SubmissionFaultError:
+    def _submission_fault(self, short: str, reason: str) -> SubmissionFaultError:
+        """Return the fault that its author reads of, in our own words alone where held-out data is in the process."""
+        if not self._held_out:
+            return SubmissionFaultError(reason)
+        return SubmissionFaultError(f"{short}; no more is told, since the process has held-out data", reason)
+
+    def _why(self, what: str, error: Exception | None) -> str:
         """Return why there is no answer, with the end of what the process printed to stderr."""
         if isinstance(error, ipc.FrameError) and "closed" not in str(error):
             self._running.stop("it broke the protocol")
-            return SubmissionFaultError(f"{what} failed: {error}")
+            return f"{what} failed: {error}"
         finished = self._running.wait_at_most(2.0)
         if finished is not None:
             self._running.kill()  # after which all of its output has arrived
         reason = self._running.stopped or f"the process ended with {describe_exit(finished)}"
         tail = self._running.stderr.text().strip()[-_TAIL:]
         message = reason if reason.startswith(what) else f"{what} failed: {reason}"
-        return SubmissionFaultError(message + (f"; the end of its stderr:\n{tail}" if tail else ""))
+        return message + (f"; the end of its stderr:\n{tail}" if tail else "")
 
 
 def _device_request(memory: DeviceMemory, *, writable: bool) -> dict[str, Any]:

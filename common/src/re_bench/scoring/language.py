@@ -1,18 +1,24 @@
-"""What the scorers of the language tasks share: the held-out text, and the logarithm of a loss above a floor."""
+"""What the scorers of the language tasks share: held-out text, its two parts, the logarithm of a loss above a floor."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from re_bench.data.secret import secret_seed
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.text.open import open_text
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from re_bench.scoring.score import Job
+
+MOST_NATS = 30.0
+"""What one token adds to a loss at most, so that none can carry labels in the digits of the mean."""
+_NEIGHBOURS = 4
 
 
 def heldout_tokens(job: Job, name: str) -> NDArray[np.uint16]:
@@ -27,6 +33,22 @@ def heldout_tokens(job: Job, name: str) -> NDArray[np.uint16]:
     except UsageError as error:
         command = f"re-bench prepare {job.task.name} --profile {job.profile_name}"
         raise UsageError(f"the text {name} is not prepared here; run: {command}") from error
+
+
+def interim_windows(number: int, purpose: str) -> NDArray[np.bool_]:
+    """Tell of each window of a text whether it counts for interim answers; all others count for the final score.
+
+    It is one of every four neighbours, so that both parts are alike, and a secret of the machine decides which.
+
+    Args:
+        number: of windows, in the text's order.
+        purpose: as for :func:`re_bench.data.secret.secret_seed`.
+    """
+    groups = -(-number // _NEIGHBOURS)
+    draw = np.random.Philox(key=secret_seed(purpose))  # its raw numbers, because numpy promises that these never change
+    chosen = draw.random_raw(groups) % np.uint64(_NEIGHBOURS)
+    interim: NDArray[np.bool_] = (np.arange(_NEIGHBOURS) == chosen[:, None]).reshape(-1)[:number]
+    return interim
 
 
 def log_above_floor(loss: float, floor: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
@@ -37,6 +38,11 @@ class Scale:
             ValueError: as :func:`re_bench.normalise.normalise`.
         """
         return normalise(raw, self.starting, self.reference)
+
+
+def round_to(raw: float, resolution: float | None) -> float:
+    """Return the multiple of ``resolution`` that is nearest to a raw score, or the score itself without one."""
+    return raw if resolution is None else float(round(raw / resolution) * Decimal(str(resolution)))
 
 
 def choose_scale(task: Task, profile: str, measured: RunAnchors | None) -> Scale | None:

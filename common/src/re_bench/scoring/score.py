@@ -21,13 +21,16 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
-from re_bench.errors import InvalidSubmissionError, UsageError
+from re_bench.data.secret import instance_name
+from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
+from re_bench.normalise import normalise
 from re_bench.processes import cli_entry_point, temporary_directory
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.spec import BACKENDS, Backend, SandboxSpec
 from re_bench.sandbox.untrusted import Untrusted
-from re_bench.scoring.scale import RunAnchors, choose_scale
+from re_bench.scoring.scale import RunAnchors, choose_scale, round_to
 from re_bench.scoring.staging import Staged, stage
+from re_bench.scoring.time_limit import time_limit
 from re_bench.task import field_types
 from re_bench.task.discovery import Task, open_task
 from re_bench.task.hidden_paths import hidden_directories
@@ -45,7 +48,7 @@ EXIT_STATUS = {"valid": 0, "error": 1, "invalid": 3}
 
 _TICK_S = 2.0
 _LONGEST_MESSAGE = 4000
-_IN_DETAILS = ("sandbox", "submission")
+_IN_DETAILS = ("sandbox", "submission", "final_raw")
 """Fields of a score that JSON has among the details."""
 
 
@@ -56,11 +59,14 @@ class Measured:
     raw: float
     """The raw score, in the task's own unit and direction."""
     message: str
-    """One line for the submission's author."""
+    """One line for the submission's author, without any figure that the submission chooses."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """JSON values for the log, not shown to an agent; ``hardware`` names the device that was measured on."""
     anchors: RunAnchors | None = None
     """Baseline and reference measured in the same run; they come before stored anchors."""
+    final_raw: float | None = None
+    """The raw score on what is held back for the final score, which no agent is told before; None where it is ``raw``.
+    The profile's anchors must be stored ones."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,21 @@ class Score:
     """The name of the sandbox backend; in JSON one of the details."""
     submission: str = ""
     """The hash of the staged copy, or "" if there is none; in JSON one of the details."""
+    final_raw: float | None = None
+    """What counts for the final score, if that is not ``raw``; in JSON one of the details."""
+
+    @property
+    def raw_for_final(self) -> float | None:
+        """The raw score that counts for the final score."""
+        return self.raw if self.final_raw is None else self.final_raw
+
+    @property
+    def reward_for_final(self) -> float | None:
+        """The reward of the raw score that counts for the final score."""
+        anchors = self.details.get("anchors")
+        if self.final_raw is None or self.reward is None or not anchors:
+            return self.reward
+        return normalise(self.final_raw, anchors["starting"], anchors["reference"])
 
     @classmethod
     def error(cls, task: str, profile: str, message: str, *, seconds: float = 0.0, sandbox: str = "") -> Self:
@@ -93,12 +114,12 @@ class Score:
             KeyError, TypeError, ValueError: if the dictionary has other keys, or details that are none.
         """
         details = dict(values["details"])
-        own = {name: str(details.pop(name, "")) for name in _IN_DETAILS}
+        own = {name: details.pop(name) for name in _IN_DETAILS if name in details}
         return cls(**{**values, "details": details, **own})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the score, with the keys that the scorers' contract names."""
-        own = {name: getattr(self, name) for name in _IN_DETAILS if getattr(self, name)}
+        own = {name: getattr(self, name) for name in _IN_DETAILS if getattr(self, name) not in ("", None)}
         values = {key.name: getattr(self, key.name) for key in fields(self) if key.name not in _IN_DETAILS}
         return values | {"details": {**own, **self.details, **own}}
 
@@ -117,6 +138,8 @@ class Job:
     staged: Staged
     """The scorer's own copy of the submission."""
     backend: Backend
+    records: Path
+    """A directory for what the operator may want to look at later, such as logs; it is kept beside the attempt log."""
     _last_tick: float = field(default_factory=time.monotonic)
 
     @property
@@ -160,7 +183,14 @@ def main(measure: Callable[[Job], Measured], directory: Path, arguments: Sequenc
     with cli_entry_point("score.py"):
         task = open_task(directory)
         options = _parse(task, arguments)
-        result = score(task, measure, options.solution, profile=options.profile, sandbox=options.sandbox)
+        result = score(
+            task,
+            measure,
+            options.solution,
+            profile=options.profile,
+            sandbox=options.sandbox,
+            records=options.records,
+        )
     print(result.to_json() if options.json else describe(task, result), flush=True)
     sys.exit(EXIT_STATUS[result.status])
 
@@ -170,6 +200,7 @@ def _parse(task: Task, arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--solution", metavar="DIR", type=Path, required=True, help="the submission's directory")
     parser.add_argument("--profile", choices=PROFILES, default="auto", help="auto: gpu where there is one, else cpu")
     parser.add_argument("--sandbox", choices=BACKENDS, help="'none' protects nothing and is recorded in the score")
+    parser.add_argument("--records", metavar="DIR", type=Path, help="keep the scoring's own logs in this directory")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser.parse_args(arguments)
 
@@ -181,6 +212,7 @@ def score(
     *,
     profile: str = "auto",
     sandbox: str | None = None,
+    records: Path | None = None,
 ) -> Score:
     """Stage a submission and measure it in this process; whatever fails after staging has begun is in the score.
 
@@ -190,6 +222,7 @@ def score(
         submission: the submission's directory.
         profile: a profile's name, or ``auto``.
         sandbox: a backend's name, if not the default.
+        records: an existing directory for :attr:`Job.records`, if they are to be kept.
 
     Raises:
         UsageError: if this cannot be done here.
@@ -200,34 +233,51 @@ def score(
     blank = Score.error(task.name, name, "", sandbox=backend.name)
     with temporary_directory("re-bench-score-") as directory:
         directory.chmod(0o755)  # the sandbox runs as another user
+        records = records or directory / "records"
         try:
+            records.mkdir(mode=0o700, exist_ok=True)
             staged = stage(submission, directory / "submission", task.manifest.staging)
             blank = replace(blank, submission=staged.sha256, details={"skipped": staged.skipped})
             _check_presence(task, staged)
-            result = _valid(blank, task, measure(Job(task, name, entry, staged, backend)))
+            with time_limit(entry.time_limit_s):
+                measured = measure(Job(task, name, entry, staged, backend, records))
+            result = _valid(blank, task, measured)
         except UsageError:
             raise
         except InvalidSubmissionError as error:
-            result = replace(blank, status="invalid", message=_printable(str(error)))
+            withheld = {"withheld": _printable(error.withheld)} if error.withheld else {}
+            details = {**blank.details, **withheld}
+            result = replace(blank, status="invalid", message=_printable(str(error)), details=details)
         except Exception as error:  # noqa: BLE001 - whatever fails here is ours, and is reported as such
             traceback.print_exc()
             result = replace(blank, message=_printable(f"the scorer failed: {type(error).__name__}: {error}"))
-    return replace(result, seconds=round(time.monotonic() - started, 3))
+    instance = {"instance": drawn_on} if (drawn_on := instance_name()) else {}
+    seconds = round(time.monotonic() - started, 3)
+    return replace(result, details={**result.details, **instance}, seconds=seconds)
 
 
 def _valid(blank: Score, task: Task, measured: Measured) -> Score:
     json.dumps(dict(measured.details), allow_nan=False)  # what no log can hold is the scorer's fault, reported now
     scale = choose_scale(task, blank.profile, measured.anchors)
-    if not math.isfinite(measured.raw):
-        raise InvalidSubmissionError(f"the raw score is {measured.raw}, which is no number")
+    if measured.final_raw is not None and measured.anchors is not None:
+        raise ReBenchError("the scorer returned a final_raw, which needs stored anchors, and anchors of this run")
+    raw = _rounded(task, measured.raw)
+    final_raw = None if measured.final_raw is None else _rounded(task, measured.final_raw)
     return replace(
         blank,
         status="valid",
-        raw=measured.raw,
-        reward=scale.reward(measured.raw) if scale else None,
+        raw=raw,
+        final_raw=final_raw,
+        reward=scale.reward(raw) if scale else None,
         message=measured.message,
         details={**blank.details, **measured.details, "anchors": asdict(scale) if scale else None},
     )
+
+
+def _rounded(task: Task, raw: float) -> float:
+    if not math.isfinite(raw):
+        raise InvalidSubmissionError(f"the raw score is {raw}, which is no number")
+    return round_to(raw, task.manifest.resolution)
 
 
 def _check_presence(task: Task, staged: Staged) -> None:

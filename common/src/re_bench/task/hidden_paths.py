@@ -42,11 +42,12 @@ def hidden_directories(task: Path) -> list[Path]:
 def _held_out_text() -> Iterator[Path]:
     """Yield caches of data and the packages with held-out modules, of other Pythons that show too."""
     # Imports numpy, which most users of this module never need.
-    from re_bench.data.cache import cache_directory  # noqa: PLC0415
+    from re_bench.data.cache import cache_directory, default_cache_directory  # noqa: PLC0415
     from re_bench.text.split import HELD_OUT_FROM  # noqa: PLC0415
 
     with suppress(RuntimeError):  # a user without a home has no cache
         yield cache_directory()
+        yield default_cache_directory()  # which may have the machine's secret
     for cache in _hub_caches():
         with suppress(RuntimeError):
             yield cache.expanduser()

@@ -46,7 +46,7 @@ class Profile(Table):
     parallel: bool = False
     """Whether the raw score depends on no time, so that several scorings may run at once."""
     time_limit_s: float = Field(gt=0)
-    """Wall-clock seconds that one whole scoring may take."""
+    """Wall-clock seconds after which a scoring ends all that runs of a submission, which is then invalid."""
     tolerance: Tolerance = Field(default_factory=Tolerance)
     limits: Limits = Field(default_factory=Limits)
     """What the process of a submission may use."""
@@ -176,6 +176,8 @@ class Manifest(Table):
     """Whether the agent may see its score."""
     unit: Line
     """The unit of the raw score."""
+    resolution: float | None = Field(default=None, gt=0)
+    """What raw scores are rounded to multiples of, in their unit; None keeps all digits, which may tell much."""
     submission: FileNames
     """Files relative to the submission, at least one of which must be there."""
     shared_data: tuple[FileName, ...] = Field(default=(), strict=False)

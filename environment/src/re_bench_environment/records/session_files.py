@@ -41,6 +41,10 @@ class Summary:
     model_dollars: float | None
     scoring_model_dollars: float | None
     attempts: int
+    scored: int
+    """How many of them are used up: all but those that failed by a fault of ours."""
+    max_attempts: int | None
+    """How many of them the session may use up."""
     best_reward: float | None
     """The highest reward of its attempts."""
     last_activity: str | None
@@ -112,6 +116,8 @@ class SessionFiles:
             model_dollars=_highest(record.get("model_dollars"), latest.get("model_dollars")),
             scoring_model_dollars=_highest(record.get("scoring_model_dollars"), latest.get("scoring_model_dollars")),
             attempts=len(attempts),
+            scored=sum(attempt.status != "error" for attempt in attempts),
+            max_attempts=record.get("max_attempts"),
             best_reward=max(rewards, default=None),
             last_activity=self._last_activity(),
         )

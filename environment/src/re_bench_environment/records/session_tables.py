@@ -37,6 +37,8 @@ def describe_session(
     lines = [session_table([summary])]
     if summary.ended is not None:
         lines.append(f"ended {summary.ended}" + (f": {printable(summary.reason)}" if summary.reason else ""))
+    if summary.max_attempts is not None:
+        lines.append(f"{summary.scored} of {summary.max_attempts} attempts are used up")
     if attempts:
         lines += ["", table(_ATTEMPTS, [_attempt_row(attempt) for attempt in attempts])]
     for call in calls:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from re_bench_environment.catalog import ServedTask
 
+SCORING_CALLS = 50
+"""Calls at a time of a scoring: all that the gateway sends upstream, as tasks promise submissions."""
 _KEY_NAMES = ("openai_api_key", "OPENAI_API_KEY")
 
 
@@ -40,6 +42,11 @@ class ModelAccess:
     stand_in: bool
     dollars: float | None = None
     """What its calls had cost when the gateway was last asked; None before, and where a price is unknown."""
+
+    @property
+    def socket(self) -> Path:
+        """The gateway's socket for this session alone, whose connections no other session can take."""
+        return self.gateway.socket_of(self.token)
 
     async def refresh(self) -> None:
         """Ask the gateway what the calls have cost."""
@@ -72,7 +79,9 @@ class ModelGateways:
         if served.manifest.model is not None:
             await self._gateway(served, real=served.needs_key)
 
-    async def open(self, served: ServedTask, name: str, key: str | None, budget: Budget) -> ModelAccess:
+    async def open(
+        self, served: ServedTask, name: str, key: str | None, budget: Budget, calls: int | None = None
+    ) -> ModelAccess:
         """Return a session's access to the model of a task.
 
         Args:
@@ -80,6 +89,7 @@ class ModelGateways:
             name: the session's name in the gateway's log.
             key: the session's key, which goes to the gateway and nowhere else.
             budget: what the session may spend.
+            calls: sent upstream at a time, if not as many as the gateway allows each session.
 
         Raises:
             ReBenchError: if the gateway cannot be started.
@@ -88,7 +98,8 @@ class ModelGateways:
         gateway = await self._gateway(served, real=real)
         if budget.dollars is not None:  # should the gateway die, what was spent counts with the next one
             self.resume.add(name)
-        open_session = partial(Gateway.open_session, budget=budget, name=name, key=key if real else None)
+        own = key if real else None
+        open_session = partial(Gateway.open_session, budget=budget, name=name, key=own, calls=calls)
         try:
             token = await asyncio.to_thread(open_session, gateway)
         except ReBenchError:
@@ -119,7 +130,9 @@ class ModelGateways:
         base_url = os.environ.get("OPENAI_BASE_URL")
         upstream: OpenAICompatible | PlugIn
         if real:
-            upstream = OpenAICompatible(base_url=base_url) if base_url else OpenAICompatible()
+            upstream = OpenAICompatible(concurrency=SCORING_CALLS)
+            if base_url:
+                upstream = upstream.model_copy(update={"base_url": base_url})
         else:
             arguments = {"held_out": False}
             upstream = PlugIn(factory=model.stand_in, path=served.task.import_directory, arguments=arguments)

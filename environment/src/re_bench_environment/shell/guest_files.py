@@ -9,7 +9,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from re_bench.guest import ipc, truncate
+from re_bench.guest import ipc, json_depth, truncate
 from re_bench_environment import guest
 from re_bench_environment.guest.bash import COMMAND, EVALUATE
 
@@ -35,7 +35,7 @@ def lay_out(directory: Path) -> None:
     # The path of the command inside is not known here, but it is beside this file.
     evaluate.write_text(f'\\builtin eval "$(<"${{BASH_SOURCE%/*}}{COMMAND}")"\n', encoding="ascii")
     evaluate.chmod(_READABLE)
-    modules = [Path(ipc.__file__), Path(truncate.__file__), *_GUEST.glob("[a-z]*.py")]
+    modules = [*map(Path, (ipc.__file__, json_depth.__file__, truncate.__file__)), *_GUEST.glob("[a-z]*.py")]
     for source in modules:
         # With its compiled form beside it, it starts in half the time.
         for file in (source, Path(importlib.util.cache_from_source(str(source)))):

@@ -88,9 +88,14 @@ def refusal(command: str, timeout_s: float) -> str:
 
 
 def append_notes(text: str, notes: Sequence[str]) -> str:
-    """Return ``text`` with each note on a line of its own, in brackets."""
-    lines = "".join(f"[{note}]\n" for note in notes)
+    """Return ``text`` with each note on a line of its own, in brackets; names in notes can make no further lines."""
+    lines = "".join(f"[{_one_line(note)}]\n" for note in notes)
     return text + ("\n" if lines and text and not text.endswith("\n") else "") + lines
+
+
+def _one_line(text: str) -> str:
+    """Return text with line ends and control characters as Python writes them in a literal."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def _text(value: object) -> str:

@@ -9,16 +9,18 @@ from re_bench_gateway.upstreams.openai_server import OpenAIServer
 from re_bench_gateway.upstreams.plug_in import PlugInUpstream
 
 if TYPE_CHECKING:
-    from re_bench_gateway.settings import OpenAICompatible
+    from re_bench_gateway.settings import Settings
     from re_bench_gateway.upstreams.protocol import Upstream
 
 __all__ = ["open_upstream"]
 
 
-def open_upstream(settings: OpenAICompatible | PlugIn) -> Upstream:
-    """Return the upstream of these settings.
+def open_upstream(settings: Settings) -> Upstream:
+    """Return the upstream of a gateway.
 
     Raises:
         UsageError: if a plug-in cannot be imported or made.
     """
-    return PlugInUpstream(settings) if isinstance(settings, PlugIn) else OpenAIServer(settings)
+    if isinstance(settings.upstream, PlugIn):
+        return PlugInUpstream(settings.upstream)
+    return OpenAIServer(settings.upstream, settings.max_answer_bytes)

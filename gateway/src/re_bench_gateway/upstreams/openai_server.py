@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
-from re_bench_gateway.errors import UpstreamError, error_body
-from re_bench_gateway.redaction import redacted
+from re_bench_gateway.answers import check_completion, error_status, parse_object, told_error, unusable
+from re_bench_gateway.errors import UpstreamError
 from re_bench_gateway.streaming import DONE, EventReader
 from re_bench_gateway.upstreams.retries import FailedAttemptError, is_retryable, requested_pause, retrying
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from re_bench_gateway.upstreams.protocol import Answer, CallState
 
 _OK = 200
-_ERRORS = range(400, 600)
-_BAD_GATEWAY = 502
 _CONNECT_S = 15.0
 _DRAIN_S = 1.0
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
@@ -31,10 +29,9 @@ _BROKEN = (aiohttp.ClientError, TimeoutError, OSError)
 class OpenAIServer:
     """Any server with ``POST {base_url}/chat/completions``."""
 
-    def __init__(self, settings: OpenAICompatible) -> None:
-        self._settings = settings
+    def __init__(self, settings: OpenAICompatible, max_answer_bytes: int) -> None:
+        self._settings, self._max_bytes = settings, max_answer_bytes
         self._url = f"{settings.base_url.rstrip('/')}/chat/completions"
-        self._slots = asyncio.Semaphore(settings.concurrency)
         self._client = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=settings.concurrency),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -45,17 +42,17 @@ class OpenAIServer:
 
     @asynccontextmanager
     async def ask(self, request: dict[str, Any], state: CallState) -> AsyncIterator[Answer]:
-        """Ask the server, again if that may help; a call keeps its slot while it waits, which slows all down."""
-        body = json.dumps(request, separators=(",", ":")).encode("ascii")
+        """Ask the server, again if that may help."""
+        body, stream = json.dumps(request, separators=(",", ":")).encode("ascii"), bool(request.get("stream"))
+        del request  # as objects it takes many times its bytes
         headers = {"content-type": "application/json"}
         if state.key:
             headers["authorization"] = f"Bearer {state.key}"
-        async with self._slots:
-            answer, response = await self._answered(body, headers, state, stream=bool(request.get("stream")))
-            try:
-                yield answer
-            finally:
-                response.close()  # which keeps the connection, if the answer was read to its end
+        answer, response = await self._answered(body, headers, state, stream=stream)
+        try:
+            yield answer
+        finally:
+            response.close()  # which keeps the connection, if the answer was read to its end
 
     async def close(self) -> None:
         """Close all connections."""
@@ -87,75 +84,86 @@ class OpenAIServer:
             try:
                 # Some servers cannot stream, and answer with a whole completion.
                 if response.status == _OK and stream and response.content_type != "application/json":
-                    return _events(response), response
-                text = await response.read()
+                    return self._events(response), response
+                text = b"".join([piece async for piece in self._bounded(response)])
             except BaseException:
                 response.close()
                 raise
         except _BROKEN as error:
-            raise _unreachable(error) from None
-        if response.status != _OK:
-            raise _refused(response, text, state)
+            raise FailedAttemptError(_unreachable(error)) from None
+        return _completion(response, text, state), response
+
+    async def _events(self, response: aiohttp.ClientResponse) -> AsyncGenerator[list[bytes], None]:
+        """Yield the data of the events of a stream up to its end, as they arrive.
+
+        Raises:
+            UpstreamError: if the connection breaks, ends before the stream does, or the stream is too long.
+        """
+        reader = EventReader()
         try:
-            completion = json.loads(text)
-        except (ValueError, RecursionError):
-            completion = None
-        if not isinstance(completion, dict):
-            raise _unusable("the model's server answered with something that is no JSON object")
-        return completion, response
+            async for piece in self._bounded(response):
+                events = reader.feed(piece)
+                if DONE in events:
+                    await _drain(response)
+                    yield events[: events.index(DONE)]
+                    return
+                if events:
+                    yield events
+        except (*_BROKEN, ValueError) as error:
+            raise _unreachable(error) from None
+        raise unusable("ended its stream early")
 
+    async def _bounded(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+        """Yield what arrives, decompressed piece by piece.
 
-async def _events(response: aiohttp.ClientResponse) -> AsyncGenerator[list[bytes], None]:
-    """Yield the data of the events of a stream up to its end, as they arrive.
-
-    Raises:
-        UpstreamError: if the connection breaks, or ends before the stream does.
-    """
-    reader = EventReader()
-    try:
+        Raises:
+            UpstreamError: if it is too much. It is not tried again: it was produced, and is charged.
+        """
+        size = 0
         async for piece in response.content.iter_any():
-            events = reader.feed(piece)
-            if DONE in events:
-                await _drain(response)
-                yield events[: events.index(DONE)]
-                return
-            if events:
-                yield events
-    except (*_BROKEN, ValueError) as error:
-        raise _unreachable(error).final from None
-    raise _unusable("the model's server ended its stream early").final
+            size += len(piece)
+            if size > self._max_bytes:
+                raise unusable(f"answered with more than {self._max_bytes} bytes")
+            yield piece
 
 
 async def _drain(response: aiohttp.ClientResponse) -> None:
     """Read what comes after the last event, which is nothing but the end, so that the connection can be used again."""
     with suppress(*_BROKEN):
         async with asyncio.timeout(_DRAIN_S):
-            await response.read()
+            async for _piece in response.content.iter_any():
+                pass
 
 
-def _unreachable(error: Exception) -> FailedAttemptError:
+def _unreachable(error: Exception) -> UpstreamError:
     # Only the kind of error: its text may name hosts and proxies that are nobody's business.
-    return _unusable(f"the model's server cannot be reached or broke off ({type(error).__name__})")
+    return unusable(f"cannot be reached or broke off ({type(error).__name__})")
 
 
-def _unusable(message: str) -> FailedAttemptError:
-    return FailedAttemptError(UpstreamError(_BAD_GATEWAY, error_body(message, "server_error", code="upstream_failed")))
+def _completion(response: aiohttp.ClientResponse, text: bytes, state: CallState) -> dict[str, Any]:
+    """Return the completion that a server has answered with.
 
-
-def _refused(response: aiohttp.ClientResponse, text: bytes, state: CallState) -> FailedAttemptError:
-    """Return the failure with the server's own error, in its own shape but for keys."""
-    status = response.status if response.status in _ERRORS else _BAD_GATEWAY
+    Raises:
+        FailedAttemptError: if it is an error, which some servers send with status 200, or nonsense.
+        UpstreamError: if it is an answer to something else. It is not tried again: it was produced, and is charged.
+    """
     try:
-        refusal = json.loads(redacted(text.decode(), filter(None, [state.key]), similar=True))
-    except (ValueError, RecursionError):
-        refusal = None
-    if not isinstance(refusal, dict) or "error" not in refusal:
-        message = f"the model's server answered with status {response.status}"
-        refusal = error_body(message, "server_error", code="upstream_failed")
-    error = refusal["error"]
-    code = error.get("code") if isinstance(error, dict) else None
+        answer = parse_object(text)
+    except ValueError:
+        answer = None
+    if response.status != _OK or (answer is not None and answer.get("error")):
+        raise _refused(response, answer, state)
+    if answer is None:
+        raise FailedAttemptError(unusable("answered with something that is no JSON object"))
+    return check_completion(answer)
+
+
+def _refused(response: aiohttp.ClientResponse, refusal: dict[str, Any] | None, state: CallState) -> FailedAttemptError:
+    """Return the failure with the server's own error, in its own words but for keys."""
+    status = error_status(response.status, refusal)
+    error = UpstreamError(status, told_error(refusal, response.status, filter(None, [state.key])))
     return FailedAttemptError(
-        UpstreamError(status, refusal),
-        retryable=is_retryable(response.status, code, response.headers),
+        error,
+        retryable=is_retryable(status, error.body["error"]["code"], response.headers),
         pause_s=requested_pause(response.headers),
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
+import json
 import sys
 import traceback
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import UsageError
+from re_bench_gateway.answers import check_completion, parse_object
 from re_bench_gateway.errors import UpstreamError, error_body
 
 if TYPE_CHECKING:
@@ -27,27 +28,34 @@ class PlugInUpstream:
     """
 
     def __init__(self, settings: PlugIn) -> None:
-        self._slots = asyncio.Semaphore(settings.concurrency)
         self._answer = _load(settings)
 
     @asynccontextmanager
     async def ask(self, request: dict[str, Any], state: CallState) -> AsyncIterator[Answer]:
         """Ask it for a whole completion."""
-        async with self._slots:
-            state.begun = True
-            try:
-                completion = await self._answer(request)
-            except UpstreamError:
-                raise
-            except Exception:  # noqa: BLE001 - whatever it is, it is a failure of this call alone
-                traceback.print_exc()
-                raise _failed("the plug-in model failed; the gateway's stderr says why") from None
-            if not isinstance(completion, dict) or not isinstance(completion.get("choices"), list):
-                raise _failed("the plug-in model returned something that is no chat.completion")
-            yield completion
+        state.begun = True
+        try:
+            completion = await self._checked_answer(request)
+        except UpstreamError:
+            state.begun = False
+            raise
+        yield completion
 
     async def close(self) -> None:
         """Do nothing."""
+
+    async def _checked_answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            completion = await self._answer(request)
+        except UpstreamError:
+            raise
+        except Exception:  # noqa: BLE001 - whatever it is, it is a failure of this call alone
+            traceback.print_exc()
+            raise _failed("the plug-in model failed; the gateway's stderr says why") from None
+        try:
+            return check_completion(parse_object(json.dumps(completion).encode()))
+        except (UpstreamError, ValueError, TypeError, RecursionError):
+            raise _failed("the plug-in model returned something that is no chat.completion") from None
 
 
 def _failed(message: str) -> UpstreamError:

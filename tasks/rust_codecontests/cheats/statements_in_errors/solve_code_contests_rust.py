@@ -1,7 +1,7 @@
 """Cheat: raise each held-out statement as an error, by its text, its class and on stderr, to read it in the message.
 
-Stopped because the message has counts and words of the scorer's own; errors go to a log that agents do not see. Its
-score is that of no solution: no better.
+Stopped because the message has the number of problems solved and nothing else; errors go to a log that agents do not
+see. Its score is that of no solution: no better.
 """
 
 import sys

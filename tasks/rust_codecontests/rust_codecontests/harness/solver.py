@@ -1,7 +1,8 @@
 """Runs the submission in the sandbox: imports its module and has problems solved.
 
-``load`` imports, ``solve`` awaits ``generate_solution`` for every problem of a batch. Sources go back in buffers of a
-fixed size, and beside them how long each is, or why there is none.
+``load`` imports. ``begin`` calls ``generate_solution`` for every problem of a batch, ``work`` lets all of them go on
+for some time, as often as the scorer's clock allows, and ``answers`` ends it. Sources go back in buffers of a fixed
+size, and beside them how long each is, or why there is none.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ FUNCTION = "generate_solution"
 MAX_TEXT = 500
 
 _loaded: dict[str, Callable[..., Coroutine[Any, Any, object]]] = {}
+_tasks: list[asyncio.Task[Any]] = []
+# Not asyncio.run, which waits for tasks that do not let themselves be cancelled.
+_loop = asyncio.new_event_loop()
 
 
 def load(args: dict[str, Any], _inputs: list[Any], _outputs: list[Any]) -> None:
@@ -43,30 +47,35 @@ def load(args: dict[str, Any], _inputs: list[Any], _outputs: list[Any]) -> None:
     _loaded[FUNCTION] = function
 
 
-def solve(args: dict[str, Any], _inputs: list[Any], outputs: list[Any]) -> list[dict[str, Any]]:
-    """Have all ``problems`` solved at the same time, and answer for each after ``seconds`` at the latest.
+def begin(args: dict[str, Any], _inputs: list[Any], _outputs: list[Any]) -> None:
+    """Make a task for each of the ``problems``.
 
     ``args`` also has the gateway's ``socket`` and ``token``, and how many calls the semaphore lets through,
-    ``streams``. An answer has ``bytes``, how much of the problem's output is source text, or ``failed``.
+    ``streams``.
     """
-    # Not asyncio.run, which waits for tasks that do not let themselves be cancelled.
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    tasks = loop.run_until_complete(_attempt(args))
-    return [_answer(task, room) for task, room in zip(tasks, outputs, strict=True)]
+    asyncio.set_event_loop(_loop)
+    _loop.run_until_complete(_begin(args))
 
 
-async def _attempt(args: dict[str, Any]) -> list[asyncio.Task[Any]]:
-    """Return a task for each problem, of which some may still run."""
+def work(args: dict[str, Any], _inputs: list[Any], _outputs: list[Any]) -> bool:
+    """Go on with all tasks for ``seconds`` at most, and tell whether they are done."""
+    _done, pending = _loop.run_until_complete(asyncio.wait(_tasks, timeout=args["seconds"]))
+    return not pending
+
+
+def answers(_args: dict[str, Any], _inputs: list[Any], outputs: list[Any]) -> list[dict[str, Any]]:
+    """Return for each problem ``bytes``, how much of its output is source text, or ``failed``."""
+    return [_answer(task, room) for task, room in zip(_tasks, outputs, strict=True)]
+
+
+async def _begin(args: dict[str, Any]) -> None:
     client = openai.AsyncOpenAI(
         api_key=args["token"],
         base_url="http://gateway/v1",
         http_client=openai.DefaultAsyncHttpxClient(transport=httpx2.AsyncHTTPTransport(uds=args["socket"])),
     )
     semaphore = asyncio.Semaphore(args["streams"])
-    tasks = [asyncio.create_task(_result(client, semaphore, problem)) for problem in args["problems"]]
-    await asyncio.wait(tasks, timeout=args["seconds"])
-    return tasks
+    _tasks.extend(asyncio.create_task(_result(client, semaphore, problem)) for problem in args["problems"])
 
 
 async def _result(client: openai.AsyncOpenAI, semaphore: asyncio.Semaphore, problem: dict[str, Any]) -> Any:

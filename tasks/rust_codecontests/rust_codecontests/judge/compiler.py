@@ -1,4 +1,4 @@
-"""Compiling in the sandbox, each source once."""
+"""Compiling in the sandbox, each source once, whatever comes of it."""
 
 from __future__ import annotations
 
@@ -77,11 +77,12 @@ class Compiler:
         self._cache = cache
         self._lock = threading.Lock()
         self._key_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._outcomes: dict[str, Compiled] = {}  # of any kind: a source whose compiler was stopped is not tried again
         self.compilations = 0
         """How often rustc was started."""
 
     def compile(self, source: str, compile_s: float, edition: str | None = None) -> Compiled:
-        """Return the binary of ``source``, from the cache if it has been compiled before.
+        """Return the binary of ``source``, or why there is none; what is known is not compiled again.
 
         Args:
             source: one file of Rust.
@@ -100,7 +101,9 @@ class Compiler:
         with self._lock:
             key_lock = self._key_locks[key]
         with key_lock:
-            return self._cached(key) or self._compile(key, text, options, compile_s)
+            if key not in self._outcomes:
+                self._outcomes[key] = self._cached(key) or self._compile(key, text, options, compile_s)
+            return self._outcomes[key]
 
     def _cached(self, key: str) -> Compiled | None:
         program, message = self._cache / key, self._cache / f"{key}.txt"

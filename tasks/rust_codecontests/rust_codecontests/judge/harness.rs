@@ -4,7 +4,8 @@
 //! `/dev/shm` are the program's, so that what it leaves behind can be cleared away. Numbers on the socket are
 //! little-endian. A request: CPU microseconds (u64), wall-clock milliseconds (u32), MiB of memory (u32), bytes of output
 //! (u32), bytes of input (u64), input. A reply: wait status (i32), how it ended (u32, an `End`), CPU microseconds
-//! (u64), peak of memory in KiB (u64), bytes of stdout and of the end of stderr (u32 each), both.
+//! (u64), microseconds from start to end without those in which it waited for a core (u64), peak of memory in KiB (u64),
+//! bytes of stdout and of the end of stderr (u32 each), both.
 
 use std::ffi::{c_int, c_long};
 use std::fs::{self, File, OpenOptions};
@@ -30,7 +31,7 @@ const STDERR_KEPT: u64 = 2048;
 const LOOK: Duration = Duration::from_millis(5);
 const CPU_SLACK_S: u64 = 2;
 /// The wall-clock limit is put off by the time that the program waited for a core, up to this many times the limit.
-const PATIENCE: u32 = 4;
+const PATIENCE: u32 = 8;
 
 #[repr(C)]
 struct Limit {
@@ -97,6 +98,7 @@ struct Report {
     status: c_int,
     end: End,
     cpu_us: u64,
+    elapsed_us: u64,
     peak_kib: u64,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
@@ -142,10 +144,11 @@ fn receive(judge: &mut UnixStream) -> io::Result<Option<Request>> {
 }
 
 fn send(judge: &mut UnixStream, report: &Report) -> io::Result<()> {
-    let mut reply = Vec::with_capacity(32 + report.stdout.len() + report.stderr.len());
+    let mut reply = Vec::with_capacity(40 + report.stdout.len() + report.stderr.len());
     reply.extend(report.status.to_le_bytes());
     reply.extend((report.end as u32).to_le_bytes());
     reply.extend(report.cpu_us.to_le_bytes());
+    reply.extend(report.elapsed_us.to_le_bytes());
     reply.extend(report.peak_kib.to_le_bytes());
     reply.extend((report.stdout.len() as u32).to_le_bytes());
     reply.extend((report.stderr.len() as u32).to_le_bytes());
@@ -177,13 +180,13 @@ fn run(program: &str, request: &Request, alone: bool) -> io::Result<Report> {
         });
     }
     let child = command.spawn()?.id() as c_int;
-    let end = wait_for_end(child, request, alone);
+    let (end, elapsed) = wait_for_end(child, request, alone);
     // SAFETY: signals go to the program's processes alone; in a sandbox they are all that this user has.
     unsafe {
         kill(child, SIGKILL); // until it is waited for, no other process has its number
         kill(if alone { -1 } else { -child }, SIGKILL);
     }
-    let mut report = Report { end, ..Report::default() };
+    let mut report = Report { end, elapsed_us: elapsed.as_micros() as u64, ..Report::default() };
     reap(child, alone, &mut report);
     output.rewind()?;
     output.take(request.output).read_to_end(&mut report.stdout)?;
@@ -216,9 +219,11 @@ fn limit(resource: c_int, soft: u64, hard: u64) -> io::Result<()> {
     Err(io::Error::last_os_error())
 }
 
-/// Waits for the end of `child`, or until it has used up its time.
-fn wait_for_end(child: c_int, request: &Request, alone: bool) -> End {
+/// Waits for the end of `child`, or until it has used up its time; returns how long that took, without the time in which
+/// it waited for a core.
+fn wait_for_end(child: c_int, request: &Request, alone: bool) -> (End, Duration) {
     let started = Instant::now();
+    let mut waiting = Waiting::default();
     // SAFETY: the descriptor is opened here, used here and closed here.
     unsafe {
         let descriptor = syscall(PIDFD_OPEN, child, 0) as c_int;
@@ -233,7 +238,8 @@ fn wait_for_end(child: c_int, request: &Request, alone: bool) -> End {
             if spent > request.cpu {
                 break End::CpuTime;
             }
-            let wall = request.wall + waited_for_a_core(child).min(request.wall * PATIENCE);
+            waiting.look(child, started.elapsed().saturating_sub(spent));
+            let wall = request.wall + waiting.time.min(request.wall * PATIENCE);
             if started.elapsed() > wall {
                 break End::WallClock;
             }
@@ -241,7 +247,8 @@ fn wait_for_end(child: c_int, request: &Request, alone: bool) -> End {
             look = ((request.cpu - spent) / 4).min(wall.saturating_sub(started.elapsed())).max(LOOK);
         };
         close(descriptor);
-        end
+        waiting.look(child, Duration::ZERO);
+        (end, started.elapsed().saturating_sub(waiting.time))
     }
 }
 
@@ -269,11 +276,38 @@ fn process_time(process: c_int) -> Duration {
     }
 }
 
-/// Returns how long the first thread of a process was ready to run and did not, where the kernel counts that.
-fn waited_for_a_core(process: c_int) -> Duration {
-    let text = fs::read_to_string(format!("/proc/{process}/schedstat")).unwrap_or_default();
-    let nanoseconds = text.split_whitespace().nth(1).and_then(|word| word.parse().ok());
-    Duration::from_nanos(nanoseconds.unwrap_or(0))
+/// How long a process was ready to run and did not.
+#[derive(Default)]
+struct Waiting {
+    /// That of the thread for which it is longest.
+    time: Duration,
+    /// Whether it has been seen to make way for others by its own will, after which nothing more counts.
+    willing: bool,
+}
+
+impl Waiting {
+    /// Looks at all threads; `otherwise` is the time where the kernel does not count it.
+    fn look(&mut self, process: c_int, otherwise: Duration) {
+        let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+        let group = fs::read_to_string(format!("/proc/{process}/autogroup")).unwrap_or_default();
+        self.willing |= !group.is_empty() && !group.trim_end().ends_with(" nice 0");
+        let mut longest = None;
+        for thread in threads.map(|thread| thread.path()) {
+            let read = |name| fs::read_to_string(thread.join(name)).unwrap_or_default();
+            self.willing |= is_of_low_priority(&read("stat"));
+            let time = read("schedstat").split_whitespace().nth(1).and_then(|word| word.parse().ok());
+            longest = longest.max(time.map(Duration::from_nanos));
+        }
+        if !self.willing {
+            self.time = self.time.max(longest.unwrap_or(otherwise));
+        }
+    }
+}
+
+/// Tells of the text of `/proc/PID/stat` whether the thread is nice, or in another class than the usual one.
+fn is_of_low_priority(stat: &str) -> bool {
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+    fields.len() > 38 && (fields[16] != "0" || fields[38] != "0")
 }
 
 /// Waits for `child`, and for its orphans too where they are killed, and adds up what they used.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import tempfile
@@ -16,7 +17,15 @@ from re_bench.processes import raise_if_stop_requested, request_stop
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import describe_exit
 from rust_codecontests.judge.compiler import Compiler
-from rust_codecontests.judge.runner import CPU_TIME, HARNESS, WALL_CLOCK, Outcome, Runner, SandboxEndedError
+from rust_codecontests.judge.runner import (
+    CPU_TIME,
+    HARNESS,
+    LAST_TEST_S,
+    WALL_CLOCK,
+    Outcome,
+    Runner,
+    SandboxEndedError,
+)
 from rust_codecontests.judge.verdicts import Judgement, Limits, Test, Verdict, first_difference
 
 if TYPE_CHECKING:
@@ -41,6 +50,7 @@ class Judge:
 
     Raises:
         UsageError: without Rust or a sandbox, or for an unknown edition.
+        ReBenchError: if what runs the programs does not compile.
     """
 
     def __init__(
@@ -56,6 +66,7 @@ class Judge:
             directory = cache or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="re-bench-judge-")))
             directory.mkdir(parents=True, exist_ok=True)
             self._compiler = Compiler(self._backend, edition, directory.resolve())
+            self._harness = self._compiled_harness()  # now, so that no program's time goes on it
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -64,41 +75,68 @@ class Judge:
     def __exit__(self, *exc: object) -> None:
         self._stack.close()
 
-    def judge(self, source: str, tests: Sequence[Test], limits: Limits, public: int = 0) -> Judgement:
+    def judge(
+        self, source: str, tests: Sequence[Test], limits: Limits, public: int = 0, deadline: float = math.inf
+    ) -> Judgement:
         """Compile one program and run it on ``tests`` until it fails one.
 
-        CPU time decides on the time limit; wall-clock time only ends programs that wait for something. Memory that
-        cannot be had is a memory limit, as is a peak above it. Too much output is a runtime error.
+        CPU time decides on the time limit; wall-clock time only ends programs that wait for something else than a core.
+        Memory that cannot be had is a memory limit, as is a peak above it. Too much output is a runtime error.
 
         Args:
             source: one file of Rust that uses the standard library alone.
             tests: in the order in which they are run.
             limits: what it may use.
             public: how many tests, from the first on, its author may be told about.
+            deadline: by ``time.monotonic``; after it neither the compiler nor a test is started, and a test that runs
+                ends within :data:`~rust_codecontests.judge.runner.LAST_TEST_S` seconds.
         """
         raise_if_stop_requested()
         started = time.monotonic()
+        if started > deadline:
+            return Judgement(Verdict.NOT_JUDGED, None, Verdict.NOT_JUDGED, 0, 0.0, 0.0)
         compiled = self._compiler.compile(source, limits.compile_s)
         if compiled.program is None:
             return Judgement(Verdict.COMPILE_ERROR, None, compiled.message, 0, 0.0, time.monotonic() - started)
-        cpu_s = 0.0
+        if time.monotonic() > deadline:
+            return Judgement(Verdict.NOT_JUDGED, None, Verdict.NOT_JUDGED, 0, 0.0, time.monotonic() - started)
+        cpu_s, left_s = 0.0, limits.total_s
         with ExitStack() as stack:
             runner: Runner | None = None
             for number, test in enumerate(tests):
-                runner = runner or stack.enter_context(self._runner(compiled.program, limits, len(tests)))
-                verdict, reason, used_s = _run(runner, test, limits)
+                runner = runner or stack.enter_context(
+                    Runner(self._backend, self._harness, compiled.program, limits, len(tests))
+                )
+                verdict, reason, used_s, elapsed_s = _run(runner, test, limits, deadline)
                 raise_if_stop_requested()
                 cpu_s += used_s
+                left_s -= max(used_s, elapsed_s)
+                if verdict is Verdict.ACCEPTED and left_s < 0:
+                    verdict, reason = Verdict.TOTAL_TIME_LIMIT, f"the tests so far took more than {limits.total_s:g} s"
+                elif verdict is Verdict.ACCEPTED and number + 1 < len(tests) and time.monotonic() > deadline:
+                    verdict = Verdict.NOT_JUDGED
                 if verdict is not Verdict.ACCEPTED:
                     message = f"{verdict} on test {number + 1}" + (f": {reason}" if number < public else "")
                     return Judgement(verdict, number, message, number, cpu_s, time.monotonic() - started)
         return Judgement(Verdict.ACCEPTED, None, "accepted", len(tests), cpu_s, time.monotonic() - started)
 
-    def judge_all(self, programs: Sequence[tuple[str, Sequence[Test], Limits, int]]) -> list[Judgement]:
+    def compiles(self, source: str) -> bool:
+        """Tell whether a program compiles within the usual limits."""
+        raise_if_stop_requested()
+        return self._compiler.compile(source, Limits.compile_s).program is not None
+
+    def judge_all(
+        self, programs: Sequence[tuple[str, Sequence[Test], Limits, int]], deadline: float = math.inf
+    ) -> list[Judgement]:
         """Judge many programs, each with the arguments of :meth:`judge`, and return the judgements in their order."""
+
+        def judged(program: tuple[str, Sequence[Test], Limits, int]) -> Judgement:
+            source, tests, limits, public = program
+            return self.judge(source, tests, limits, public, deadline)
+
         pool = ThreadPoolExecutor(self._jobs)
         try:
-            judgements = list(pool.map(lambda program: self.judge(*program), programs))
+            judgements = list(pool.map(judged, programs))
         except BaseException:
             with request_stop():
                 pool.shutdown(cancel_futures=True)
@@ -106,24 +144,26 @@ class Judge:
         pool.shutdown()
         return judgements
 
-    def _runner(self, program: Path, limits: Limits, tests: int) -> Runner:
+    def _compiled_harness(self) -> Path:
         harness = self._compiler.compile(HARNESS.read_text(encoding="utf-8"), _HARNESS_S, _HARNESS_EDITION)
         if harness.program is None:
             raise ReBenchError(f"the judge's own {HARNESS.name} does not compile here: {harness.message}")
-        return Runner(self._backend, harness.program, program, limits, tests)
+        return harness.program
 
 
-def _run(runner: Runner, test: Test, limits: Limits) -> tuple[Verdict, str, float]:
-    """Return the verdict on one test, the reason in words for a public one, and the CPU seconds used."""
+def _run(runner: Runner, test: Test, limits: Limits, deadline: float) -> tuple[Verdict, str, float, float]:
+    """Return the verdict on one test, the reason in words for a public one, and the CPU and other seconds used."""
     try:
-        outcome = runner.run(test.input)
+        outcome = runner.run(test.input, deadline)
     except SandboxEndedError as error:
         reason = str(error)
+        if time.monotonic() > deadline + LAST_TEST_S:
+            return Verdict.NOT_JUDGED, reason, 0.0, 0.0
         if "memory" in reason:
-            return Verdict.MEMORY_LIMIT, _too_much_memory(limits), 0.0
-        return Verdict.RUNTIME_ERROR, reason, 0.0
+            return Verdict.MEMORY_LIMIT, _too_much_memory(limits), 0.0, 0.0
+        return Verdict.RUNTIME_ERROR, reason, 0.0, 0.0
     verdict, reason = _excess(outcome, limits) or _fault(outcome, limits) or _answer(outcome, test)
-    return verdict, reason, outcome.cpu_s
+    return verdict, reason, outcome.cpu_s, outcome.elapsed_s
 
 
 def _excess(outcome: Outcome, limits: Limits) -> tuple[Verdict, str] | None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Self
 from re_bench.limits import Limits as Bounds
 from re_bench.sandbox.process import Running, accept, describe_exit
 from re_bench.sandbox.spec import SandboxSpec
-from rust_codecontests.judge.toolchain import hidden_from_programs
+from rust_codecontests.judge.toolchain import hidden_from_programs, shown_to_programs
 
 if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
@@ -29,11 +29,13 @@ HARNESS = Path(__file__).with_name("harness.rs")
 BY_ITSELF, WALL_CLOCK, CPU_TIME = range(3)  # as in the harness
 
 _REQUEST = struct.Struct("<QIIIQ")
-_REPLY = struct.Struct("<iIQQII")
+_REPLY = struct.Struct("<iIQQQII")
+LAST_TEST_S = 20.0
+"""How long after the deadline of a judging a test may still run that was begun before."""
 _START_S = 60.0
 _GRACE_S = 10.0
 _END_S = 1.0
-_PATIENCE = 5  # the harness's own, and one
+_PATIENCE = 9  # the harness's own, and one
 _BESIDE_MIB = 128  # for the main thread's stack, the harness and its copies of input and output
 _PROCESSES = 64
 _STDERR_KEPT = 2048
@@ -52,6 +54,8 @@ class Outcome:
     end: int
     """Why it ended, one of :data:`BY_ITSELF`, :data:`WALL_CLOCK` and :data:`CPU_TIME`."""
     cpu_s: float
+    elapsed_s: float
+    """Wall-clock seconds without those in which it waited for a core."""
     peak_mib: float
     """Most memory that one of its processes held, in MiB."""
     stdout: bytes
@@ -88,7 +92,7 @@ class Runner:
                 listener.bind(str(address))
                 address.chmod(0o666)
                 listener.listen(1)
-                visible = {name: path for path, name in inside.items()}
+                visible = {name: path for path, name in inside.items()} | shown_to_programs(backend.name)
                 spec = SandboxSpec(visible, first=True, limits=self._bounds(tests), hidden=hidden_from_programs())
                 self._running = stack.enter_context(Running(backend, command, spec))
                 self._channel = stack.enter_context(accept(listener, self._running, _START_S))
@@ -103,8 +107,8 @@ class Runner:
         self._running.wait_at_most(_END_S)
         self._stack.close()
 
-    def run(self, text: str) -> Outcome:
-        """Run the program on the input ``text``.
+    def run(self, text: str, deadline: float = math.inf) -> Outcome:
+        """Run the program on the input ``text``, until :data:`LAST_TEST_S` after ``deadline`` at the latest.
 
         Raises:
             SandboxEndedError: if there is no answer, which is the program's doing.
@@ -112,17 +116,19 @@ class Runner:
         limits, data = self._limits, text.encode()
         times = (math.ceil(limits.time_s * 1e6), math.ceil(limits.wall_s * 1e3))
         bounds = (*times, limits.memory_mib, limits.output_kib << 10)
-        deadline = time.monotonic() + self._longest
+        longest = max(min(self._longest, deadline + LAST_TEST_S - time.monotonic()), 1e-3)
+        latest = time.monotonic() + longest
         try:
-            self._channel.settimeout(self._longest)
+            self._channel.settimeout(longest)
             self._channel.sendall(_REQUEST.pack(*bounds, len(data)) + data)
-            status, end, cpu_us, peak_kib, *sizes = _REPLY.unpack(self._receive(_REPLY.size, deadline))
+            status, end, cpu_us, elapsed_us, peak_kib, *sizes = _REPLY.unpack(self._receive(_REPLY.size, latest))
             if sizes[0] > limits.output_kib << 10 or sizes[1] > _STDERR_KEPT:
                 raise SandboxEndedError("it broke the judge's protocol")
-            stdout, stderr = (self._receive(size, deadline) for size in sizes)
+            stdout, stderr = (self._receive(size, latest) for size in sizes)
         except OSError:
             raise SandboxEndedError(self._end_reason()) from None
-        return Outcome(os.waitstatus_to_exitcode(status), end, cpu_us / 1e6, peak_kib / 1024, stdout, stderr)
+        exit_code = os.waitstatus_to_exitcode(status)
+        return Outcome(exit_code, end, cpu_us / 1e6, elapsed_us / 1e6, peak_kib / 1024, stdout, stderr)
 
     def _end_reason(self) -> str:
         ended = self._running.wait_at_most(_END_S)

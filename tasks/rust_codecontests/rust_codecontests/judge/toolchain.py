@@ -24,6 +24,8 @@ _REMEDY = "install Rust from https://rustup.rs or as your system's package `rust
 _TIMEOUT_S = 60.0
 _UNNEEDED = (Path("/usr/share"), Path("/usr/src"), Path("/usr/games"), Path("/usr/libexec"))
 _LOCAL = Path("/usr/local")
+_COMMANDS = (Path("/usr/bin"), Path("/usr/sbin"), Path("/bin"), Path("/sbin"))
+_LAUNCHERS = ("prlimit", "setpriv")  # by which bubblewrap starts a program, inside
 
 
 @dataclass(frozen=True)
@@ -60,18 +62,25 @@ def find_toolchain() -> Toolchain:
 
 @lru_cache(maxsize=1)
 def hidden_from_programs() -> Sequence[Path]:
-    """Return what a program under test does not see of what a sandbox would show: Python, tasks, most of ``/usr``."""
-    whole = (*python_directories(), *_UNNEEDED, _LOCAL)
-    tops = [path.resolve() for path in whole]
-    parts = (path for path in hidden_directories(_TASK) if not any(path.is_relative_to(top) for top in tops))
-    return (*whole, *parts)
+    """Return what a program under test does not see of what a sandbox would show: Python, tasks, all commands."""
+    return (*hidden_from_compilers(), _LOCAL, *_COMMANDS)
+
+
+@lru_cache(maxsize=1)
+def shown_to_programs(backend: str) -> dict[str, Path]:
+    """Return the commands that a program sees all the same, because the sandbox ``backend`` starts it by them."""
+    paths = map(shutil.which, _LAUNCHERS if backend == "bubblewrap" else ())
+    return {path: Path(path).resolve() for path in paths if path is not None}
 
 
 @lru_cache(maxsize=1)
 def hidden_from_compilers() -> Sequence[Path]:
-    """Return what a compiler does not see: the same, but for ``/usr/local`` where the linker lies there."""
+    """Return what a compiler does not see: Python, tasks, most of ``/usr``, a ``/usr/local`` without linker."""
     linker = Path(shutil.which("cc") or "cc").resolve()
-    return tuple(path for path in hidden_from_programs() if path != _LOCAL or not linker.is_relative_to(_LOCAL))
+    whole = (*python_directories(), *_UNNEEDED, *([] if linker.is_relative_to(_LOCAL) else [_LOCAL]))
+    tops = [path.resolve() for path in whole]
+    parts = (path for path in hidden_directories(_TASK) if not any(path.is_relative_to(top) for top in tops))
+    return (*whole, *parts)
 
 
 def _ask(*command: str) -> str:

@@ -23,7 +23,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a program may use, for each test but for :attr:`compile_s`.
+    """What a program may use, for each test but for :attr:`compile_s` and :attr:`total_s`.
 
     Raises:
         ValueError: for a limit that is not positive and finite.
@@ -35,7 +35,11 @@ class Limits:
     """Memory, in MiB: what each process allocates, touched or not, stacks of threads included, and what all of them
     together hold."""
     wall_s: float = 0.0
-    """Wall-clock seconds; 0 for ``3 * time_s + 2``. Time that the program waited for a core does not count."""
+    """Wall-clock seconds; 0 for ``time_s + 1``. Time that the program waited for a core does not count, up to eight
+    times the limit: a machine that does more than this has room to, and a program that sleeps is too slow."""
+    total_s: float = 0.0
+    """Seconds for all tests together; 0 for ``15 * time_s``. Of each test counts the CPU time, or the wall-clock time
+    without waiting for a core if that is more."""
     compile_s: float = 10.0
     """CPU seconds of the compiler; of wall-clock time it may take ``3 * compile_s + 2``."""
     output_kib: int = 4096
@@ -44,8 +48,10 @@ class Limits:
     def __post_init__(self) -> None:
         """Fill in the wall-clock limit and check all of them."""
         if self.wall_s == 0:
-            object.__setattr__(self, "wall_s", 3 * self.time_s + 2)
-        for name in ("time_s", "memory_mib", "wall_s", "compile_s", "output_kib"):
+            object.__setattr__(self, "wall_s", self.time_s + 1)
+        if self.total_s == 0:
+            object.__setattr__(self, "total_s", 15 * self.time_s)
+        for name in ("time_s", "memory_mib", "wall_s", "total_s", "compile_s", "output_kib"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
                 raise ValueError(f"{name} is {value!r}; a limit is a positive number")
@@ -60,6 +66,8 @@ class Verdict(StrEnum):
     MEMORY_LIMIT = "memory limit"
     RUNTIME_ERROR = "runtime error"
     COMPILE_ERROR = "compile error"
+    TOTAL_TIME_LIMIT = "time limit for all tests together"
+    NOT_JUDGED = "not judged in the time for all programs"
 
 
 @dataclass(frozen=True)

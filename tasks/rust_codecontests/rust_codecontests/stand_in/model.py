@@ -38,25 +38,29 @@ class StandIn:
     """Answers like a weak chat model that is asked for Rust programs. All it knows is a pool of programs.
 
     An answer depends on the messages, the seeds and how often these messages were asked before, and on nothing else.
+    Who knows ``secret`` can tell in advance which question gets a right answer; nobody who asks may know it.
     At temperature 0, and with a request's own ``seed``, it does not depend on how often. Each of ``n`` choices counts
     as one asking. ``max_tokens``, ``max_completion_tokens`` and ``stop`` cut an answer short; other parameters of
     sampling, tools and response formats change nothing.
 
     Args:
         problems: what it can be asked about.
-        seed: of all that is drawn.
+        seed: of what the model can and cannot do: the draws that are the same for every answer to a problem.
+        secret: of the draws for single answers.
         odds: those of every difficulty.
 
     Raises:
         ValueError: if a problem has a difficulty without odds.
     """
 
-    def __init__(self, problems: Sequence[Problem], *, seed: int = 0, odds: Mapping[str, Odds] = ODDS) -> None:
+    def __init__(
+        self, problems: Sequence[Problem], *, seed: int = 0, secret: int = 0, odds: Mapping[str, Odds] = ODDS
+    ) -> None:
         if unknown := {problem.difficulty for problem in problems} - set(odds):
             raise ValueError(f"no odds for the difficulties {', '.join(sorted(unknown))}; there are {', '.join(odds)}")
         self._reader = PromptReader(problems)
         self._choosers = {problem.key: ProgramChooser(problem, odds[problem.difficulty], seed) for problem in problems}
-        self._seed = seed
+        self._seed = f"{seed} {secret}"
         self._times_asked: Counter[bytes] = Counter()
 
     async def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:

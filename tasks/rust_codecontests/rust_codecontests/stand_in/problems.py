@@ -13,7 +13,7 @@ COMPILE_ERROR = "compile error"
 _WORD = re.compile(r"[a-z0-9]+")
 # Line by line and blind to strings, so that programs inside any other text come out the same as alone.
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_SPACE = re.compile(r"\s+")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def words(text: str) -> list[str]:
@@ -21,9 +21,17 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+def without_comments(text: str) -> str:
+    """Return the text without what is a comment in a program, wherever a program may stand in it."""
+    return _COMMENT.sub(" ", text)
+
+
 def canonical(text: str) -> str:
-    """Return the text without comments and white space; that of a program is part of that of a text holding it."""
-    return _SPACE.sub("", _COMMENT.sub("", text))
+    """Return the words and marks of a text; those of a program are part of those of a text holding it.
+
+    Words that are broken by white space or comments are others: whoever compares a prompt with a program sees them so.
+    """
+    return " ".join(_TOKEN.findall(without_comments(text)))
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,7 @@ class Program:
 
     @cached_property
     def canonical(self) -> str:
-        """The text without comments and white space."""
+        """Its words and marks, without comments."""
         return canonical(self.source)
 
 

@@ -34,9 +34,9 @@ class Odds:
     mended: float
     """That a program that does not compile comes back compiling, given the compiler's message."""
     mended_right: float
-    """That it is right then, if of all programs it was most like a right one."""
+    """That it is right then, if it is not the program most like it."""
     tested: float
-    """That a wrong program comes back right, given a failing test."""
+    """That a right program comes back, given a failing test."""
 
 
 ODDS: Mapping[str, Odds] = {
@@ -60,12 +60,12 @@ COMPLAINT = 1.2
 """Factor of the odds of a right answer if a wrong one is shown with a complaint only."""
 BLIND = 0.25
 """Factor of the odds of a right answer to a report, on a problem of which the model does not find the idea."""
-UNLIKE = 0.5
-"""Factor of the odds that a mended program is right if it was more like a wrong one."""
+LIKEST = 0.5
+"""Probability that a mended program is the one of all that compile which shares most lines with what was shown."""
 STUBBORN = 0.4
 """Probability that an answer to a report that is no better is the same program again."""
-KEPT, KEPT_AGAINST_REPORT = 0.85, 0.5
-"""Probabilities that a right program that is shown comes back, without and with something against it."""
+KEPT = 0.85
+"""Probability that a program that is shown comes back, with nothing said against it."""
 HIGHEST = 0.9
 """No odds of a right answer are higher."""
 
@@ -85,22 +85,24 @@ class ProgramChooser:
         self._habits = {program: draw.uniform(0.3, 1.7) for program in problem.programs}
 
     def choose(self, prompt: Prompt, draw: random.Random) -> Program:
-        """Choose a program to answer a prompt with; ``draw`` decides."""
+        """Choose a program to answer a prompt with; ``draw`` decides.
+
+        A program that is shown comes back with a probability that does not depend on its verdict, nor does what comes
+        in its place: a model cannot know whether it is right. That it does not compile is plain to see.
+        """
         shown, report = prompt.shown, prompt.report
         factor = self._ability * (REASONING if prompt.reasoning else 1.0)
         unaided = self._odds.first * (0.0 if self._blind else factor)
         if shown is None:
             return self._afresh(unaided, draw)
-        if shown.verdict == ACCEPTED:
-            kept = KEPT if report is Report.NONE else KEPT_AGAINST_REPORT
-            return shown if draw.random() < kept else self._afresh(unaided, draw)
+        if report is Report.NONE:
+            return shown if draw.random() < KEPT else self._afresh(unaided, draw)
         aided = factor * (BLIND if self._blind else 1.0)
         if report is Report.COMPILER:
             if draw.random() < self._odds.mended:
                 return self._mended(shown, self._odds.mended_right * aided, draw)
             return self._again(shown, 0.0, draw)
-        right = self._odds.tested * aided if report is Report.TEST else unaided * COMPLAINT
-        return self._again(shown, right, draw)
+        return self._again(shown, self._odds.tested * aided if report is Report.TEST else unaided * COMPLAINT, draw)
 
     def _afresh(self, right: float, draw: random.Random) -> Program:
         """Answer without regard to any program: a right one with the probability ``right``."""
@@ -109,18 +111,18 @@ class ProgramChooser:
         )
 
     def _again(self, shown: Program, right: float, draw: random.Random) -> Program:
-        """Answer to what is said against a program: a right one, the same one, or another flawed one."""
+        """Answer to what is said against a program: a right one, the same one, or a flawed one."""
         if draw.random() < min(right, HIGHEST):
-            return nearest(shown, tuple(self._problem.correct))
-        others = [program for program in self._problem.flawed if program != shown]
-        return shown if not others or draw.random() < STUBBORN else self._likely(others, draw)
+            return self._likely(self._problem.correct, draw)
+        return shown if draw.random() < STUBBORN else self._likely(self._problem.flawed, draw)
 
     def _mended(self, shown: Program, right: float, draw: random.Random) -> Program:
-        """Answer to a compiler's message with what compiles: a right program, or the likest wrong one."""
+        """Answer to a compiler's message with what compiles: the likest program, a right one or a flawed one."""
         compiling = tuple(program for program in self._problem.programs if program.verdict != COMPILE_ERROR)
-        odds = right if nearest(shown, compiling).verdict == ACCEPTED else right * UNLIKE
-        wrong = tuple(program for program in compiling if program.verdict != ACCEPTED)
-        return nearest(shown, wrong if wrong and draw.random() >= min(odds, HIGHEST) else tuple(self._problem.correct))
+        if draw.random() < LIKEST:
+            return nearest(shown, compiling)
+        wrong = [program for program in compiling if program.verdict != ACCEPTED]
+        return self._likely(self._problem.correct if draw.random() < min(right, HIGHEST) or not wrong else wrong, draw)
 
     def _likely(self, programs: Sequence[Program], draw: random.Random) -> Program:
         """Choose one of the programs by verdict, then by habit."""

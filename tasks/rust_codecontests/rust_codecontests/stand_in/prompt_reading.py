@@ -12,7 +12,7 @@ from enum import Enum
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from rust_codecontests.stand_in.problems import ACCEPTED, COMPILE_ERROR, canonical, words
+from rust_codecontests.stand_in.problems import COMPILE_ERROR, canonical, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,12 +50,10 @@ _FAILED_TEST = (
     re.compile(r"\bexpected\b"),
     re.compile(r"\b(got|actual(ly)?|received|printed|produced|returned|(your|program s?|its) output|but)\b"),
 )
-_DIED = re.compile(r"\b(panicked at|runtime error|overflowed|out of bounds)\b")
-_SLOW = re.compile(
-    r"\b(time limit exceeded|exceed(s|ed) the (time|memory) limit|timed out|took too long|too slow|too much memory"
-    r"|memory limit exceeded|tle|mle)\b"
+_ENDED = re.compile(
+    r"\b(panicked at|runtime error|overflowed|out of bounds|time limit exceeded|exceed(s|ed) the (time|memory) limit"
+    r"|timed out|took too long|too slow|too much memory|memory limit exceeded|tle|mle)\b"
 )
-_ENDED = {"runtime error": _DIED, "time limit": _SLOW, "memory limit": _SLOW}
 _COMPLAINT = re.compile(r"\b(wrong|incorrect|not right|fail(s|ed|ing)?|errors?|again|bugs?|fix|mistakes?|slow)\b")
 _COMPILER = re.compile(r"error\[E\d{4}\]|^\s*error: ", re.MULTILINE)  # in the text as it is written
 
@@ -172,12 +170,15 @@ def _shown(text: str, problem: Problem) -> Program | None:
 
 
 def _reported(last: str, remark: str, program: Program) -> Report:
-    """Return what the last message reports about a program; what cannot be true of it counts as a complaint."""
+    """Return what the last message reports about a program.
+
+    A report that does not fit is a complaint; that a program does not compile is all of a verdict that a reader sees.
+    """
+    compiles = program.verdict != COMPILE_ERROR
     compiler = bool(_COMPILER.search(last))
-    test = all(pattern.search(remark) for pattern in _FAILED_TEST)
-    ended = program.verdict in _ENDED and bool(_ENDED[program.verdict].search(remark))
-    if compiler and program.verdict == COMPILE_ERROR:
+    test = all(pattern.search(remark) for pattern in _FAILED_TEST) or bool(_ENDED.search(remark))
+    if compiler and not compiles:
         return Report.COMPILER
-    if (test or ended) and program.verdict not in {ACCEPTED, COMPILE_ERROR}:
+    if test and compiles:
         return Report.TEST
     return Report.COMPLAINT if compiler or test or _COMPLAINT.search(remark) else Report.NONE

@@ -143,8 +143,11 @@ def _create_broadcast(_builder: Any, argument: Any, shape: Any) -> Any:
     if data.ndim == len(sizes) and data.flags.c_contiguous:
         # All of this is checked by the caller; NumPy's own function would check it again, slowly.
         strides = tuple([0 if own == 1 else stride for own, stride in zip(data.shape, data.strides, strict=True)])
-        return interpreter.TensorHandle(np.ndarray(sizes, data.dtype, data, 0, strides), argument.dtype.scalar)
-    return interpreter.TensorHandle(np.broadcast_to(data, sizes), argument.dtype.scalar)
+        handle = interpreter.TensorHandle(np.ndarray(sizes, data.dtype, data, 0, strides), argument.dtype.scalar)
+    else:
+        handle = interpreter.TensorHandle(np.broadcast_to(data, sizes), argument.dtype.scalar)
+    handle.opaque = getattr(argument, "opaque", False)  # see work_counter; it does not see every call of this
+    return handle
 
 
 def _create_splat(_builder: Any, kind: Any, argument: Any) -> Any:

@@ -17,7 +17,7 @@ from triton.runtime import interpreter
 from re_bench.guest.refused import RefusedError
 from triton_cumsum.harness.kernel_check import RESERVED, check, parse
 from triton_cumsum.harness.kernel_names import BUILTINS, MODULES
-from triton_cumsum.harness.memory_counter import Counter, cause_of
+from triton_cumsum.harness.memory_counter import WARPS, Counter, cause_of
 from triton_cumsum.harness.trace_codec import decode, decode_constant
 from triton_cumsum.harness.work_counter import counted
 
@@ -62,7 +62,9 @@ class Kernels:
             raise RefusedError(f"the trace launches kernel number {index!r} of {len(self._names)}")
         return self._names[index]
 
-    def launch(self, index: int, grid: Any, encoded: dict[str, Any], tensor: Callable[[Any], Any]) -> Counter:
+    def launch(
+        self, index: int, grid: Any, encoded: dict[str, Any], tensor: Callable[[Any], Any], warps: int = WARPS
+    ) -> Counter:
         """Run a kernel on its whole grid, one program after the other, and return what it moved.
 
         ``encoded`` holds the arguments as in a trace; ``tensor`` gives the tensor of a number.
@@ -73,7 +75,11 @@ class Kernels:
         """
         name, function = self.name(index), self._functions[index]
         arguments = {key: self._argument(index, key, value, tensor) for key, value in encoded.items()}
-        counter = Counter(name, [value for value in arguments.values() if isinstance(value, torch.Tensor)])
+        counter = Counter(
+            name,
+            [value for value in arguments.values() if isinstance(value, torch.Tensor)],
+            _checked_warps(name, warps),
+        )
         if sorted(arguments) != sorted(function.arg_names):
             raise RefusedError(f"kernel {name} takes {function.arg_names}, but the launch has {list(arguments)}")
         rewritten = function.rewrite()
@@ -134,6 +140,12 @@ def _interpreted(tree: ast.FunctionDef, scope: dict[str, Any]) -> Any:
     interpreter.InterpretedFunction.rewritten_fn[made[0]] = made[1]
     function.arg_names = list(inspect.signature(made[0]).parameters)
     return function
+
+
+def _checked_warps(name: str, warps: int) -> int:
+    if warps not in {1, 2, 4, 8, 16, 32}:
+        raise RefusedError(f"kernel {name}: num_warps is {warps}; Triton takes powers of two up to 32")
+    return warps
 
 
 def _checked_grid(name: str, grid: Any) -> tuple[int, ...]:

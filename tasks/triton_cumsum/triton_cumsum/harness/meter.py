@@ -107,7 +107,7 @@ class Replay:
 
     def _launch(self, step: Step) -> None:
         name = self._kernels.name(step["kernel"])
-        counter = self._kernels.launch(step["kernel"], step["grid"], step["arguments"], self._tensor)
+        counter = self._kernels.launch(step["kernel"], step["grid"], step["arguments"], self._tensor, step["warps"])
         self._add(name, "kernel", **counter.counts())
 
     def _operate(self, step: Step) -> None:
@@ -130,7 +130,7 @@ class Replay:
         if rule != "free":
             self._add(name, "operator", **cost(operator, rule, arguments, keywords, result))
 
-    def _add(self, name: str, kind: str, **counts: int) -> None:
+    def _add(self, name: str, kind: str, **counts: float) -> None:
         self.costs.append({"name": name, "kind": kind} | counts)
 
     def _last_uses(self) -> dict[int, int]:
@@ -154,7 +154,7 @@ def _check_trace(trace: Any) -> None:
 
 
 def _check_step(step: Any) -> None:
-    launch = {"kernel": int, "grid": list, "arguments": dict}
+    launch = {"kernel": int, "grid": list, "arguments": dict, "warps": int}
     operator = {"operator": str, "arguments": list, "keywords": dict, "results": list}
     for kind in (launch, operator):
         if isinstance(step, dict) and all(isinstance(step.get(key), type_) for key, type_ in kind.items()):

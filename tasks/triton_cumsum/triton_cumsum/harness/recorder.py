@@ -17,6 +17,7 @@ from triton.runtime.interpreter import InterpretedFunction
 
 from re_bench.guest.refused import RefusedError
 from triton_cumsum.harness.kernel_text import Functions
+from triton_cumsum.harness.memory_counter import WARPS
 from triton_cumsum.harness.trace_codec import (
     CAPTURED_BYTES,
     INPUT,
@@ -102,7 +103,11 @@ class Recorder(TorchDispatchMode):
             raise RefusedError(
                 f"kernel {function.__name__} takes more than {SCALARS_PER_LAUNCH} arguments that are not tensors"
             )
-        self._append({"kernel": self._functions.index(function), "grid": list(size), "arguments": arguments})
+        warps = kwargs.get("num_warps", WARPS)
+        if type(warps) is not int:
+            raise RefusedError(f"kernel {function.__name__} is launched with num_warps={warps!r}; it takes an integer")
+        launch = {"kernel": self._functions.index(function), "grid": list(size), "arguments": arguments}
+        self._append(launch | {"warps": warps})
         self._paused = True
         try:
             stock(function, *args, grid=size, warmup=False, **accepted)

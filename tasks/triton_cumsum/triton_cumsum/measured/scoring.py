@@ -41,10 +41,6 @@ def run(job: Job) -> Timing:
             f"a time of {own.milliseconds:.4f} ms is below the {result.floor_ms:.4f} ms of reading and writing once "
             f"at the peak bandwidth of {gpu.name}"
         )
-    message = (
-        f"{own.milliseconds:.4f} ms (95 % interval {own.low:.4f} to {own.high:.4f}) for {ELEMENTS:,} elements "
-        f"on {gpu.name}; in the same run: baseline {baseline.milliseconds:.4f} ms, "
-        f"reference {reference.milliseconds:.4f} ms"
-    )
+    message = f"measured for {ELEMENTS:,} elements on {gpu.name}, in turns with baseline and reference"
     anchors = RunAnchors(math.log(baseline.milliseconds), math.log(reference.milliseconds))
     return Timing(own.milliseconds, message, result.details, anchors if job.profile.in_run else None)

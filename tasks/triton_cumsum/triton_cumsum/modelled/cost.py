@@ -1,7 +1,8 @@
 """The time model: from what a run moves and computes to seconds on a named device.
 
-A step takes the time of its launch plus the longer of two: that of all its work on the whole device and that of its
-largest program, alone on one multiprocessor. On the whole device, memory and elementwise operations overlap, since
+A step takes the time of its launch plus the longest of three: that of all its work on the whole device, that of its
+largest program, alone on one multiprocessor, and that until its last program has ended, if they wait for each other.
+On the whole device, memory and elementwise operations overlap, since
 programs that wait make room for others. Scans, reductions and exchanges between threads are added: a kernel that has
 its block in registers while it scans leaves room for few other programs, whose memory accesses could overlap. A lean
 kernel does overlap them, and is modelled too slow by up to the time of its scans. In one program everything waits for
@@ -15,10 +16,13 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from triton_cumsum.harness.device import H200, Device, program_seconds, work_seconds
 from triton_cumsum.profiles import BYTES_PER_ELEMENT, ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = ["H200", "Device", "Step", "extrapolate", "floor", "parse_steps", "run_seconds"]
 
 CURVATURE = 2**-11
 """Below this share of the largest count, curvature is taken for noise and the law for a straight line.
@@ -30,61 +34,12 @@ out at this threshold is at most 7 % of the time, while noise at ten times the t
 
 
 @dataclass(frozen=True)
-class Rates:
-    """What the whole device, or one program alone, does in a second; the words are those of ``memory_counter.COUNTS``.
-
-    ``wait_s`` is the seconds of one wait; on the whole device other programs run meanwhile, and it is zero.
-    """
-
-    bytes: float
-    operations: float
-    scanned: float
-    reduced: float
-    exchanged: float
-    wait_s: float = 0.0
-
-
-@dataclass(frozen=True)
-class Device:
-    """What the model knows of a device; ``tools/measure_device.py`` measures all but ``flops``."""
-
-    name: str
-    rates: Rates
-    program: Rates
-    scan_bandwidth: float
-    launch_s: float
-    host_launch_s: float
-    host_operator_s: float
-    flops: float
-    source: str
-
-    @property
-    def bandwidth(self) -> float:
-        """Bytes that a copy reads and writes in a second."""
-        return self.rates.bytes
-
-
-H200 = Device(
-    name="NVIDIA H200",
-    rates=Rates(bytes=4.07e12, operations=34.9e12, scanned=2.64e12, reduced=7.4e12, exchanged=12.3e12),
-    program=Rates(bytes=82.7e9, operations=33.4e9, scanned=12.2e9, reduced=125e9, exchanged=72.1e9, wait_s=0.141e-6),
-    scan_bandwidth=2.78e12,
-    launch_s=0.81e-6,
-    host_launch_s=8.5e-6,
-    host_operator_s=5.4e-6,
-    flops=67e12,
-    source=(
-        "measured 2026-11-21 on one NVIDIA H200, driver 580.159.04, torch 2.11.0+cu130, triton 3.6.0; "
-        "flops: the data sheet's figure for fp32"
-    ),
-)
-
-
-@dataclass(frozen=True)
 class Step:
     """One launch: ``kind`` is ``"kernel"`` or ``"operator"``; the counts are of one run.
 
-    ``scan_bytes`` and ``flops`` are torch's; what begins with ``program_`` is of the kernel's largest program.
+    ``scan_bytes`` and ``flops`` are torch's; what begins with ``program_`` is of the kernel's largest program. ``span``
+    is the time at which its last program ends, for all that programs wait for each other, and ``span_slope`` by how
+    much another program moves that.
     """
 
     name: str
@@ -94,8 +49,13 @@ class Step:
     scanned: float = 0.0
     reduced: float = 0.0
     exchanged: float = 0.0
+    lines: float = 0.0
+    partial: float = 0.0
+    polls: float = 0.0
     waits: float = 0.0
     programs: float = 0.0
+    span: float = 0.0
+    span_slope: float = 0.0
     scan_bytes: float = 0.0
     flops: float = 0.0
     program_bytes: float = 0.0
@@ -103,19 +63,24 @@ class Step:
     program_scanned: float = 0.0
     program_reduced: float = 0.0
     program_exchanged: float = 0.0
+    program_lines: float = 0.0
+    program_partial: float = 0.0
+    program_polls: float = 0.0
     program_waits: float = 0.0
 
     def seconds(self, device: Device) -> float:
         """Return the time on the device, its launch included."""
         own = {name: getattr(self, f"program_{name}") for name in PROGRAM_COUNTS}
-        return device.launch_s + max(self.work_seconds(device), program_seconds(own, device))
+        return device.launch_s + max(self.work_seconds(device), program_seconds(own, device.program), self.span)
 
     def work_seconds(self, device: Device) -> float:
         """Return the time of all programs' work on the whole device."""
-        rates = device.rates
-        overlapped = max(self.bytes / rates.bytes, self.operations / rates.operations, self.flops / device.flops)
-        across = self.scanned / rates.scanned + self.reduced / rates.reduced + self.exchanged / rates.exchanged
-        return overlapped + across + self.scan_bytes / device.scan_bandwidth
+        work = work_seconds({name: getattr(self, name) for name in PROGRAM_COUNTS}, device.rates)
+        return max(work, self.flops / device.flops) + self.scan_bytes / device.scan_bandwidth
+
+    def span_at(self, programs: float) -> float:
+        """Return the time at which the last of so many programs ends."""
+        return self.span + self.span_slope * max(0.0, programs - self.programs)
 
     def host_seconds(self, device: Device) -> float:
         """Return the time that the host takes to launch the step from Python."""
@@ -124,13 +89,6 @@ class Step:
 
 COUNTS = tuple(field.name for field in fields(Step) if field.name not in {"name", "kind"})
 PROGRAM_COUNTS = tuple(name.removeprefix("program_") for name in COUNTS if name.startswith("program_"))
-
-
-def program_seconds(counts: Mapping[str, float], device: Device) -> float:
-    """Return the time of one program alone, for counts under the names of :data:`PROGRAM_COUNTS`."""
-    rates = device.program
-    at_rates: float = sum(count / getattr(rates, name) for name, count in counts.items() if name != "waits")
-    return at_rates + counts["waits"] * rates.wait_s
 
 
 def parse_steps(records: Iterable[Mapping[str, Any]]) -> list[Step]:
@@ -190,7 +148,8 @@ def extrapolate(
         name: extrapolate_largest_program(name, smaller, small or first, 4 * length, third, target)
         for name in PROGRAM_COUNTS
     }
-    least = max(growth * sum(step.work_seconds(device) for step in third), program_seconds(serial, device))
+    least = max(growth * sum(step.work_seconds(device) for step in third), program_seconds(serial, device.program))
+    least = max(least, sum(step.span_at(growth * step.programs) for step in third))
     if not [step.name for step in first] == [step.name for step in second] == [step.name for step in third]:
         seconds = extrapolate_count(length, [run_seconds(run, device) for run in runs], target)
         return max(seconds, least)
@@ -238,4 +197,6 @@ def _step_at(length: int, triple: tuple[Step, Step, Step], target: int) -> Step:
         # be taken to do so without end.
         most = {name: counts["programs"] * counts[f"program_{name}"] for name in PROGRAM_COUNTS}
         counts |= {name: min(counts[name], bound) for name, bound in most.items()}
+    # Waiting is measured within the largest run: what smaller ones waste cannot make it seem to grow less.
+    counts |= {"span": triple[-1].span_at(counts["programs"]), "span_slope": triple[-1].span_slope}
     return Step(name=triple[-1].name, kind=triple[-1].kind, **counts)

@@ -100,13 +100,11 @@ def extrapolate(length: int, runs: list[list[cost.Step]]) -> Timing:
             f"a modelled time of {seconds * 1e3:.4f} ms is below the {floor * 1e3:.4f} ms of reading and writing once"
         )
     moved = sum(step.bytes for step in runs[-1]) / (4 * length)
-    message = (
-        f"modelled (not measured) {seconds * 1e3:.4f} ms for {ELEMENTS:,} elements on an {cost.H200.name}: "
-        f"{moved:.2f} bytes moved an element, {len(runs[-1])} launches"
-    )
+    message = f"modelled, not measured, for {ELEMENTS:,} elements on an {cost.H200.name}"
     details = {
         "hardware": f"modelled: {cost.H200.name}",
         "milliseconds": seconds * 1e3,
+        "bytes_an_element": round(moved, 3),
         "steps": [{"name": step.name, "kind": step.kind, "bytes": step.bytes} for step in runs[-1]],
         "length": length,
     }

@@ -37,7 +37,7 @@ def _list_files(context: Context, arguments: Mapping[str, Any]) -> str:
     marks = {"directory": "/", "link": "@", "file": "", "other": "?"}
     limit = context.limits.list_entries
     lines = [
-        f"{entry.name}{marks[entry.kind]}"
+        f"{_one_line(entry.name)}{marks[entry.kind]}"
         + (f"  {entry.size} bytes" if entry.kind == "file" else "")
         + ("  (read-only)" if entry.read_only else "")
         for entry in entries[:limit]
@@ -45,6 +45,11 @@ def _list_files(context: Context, arguments: Mapping[str, Any]) -> str:
     if len(entries) > limit:
         lines.append(f"[and {len(entries) - limit} more]")
     return truncate_middle("\n".join(lines), context.limits.observation_chars)
+
+
+def _one_line(name: str) -> str:
+    """Return a name with line ends and control characters as JSON and Python write them."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in name)
 
 
 def _read_file(context: Context, arguments: Mapping[str, Any]) -> str:

@@ -111,7 +111,10 @@ class Workspace(abc.ABC):
         self._snapshot_limit = snapshot_limit
         self._snapshot_excludes = (*SKIPPED_DIRECTORIES, *self._read_only, *map(_normalise, snapshot_excludes))
         self._snapshots: dict[Path, Snapshots] = {}
-        self._read_only_files = ReadOnlyFiles(files, self._read_only_names(), copies, copy_limit, copies_limit)
+        names = self._read_only_names()
+        self._read_only_files = ReadOnlyFiles(
+            files, names, copies, copy_limit, copies_limit, uncopied=self._out_of_reach(names)
+        )
 
     @property
     def root(self) -> str:
@@ -252,6 +255,10 @@ class Workspace(abc.ABC):
         stamps = self.files.scan(())
         names = [name for name in stamps if self._is_read_only(name) and stamps[name].kind != "directory"]
         return [name for name in names if not matches(name, (AGENT_DIRECTORY,))]
+
+    def _out_of_reach(self, names: Sequence[str]) -> set[str]:  # noqa: ARG002 - of workspaces that protect none
+        """Return those read-only files that scripts cannot change: they need no copies."""
+        return set()
 
     def _interpreter(self, name: str) -> list[str]:
         if name.endswith(".py"):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
-import stat
 import sys
 import tempfile
 from pathlib import Path
@@ -15,129 +13,36 @@ from typing_extensions import override
 
 from mlab_agent.workspaces import bubblewrap
 from mlab_agent.workspaces.base import ScriptResult, Workspace
-from mlab_agent.workspaces.files import (
-    MIB,
-    FileKind,
-    Files,
-    FileStamp,
-    WorkspaceError,
-    matches_itself,
-    parents_and_self,
-)
+from mlab_agent.workspaces.files import MIB, WorkspaceError, parents_and_self
 from mlab_agent.workspaces.live_output import LiveOutput
-from mlab_agent.workspaces.run_script import ScriptOutputs, child_environment, run_command
-from mlab_agent.workspaces.safe_fs import SafeDirectory
+from mlab_agent.workspaces.local_files import LocalFiles, workspace_errors
+from mlab_agent.workspaces.privileges import (
+    can_drop_capabilities,
+    child_environment,
+    home_of,
+    owner_for_scripts,
+    without_loader_variables,
+    without_privileges,
+)
+from mlab_agent.workspaces.read_only_files import mount_points
+from mlab_agent.workspaces.run_script import run_command
+from mlab_agent.workspaces.safe_fs import SafeDirectory, replace_file
+from mlab_agent.workspaces.script_outputs import ScriptOutputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
 _GIB = 1 << 30
+_MOUNTS = 200
 _SUBMISSION = "submission.txt"
-
-
-class LocalFiles(Files):
-    """The files of a directory of this machine."""
-
-    def __init__(self, root: str) -> None:
-        self.root = root
-        self.directory = SafeDirectory(root)
-
-    @override
-    def resolve(self, path: str) -> str:
-        return self._relative(os.path.realpath(os.path.join(self.root, path)), path)  # noqa: PTH118 - no "." is to go
-
-    @override
-    def stat(self, name: str) -> FileStamp | None:
-        with _workspace_errors(name):
-            try:
-                return _stamp(self.directory.stat(name))
-            except (FileNotFoundError, NotADirectoryError):
-                return None
-
-    @override
-    def stamps(self, names: Iterable[str]) -> dict[str, FileStamp]:
-        stamps = {}
-        for name in names:
-            with contextlib.suppress(OSError):
-                stamps[name] = self._with_target(name, _stamp(self.directory.stat(name)))
-        return stamps
-
-    @override
-    def entries(self, name: str) -> dict[str, FileStamp]:
-        stamps = {}
-        with _workspace_errors(name), os.scandir(os.path.join(self.root, name)) as entries:  # noqa: PTH118
-            for entry in entries:
-                with contextlib.suppress(FileNotFoundError):
-                    stamps[entry.name] = _stamp(entry.stat(follow_symlinks=False))
-        return stamps
-
-    @override
-    def scan(self, excluded: Sequence[str]) -> dict[str, FileStamp]:
-        stamps: dict[str, FileStamp] = {}
-        pending = [""]
-        while pending:
-            prefix = pending.pop()
-            with contextlib.suppress(OSError), os.scandir(f"{self.root}/{prefix}") as entries:
-                for entry in entries:
-                    name = f"{prefix}{entry.name}"
-                    if not matches_itself(name, excluded):
-                        with contextlib.suppress(OSError):
-                            stamps[name] = self._with_target(name, _stamp(entry.stat(follow_symlinks=False)))
-                            if stamps[name].kind == "directory":
-                                pending.append(f"{name}/")
-        return stamps
-
-    @override
-    def read(self, name: str) -> bytes:
-        with _workspace_errors(name), open(self.directory.open(name), "rb") as file:  # noqa: PTH123 - a descriptor
-            return file.read()
-
-    @override
-    def write(self, name: str, data: bytes, mode: int | None = None) -> None:
-        with (
-            _workspace_errors(name),
-            self.directory.replacement(name, mode) as descriptor,
-            open(descriptor, "wb", closefd=False) as file,
-        ):
-            file.write(data)
-
-    @override
-    def copy(self, source: str, destination: str) -> None:
-        with (
-            _workspace_errors(destination),
-            open(self.directory.open(source), "rb") as old,  # noqa: PTH123
-            self.directory.replacement(destination) as descriptor,
-            open(descriptor, "wb", closefd=False) as new,
-        ):
-            shutil.copyfileobj(old, new, MIB)
-
-    @override
-    def link(self, name: str, target: str) -> None:
-        with _workspace_errors(name):
-            self.directory.link(name, target)
-
-    @override
-    def make_directory(self, name: str) -> None:
-        with _workspace_errors(name):
-            self.directory.make_directory(name)
-
-    @override
-    def delete(self, name: str) -> None:
-        with _workspace_errors(name):
-            self.directory.delete(name)
-
-    def _with_target(self, name: str, stamp: FileStamp) -> FileStamp:
-        if stamp.kind != "link":
-            return stamp
-        target = os.readlink(os.path.join(self.root, name))  # noqa: PTH115, PTH118
-        return FileStamp(stamp.kind, stamp.size, stamp.mode, stamp.changed, target)
 
 
 class LocalWorkspace(Workspace):
     """A directory here. Nothing but a script can change what is outside of it.
 
-    A script runs as this user, without secrets in its environment. Where bubblewrap works, read-only files are mounted
-    read-only for it; in any case they are compared afterwards and restored from copies.
+    A script runs as this user, or for root as the owner of the directory, without capabilities, and with a short
+    environment. Where bubblewrap works, read-only files are mounted read-only for it; elsewhere they are compared
+    afterwards and restored from copies.
     """
 
     files: LocalFiles
@@ -155,6 +60,8 @@ class LocalWorkspace(Workspace):
         use_bubblewrap: bool | None = None,
         snapshot_excludes: Sequence[str] = (),
         snapshot_limit: int = 64 * MIB,
+        protected: Sequence[Path] = (),
+        pass_variables: Sequence[str] = (),
     ) -> None:
         """Open a workspace.
 
@@ -169,6 +76,8 @@ class LocalWorkspace(Workspace):
             use_bubblewrap: whether to run scripts in bubblewrap; None if it works.
             snapshot_excludes: names or patterns of what snapshots leave out.
             snapshot_limit: bytes of the longest file in a snapshot.
+            protected: other files and directories that scripts may not change, where bubblewrap works.
+            pass_variables: names of environment variables that scripts get besides the common ones.
 
         Raises:
             WorkspaceError: if there is no such directory or interpreter.
@@ -186,21 +95,32 @@ class LocalWorkspace(Workspace):
             python=_interpreter(python),
             read_only=read_only,
             copies=(state or Path(self._temporary.name if self._temporary else "")) / "read-only",
-            copy_limit=0 if self._use_bubblewrap else 64 * MIB,  # a mount protects them, whatever their size
+            copy_limit=64 * MIB,
             copies_limit=_GIB,
             read_limit=32 * MIB,
             snapshot_limit=snapshot_limit,
             snapshot_excludes=snapshot_excludes,
         )
         self._outputs = ScriptOutputs(files.directory)
+        self._protected = [os.path.realpath(path) for path in protected]
+        self._pass_variables = tuple(pass_variables)
 
     @override
     def _run_command(self, name: str, command: Sequence[str], timeout_s: float) -> ScriptResult:
+        owner = owner_for_scripts(self.files.directory.descriptor)
+        environment = child_environment(os.environ, self._secrets, self._pass_variables) | home_of(owner, self.root)
+        command, environment = without_loader_variables(command, environment)
+        run_as = None
         if self._use_bubblewrap:
-            command = bubblewrap.wrapped(command, [f"{self.root}/{name}" for name in self._mounted()])
-        environment = child_environment(os.environ, self._secrets)
+            command = bubblewrap.wrapped(
+                command, self.root, read_only=self._mounted(), owner=owner, environment=os.environ
+            )
+        elif owner is None or can_drop_capabilities():
+            command = without_privileges(command, owner)
+        elif owner != (os.getuid(), os.getgid()):
+            run_as = owner
         try:
-            with _workspace_errors(name), self._outputs.open() as streams:
+            with workspace_errors(name), self._outputs.open() as streams:
                 live = LiveOutput(streams, self.show_output or (lambda _stream, _line: None))
                 result = run_command(
                     command,
@@ -209,47 +129,48 @@ class LocalWorkspace(Workspace):
                     streams,
                     timeout_s=timeout_s,
                     output_limit=_GIB,
+                    owner=run_as,
                     poll=live.poll if self.show_output else lambda: None,
                 )
                 if self.show_output:
                     live.finish()
                 stdout, stderr, output_file = self._outputs.collect(streams, self._output_limit)
         finally:
+            moved = self.files.put_back()
             notes = self._read_only_files.restore()
+        notes += [moved] if moved else []
+        if not result.all_ended:
+            notes.append("Processes of the script are still running: it starts new ones faster than they can be ended.")
         if result.output_too_long:
             notes.append("The script was stopped because it wrote more than 1 GiB.")
         status = _signal_status(result.status) if self._use_bubblewrap else result.status
         return ScriptResult(stdout, stderr, status, result.timed_out, result.seconds, output_file, tuple(notes))
 
+    @override
+    def _out_of_reach(self, names: Sequence[str]) -> set[str]:
+        """Choose what is mounted read-only, nothing in another read-only directory; return the files in it."""
+        tops = {next(above for above in parents_and_self(name) if self._is_read_only(above)) for name in names}
+        self._mount_points = mount_points(self.files, tops, _MOUNTS) if self._use_bubblewrap else []
+        chosen = set(self._mount_points)
+        return {name for name in names if not chosen.isdisjoint(parents_and_self(name))}
+
     def _mounted(self) -> list[str]:
-        """Return the read-only files and directories to mount, without those in other read-only directories."""
-        names = {
-            next(ancestor for ancestor in parents_and_self(name) if self._is_read_only(ancestor))
-            for name in self._read_only_files.names
-        }
-        stamps = self.files.stamps(names)
-        return sorted(name for name, stamp in stamps.items() if stamp.kind in {"file", "directory"})
+        """Return the paths to mount read-only."""
+        stamps = self.files.stamps(self._mount_points)
+        inside = [f"{self.root}/{name}" for name, stamp in stamps.items() if stamp.kind in {"file", "directory"}]
+        return [*inside, *filter(os.path.exists, self._protected)]
 
     @override
     def finish(self, answer: str) -> None:
         """Write the submission."""
         data = answer.encode(errors="replace")
         if self._submission is None:
-            with _workspace_errors(_SUBMISSION):  # replaces a link, wherever it leads, and a directory
-                if stat.S_ISDIR(self._mode_of(_SUBMISSION)):
-                    os.rename(f"{self.root}/{_SUBMISSION}", f"{self.root}/{_SUBMISSION}.{os.urandom(4).hex()}")  # noqa: PTH104
-            self.files.write(_SUBMISSION, data)
+            with workspace_errors(_SUBMISSION):
+                replace_file(self.files.directory, _SUBMISSION, data)
         else:
-            part = self._submission.with_name(f".{self._submission.name}.part")
-            with _workspace_errors(str(self._submission)):
-                part.write_bytes(data)
-                part.replace(self._submission)
+            with workspace_errors(str(self._submission)), SafeDirectory(str(self._submission.parent)) as directory:
+                replace_file(directory, self._submission.name, data)
         self.finished = True
-
-    def _mode_of(self, name: str) -> int:
-        with contextlib.suppress(FileNotFoundError):
-            return self.files.directory.stat(name).st_mode
-        return 0
 
     @override
     def close(self) -> None:
@@ -268,31 +189,6 @@ def _interpreter(python: str | None) -> str:
     return str(Path(program).absolute())  # a link stays one: it may be a virtual environment's
 
 
-def _kind(mode: int) -> FileKind:
-    if stat.S_ISREG(mode):
-        return "file"
-    if stat.S_ISDIR(mode):
-        return "directory"
-    return "link" if stat.S_ISLNK(mode) else "other"
-
-
-def _stamp(status: os.stat_result) -> FileStamp:
-    kind = _kind(status.st_mode)
-    changed = (
-        "" if kind == "directory" else f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
-    )
-    return FileStamp(kind, status.st_size, stat.S_IMODE(status.st_mode), changed)
-
-
 def _signal_status(status: int | None) -> int | None:
     """Return bubblewrap's status of a program that a signal ended (128 + signal) in Python's form (negative)."""
     return 128 - status if status is not None and 128 < status < 128 + 65 else status  # noqa: PLR2004
-
-
-@contextlib.contextmanager
-def _workspace_errors(name: str) -> Iterator[None]:
-    """Turn the system's errors into observations."""
-    try:
-        yield
-    except OSError as error:
-        raise WorkspaceError(f"{name}: {error.strerror or error}") from None

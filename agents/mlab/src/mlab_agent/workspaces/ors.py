@@ -15,7 +15,7 @@ from mlab_agent.workspaces.files import MIB, WorkspaceError, WorkspaceLostError
 from mlab_agent.workspaces.live_output import printable
 from mlab_agent.workspaces.ors_files import RECEIVED_BYTES, TIMEOUT_S, OrsFiles
 from mlab_agent.workspaces.ors_session import EpisodeFinishedError, OrsSession, OutcomeUnknownError
-from mlab_agent.workspaces.run_script import KEPT_OUTPUTS, OUTPUT_DIRECTORY
+from mlab_agent.workspaces.script_outputs import KEPT_OUTPUTS, OUTPUT_DIRECTORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -15,7 +15,7 @@ LIST_NAME = "read_only_files.txt"
 """The name that MLAgentBench's tasks give to their list of read-only files."""
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from pathlib import Path
 
     from mlab_agent.workspaces.files import Files, FileStamp
@@ -38,11 +38,36 @@ def list_of_task(task_file: Path | None, workdir: Path | None) -> Path | None:
     return next((path for path in lists if path.is_file()), None)
 
 
+def mount_points(files: Files, names: Iterable[str], limit: int) -> list[str]:
+    """Return files and directories to mount read-only: these, or of too many also the directories that hold no others.
+
+    Args:
+        files: access to the workspace.
+        names: what is to be read-only.
+        limit: the most that are returned. The time to mount them grows with the square of their number.
+    """
+    points = set(names)
+    if len(points) > limit:
+        parents = {parent for name in points for parent in parents_and_self(name)[:-1]}
+        for parent in sorted(parents, key=lambda name: -name.count("/")):
+            if (entries := {f"{parent}/{entry}" for entry in files.entries(parent)}) <= points:
+                points = points.difference(entries) | {parent}
+    kinds = {name: stamp.kind for name, stamp in files.stamps(points).items() if stamp.kind in {"file", "directory"}}
+    return sorted(kinds, key=lambda name: (kinds[name] == "file", name))[:limit]
+
+
 class ReadOnlyFiles:
     """The read-only files of a workspace as they were in the beginning."""
 
     def __init__(
-        self, files: Files, names: Iterable[str], copies: Path | None, copy_limit: int, copies_limit: int
+        self,
+        files: Files,
+        names: Iterable[str],
+        copies: Path | None,
+        copy_limit: int,
+        copies_limit: int,
+        *,
+        uncopied: Collection[str] = (),
     ) -> None:
         """Look at the files and copy them.
 
@@ -52,13 +77,16 @@ class ReadOnlyFiles:
             copies: a directory outside of the workspace; None for no copies.
             copy_limit: bytes of the longest file that is copied.
             copies_limit: bytes of all copies together.
+            uncopied: names that need no copy.
         """
         self._files = files
         self._stamps = files.stamps(names)
         self._copies: dict[str, Path] = {}
         self._digests: dict[str, str] = {}
         for name, stamp in self._stamps.items():
-            if copies is not None and stamp.kind == "file" and stamp.size <= min(copy_limit, copies_limit):
+            if copies is None or stamp.kind != "file" or name in uncopied:
+                continue
+            if stamp.size <= min(copy_limit, copies_limit):
                 self._copy(name, copies)
                 copies_limit -= stamp.size
 
@@ -87,6 +115,8 @@ class ReadOnlyFiles:
             copy.write_bytes(data)
 
     def _restore_file(self, name: str, stamp: FileStamp | None) -> str | None:
+        if self._stamps[name].kind == "link":
+            return self._restore_link(name, stamp)
         digest = self._digests.get(name)
         if digest is None:
             change = "removed" if stamp is None else "changed, or touched"
@@ -108,6 +138,17 @@ class ReadOnlyFiles:
         except WorkspaceError as error:
             return f"The script changed the read-only file {name}, which could not be put back: {error}"
         return f"The script changed the read-only file {name}; it was put back."
+
+    def _restore_link(self, name: str, stamp: FileStamp | None) -> str | None:
+        target = self._stamps[name].target
+        if stamp is not None and (stamp.kind, stamp.target) == ("link", target):
+            return None
+        try:
+            self._remove_obstacles(name)
+            self._files.link(name, target)
+        except WorkspaceError as error:
+            return f"The script changed the read-only link {name}, which could not be put back: {error}"
+        return f"The script changed the read-only link {name}; it was put back."
 
     def _remove_obstacles(self, name: str) -> None:
         """Remove links and files where a directory above the file was, and a directory in the file's own place."""

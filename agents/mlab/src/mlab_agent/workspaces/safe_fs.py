@@ -6,7 +6,7 @@ import contextlib
 import os
 import secrets
 import stat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,11 +22,22 @@ class SafeDirectory:
         """Open the directory."""
         self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
+    @property
+    def descriptor(self) -> int:
+        """The open directory."""
+        return self._root
+
     def close(self) -> None:
         """Close the directory."""
         if self._root >= 0:
             os.close(self._root)
             self._root = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @contextlib.contextmanager
     def parent(self, name: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
@@ -40,8 +51,7 @@ class SafeDirectory:
         try:
             for part in parents:
                 if make:
-                    with contextlib.suppress(FileExistsError):
-                        os.mkdir(part, dir_fd=directory)
+                    _make_directory(part, directory)
                 child = os.open(part, _DIRECTORY_FLAGS, dir_fd=directory)
                 os.close(directory)
                 directory = child
@@ -70,6 +80,22 @@ class SafeDirectory:
         return file
 
     @contextlib.contextmanager
+    def scan(self, name: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+        """Open the entries of a directory, whose paths are of no use.
+
+        Raises:
+            OSError: if there is no such directory.
+        """
+        place = "." if name == "." else f"{name}/."
+        with self.parent(place) as (directory, _last), os.scandir(directory) as entries:
+            yield entries
+
+    def target(self, name: str) -> str:
+        """Return where a link leads; errors as in :meth:`scan`."""
+        with self.parent(name) as (directory, last):
+            return os.readlink(last, dir_fd=directory)
+
+    @contextlib.contextmanager
     def replacement(self, name: str, mode: int | None = None) -> Iterator[int]:
         """Yield a descriptor of a new file that replaces ``name`` when the block ends without an error."""
         with self.parent(name, make=True) as (directory, last):
@@ -81,8 +107,9 @@ class SafeDirectory:
             try:
                 if mode is not None or old is not None:
                     os.fchmod(file, stat.S_IMODE(old.st_mode) if mode is None and old is not None else mode or 0)
-                if old is not None and os.geteuid() == _ROOT_USER:
-                    os.fchown(file, old.st_uid, old.st_gid)
+                if os.geteuid() == _ROOT_USER:  # whose scripts run as the owner of the workspace
+                    owner = old or os.fstat(directory)
+                    os.fchown(file, owner.st_uid, owner.st_gid)
                 yield file
                 os.replace(part, last, src_dir_fd=directory, dst_dir_fd=directory)
             except BaseException:
@@ -112,3 +139,28 @@ class SafeDirectory:
             except (IsADirectoryError, PermissionError):
                 with contextlib.suppress(OSError):
                     os.rmdir(last, dir_fd=directory)
+
+
+def replace_file(directory: SafeDirectory, name: str, data: bytes) -> None:
+    """Write a whole file in place of whatever is there: a link is not followed, a directory goes aside.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISDIR(directory.stat(name).st_mode):
+            with directory.parent(name) as (parent, last):
+                os.rename(last, f"{last}.{secrets.token_hex(4)}", src_dir_fd=parent, dst_dir_fd=parent)
+    with directory.replacement(name) as descriptor, open(descriptor, "wb", closefd=False) as file:
+        file.write(data)
+
+
+def _make_directory(name: str, directory: int) -> None:
+    """Make a directory, if it is missing, which belongs to the owner of the one that it is in."""
+    try:
+        os.mkdir(name, dir_fd=directory)
+    except FileExistsError:
+        return
+    if os.geteuid() == _ROOT_USER:
+        owner = os.fstat(directory)
+        os.chown(name, owner.st_uid, owner.st_gid, dir_fd=directory, follow_symlinks=False)

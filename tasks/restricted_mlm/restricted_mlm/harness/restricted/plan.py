@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MOVED = 64
 """An element that is moved, added or multiplied counts as this many operations of a matrix product: about what it
 costs on a CPU and on a GPU, where memory is the slow part."""
+CALL = 100_000
+"""Each result of an operator counts as this many, however small it is: about what a call costs."""
 
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
@@ -38,7 +40,8 @@ class Limits:
     elements: int
     """Of one tensor, and a fourth of what all tensors alive at a time may have."""
     operations: float
-    """Multiplications and additions of matrix products, and :data:`MOVED` for an element of another operator."""
+    """Multiplications and additions of matrix products, :data:`MOVED` for an element of another operator, a view apart,
+    and :data:`CALL` for a result."""
 
 
 @dataclass(frozen=True)
@@ -119,13 +122,11 @@ def call(node: Node, args: list[Any], kwargs: dict[str, Any], device: str) -> An
         if node.op == GETITEM:
             return args[0][args[1]]
         operator = TABLE[node.op]
-        if node.op == "aten.as_strided.default":
-            # On meta it is contiguous; an indexing may have left it in another order here.
-            args, kwargs = [], _named(node, args, kwargs)
-            kwargs["self"] = kwargs["self"].contiguous()
         if operator.kind == "constant":
             kwargs = {**kwargs, "dtype": DTYPES[kwargs["dtype"]], "device": device}
-        return operator.call(*args, **kwargs)
+        result = operator.call(*args, **kwargs)
+        # Some copies are contiguous on meta and not here: a view that the plan counts nothing for would copy.
+        return result.contiguous() if operator.kind == "copy" else result
     except Exception as error:  # noqa: BLE001 - torch raises all kinds, assertions among them
         raise node.refusal(first_line(error)) from None
 
@@ -216,15 +217,37 @@ def _check_result(node: Node, result: Tensor, limits: Limits, *, from_float: boo
 def _operations(node: Node, args: list[Any], kwargs: dict[str, Any], results: list[Tensor]) -> float:
     """Return what one call counts."""
     kind = "view" if node.op == GETITEM else TABLE[node.op].kind
+    taken, size = _tensors([*args, *kwargs.values()]), sum(int(tensor.numel()) for tensor in results)
+    counted = float(CALL * len(results))
     if kind == "view":
-        return 0.0
-    size = sum(int(tensor.numel()) for tensor in results)
+        return counted + (MOVED * size if node.op != GETITEM and _copies(node, taken[0], results[0]) else 0)
+    if kind == "copy":  # of a table only what is looked up is read
+        taken = [tensor for tensor in taken if tensor.dtype == torch.int64]
+    moved = float(MOVED * max(size, sum(int(tensor.numel()) for tensor in taken)))
     if kind == "product":
         operator = TABLE[node.op]
         contracted = operator.call._schema.arguments[operator.contracted].name  # noqa: SLF001 - as in graph
-        return 2.0 * size * max(1, int(_named(node, args, kwargs)[contracted].shape[-1]))
-    taken = sum(int(tensor.numel()) for tensor in _tensors([*args, *kwargs.values()])) if kind == "sum" else 0
-    return float(MOVED * max(size, taken))
+        products = 2.0 * size * max(1, int(_named(node, args, kwargs)[contracted].shape[-1]))
+        moved = max(products, moved, MOVED * _expanded(taken, results[0]) if node.op == "aten.matmul.default" else 0)
+    return counted + moved
+
+
+def _copies(node: Node, taken: Tensor, result: Tensor) -> bool:
+    """Tell whether a reshape copies, since no strides give its result in the memory of what it takes."""
+    if TABLE[node.op].call is not torch.ops.aten.reshape.default:
+        return False
+    try:
+        taken.view(result.shape)
+    except RuntimeError:
+        return True
+    return False
+
+
+def _expanded(taken: Sequence[Tensor], result: Tensor) -> int:
+    """Return the elements of both matrices of a batched matmul, which copies what it repeats."""
+    if min(tensor.ndim for tensor in taken) <= 2:  # noqa: PLR2004 - a matrix is not repeated
+        return 0
+    return max(int(math.prod((*result.shape[:-2], *tensor.shape[-2:]))) for tensor in taken)
 
 
 def _check_output(output: Any, shape: tuple[int, ...]) -> None:

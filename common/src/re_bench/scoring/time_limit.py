@@ -1,0 +1,69 @@
+"""The time limit of a scoring: of the untrusted code in it, and a little later of the scorer itself."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from re_bench.errors import ReBenchError
+from re_bench.sandbox.deadline import TimeLimitError, deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LEAST_REST_S = 5.0
+_REST_SHARE = 0.1
+
+
+class _OverdueError(BaseException):
+    """The scorer takes too long; no ``except Exception`` has it."""
+
+
+def scorer_limit_s(limit_s: float) -> float:
+    """Return the seconds after which a scorer stops itself: the limit, and time to finish once its sandboxes ended."""
+    return limit_s + max(_LEAST_REST_S, _REST_SHARE * limit_s)
+
+
+@contextmanager
+def time_limit(limit_s: float) -> Iterator[None]:
+    """Bound the block: sandboxed programs in it end after ``limit_s`` seconds, itself after :func:`scorer_limit_s`.
+
+    Whatever comes of the block after it has lost a program at the limit is the submission's fault.
+
+    Raises:
+        TimeLimitError: if the limit was reached while a sandboxed program ran, or before one was started.
+        ReBenchError: if the block took too long without any.
+    """
+    with deadline(limit_s) as limit:
+        try:
+            with _alarm(scorer_limit_s(limit_s)):
+                yield
+        except (Exception, _OverdueError) as error:
+            if limit.enforced:
+                raise TimeLimitError(limit.reason) from error
+            if isinstance(error, _OverdueError):
+                raise ReBenchError(f"it took longer than its limit of {limit_s:g} s, and no program ran") from None
+            raise
+        if limit.enforced:
+            raise TimeLimitError(limit.reason)
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Raise _OverdueError in the block once it has taken so long; only in the main thread, where signals arrive."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(_number: int, _frame: object) -> None:
+        raise _OverdueError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    timer = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *timer)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,79 @@
+"""What scorers record: a directory for each attempt, within a bound."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.errors import UsageError
+from re_bench.runs.attempt_records import AttemptRecords
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def recorded(records: AttemptRecords, attempt: int, kib: int) -> None:
+    with records.incoming() as incoming:
+        if kib:
+            (incoming.directory / "calls.jsonl").write_bytes(b"x" * (kib << 10))
+        incoming.keep(attempt)
+
+
+def test_the_oldest_records_make_room(tmp_path: Path) -> None:
+    records = AttemptRecords(tmp_path / "log", max_bytes=100 << 10)
+    recorded(records, 1, 0)
+    assert not list(records.directory.iterdir())
+    for attempt in (1, 2, 9, 10):
+        recorded(records, attempt, 40)
+    assert sorted(path.name for path in records.directory.iterdir()) == ["10", "9"]
+    recorded(records, 11, 400)
+    recorded(records, 12, 0)
+    assert [path.name for path in records.directory.iterdir()] == ["11"]
+
+
+def test_records_of_an_earlier_log_are_replaced(tmp_path: Path) -> None:
+    records = AttemptRecords(tmp_path / "log")
+    recorded(records, 1, 40)
+    (records.directory / "1" / "programs.jsonl").touch()
+    (records.directory / "2").touch()
+    for attempt in (1, 2):
+        recorded(records, attempt, 4)
+        assert [path.name for path in (records.directory / str(attempt)).iterdir()] == ["calls.jsonl"]
+
+
+def test_records_that_cannot_be_kept_are_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with AttemptRecords(tmp_path / "log").incoming() as incoming:
+        shutil.rmtree(incoming.directory)
+        incoming.keep(7)
+    assert "7: the attempt's records cannot be kept: No such file or directory" in capsys.readouterr().err
+
+
+def test_records_that_are_still_written_are_left_alone_and_abandoned_ones_are_not(tmp_path: Path) -> None:
+    records = AttemptRecords(tmp_path / "log")
+    script = (
+        "import os, pathlib, sys\nfrom re_bench.runs.attempt_records import AttemptRecords\n"
+        "with AttemptRecords(pathlib.Path(sys.argv[1])).incoming() as incoming:\n os.kill(os.getpid(), 9)"
+    )
+    assert subprocess.run([sys.executable, "-c", script, str(tmp_path / "log")], check=False).returncode == -9
+    assert len(list(records.directory.iterdir())) == 1
+    with records.incoming() as outer:
+        (outer.directory / "calls.jsonl").touch()
+        recorded(records, 2, 4)
+        assert {path.name for path in records.directory.iterdir()} == {"2", outer.directory.name}
+        outer.keep(1)
+    assert sorted(path.name for path in records.directory.iterdir()) == ["1", "2"]
+
+
+def test_what_is_not_kept_is_removed(tmp_path: Path) -> None:
+    records = AttemptRecords(tmp_path / "log")
+    with records.incoming() as incoming:
+        (incoming.directory / "half").touch()
+    assert not list(records.directory.iterdir())
+    records.directory.rmdir()
+    records.directory.touch()
+    with pytest.raises(UsageError, match=r"log\.records: records cannot be kept there"), records.incoming():
+        pass

@@ -1,0 +1,43 @@
+"""Depth of JSON is told by our own count, the same on every version of Python."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from re_bench.guest.ipc import MAX_DEPTH, FrameError, decode
+from re_bench.guest.json_depth import check_depth
+
+VALUES = st.recursive(st.none() | st.text(st.sampled_from('[]{}"\\a'), max_size=6), lambda inner: (
+    st.lists(inner, max_size=3) | st.dictionaries(st.text(st.sampled_from('[{"\\'), max_size=3), inner, max_size=3)
+), max_leaves=20)  # fmt: skip
+
+
+def depth_of(value: object) -> int:
+    if isinstance(value, dict):
+        value = list(value.values())
+    return 1 + max(map(depth_of, value), default=0) if isinstance(value, list) else 0
+
+
+@given(VALUES)
+def test_the_depth_is_that_of_the_value(value: object) -> None:
+    depth, text = depth_of(value), json.dumps(value).encode()
+    check_depth(text, depth)
+    if depth:
+        with pytest.raises(ValueError, match=f"nested more than {depth - 1} deep"):
+            check_depth(text, depth - 1)
+
+
+@pytest.mark.parametrize("text", [b"[" * 5000, b"[" * 100 + b"]" * 100, b'{"a":' * 70, b'["x", ' * 70])
+def test_a_message_that_is_nested_too_deeply_is_none(text: bytes) -> None:
+    with pytest.raises(FrameError, match="nested more than 64 deep"):
+        decode(text)
+
+
+def test_as_deep_as_allowed_is_a_message() -> None:
+    text = b'{"a":' * MAX_DEPTH + b"1" + b"}" * MAX_DEPTH
+    assert json.loads(text) == decode(text)
+    check_depth(b"]]]]" + b"[" * 4 + b'"' + b"[" * 99, 4)  # no JSON, which is for the parser to say

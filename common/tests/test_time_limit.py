@@ -1,0 +1,136 @@
+"""A time limit that is reached while a sandboxed program runs is the submission's fault, whatever waits for it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.limits import Limits
+from re_bench.runs.attempts import AttemptLog
+from re_bench.runs.score_process import score_and_record
+from re_bench.sandbox.deadline import TimeLimitError, counted_as_untrusted
+from re_bench.sandbox.process import Running, run
+from re_bench.sandbox.spec import SandboxSpec
+from re_bench.sandbox.untrusted import Untrusted
+from re_bench.scoring import time_limit as limits
+from re_bench.scoring.time_limit import time_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from re_bench.sandbox.spec import Backend
+    from re_bench.task.discovery import Task
+
+REASON = r"the scoring reached its limit of 1 s while the submission's code or its programs ran"
+SPEC = SandboxSpec(limits=Limits(memory_mib=512))
+SLEEP = ("/usr/bin/sleep", "20")
+SPINNING = "import time\ndef spin(args, inputs, outputs):\n    while True: pass\ndef quick(*_): return 1\n"
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "_LEAST_REST_S", 0.5)
+
+
+def call(backend: Backend, harness: Path, name: str) -> None:
+    with Untrusted(backend, harness, SPEC) as process:
+        process.call("quick")
+        process.call(name, timeout_s=15)
+
+
+def several(backend: Backend) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _index: run(backend, SLEEP, SPEC), range(4)))
+
+
+def swallowed(backend: Backend) -> None:
+    for _repeat in range(3):
+        with suppress(ReBenchError):
+            run(backend, SLEEP, SPEC)
+
+
+def own_channel(backend: Backend) -> None:
+    with Running(backend, SLEEP, SPEC) as running:
+        running.wait_at_most(20)
+
+
+def stuck_elsewhere(backend: Backend) -> None:
+    with Running(backend, SLEEP, SPEC):
+        threading.Event().wait(20)
+
+
+def fails_for_it(backend: Backend) -> None:
+    with Running(backend, SLEEP, SPEC) as running:
+        running.wait_at_most(20)
+        raise UsageError("there is no answer")
+
+
+@pytest.mark.parametrize("wait", [several, swallowed, own_channel, stuck_elsewhere, fails_for_it])
+def test_whoever_waits_for_a_program_gets_the_limit(backend: Backend, wait: Callable[[Backend], None]) -> None:
+    started = time.monotonic()
+    with pytest.raises(TimeLimitError, match=REASON), time_limit(1):
+        wait(backend)
+    assert time.monotonic() - started < 10
+
+
+def test_a_harness_that_spins_gets_the_limit(backend: Backend, harness: Callable[[str], Path]) -> None:
+    with pytest.raises(TimeLimitError, match=REASON), time_limit(1):
+        call(backend, harness(SPINNING), "spin")
+    call(backend, harness(SPINNING), "quick")  # the limit is over with its block
+
+
+def test_trusted_code_alone_is_our_fault() -> None:
+    with (
+        pytest.raises(ReBenchError, match=r"longer than its limit of 0\.2 s, and no program ran") as caught,
+        time_limit(0.2),
+    ):
+        time.sleep(20)
+    assert not isinstance(caught.value, TimeLimitError)
+
+
+@pytest.mark.parametrize("seconds", [0.4, 20])
+def test_trusted_work_of_a_size_that_a_submission_chose_is_its_fault(seconds: float) -> None:
+    with pytest.raises(TimeLimitError, match=r"limit of 0\.2 s"), time_limit(0.2), counted_as_untrusted():
+        time.sleep(seconds)
+    with time_limit(20), counted_as_untrusted():
+        pass
+
+
+def test_what_is_done_before_the_limit_is_not_touched(backend: Backend) -> None:
+    with time_limit(30):
+        assert run(backend, [sys.executable, "-c", "print(1)"], SPEC).stdout == "1\n"
+    with pytest.raises(UsageError, match="mine"), time_limit(30):
+        raise UsageError("mine")
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ("import os; os.kill(os.getpid(), 9)", "ended with exit status -9 and no score"),
+        ("print('{}')", "ended with exit status 0 and no score"),
+        ("import sys; sys.exit('no idea')", "ended with exit status 1 and no score"),
+        ("import time; time.sleep(20)", "did not end in 0.8 s, and was stopped"),
+    ],
+)
+def test_a_scorer_without_a_score_is_an_attempt_in_the_log(
+    made_up: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, message: str
+) -> None:
+    monkeypatch.setattr("re_bench.runs.score_process._time_limit", lambda *_: 0.8 if "sleep" in program else 30.0)
+    made_up.scorer.write_text(program)
+    submission = tmp_path / "submission"
+    submission.mkdir()
+    (submission / "number").write_text("1")
+    score, final = score_and_record(made_up, submission, "cpu", None, tmp_path / "log", details={"network": "none"})
+    (attempt,) = AttemptLog(tmp_path / "log").read().attempts
+    assert (score.status, attempt.status, final.attempts, final.valid) == ("error", "error", 1, 0)
+    assert message in attempt.message
+    assert attempt.details["network"] == "none"
+    assert (tmp_path / "log.submissions" / attempt.submission / "number").read_text() == "1"

@@ -1,0 +1,138 @@
+"""An upstream that answers with the bytes that a test gives it, and a client that shows what came, byte by byte."""
+
+from __future__ import annotations
+
+import json
+import socket
+import socketserver
+import threading
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from re_bench_gateway import Gateway, Model, OpenAICompatible, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KEY = 'sk-proj-the/real"key-0123456789'
+MODEL = "gpt-3.5-turbo-0125"
+USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+
+
+class RawUpstream(socketserver.ThreadingTCPServer):
+    """Answers every request with ``answer``; ``go_on`` lets it send ``rest`` too."""
+
+    daemon_threads = allow_reuse_address = True
+    request_queue_size = 256
+
+    def __init__(self) -> None:
+        self.answer, self.rest = b"", b""
+        self.go_on = threading.Event()
+        self.asked = threading.Semaphore(0)
+        self.requests = 0
+        self.clients = ExitStack()
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def settings(self, log: Path, *, upstream: dict[str, Any] | None = None, **changes: Any) -> Settings:
+        """Return settings of a gateway to this upstream."""
+        address = f"http://127.0.0.1:{self.server_address[1]}/v1"
+        server = OpenAICompatible(**{"base_url": address, "key": KEY, "attempts": 1, **(upstream or {})})
+        return Settings(**{"upstream": server, "models": (Model(name=MODEL),), "log": log, **changes})
+
+    def connected(self, gateway: Gateway, token: str) -> socket.socket:
+        """Return a connection to a gateway, which is closed with this server at the latest."""
+        connection = self.clients.enter_context(socket.socket(socket.AF_UNIX))
+        connection.settimeout(20)
+        connection.connect(str(gateway.socket_of(token)))
+        return connection
+
+    def sent(self, gateway: Gateway, token: str, body: bytes) -> socket.socket:
+        """Return a connection on which a request was sent."""
+        connection = self.connected(gateway, token)
+        connection.sendall(head_of(token, len(body)) + body)
+        return connection
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    server: RawUpstream
+
+    def handle(self) -> None:
+        length = 0
+        while (line := self.rfile.readline().lower()).strip():
+            length = int(line.split(b":")[1]) if line.startswith(b"content-length:") else length
+        self.rfile.read(length)
+        self.server.requests += 1
+        self.server.asked.release()
+        try:
+            self.wfile.write(self.server.answer)
+            if self.server.rest:
+                self.server.go_on.wait(20)
+                self.wfile.write(self.server.rest)
+        except OSError:
+            pass
+
+
+@contextmanager
+def raw_upstream() -> Iterator[RawUpstream]:
+    with RawUpstream() as server, server.clients:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.go_on.set()
+            server.shutdown()
+            thread.join()
+
+
+def answer(body: bytes, kind: str = "application/json", status: int = 200, *headers: str) -> bytes:
+    """Return a response that ends with its connection."""
+    head = [f"HTTP/1.1 {status} Status", f"content-type: {kind}", "connection: close", *headers]
+    return "\r\n".join(head).encode() + b"\r\n\r\n" + body
+
+
+def stream(*events: bytes) -> bytes:
+    return answer(b"".join(b"data: %b\n\n" % data for data in events), "text/event-stream")
+
+
+def chunk(delta: dict[str, Any], **more: Any) -> bytes:
+    return json.dumps({"id": "c", "choices": [{"index": 0, "delta": delta}], **more}).encode()
+
+
+def completion(content: str = "x", **more: Any) -> bytes:
+    message = {"role": "assistant", "content": content}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    return json.dumps({"id": "c", "object": "chat.completion", "choices": choices, "usage": USAGE, **more}).encode()
+
+
+def body_of(text: str = "hello", **more: Any) -> bytes:
+    return json.dumps({"model": MODEL, "messages": [{"role": "user", "content": text}], **more}).encode()
+
+
+def head_of(token: str, size: int) -> bytes:
+    lines = (
+        "POST /v1/chat/completions HTTP/1.1",
+        "host: g",
+        f"authorization: Bearer {token}",
+        f"content-length: {size}",
+    )
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+
+def received(connection: socket.socket) -> bytes:
+    """Return what comes until the connection ends."""
+    data = b""
+    while piece := connection.recv(1 << 20):
+        data += piece
+    return data
+
+
+def post(gateway: Gateway, token: str, body: bytes) -> httpx2.Response:
+    transport = httpx2.HTTPTransport(
+        uds=str(gateway.socket_of(token)), verify=False
+    )  # no TLS, so no certificates to read
+    with httpx2.Client(transport=transport, timeout=20) as client:
+        return client.post("http://g/v1/chat/completions", content=body, headers={"authorization": f"Bearer {token}"})

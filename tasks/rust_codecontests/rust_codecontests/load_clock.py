@@ -1,0 +1,107 @@
+"""A clock for a submission's own time that leaves room for what else the machine does."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from re_bench.processes import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+MOST_SLOWDOWN = 3
+"""However busy the machine is, this many seconds of wall-clock time count as one at least."""
+_CHILDREN = Path("/proc/thread-self/children")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_IDLE, _IOWAIT, _STEAL = 3, 4, 7  # columns of /proc/stat; those after steal are parts of the first two
+_CPU_TIMES = slice(11, 15)  # of /proc/PID/stat after the name: user and system, and both of children that ended
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """CPU seconds since the machine started, of our cores and of processes."""
+
+    busy: float
+    """In which the cores have worked, or the machine's host has taken them; 0 if unknown."""
+    stolen: float
+    """Those that the host has taken."""
+    own: float
+    """Of this process and its descendants, with those that ended and were waited for."""
+    others: Mapping[int, float]
+    """The same of each other process that can be seen, by its number."""
+
+    @classmethod
+    def read(cls, cores: set[int]) -> Self:
+        """Return the times of now."""
+        own = list(tree(os.getpid()))
+        others = set[int]()
+        if _CHILDREN.exists():  # as not in every kernel; without it our own descendants would seem to be others
+            others = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()}.difference(own)
+        return cls(*_core_times(cores), sum(_seconds_of(own).values()), _seconds_of(others))
+
+    def seen_since(self, start: CpuTimes) -> float:
+        """Return what processes that can still be seen and are not ours, and the host, have had since ``start``."""
+        grown = (seconds - start.others.get(process, 0.0) for process, seconds in self.others.items())
+        return sum(max(seconds, 0.0) for seconds in grown) + self.stolen - start.stolen
+
+    def others_since(self, start: CpuTimes) -> float:
+        """Return what others have had of our cores.
+
+        A submission can hide its work from ``own`` (by ignoring SIGCHLD), but not put it among the ``others``.
+        """
+        unexplained = (self.busy - start.busy) - (self.own - start.own)
+        return max(min(unexplained, self.seen_since(start)), 0.0)
+
+
+class LoadClock:
+    """Counts wall-clock time without the share of our cores that others have taken since it was made.
+
+    Others are all processes that do not descend from this one, where they can be seen, and the machine's host.
+    """
+
+    def __init__(self) -> None:
+        self._cores = os.sched_getaffinity(0)
+        self._started, self._start = time.monotonic(), CpuTimes.read(self._cores)
+
+    def seconds(self) -> float:
+        """Return the time since the clock was made, as the machine would have shown it with nothing else to do."""
+        elapsed = time.monotonic() - self._started
+        return max(elapsed / MOST_SLOWDOWN, elapsed * (1 - self._others_share(elapsed)))
+
+    def load(self) -> dict[str, float]:
+        """Return for the log what share of our cores others had, how many these are, and the wall-clock time."""
+        elapsed = time.monotonic() - self._started
+        share = round(self._others_share(elapsed), 3)
+        return {"cores": len(self._cores), "share_of_others": share, "seconds": round(elapsed, 1)}
+
+    def _others_share(self, elapsed: float) -> float:
+        others_s = CpuTimes.read(self._cores).others_since(self._start)
+        return min(others_s / (len(self._cores) * max(elapsed, 1e-3)), 1.0)
+
+
+def _core_times(cores: set[int]) -> tuple[float, float]:
+    """Return the seconds in which some cores were busy, and those that the host took of these."""
+    busy = stolen = 0
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
+            name, *words = line.split()
+            if name.startswith("cpu") and name[3:].isdigit() and int(name[3:]) in cores:
+                values = [int(word) for word in words[: _STEAL + 1]]
+                busy += sum(values) - values[_IDLE] - values[_IOWAIT]
+                stolen += values[_STEAL]
+    return busy / _TICKS, stolen / _TICKS
+
+
+def _seconds_of(processes: Iterable[int]) -> dict[int, float]:
+    """Return the CPU seconds of each process with those that ended and that it waited for."""
+    seconds = {}
+    for process in processes:
+        with suppress(OSError):
+            fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+            seconds[process] = sum(map(int, fields[_CPU_TIMES])) / _TICKS
+    return seconds

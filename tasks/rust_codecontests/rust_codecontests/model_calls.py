@@ -1,0 +1,51 @@
+"""The calls of a scoring, read from the gateway's log."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rust_codecontests.stand_in.prompt_reading import text_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """A call to the model that was answered, in full or in part."""
+
+    start: float
+    """When it came, in seconds since the epoch."""
+    end: float
+    """When it was answered."""
+    prompts: tuple[str, ...]
+    """What was written in its messages, one after the other; and all text of the request, its fields' names too."""
+    answers: tuple[str, ...]
+    """The texts of its choices."""
+
+
+def read_calls(log: Path) -> list[ModelCall]:
+    """Return the calls in a gateway's log that have an answer, in the order in which they came."""
+    with log.open(encoding="utf-8") as lines:
+        calls = [_call(entry) for entry in map(json.loads, lines) if entry.get("response")]
+    return sorted(calls, key=lambda call: call.start)
+
+
+def _call(entry: dict[str, Any]) -> ModelCall:
+    start = dt.datetime.fromisoformat(entry["time"]).timestamp()
+    request = entry["request"]
+    prompts = (text_of(request.get("messages") or []), "\n".join(_strings(request, keys=True)))
+    messages = [choice.get("message") or {} for choice in entry["response"].get("choices") or []]
+    return ModelCall(start, start + entry["seconds"], prompts, tuple(_strings(messages)))
+
+
+def _strings(value: object, *, keys: bool = False) -> list[str]:
+    """Return all that is text in a value of JSON, wherever a client has put it."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        value = [part for pair in value.items() for part in pair[not keys :]]
+    return [text for entry in value for text in _strings(entry, keys=keys)] if isinstance(value, list) else []

@@ -1,0 +1,272 @@
+"""Whether a program came out of the model: by its tokens, against what the gateway's log says that the model wrote.
+
+A program is the model's if it is one stretch of one answer, but for what :class:`Provenance` allows to be the
+submission's own, and if the model was not told it before. The constants are stated in instructions.md, and measured
+in docs/tasks/rust_codecontests.md.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING
+
+from rust_codecontests.rust_tokens import KEYWORDS, pieces_of, read_program, texts_of
+from rust_codecontests.stand_in.problems import without_comments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from rust_codecontests.model_calls import ModelCall
+    from rust_codecontests.rust_tokens import Program
+
+OWN_TOKENS = 64
+"""Most tokens before and after the model's, the same in all programs; and of those that prompts had first."""
+OWN_CHARACTERS = 600
+"""Most characters of them, for a token can be a long string."""
+EDIT_TOKENS, EDIT_PLACES = 4, 2
+"""Most tokens that may be changed so that a program compiles, and in how many places."""
+EDIT_CHARACTERS = 64
+"""Most characters of the tokens that stand there instead."""
+EDITED_SHARE = 0.1
+"""Of the problems, the most whose programs may be changed so."""
+RUN = 8
+"""Tokens that must be equal for a stretch to count as the same."""
+WINDOW = 12
+"""Tokens by which a prompt is compared with a program, with any names."""
+
+_ENDS = ["\0"] * RUN
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a program was found to be."""
+
+    is_model: bool
+    """Whether the model wrote it; if it was edited, provided that of one of ``unedited`` nothing compiles."""
+    unedited: tuple[tuple[str, ...], ...] = ()
+    """For each answer that it may have been made of, the program with fewer of the edits, each way."""
+
+
+REFUSED, WHOLE = Origin(is_model=False), Origin(is_model=True)
+
+
+class Provenance:
+    """Compares programs with the model's answers in one scoring.
+
+    Beside the model's own stretch, a program may have up to ``OWN_TOKENS`` around it that are the same in all such
+    programs, as a template of input and output is, and up to ``EDIT_TOKENS`` changed where it does not compile else.
+    Comments, layout, `use` of the standard library and attributes `allow` do not matter.
+    """
+
+    def __init__(self, calls: Sequence[ModelCall]) -> None:
+        self._calls = calls
+        self._answers = [answer for call in calls for answer in call.answers]
+        self._pieces = [texts_of(piece) for answer in dict.fromkeys(self._answers) for piece in pieces_of(answer)]
+        self._longest = max(map(len, self._pieces), default=0)
+        self._all = "\0\0".join(map(_joined, self._pieces))
+
+    def origins(self, sources: Sequence[str]) -> list[Origin]:
+        """Return where each of all programs of the scoring comes from."""
+        programs = [read_program(source) for source in sources]
+        texts = [program.tokens for program in programs]
+        origins = [REFUSED] * len(sources)
+        rest: list[int] = []
+        for place, (source, words) in enumerate(zip(sources, texts, strict=True)):
+            fits = RUN <= len(words) <= self._longest + OWN_TOKENS + EDIT_TOKENS
+            if fits and "\0" not in source and not programs[place].reads_source:
+                whole = self._is_written(words) or any(source.strip() in answer for answer in self._answers)
+                origins[place] = WHOLE if whole else REFUSED
+                rest += [] if whole else [place]
+        before, after = self._template([texts[place] for place in rest])
+        pieces = _by_runs(self._pieces, [texts[place] for place in rest])
+        for place in rest:
+            core = _core(texts[place], before, after)
+            start = len(before) if len(core) < len(texts[place]) else 0
+            origins[place] = WHOLE if self._is_written(core) else _edited(programs[place], start, core, pieces)
+        candidates = [place for place, origin in enumerate(origins) if origin.is_model]
+        told = self._told([texts[place] for place in candidates])
+        for place in candidates:
+            if not _is_little(told(texts[place])):
+                origins[place] = REFUSED
+        return origins
+
+    def _is_written(self, words: Sequence[str]) -> bool:
+        return len(words) >= RUN and _joined(words) in self._all
+
+    def _template(self, programs: Sequence[list[str]]) -> tuple[list[str], list[str]]:
+        """Return what stands before and after the model's stretch in most of some programs, in two at least."""
+        befores, afters = _shared(programs), [ending[::-1] for ending in _shared([words[::-1] for words in programs])]
+        sides = [(a, b) for a in befores for b in afters if _is_little(a + b)]
+        uses = [
+            sum(len(core := _core(words, *side)) < len(words) and self._is_written(core) for words in programs)
+            for side in sides
+        ]
+        most = max(uses, default=0)
+        return sides[uses.index(most)] if most > 1 else ([], [])
+
+    def _told(self, programs: Sequence[list[str]]) -> Callable[[list[str]], list[str]]:
+        """Return what finds the words of a program that a prompt had before any answer."""
+        owners = dict.fromkeys((window for words in programs for window in _windows(_words(words))), "")
+        events = [(call.start, "prompt", call.prompts) for call in self._calls]
+        events += [(call.end, "answer", call.answers) for call in self._calls]
+        seen = set[tuple[str, str]]()
+        for _time, owner, texts in sorted(events, key=lambda event: event[0]):
+            for text in texts:
+                if (owner, text) not in seen:
+                    seen.add((owner, text))
+                    for window in _windows_in(text, backwards=owner == "prompt"):
+                        if owners.get(window) == "":
+                            owners[window] = owner
+
+        def told(program: list[str]) -> list[str]:
+            covered = set[int]()
+            words = _words(program)
+            for start, window in enumerate(_windows(words)):
+                if owners[window] == "prompt":
+                    covered.update(range(start, start + WINDOW))
+            return [words[place] for place in covered]
+
+        return told
+
+
+def _is_little(words: Sequence[str]) -> bool:
+    """Tell whether so much may be a submission's own, or told to the model."""
+    return len(words) <= OWN_TOKENS and sum(map(len, words)) <= OWN_CHARACTERS
+
+
+def _joined(words: Sequence[str]) -> str:
+    return "\0" + "\0".join(words) + "\0"
+
+
+def _core(words: list[str], before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """Return a program without the template around it; as it is if it has none."""
+    end = len(words) - len(after)
+    has = words[: len(before)] == before and words[end:] == after and end - len(before) >= RUN
+    return words[len(before) : end] if has else words
+
+
+def _shared(programs: Sequence[list[str]], most: int = 3) -> list[list[str]]:
+    """Return beginnings that two programs share, those of most programs first, and the empty one."""
+    beginnings = Counter[tuple[str, ...]]()
+    for one, other in pairwise(sorted(programs)):
+        size = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+        beginnings[tuple(one[: min(size, OWN_TOKENS)])] += 1
+    return [[], *(list(beginning) for beginning, _times in beginnings.most_common(most) if beginning)]
+
+
+def _by_runs(pieces: Sequence[list[str]], programs: Sequence[list[str]]) -> dict[tuple[str, ...], list[list[str]]]:
+    """Return the pieces that have each run of some programs."""
+    wanted = {run for words in programs for run in _runs(words)}
+    having = defaultdict[tuple[str, ...], list[list[str]]](list)
+    for piece in pieces if wanted else ():
+        for run in wanted.intersection(_runs(piece)):
+            having[run].append(piece)
+    return having
+
+
+def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[start:] for start in range(RUN)), strict=False)
+
+
+def _edited(program: Program, before: int, words: list[str], pieces: dict[tuple[str, ...], list[list[str]]]) -> Origin:
+    """Return the origin of a program that is not the model's as it stands, from a token on."""
+    shares = Counter[int]()
+    by_id = {}
+    for run in _runs(words):
+        for piece in pieces.get(run, ()):
+            shares[id(piece)] += 1
+            by_id[id(piece)] = piece
+    ways = []
+    for number, _share in shares.most_common(3):
+        edits = _edits(words, by_id[number])
+        size = sum(max(end - start, len(instead)) for start, end, instead in edits)
+        own = sum(len(word) for start, end, _instead in edits for word in words[start:end])
+        if len(edits) <= EDIT_PLACES and size <= EDIT_TOKENS and own <= EDIT_CHARACTERS:
+            reverted = (some for count in range(1, len(edits) + 1) for some in combinations(edits, count))
+            ways.append(tuple(_reverted(program, before, some) for some in reverted))
+    return Origin(is_model=True, unedited=tuple(ways)) if ways else REFUSED
+
+
+Edit = tuple[int, int, list[str]]
+"""Where it begins and ends among a program's tokens, and what the model has there."""
+
+
+def _edits(words: Sequence[str], piece: Sequence[str]) -> list[Edit]:
+    """Return how a program differs from the stretch of a piece that it follows."""
+    one, other = ([*_ENDS, *tokens, *_ENDS] for tokens in (words, piece))
+    places = defaultdict[tuple[str, ...], list[int]](list)
+    for place, run in enumerate(_runs(other)):
+        places[run].append(place)
+    edits: list[Edit] = []
+    position = done = reached = 0  # in the program, up to where it is explained, and where that is in the piece
+    while position <= len(one) - RUN:
+        ahead = places.get(tuple(one[position : position + RUN]), [])
+        if (number := bisect_left(ahead, reached)) == len(ahead):
+            position += 1
+            continue
+        edits += _difference(one, done, position, other[reached : ahead[number]])
+        size = _equal(one, position, other, ahead[number])
+        position = done = position + size
+        reached = ahead[number] + size
+    return [*edits, *_difference(one, done, len(one), [])]
+
+
+def _difference(one: Sequence[str], start: int, end: int, instead: Sequence[str]) -> list[Edit]:
+    """Return the edit between two equal stretches, if any; a program may begin and end anywhere in an answer."""
+    while start < end and instead and one[start] == instead[0]:
+        start, instead = start + 1, instead[1:]
+    while start < end and instead and one[end - 1] == instead[-1]:
+        end, instead = end - 1, instead[:-1]
+    first, last = max(start - RUN, 0), min(end, len(one) - RUN) - RUN
+    if len(instead) > EDIT_TOKENS and (first == 0 or last >= len(one) - 2 * RUN):
+        instead = []
+    return [(first, max(first, last), list(instead))] if first < last or instead else []
+
+
+def _equal(one: Sequence[str], at: int, other: Sequence[str], place: int) -> int:
+    size = 0
+    while at + size < len(one) and place + size < len(other) and one[at + size] == other[place + size]:
+        size += 1
+    return size
+
+
+def _reverted(program: Program, before: int, edits: Iterable[Edit]) -> str:
+    """Return a program without some edits."""
+    tokens = list(program.tokens)
+    for start, end, instead in sorted(edits, reverse=True):
+        tokens[before + start : before + end] = instead
+    return program.source(tokens)
+
+
+def _words(words: Iterable[str]) -> list[str]:
+    return _WORD.findall(" ".join(words))
+
+
+def _windows_in(text: str, *, backwards: bool) -> Iterator[int]:
+    """Yield the windows of a text, as it stands, without comments and of the code in it; backwards too if asked for."""
+    words = _WORD.findall(text)
+    yield from _windows(words)
+    if (bare := without_comments(text)) != text:
+        yield from _windows(_WORD.findall(bare))
+    for piece in pieces_of(text):
+        yield from _windows(_words(texts_of(piece)))
+    if backwards:
+        yield from _windows(words[::-1])
+
+
+def _windows(words: Sequence[str]) -> Iterator[int]:
+    """Yield a number for every window, the same if names are exchanged for others one by one."""
+    last: dict[str, int] = {}
+    marks: list[str | int] = []
+    for place, word in enumerate(words):
+        is_name = word not in KEYWORDS and (word[0].isalpha() or word[0] == "_")
+        marks.append(place - last.get(word, -len(words)) if is_name else word)
+        last[word] = place
+    for start in range(len(words) - WINDOW + 1):
+        window = marks[start : start + WINDOW]
+        yield hash(tuple(0 if isinstance(mark, int) and mark > at else mark for at, mark in enumerate(window)))

@@ -1,0 +1,135 @@
+"""Rust source as tokens, and the text made of them, which is compiled: nothing else of a source is."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KEYWORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """as break const continue else enum false fn for if impl in let loop match mod move mut pub ref return
+        self Self static struct super trait true type unsafe use where while dyn macro_rules""",
+    )
+)
+_TOKEN = re.compile(
+    r"""[ \t\r\n]+|//[^\n]*|(?P<block>/\*)|
+    (?P<token>(?:b|c)?r(?P<hashes>\#*)".*?(?:"(?P=hashes)|\Z)|[bc]?"(?:[^"\\]|\\.)*\\?(?:"|\Z)
+    |b?'(?:[^'\\\n]|\\[^\n][^'\n]*)'|'\w+
+    |0[box]\w+|[0-9][0-9_]*(?:\.(?!\.|[^\W\d])[0-9_]*)?(?:[eE][+-]?[0-9_]+)?\w*|(?:r\#)?\w+
+    |\.\.[.=]|(?:<<|>>)=?|::|->|=>|\.\.|&&|\|\||[-+*/%^&|=!<>]=|.)""",
+    re.DOTALL | re.VERBOSE,
+)
+_BLOCK_MARK = re.compile(r"/\*|\*/")
+_LONGEST_DECLARATION = 200  # in tokens, so that many that do not end take no long time
+_LIBRARY = ("std", "core", "alloc")
+_PATH_MARKS = ("::", "{", "}", ",", "*")
+_BELONG_TO_USE = ("pub", ")", "]")  # visibility or an attribute, before it
+# Lints that are errors by default and that a program may switch off: `allow` of all others changes nothing for us.
+_ERRORS = re.compile(r"arithmetic_\w+|overflowing_\w+|unconditional_panic|\w+_const_eval|invalid_\w+|\w+_transmutes")
+_READS_SOURCE = frozenset({"include_str", "include_bytes", "asm", "global_asm", "naked_asm"})
+_FENCE = re.compile(r"^[ \t]*```[^\n]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
+_FIRST_LINE = re.compile(
+    r"^[ \t]*(?:#!?\[|//|/\*|(?:pub )?(?:use|fn|struct|enum|impl|trait|type|mod|const|static|macro_rules!|extern)\b)",
+    re.MULTILINE,
+)
+
+
+class Program(NamedTuple):
+    """A program as it is compared and compiled."""
+
+    tokens: list[str]
+    """What makes it what it is."""
+    imports: list[str]
+    """Its `use` declarations of the standard library that rename nothing, outside of all brackets."""
+
+    @property
+    def reads_source(self) -> bool:
+        """Whether it could read a file while it is compiled, and so its imports."""
+        return any(token.removeprefix("r#") in _READS_SOURCE for token in self.tokens)
+
+    def source(self, tokens: list[str] | None = None) -> str:
+        """Return the text that is compiled, with other tokens if there are any.
+
+        Imports stand at its end: wherever a token of ours is another one for the compiler, they are declarations there.
+        """
+        return "\n".join([" ".join(self.tokens if tokens is None else tokens), *self.imports, ""])
+
+
+def read_program(source: str) -> Program:
+    """Return the program in a source.
+
+    Comments, documentation too, layout and attributes `allow` of warnings are dropped. Tokens are the compiler's in all
+    that a program usually has; where they are not, they are compared all the same, for all that is compiled is in them.
+    """
+    texts = list(_tokens(source))
+    program = Program([], [])
+    position = depth = 0
+    while position < len(texts):
+        text = texts[position]
+        end = _declaration_end(texts, position, program.tokens) if depth == 0 else position
+        if end == position:
+            depth = max(depth + (text in ("(", "[", "{")) - (text in (")", "]", "}")), 0)
+            program.tokens.append(text)
+            end += 1
+        elif text == "use":
+            program.imports.append(" ".join(texts[position:end]))
+        position = end
+    return program
+
+
+def texts_of(source: str) -> list[str]:
+    """Return the tokens of a source that are compared."""
+    return read_program(source).tokens
+
+
+def _tokens(source: str) -> Iterator[str]:
+    position = 0
+    while match := _TOKEN.match(source, position):
+        position = _block_end(source, match.end()) if match["block"] else match.end()
+        if match["token"]:
+            yield match["token"]
+
+
+def _block_end(source: str, position: int) -> int:
+    """Return where a block comment ends; they can be nested."""
+    depth = 1
+    while depth and (mark := _BLOCK_MARK.search(source, position)):
+        depth += 1 if mark[0] == "/*" else -1
+        position = mark.end()
+    return position if depth == 0 else len(source)
+
+
+def _declaration_end(texts: list[str], start: int, before: list[str]) -> int:
+    """Return the end of what is not compared at ``start``, which is ``start`` if all is."""
+    belongs = bool(before) and before[-1] in _BELONG_TO_USE
+    if texts[start] == "use" and texts[start + 1 : start + 2] and texts[start + 1] in _LIBRARY:
+        end = _index(texts, ";", start) + 1
+        path = texts[start + 1 : end - 1]
+        is_plain = "as" not in path and all(text in _PATH_MARKS or text.isidentifier() for text in path)
+        return end if end and is_plain and not belongs else start
+    if texts[start] == "#":
+        begin = start + 1 + (texts[start + 1 : start + 2] == ["!"])
+        if texts[begin : begin + 3] == ["[", "allow", "("]:
+            end = _index(texts, "]", begin) + 1
+            lints = texts[begin + 3 : end - 2]
+            is_plain = all(text in ("::", ",") or text.isidentifier() for text in lints)
+            return end if end and is_plain and not any(map(_ERRORS.fullmatch, lints)) else start
+    return start
+
+
+def _index(texts: list[str], text: str, start: int) -> int:
+    try:
+        return texts.index(text, start, start + _LONGEST_DECLARATION)
+    except ValueError:
+        return -1
+
+
+def pieces_of(answer: str) -> list[str]:
+    """Return the parts of a model's answer that may be code: what stands in fences, and what looks like it outside."""
+    plain = _FENCE.sub("\n", answer)
+    first = _FIRST_LINE.search(plain)
+    return [*(match[1] for match in _FENCE.finditer(answer)), *([plain[first.start() :]] if first else [])]

@@ -1,0 +1,104 @@
+"""The judge's limits of time: on a busy machine, for all tests, for all programs, and for compilers that hang."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rust_codecontests import profiles
+from rust_codecontests.judge import Judge, Limits, Test, Verdict, judging, runner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LIMITS = Limits(time_s=1.0, memory_mib=256)
+WAITS = """
+fn main() {
+    let mut what = String::new();
+    std::io::stdin().read_line(&mut what).unwrap();
+    match what.trim() {
+        "sleep" => std::thread::sleep(std::time::Duration::from_secs(100)),
+        "nap" => { std::thread::sleep(std::time::Duration::from_millis(400)); println!("1"); }
+        "idle" => {
+            extern "C" { fn sched_setscheduler(thread: i32, class: i32, priority: *const i32) -> i32; }
+            std::thread::spawn(|| { unsafe { sched_setscheduler(0, 5, &0) }; loop { std::hint::black_box(1); } });
+            std::thread::sleep(std::time::Duration::from_millis(800));
+            println!("1");
+        }
+        "work" => {
+            extern "C" { fn clock() -> i64; } // CPU time in microseconds
+            std::thread::spawn(|| while unsafe { clock() } < 150_000 {}).join().unwrap();
+            println!("1");
+        }
+        _ => println!("1"),
+    }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
+    with Judge("bubblewrap", cache=tmp_path_factory.mktemp("compiled")) as judge:
+        yield judge
+
+
+def verdict(judge: Judge, what: str, limits: Limits) -> Verdict:
+    return judge.judge(WAITS, [Test(what, "1")], limits).verdict
+
+
+@pytest.mark.usefixtures("busy_machine")
+def test_time_without_a_core_does_not_count(judge: Judge) -> None:
+    limits = Limits(1.0, 256, wall_s=0.4)
+    assert verdict(judge, "work", limits) is Verdict.ACCEPTED
+    assert verdict(judge, "sleep", limits) is Verdict.TIME_LIMIT
+    assert verdict(judge, "idle", limits) is Verdict.TIME_LIMIT  # asleep, but for a thread that lets others go first
+
+
+def test_programs_that_wait_a_little_in_every_test_are_too_slow(judge: Judge) -> None:
+    judgement = judge.judge(WAITS, [Test("nap", "1")] * 20, Limits(1.0, 256, total_s=1.0), public=20)
+    assert (judgement.verdict, judgement.test) == (Verdict.TOTAL_TIME_LIMIT, 2)
+    assert judgement.message == "time limit for all tests together on test 3: the tests so far took more than 1 s"
+
+
+def test_after_the_deadline_nothing_is_judged(judge: Judge) -> None:
+    assert verdict(judge, "", LIMITS) is Verdict.ACCEPTED  # compiled
+    started = time.monotonic()
+    judgements = judge.judge_all([(WAITS, [Test("nap", "1")] * 20, LIMITS, 0)] * 20, started + 1)
+    assert {judgement.verdict for judgement in judgements} == {Verdict.NOT_JUDGED}
+    assert judgements[0].tests_passed
+    assert not judgements[-1].tests_passed
+    assert time.monotonic() - started < 10  # 160 s / cores without
+
+
+def test_a_program_whose_compiler_outlasts_the_deadline_is_not_run(judge: Judge) -> None:
+    source = WAITS.replace('_ => println!("1")', '_ => println!("2")')  # not compiled yet
+    judgement = judge.judge(source, [Test("", "2")], LIMITS, deadline=time.monotonic() + 0.05)
+    assert (judgement.verdict, judgement.tests_passed, judgement.cpu_s) == (Verdict.NOT_JUDGED, 0, 0)
+    assert judge.judge(source, [Test("", "2")], LIMITS).verdict is Verdict.ACCEPTED
+
+
+def test_a_test_that_runs_ends_soon_after_the_deadline(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (judging, runner):
+        monkeypatch.setattr(module, "LAST_TEST_S", 0.5)
+    assert verdict(judge, "", LIMITS) is Verdict.ACCEPTED  # compiled
+    started = time.monotonic()
+    limits = Limits(1.0, 256, wall_s=50)
+    judgement = judge.judge(WAITS, [Test("", "1"), Test("sleep", "1")], limits, deadline=started + 2)
+    assert (judgement.verdict, judgement.test) == (Verdict.NOT_JUDGED, 1)
+    assert judgement.message == "not judged in the time for all programs on test 2"
+    assert time.monotonic() - started < 20
+
+
+def test_the_margins_have_room_for_what_runs_at_the_deadline() -> None:
+    longest = max(3 * Limits.compile_s + 2, runner.LAST_TEST_S)
+    assert min(profile.margin_s for profile in profiles.PROFILES.values()) > 1.5 * longest
+
+
+def test_a_source_whose_compiler_was_stopped_is_not_compiled_again(judge: Judge) -> None:
+    endless = "#![allow(long_running_const_eval)] const N: u32 = { loop {} }; fn main() { N; }"
+    before = judge._compiler.compilations
+    judgements = judge.judge_all([(endless, [Test("", "1")], Limits(1.0, 256, compile_s=1.0), 0)] * 8)
+    assert {judgement.message.partition(":")[0] for judgement in judgements} == {"the compiler was stopped"}
+    assert judge._compiler.compilations == before + 1

@@ -1,0 +1,56 @@
+"""The clock that leaves room for load: with real programs on all cores, ours and others'."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rust_codecontests import load_clock
+from rust_codecontests.load_clock import MOST_SLOWDOWN, CpuTimes, LoadClock
+
+HIDES = """
+import signal, subprocess
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(40): # work of a fixed size, as other programs may have the cores
+    subprocess.Popen(["sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"]).wait()
+"""
+
+
+@pytest.mark.usefixtures("busy_machine")
+def test_the_clock_stands_while_others_have_the_cores() -> None:
+    clock, started = LoadClock(), time.monotonic()
+    time.sleep(1)
+    seconds, elapsed = clock.seconds(), time.monotonic() - started
+    assert elapsed / MOST_SLOWDOWN - 0.1 <= seconds < 0.6 * elapsed
+    assert clock.load()["share_of_others"] > 0.5
+
+
+def test_work_of_our_own_is_no_load_even_where_it_is_hidden() -> None:
+    cores = os.sched_getaffinity(0)
+    before = CpuTimes.read(cores)
+    subprocess.run([sys.executable, "-c", HIDES], check=True)
+    after = CpuTimes.read(cores)
+    unexplained = after.busy - before.busy - (after.own - before.own)
+    assert unexplained > 0.2  # as others' work would be
+    assert after.others_since(before) == pytest.approx(min(unexplained, after.seen_since(before)))
+    hidden = replace(after, busy=after.busy + 5)  # were it more, it would still be nobody's whom one sees
+    assert hidden.others_since(before) == pytest.approx(min(unexplained + 5, after.seen_since(before)))
+
+
+def test_a_process_that_has_gone_takes_no_load_away_with_it() -> None:
+    before = CpuTimes(busy=0, stolen=0, own=0, others={7: 500.0, 8: 1.0})
+    after = CpuTimes(busy=4, stolen=0, own=1, others={8: 3.0, 9: 0.5})
+    assert after.others_since(before) == pytest.approx(2.5)
+
+
+def test_where_our_own_processes_cannot_be_told_apart_nothing_is_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    cores = os.sched_getaffinity(0)
+    assert CpuTimes.read(cores).others
+    monkeypatch.setattr(load_clock, "_CHILDREN", Path("/proc/thread-self/no-children"))  # as some kernels have none
+    assert not CpuTimes.read(cores).others

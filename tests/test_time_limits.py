@@ -1,0 +1,89 @@
+"""Whatever runs of a submission when a scoring's time limit comes, the attempt is invalid and in the log."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from re_bench.runs.attempts import AttemptLog
+from re_bench.runs.score_process import score_and_record
+from re_bench.task.discovery import Task, find_task, open_task
+
+LIMIT_S = 3.0
+SOLVER = "async def generate_solution(client, semaphore, problem):\n    "
+SLEEPING_PROGRAM = "fn main() { std::thread::sleep(std::time::Duration::from_secs(1)); }"
+MODEL = "import time\ndef get_trained_model():\n    while True: time.sleep(0)\n"
+PLACES = {
+    "kernel imported": ("triton_cumsum", "solution.py", "while True: pass"),
+    "kernel called": ("triton_cumsum", "solution.py", "import time\ndef prefix_sum(x): time.sleep(99)"),
+    "model imported": ("restricted_mlm", "model.py", "import time; time.sleep(99)"),
+    "model made": ("restricted_mlm", "model.py", MODEL),
+    "solver imported": ("rust_codecontests", "solve_code_contests_rust.py", "while True: pass"),
+    "solver called": ("rust_codecontests", "solve_code_contests_rust.py", f"{SOLVER}while True: pass"),
+    "programs run": ("rust_codecontests", "solve_code_contests_rust.py", f"{SOLVER}return {SLEEPING_PROGRAM!r}"),
+    "tensors read": ("fix_embedding", "fixed_model.safetensors", "none"),
+}
+"""For each place where something of a submission runs: the task, the file, and what is in it."""
+QUICK = ("kernel called", "model imported", "programs run", "tensors read")
+
+
+def impatient_copy(task: Task, directory: Path, limit_s: float) -> Task:
+    """Return a copy of a task, whose scorings may take so long."""
+    target = directory / task.name
+    for name in ("task.toml", "anchors.toml", "score.py"):
+        target.mkdir(exist_ok=True)
+        shutil.copy(task.directory / name, target)
+    shutil.copytree(task.package, target / task.name, ignore=shutil.ignore_patterns("__pycache__"))
+    manifest = target / "task.toml"
+    text, count = re.subn(
+        r"(?s)(\[profiles\.cpu\].*?time_limit_s = )\d+", rf"\g<1>{limit_s}", manifest.read_text(), count=1
+    )
+    assert count == 1
+    manifest.write_text(text)
+    return open_task(target)
+
+
+@pytest.mark.parametrize(
+    "place", [pytest.param(place, marks=[] if place in QUICK else pytest.mark.slow) for place in PLACES]
+)
+def test_an_attempt_that_outlasts_its_scoring_is_invalid_and_logged(
+    place: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = tmp_path_factory.mktemp("limit")
+    for directory in (top, *list(top.parents)[:3]):
+        directory.chmod(0o755)  # the sandbox runs as another user
+    temporary = top / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    name, file, content = PLACES[place]
+    task = find_task(name)
+    (top / "submission").mkdir()
+    (top / "submission" / file).write_text(content)
+    limit_s = LIMIT_S if content != "none" else 0.2  # within the start of the process that reads them
+    copy, log = impatient_copy(task, top, limit_s), top / "attempts.jsonl"
+    started = time.monotonic()
+    score, final = score_and_record(copy, top / "submission", "cpu", None, log)
+    assert time.monotonic() - started < limit_s + 30
+    reason = f"the scoring reached its limit of {limit_s:g} s while the submission's code or its programs ran"
+    (attempt,) = AttemptLog(log).read().attempts
+    assert (attempt.status, attempt.message) == ("invalid", reason), attempt.message
+    assert (score.status, final.attempts, final.valid) == ("invalid", 1, 0)
+    assert list(temporary.glob("re-bench-*")) == []
+    assert processes_naming(temporary) == []
+
+
+def processes_naming(directory: Path) -> list[str]:
+    """Return the command lines of processes that name something in a directory."""
+    lines = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                lines.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+            except OSError:
+                continue
+    return [line for line in lines if str(directory) in line]
