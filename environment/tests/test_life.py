@@ -36,7 +36,14 @@ def test_an_ordered_end_leaves_logs_records_and_open_workspaces_and_nothing_else
         assert server.end() == 128 + signal.SIGTERM
         files = sorted(sorted(path.name for path in directory.iterdir()) for directory in server.sessions())
         assert files == [
-            ["attempts.jsonl", "attempts.jsonl.submissions", "scorer.log", "session.json", "transcript.jsonl"],
+            [
+                "attempts.jsonl",
+                "attempts.jsonl.records",
+                "attempts.jsonl.submissions",
+                "scorer.log",
+                "session.json",
+                "transcript.jsonl",
+            ],
             ["home", "session.json", "transcript.jsonl", "workspace"],
         ]
         assert sorted(record["state"] for record in server.records().values()) == ["ended", "open"]

@@ -60,7 +60,7 @@ def measure(job: Job) -> Measured:
         **({"hardware": gpu.name} if gpu else {}),
     }
     raw, final_raw = (log_above_floor(one, profile.floor) for one in (loss, final_loss))
-    message = f"the score is ln(loss - {profile.floor:g}), on other windows than the final score's"
+    message = "the score is ln(loss - floor), on other windows than the final score's"
     return Measured(raw, message, details, final_raw=final_raw)
 
 
