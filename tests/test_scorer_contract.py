@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from re_bench.task.discovery import Task, find_tasks
-from re_bench.task.field_types import PROFILES
+from re_bench.task.profile_names import PROFILES
 from re_bench.task.workspace import lay_out
 
 FIELDS = ["task", "profile", "status", "raw", "reward", "message", "details", "seconds"]
@@ -97,7 +97,7 @@ def test_a_request_that_cannot_be_met_is_one_line_and_exit_2(
     task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     profiles = task.manifest.profiles
-    requests = [(["--profile", "huge"], "invalid choice: 'huge'"), (["--sandbox", "jail"], "invalid choice: 'jail'")]
+    requests = [(["--profile", "huge"], "got 'huge'"), (["--sandbox", "jail"], "invalid choice: 'jail'")]
     requests += [
         (["--profile", name], f"score.py: {task.name} has no profile '{name}'; it has: {', '.join(profiles)}")
         for name in PROFILES

@@ -56,7 +56,7 @@ MALFORMED = {
         [
             (
                 "profiles.cpu.devise: unknown key; expected one of: description, device, modelled, parallel, "
-                "time_limit_s, tolerance, limits, in_run, anchors, devices (did you mean device?)"
+                "time_limit_s, tolerance, limits, in_run, anchors, devices, models (did you mean device?)"
             )
         ],
     ),
@@ -78,7 +78,7 @@ MALFORMED = {
     "unknown profile": (
         "[profiles.paper]",
         "[profiles.papr]",
-        ["profiles.papr: Input should be 'cpu', 'gpu' or 'paper', got \"papr\""],
+        ["profiles.papr: Input should be 'cpu', 'gpu' or 'paper', or one of these, a dash and a word, got \"papr\""],
     ),
     "missing key": ('title = "An example"\n', "", ["title: Field required"]),
     "missing inner key": (

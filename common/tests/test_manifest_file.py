@@ -95,7 +95,7 @@ def test_the_file_is_plain_toml_that_says_who_writes_it(path: Path, anchors_path
     write_anchors(path, "cpu", ANCHORS)
     text = anchors_path.read_text(encoding="utf-8")
     assert text.startswith("# Measured anchors, written whole by `re-bench calibrate`;")
-    assert tomllib.loads(text) == {"profiles": {"cpu": {"anchors": ANCHORS.model_dump()}}}
+    assert tomllib.loads(text) == {"profiles": {"cpu": {"anchors": ANCHORS.model_dump(exclude_none=True)}}}
     assert stat.S_IMODE(anchors_path.stat().st_mode) == 0o644
 
 
@@ -121,6 +121,27 @@ def test_devices_are_added_one_behind_the_other_and_replaced_in_place(path: Path
     for device in (on("H200"), on("L4"), on("T4"), on("L4", 4.0)):
         write_anchors(path, "paper", device)
     assert load(path).profiles["paper"].devices == (on("H200"), on("L4", 4.0), on("T4"))
+
+
+def test_models_are_kept_beside_the_anchors_of_their_profile(path: Path) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write('\n[model]\nname = "own"\nstand_in = "m:f"\nkey = ["gpu"]\n')
+    published = load(path).anchors("gpu")
+    for name, starting in (("a", 5.0), ("b", 6.0), ("a", 7.0)):
+        source = MEASURED.model_copy(update={"model": name})
+        write_anchors(path, "gpu", ANCHORS.model_copy(update={"starting": starting, "source": source}))
+    manifest = load(path)
+    assert [(entry.source.model, entry.starting) for entry in manifest.profiles["gpu"].models] == [
+        ("a", 7.0),
+        ("b", 6.0),
+    ]
+    assert manifest.anchors("gpu") == manifest.with_model("own").anchors("gpu") == published
+    other = manifest.with_model("a")
+    assert other.anchors("gpu") == manifest.profiles["gpu"].anchors_with("a")
+    assert other.anchors("cpu") == manifest.anchors("cpu")
+    assert other.model is not None
+    assert (other.model.name, other.model.aliases) == ("a", ("own",))
+    assert manifest.with_model("c").anchors("gpu") is None
 
 
 def test_anchors_that_do_not_fit_leave_the_file_alone(path: Path, anchors_path: Path) -> None:
@@ -171,7 +192,12 @@ PROBLEMS = {
     "another key": ("version = 1", ["anchors.toml: version: unknown key; expected one of: profiles"]),
     "another key of a profile": (
         '[profiles.cpu]\ndevice = "cuda"',
-        ["anchors.toml: profiles.cpu.device: unknown key; expected one of: anchors, devices (did you mean devices?)"],
+        [
+            (
+                "anchors.toml: profiles.cpu.device: unknown key; expected one of: anchors, devices, models (did you "
+                "mean devices?)"
+            )
+        ],
     ),
     "an unknown profile": (
         "[profiles.tpu.anchors]\nstarting = 1",
@@ -210,7 +236,7 @@ def test_problems_of_both_files_are_listed_together(path: Path, anchors_path: Pa
     path.write_text(TASK.replace('title = "An example"\n', "").replace("wall_s = 3", "wall_s = 0"), encoding="utf-8")
     anchors_path.write_text("[profiles.cpu]\nx = 1\n")
     assert problems(path) == [
-        "anchors.toml: profiles.cpu.x: unknown key; expected one of: anchors, devices",
+        "anchors.toml: profiles.cpu.x: unknown key; expected one of: anchors, devices, models",
         "task.toml: title: Field required",
         "task.toml: profiles.cpu.limits.wall_s: Input should be greater than 0, got 0",
     ]

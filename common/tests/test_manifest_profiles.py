@@ -15,6 +15,7 @@ reference = 1.0
 source = {kind = "published", where = "a paper", hardware = "H200"}
 """
 IN_RUN = TASK.replace("time_limit_s = 1\n", "time_limit_s = 1\nin_run = true\n") + DEVICE
+UNKNOWN = "Input should be 'cpu', 'gpu' or 'paper', or one of these, a dash and a word"
 CHEAT = '[cheats.read_clock]\ndescription = "patches the clock"\n'
 
 
@@ -101,12 +102,12 @@ MALFORMED = {
     "a cheat in an unknown profile": (
         CHEAT,
         CHEAT + 'profiles = ["papr"]\n',
-        ["cheats.read_clock.profiles[0]: Input should be 'cpu', 'gpu' or 'paper', got \"papr\""],
+        [f'cheats.read_clock.profiles[0]: {UNKNOWN}, got "papr"'],
     ),
     "an expectation on an unknown profile": (
         CHEAT,
         CHEAT + 'on.papr.expect = "invalid"\n',
-        ["cheats.read_clock.on.papr: Input should be 'cpu', 'gpu' or 'paper', got \"papr\""],
+        [f'cheats.read_clock.on.papr: {UNKNOWN}, got "papr"'],
     ),
     "an expectation on a profile in which the cheat is not run": (
         CHEAT,

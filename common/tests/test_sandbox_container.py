@@ -24,7 +24,6 @@ from re_bench.sandbox.container import Container
 from re_bench.sandbox.process import Finished, Running, run
 from re_bench.sandbox.spec import BACKENDS, SandboxSpec, SandboxUnavailableError
 from re_bench.sandbox.untrusted import SubmissionFaultError, Untrusted
-from re_bench.scoring.score import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -316,4 +315,3 @@ def test_docker_comes_before_podman_unless_one_is_named(place: Path, monkeypatch
 
 def test_the_command_line_offers_every_backend() -> None:
     assert command.SANDBOXES == BACKENDS
-    assert command.PROFILES == PROFILES

@@ -15,9 +15,14 @@ import openai
 import pytest
 from server_process import Server, opened, text, write
 
+from re_bench.errors import UsageError
+from re_bench.task.chat_model import ChatModel
+from re_bench.task.discovery import find_tasks
 from re_bench.task.manifest import Model
-from re_bench_environment.catalog import ServedTask
+from re_bench_environment.catalog import ServedTask, build_catalog
+from re_bench_environment.prompt import prompt
 from re_bench_environment.services.model import ModelGateways, session_key
+from re_bench_environment.settings import Settings
 from re_bench_environment.subprocess_env import environment_without_secrets
 from re_bench_gateway import Budget
 
@@ -71,13 +76,15 @@ class Upstream(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answering)
         self.keys: list[str] = []
+        self.models: list[str] = []
 
 
 class Answering(BaseHTTPRequestHandler):
     server: Upstream
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.models.append(request["model"])
         self.server.keys.append(self.headers["Authorization"])
         body = json.dumps({
             "id": "x", "object": "chat.completion", "created": 1, "model": MODEL,
@@ -105,7 +112,7 @@ def upstream() -> Iterator[Upstream]:
 @pytest.fixture
 def paper(tmp_path: Path) -> ServedTask:
     manifest = SimpleNamespace(model=Model(name=MODEL, stand_in="nothing:made", key=("paper",)))
-    task: Any = SimpleNamespace(import_directory=tmp_path, name="made_up", manifest=manifest)
+    task: Any = SimpleNamespace(import_directory=tmp_path, name="made_up", manifest=manifest, chat_model=None)
     return ServedTask(task, "paper")
 
 
@@ -142,6 +149,36 @@ async def with_keys(paper: ServedTask, directory: Path) -> None:
         await access.close()
     finally:
         await models.close()
+
+
+def test_a_chosen_model_is_asked_by_the_names_of_the_task_s_own(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{upstream.server_port}/v1")
+    name = next(name for name, task in find_tasks().items() if task.manifest.model)
+    chosen = ChatModel("other", dollars_in=1e6, dollars_out=2e6, context=1000, max_output=1000)
+    (served,) = build_catalog("paper", [name], chosen).by_id.values()
+    assert served.profile.anchors is None
+    assert "`other`, which answers to `gpt-3.5-turbo-0125`" in prompt(served, Settings(tmp_path), "/w", stand_in=False)
+
+    async def ask() -> float | None:
+        models = ModelGateways(tmp_path / "models")
+        try:
+            access = await models.open(served, "session", KEY, Budget(dollars=10.0**4))
+            assert await asyncio.to_thread(asked, access) == "hi"
+            await access.close()
+            return access.dollars
+        finally:
+            await models.close()
+
+    assert asyncio.run(ask()) == 3.0
+    assert upstream.models == ["other"]
+
+
+def test_a_model_that_no_task_asks_is_refused() -> None:
+    name = next(name for name, task in find_tasks().items() if task.manifest.model)
+    with pytest.raises(UsageError, match="--model x: no task asks a real chat model in profile cpu"):
+        build_catalog("cpu", [name], ChatModel("x"))
 
 
 def asked(access: Any) -> str:

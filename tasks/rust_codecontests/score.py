@@ -8,6 +8,7 @@ in sandboxes of their own on all tests; the hidden ones are nowhere else.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from re_bench.errors import InvalidSubmissionError
@@ -18,7 +19,7 @@ from rust_codecontests.grading import held_out_problems, judge_answers
 from rust_codecontests.judge import Judge
 from rust_codecontests.load_clock import LoadClock
 from rust_codecontests.origins import keep_programs, refuse_foreign
-from rust_codecontests.profiles import PROFILES
+from rust_codecontests.profiles import PROFILES, model_name
 from rust_codecontests.report import report
 
 
@@ -31,18 +32,20 @@ def measure(job: Job) -> Measured:
     """
     profile, clock = PROFILES[job.profile_name], LoadClock()
     deadline = time.monotonic() + job.profile.time_limit_s - profile.margin_s
+    label = profile.label.format(model=model_name(job.task))
     problems = held_out_problems(job.profile_name)
     with Judge(job.backend, profile.edition) as judge:
         try:
             answers, usage, calls = collect_answers(job, profile, problems)
         except InvalidSubmissionError as fault:
-            raise InvalidSubmissionError(profile.label + str(fault)) from None
+            raise InvalidSubmissionError(label + str(fault)) from None
         job.progress("judging")
         keep_programs(job.records, problems, answers)
         with counted_as_untrusted():
             answers = refuse_foreign(answers, calls, judge, deadline)
         judgements = judge_answers(judge, problems, answers, deadline)
-    return report(profile, answers, judgements, usage, clock.load())
+    measured = report(label, answers, judgements, usage, clock.load())
+    return replace(measured, details={**measured.details, "answered_as": sorted({call.model for call in calls})})
 
 
 if __name__ == "__main__":

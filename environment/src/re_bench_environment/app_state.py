@@ -50,7 +50,7 @@ class AppState:
         Raises:
             UsageError: if one of these is not available.
         """
-        self.catalog = build_catalog(self.settings.profile, self.settings.tasks)
+        self.catalog = build_catalog(self.settings.profile, self.settings.tasks, self.settings.chat_model)
         self.backend = open_backend(self.settings.sandbox)
         if self.settings.link_data and not (isinstance(self.backend, Bubblewrap) and os.geteuid() == 0):
             raise UsageError("--link-data needs a server of root's with bubblewrap, whose sandboxes have other users")

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import UsageError
 from re_bench.task.discovery import find_tasks
+from re_bench.task.model_choice import choose_model
 from re_bench.task.profile_choice import choose_profile
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from re_bench.limits import Limits
+    from re_bench.task.chat_model import ChatModel
     from re_bench.task.discovery import Task
     from re_bench.task.manifest import Manifest, Meter, Profile
 
@@ -87,15 +89,16 @@ class Catalog:
         return served
 
 
-def build_catalog(profile: str, names: Collection[str] = ()) -> Catalog:
+def build_catalog(profile: str, names: Collection[str] = (), model: ChatModel | None = None) -> Catalog:
     """Return the tasks that can be served in a profile here: the repository's, then those of installed packages.
 
     Args:
-        profile: ``auto``, ``cpu``, ``gpu`` or ``paper``.
+        profile: ``auto``, or a profile's name.
         names: names or ids of the tasks to serve, all if there are none.
+        model: what tasks ask that ask a real chat model in their profile, instead of their own.
 
     Raises:
-        UsageError: if two have the same id, a name is unknown, or none can be served.
+        UsageError: if two have the same id, a name is unknown, none can be served, or no task asks for the model.
         ManifestError: if one has a malformed manifest.
     """
     by_id: dict[str, ServedTask] = {}
@@ -112,10 +115,13 @@ def build_catalog(profile: str, names: Collection[str] = ()) -> Catalog:
         except UsageError as error:
             not_served[task.manifest.id] = str(error)
             continue
-        by_id[task.manifest.id] = ServedTask(task, name)
+        chosen = model if task.manifest.asks_model(name) else None
+        by_id[task.manifest.id] = ServedTask(choose_model(task, name, chosen), name)
     if not by_id:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in not_served.items()) or "there are no tasks"
         raise UsageError(f"no task can be served in profile {profile}: {reasons}")
+    if model is not None and not any(served.needs_key for served in by_id.values()):
+        raise UsageError(f"--model {model.name}: no task asks a real chat model in profile {profile}; leave it out")
     return Catalog(by_id, not_served)
 
 

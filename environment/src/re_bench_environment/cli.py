@@ -12,8 +12,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from re_bench.cli.command import Command, add_json, add_profile, add_sandbox, positive
+from re_bench.cli.command import Command, add_json, add_sandbox, positive
 from re_bench.errors import ReBenchError, UsageError
+from re_bench.task.chat_model import ChatModel, add_model_options
+from re_bench.task.profile_names import add_profile_option
 
 if TYPE_CHECKING:
     from re_bench_environment.settings import Settings
@@ -85,7 +87,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     inspect = parser.add_argument_group("inspect a running server")
     inspect.add_argument("--status", action="store_true", help="show what the server at --host and --port does")
     inspect.add_argument("--watch", action="store_true", help="show it every second, until interrupted")
-    add_profile(parser)
+    add_profile_option(parser)
+    add_model_options(parser)
     add_sandbox(parser)
     add_json(parser)
 
@@ -129,6 +132,7 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
         port=options.port,
         token=token,
         profile=options.profile,
+        chat_model=ChatModel.from_options(options),
         tasks=tuple(options.task or ()),
         prepare_first=options.prepare,
         link_data=options.link_data,

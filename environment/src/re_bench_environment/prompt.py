@@ -90,6 +90,8 @@ def _model_lines(served: ServedTask, settings: Settings, *, stand_in: bool) -> l
     if model is None:
         return []
     target = "a stand-in for it, which knows nothing that is hidden from you" if stand_in else f"`{model.name}`"
+    if served.task.chat_model is not None and not stand_in:
+        target += f", which answers to {' and '.join(f'`{name}`' for name in model.aliases)} too"
     lines = [
         f"`OPENAI_BASE_URL` and `OPENAI_API_KEY` lead to {target}.",
         f"You may spend ${settings.model_dollars:g} on trials of your own; scorings have a budget of their own.",

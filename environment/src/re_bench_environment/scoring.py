@@ -28,7 +28,9 @@ from re_bench.runs.score_process import record, score_and_record
 from re_bench.runs.submission_store import Store
 from re_bench.scoring.score import Score
 from re_bench.scoring.time_limit import scorer_limit_s
+from re_bench.task.chat_model import ChatModel, add_model_options
 from re_bench.task.discovery import open_task
+from re_bench.task.model_choice import choose_model
 from re_bench_environment.subprocess_env import environment_without_secrets, terminate
 
 if TYPE_CHECKING:
@@ -87,6 +89,7 @@ class Scorer:
         program += ["--submission", str(workspace), "--log", str(log), "--profile", served.profile_name]
         program += ["--keep-mib", str(self._keep_mib), "--network", self._network]
         program += ["--sandbox", self._sandbox] if self._sandbox else []
+        program += served.task.chat_model.words() if served.task.chat_model else []
         with log.with_name("scorer.log").open("ab") as stderr:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -141,10 +144,11 @@ def main() -> None:
     parser.add_argument("--sandbox")
     parser.add_argument("--keep-mib", type=int, required=True)
     parser.add_argument("--network", required=True, help="which one the agent had; a scoring has none")
+    add_model_options(parser)
     options = parser.parse_args()
     with cli_entry_point("scorer"):
         threading.Thread(target=_end_with_server, daemon=True).start()
-        task = open_task(options.task)
+        task = choose_model(open_task(options.task), options.profile, ChatModel.from_options(options))
         started = time.monotonic()
         Store(options.log).trim(options.keep_mib << 20)
         try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
 from re_bench.processes import request_stop
+from re_bench.task.model_choice import calibrate_command
 
 os.environ.setdefault("OPENREWARD_DISABLE_UPDATE_CHECK", "1")  # a server asks no package index
 
@@ -106,6 +107,10 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         logs.log.warning("limits_exceed_host", reason=line)
     for task, reason in app.catalog.not_served.items():
         logs.log.warning("task_not_served", task=task, reason=reason)
+    for served in app.catalog.by_id.values():
+        if served.task.chat_model is not None and served.profile.anchors is None:
+            command = calibrate_command(served.task, served.profile_name)
+            logs.log.warning("no_anchors", task=served.id, message=f"attempts get no reward; measure them: {command}")
     if settings.network.mode == "open":
         logs.log.warning(
             "network_open",

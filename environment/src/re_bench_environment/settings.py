@@ -16,6 +16,8 @@ from re_bench_environment.network.policy import NetworkPolicy
 if TYPE_CHECKING:
     from collections.abc import MutableMapping, Sequence
 
+    from re_bench.task.chat_model import ChatModel
+
 DATA_MOUNT = Path("/orwd_data")
 """Where hosts of environments mount large data, read-only."""
 
@@ -38,6 +40,8 @@ class Settings:
     token: str | None = field(default=None, repr=False)
     """What clients must send as their API key; None if no key is needed."""
     profile: str = "auto"
+    chat_model: ChatModel | None = None
+    """Asked instead of the tasks' own chat models, in the profiles that ask a real one."""
     tasks: tuple[str, ...] = ()
     """Names or ids of the tasks to serve; all if there are none."""
     prepare_first: bool = False

@@ -6,6 +6,7 @@ docs/gateway.md explains the rest.
 
 from re_bench_gateway.process import Gateway, serving
 from re_bench_gateway.settings import Budget, Model, OpenAICompatible, PlugIn, SessionLimits, Settings, Usage
+from re_bench_gateway.task_models import models_of
 
 __all__ = [
     "Budget",
@@ -16,5 +17,6 @@ __all__ = [
     "SessionLimits",
     "Settings",
     "Usage",
+    "models_of",
     "serving",
 ]

@@ -14,12 +14,12 @@ import openai
 from re_bench.errors import ReBenchError
 from re_bench.sandbox.deadline import counted_as_untrusted
 from re_bench.sandbox.untrusted import SubmissionFaultError
-from re_bench_gateway import SessionLimits, Settings, serving
+from re_bench_gateway import SessionLimits, Settings, models_of, serving
 from rust_codecontests.dataset import without_hidden_tests
 from rust_codecontests.judge.toolchain import find_toolchain
 from rust_codecontests.load_clock import LoadClock
 from rust_codecontests.model_calls import read_calls
-from rust_codecontests.profiles import MODEL, MODELS, SOURCE_BYTES
+from rust_codecontests.profiles import SOURCE_BYTES, model_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,10 +71,10 @@ def collect_answers(
         ReBenchError: if the model's server answered no call at all.
     """
     log = job.records / "calls.jsonl"
-    upstream = profile.upstream(job.task, job.staged.sha256)
+    assert job.task.manifest.model is not None
     settings = Settings(
-        upstream=upstream,
-        models=MODELS,
+        upstream=profile.upstream(job.task, job.profile_name, job.staged.sha256),
+        models=models_of(job.task.manifest.model, job.task.chat_model),
         budget=profile.budget,
         log=log,
         max_body_bytes=MAX_REQUEST_BYTES,
@@ -86,11 +86,11 @@ def collect_answers(
         with counted_as_untrusted():
             calls = read_calls(log)
         if settings.upstream.kind == "openai" and usage.failed and not usage.requests:
-            _check_model(gateway)
+            _check_model(gateway, model_name(job.task))
     return answers, usage, calls
 
 
-def _check_model(gateway: Gateway) -> None:
+def _check_model(gateway: Gateway, model: str) -> None:
     """Make a call of our own: a submission's calls may all have failed because they are such as no server answers.
 
     Raises:
@@ -104,10 +104,11 @@ def _check_model(gateway: Gateway) -> None:
         max_retries=0,
     ) as client:
         try:
-            client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "Hello"}], max_tokens=1)
+            client.chat.completions.create(model=model, messages=[{"role": "user", "content": "Hello"}], max_tokens=1)
         except openai.OpenAIError:
             raise ReBenchError(
-                "the model's server answered no call; are OPENAI_API_KEY and OPENAI_BASE_URL right?"
+                "the model's server answered no call; are OPENAI_API_KEY and OPENAI_BASE_URL right? And does it offer "
+                f"{model}?"
             ) from None
 
 

@@ -22,11 +22,14 @@ from rust_codecontests.judge.verdicts import Test
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-SPLITS = {"cpu": pool.SPLITS, "paper": ("valid", "test")}
-"""The splits of each profile. CodeContests' own training split has gigabytes that nothing here needs."""
+SPLITS = {"cpu": ("train", "valid", "test"), "cpu-test2": ("train", "valid", "test2"), "paper": ("valid", "test")}
+"""The splits of each profile, the held-out one last. CodeContests' own training split has gigabytes that nothing here
+needs."""
+OWN = ("cpu", "cpu-test2")
+"""The profiles whose problems are our own."""
 
 CHECKSUMS = Path(__file__).parent / "checksums.json"
-"""The key of the problems of profile ``cpu``, and the SHA-256 of each file that is made of them."""
+"""For each profile with problems of our own their key, and the SHA-256 of each file that is made of them."""
 
 _VERSION = 1  # raise it with every change of what is written, which changes the keys
 _NANOS = 10**9
@@ -60,8 +63,8 @@ def read(profile: str, split: str) -> list[Problem]:
     """Return the problems of a split, in a fixed order, from the cache.
 
     Args:
-        profile: ``cpu`` or ``paper``.
-        split: ``train``, ``valid`` or ``test``; profile ``paper`` has no ``train``.
+        profile: one of :data:`SPLITS`.
+        split: one of its splits.
 
     Raises:
         UsageError: if there is no such split, or it is not prepared here.
@@ -125,7 +128,7 @@ def entry(profile: str, splits: Sequence[str]) -> CacheEntry:
     """Return the entry in the cache of a profile's problems; its name differs with all that they are made from.
 
     Args:
-        profile: ``cpu`` or ``paper``.
+        profile: one of :data:`SPLITS`.
         splits: those whose files are checked when it is opened.
     """
     return CacheEntry(
@@ -140,30 +143,35 @@ def entry(profile: str, splits: Sequence[str]) -> CacheEntry:
 
 def key(profile: str) -> str:
     """Return twelve hex digits that differ with all that the problems of a profile are made from."""
-    return cache_key(_VERSION, *([identity(CODECONTESTS)] if profile == "paper" else _own_sources()))
+    return cache_key(_VERSION, *(_own_sources(SPLITS[profile]) if profile in OWN else [identity(CODECONTESTS)]))
 
 
-def pinned_checksums() -> dict[str, str]:
-    """Return the SHA-256 that the repository has for the files of profile ``cpu``.
+def held_out_split(profile: str) -> str:
+    """Return the split of a profile that submissions are scored on."""
+    return SPLITS[profile][-1]
+
+
+def pinned_checksums(profile: str) -> dict[str, str]:
+    """Return the SHA-256 that the repository has for the files of a profile of :data:`OWN`.
 
     With other files a score here could not be compared with scores elsewhere.
 
     Raises:
         ReBenchError: if they are those of other problems than the present ones.
     """
-    pins = json.loads(CHECKSUMS.read_text(encoding="utf-8"))
-    if (present := key("cpu")) != pins["key"]:
+    pins = json.loads(CHECKSUMS.read_text(encoding="utf-8"))[profile]
+    if (present := key(profile)) != pins["key"]:
         raise ReBenchError(
-            f"the problems have the key {present}, {CHECKSUMS} says {pins['key']}; after a change of problems run: "
-            "python tasks/rust_codecontests/tools/check_problems.py --pin"
+            f"the problems of profile {profile} have the key {present}, {CHECKSUMS} says {pins['key']}; after a change "
+            "of problems run: python tasks/rust_codecontests/tools/check_problems.py --pin"
         )
     files: dict[str, str] = pins["files"]
     return files
 
 
 def _check_pins(_directory: Path, manifest: Mapping[str, Any]) -> None:
-    """Compare the files of profile ``cpu`` with :data:`CHECKSUMS`."""
-    pins = pinned_checksums() if manifest["profile"] == "cpu" else {}
+    """Compare files of our own problems with :data:`CHECKSUMS`."""
+    pins = pinned_checksums(manifest["profile"]) if manifest["profile"] in OWN else {}
     for file, expected in pins.items():
         if (actual := manifest["files"][file]) != expected:
             raise ReBenchError(
@@ -171,8 +179,8 @@ def _check_pins(_directory: Path, manifest: Mapping[str, Any]) -> None:
             )
 
 
-def _own_sources() -> Iterable[str]:
-    for directory in pool.directories():
+def _own_sources(splits: Sequence[str]) -> Iterable[str]:
+    for directory in pool.directories(splits):
         yield f"{directory.parent.name}/{directory.name}"
         for name in ("problem.toml", "statement.md", "tests.py"):
             yield hashlib.sha256((directory / name).read_bytes()).hexdigest()

@@ -22,7 +22,7 @@ def held_out_problems(profile: str) -> list[Problem]:
         UsageError: if they are not prepared here.
         ReBenchError: if the prepared file is not what its manifest says.
     """
-    return dataset.read(profile, "test")
+    return dataset.read(profile, dataset.held_out_split(profile))
 
 
 def judge_answers(

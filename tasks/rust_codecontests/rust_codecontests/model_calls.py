@@ -12,6 +12,8 @@ from rust_codecontests.stand_in.prompt_reading import text_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+_NAME = 200  # characters of a model's name
+
 
 @dataclass(frozen=True)
 class ModelCall:
@@ -25,6 +27,8 @@ class ModelCall:
     """What was written in its messages, one after the other; and all text of the request, its fields' names too."""
     answers: tuple[str, ...]
     """The texts of its choices."""
+    model: str = ""
+    """By the name that the server gave in its answer."""
 
 
 def read_calls(log: Path) -> list[ModelCall]:
@@ -39,7 +43,8 @@ def _call(entry: dict[str, Any]) -> ModelCall:
     request = entry["request"]
     prompts = (text_of(request.get("messages") or []), "\n".join(_strings(request, keys=True)))
     messages = [choice.get("message") or {} for choice in entry["response"].get("choices") or []]
-    return ModelCall(start, start + entry["seconds"], prompts, tuple(_strings(messages)))
+    name = str(entry["response"].get("model", ""))[:_NAME]
+    return ModelCall(start, start + entry["seconds"], prompts, tuple(_strings(messages)), name)
 
 
 def _strings(value: object, *, keys: bool = False) -> list[str]:

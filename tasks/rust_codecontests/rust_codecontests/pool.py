@@ -21,7 +21,9 @@ CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must n
 """A line of every file of a problem, which nobody is shown who is to solve it."""
 
 PROBLEMS = Path(__file__).parent / "problems"
-SPLITS = ("train", "valid", "test")
+SHOWN = ("train", "valid")
+"""The splits that agents get whole."""
+SPLITS = (*SHOWN, "test", "test2")
 VERDICTS = {
     "wa": "wrong answer",
     "tle": "time limit",
@@ -71,7 +73,7 @@ def answer(
 
 def stand_in(*, held_out: bool) -> Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]:
     """Return the stand-in model as the manifest names it; an agent's knows no held-out problem."""
-    return answer(splits=[split for split in SPLITS if held_out or split != "test"])
+    return answer(splits=SPLITS if held_out else SHOWN)
 
 
 def source(path: Path) -> str:

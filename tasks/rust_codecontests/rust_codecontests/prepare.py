@@ -17,15 +17,13 @@ if TYPE_CHECKING:
 
     from rust_codecontests.dataset import Problem
 
-HELD_OUT = "test"
-
 
 def prepare(profile: str, say: Callable[[str], None]) -> None:
     """Make the problems of the profile, unless they are there."""
 
     def make(directory: Path) -> dict[str, Any]:
-        if profile == "cpu":
-            dataset.pinned_checksums()  # refuses changed problems before their tests are made
+        if profile in dataset.OWN:
+            dataset.pinned_checksums(profile)  # refuses changed problems before their tests are made
         return write(profile, directory, say)
 
     dataset.entry(profile, dataset.SPLITS[profile]).prepare(make, say)
@@ -33,7 +31,7 @@ def prepare(profile: str, say: Callable[[str], None]) -> None:
 
 def lay_out(profile: str, target: Path) -> None:
     """Put the problems that are not held out into ``data`` of the workspace ``target``."""
-    splits = [split for split in dataset.SPLITS[profile] if split != HELD_OUT]
+    splits = dataset.SPLITS[profile][:-1]
     entry = dataset.entry(profile, splits)
     entry.open()
     (target / "data").mkdir(exist_ok=True)
@@ -45,7 +43,7 @@ def write(profile: str, directory: Path, say: Callable[[str], None]) -> dict[str
     """Write the files of a profile into ``directory``, and return their manifest, without checksums."""
     figures = {}
     for split in dataset.SPLITS[profile]:
-        say(f"{split}: making problems and tests ..." if profile == "cpu" else f"{split}: fetching ...")
+        say(f"{split}: making problems and tests ..." if profile in dataset.OWN else f"{split}: fetching ...")
         with (directory / f"{split}.jsonl").open("w", encoding="utf-8", newline="\n") as file:
             figures[split] = write_problems(problems_of(profile, split), file)
         say(f"{split}: {figures[split]['problems']} problems, {figures[split]['tests']} tests")
@@ -63,17 +61,19 @@ def write_problems(problems: Iterable[Problem], file: TextIO) -> dict[str, int]:
 
 def problems_of(profile: str, split: str) -> Iterable[Problem]:
     """Yield the problems of a split, as their source has them."""
-    if profile == "paper":
-        yield from map(dataset.from_record, codecontests.records(split, problems=codecontests.PROBLEMS[split]))
-    else:
+    if profile in dataset.OWN:
         yield from problem_source.make_problems(pool.directories([split]))
+    else:
+        yield from map(dataset.from_record, codecontests.records(split, problems=codecontests.PROBLEMS[split]))
 
 
 def pin(say: Callable[[str], None]) -> None:
-    """Make the problems of profile ``cpu`` anew and write their checksums into the repository."""
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        key = write("cpu", directory, say)["key"]
-        files = {f"{split}.jsonl": sha256_of(directory / f"{split}.jsonl") for split in dataset.SPLITS["cpu"]}
-    text = json.dumps({"key": key, "files": files}, indent=2) + "\n"
-    dataset.CHECKSUMS.write_text(text, encoding="utf-8")
+    """Make the problems of our own anew and write their checksums into the repository."""
+    pins = {}
+    for profile in dataset.OWN:
+        with tempfile.TemporaryDirectory() as name:
+            directory = Path(name)
+            key = write(profile, directory, say)["key"]
+            files = {f"{split}.jsonl": sha256_of(directory / f"{split}.jsonl") for split in dataset.SPLITS[profile]}
+            pins[profile] = {"key": key, "files": files}
+    dataset.CHECKSUMS.write_text(json.dumps(pins, indent=2) + "\n", encoding="utf-8")

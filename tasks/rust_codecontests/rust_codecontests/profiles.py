@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from re_bench.data.secret import secret_seed
 from re_bench.errors import UsageError
-from re_bench_gateway import Budget, Model, OpenAICompatible, PlugIn
+from re_bench_gateway import Budget, OpenAICompatible, PlugIn
+from rust_codecontests.dataset import held_out_split
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import Task
 
 MODEL = "gpt-3.5-turbo-0125"
-MODELS = (Model(name=MODEL), Model(name="gpt-3.5-turbo", asks_for=MODEL))
-"""All that the gateway lets through: the original's model, by either name."""
+"""The original's model, by which submissions ask for any other one too."""
 SOURCE_BYTES = 64 << 10
 """Longest program, in bytes of UTF-8, as contests have it."""
 
@@ -26,17 +26,15 @@ SOURCE_BYTES = 64 << 10
 class ProfileSettings:
     """One profile."""
 
-    upstream: Callable[[Task, str], OpenAICompatible | PlugIn]
-    """From the task and the submission's hash to what answers its calls; raises a UsageError if it cannot be had here.
-    """
-    model: str
-    """What answers, for the log."""
+    upstream: Callable[[Task, str, str], OpenAICompatible | PlugIn]
+    """From the task, the profile's name and the submission's hash to what answers its calls; raises a UsageError if it
+    cannot be had here."""
     edition: str
     """Of the Rust language."""
     budget: Budget
     """For all problems together."""
-    label: str = ""
-    """What every message begins with."""
+    label: str = "{model}: "
+    """What every message begins with; ``{model}`` is the real model's name."""
     batch: int = 20
     """Problems whose solutions are asked for at the same time."""
     batch_s: float = 60.0
@@ -52,19 +50,19 @@ class ProfileSettings:
     """What the semaphore starts at: calls at a time."""
 
 
-def stand_in(task: Task, submission: str = "") -> PlugIn:
-    """Return the stand-in model of the held-out problems.
+def stand_in(task: Task, profile: str, submission: str = "") -> PlugIn:
+    """Return the stand-in model of the profile's held-out problems.
 
     What it is able to do is fixed, so that scores can be compared. Its single answers are drawn by a secret, so that no
     submission can work out beforehand which will be right, and by the submission's hash: the same submission has the
     same score, and another one does not learn from it which questions were lucky.
     """
     secret = secret_seed(f"rust_codecontests stand-in answers {submission}")
-    arguments = {"seed": 0, "secret": secret, "splits": ["test"]}
+    arguments = {"seed": 0, "secret": secret, "splits": [held_out_split(profile)]}
     return PlugIn(factory="rust_codecontests.pool:answer", path=task.directory, arguments=arguments)
 
 
-def openai_compatible(_task: Task, _submission: str = "") -> OpenAICompatible:
+def openai_compatible(task: Task, profile: str, _submission: str = "") -> OpenAICompatible:
     """Return OpenAI's API, or the server at ``OPENAI_BASE_URL``, with the key of the scorer's own environment.
 
     Raises:
@@ -73,24 +71,35 @@ def openai_compatible(_task: Task, _submission: str = "") -> OpenAICompatible:
     key = os.environ.get("OPENAI_API_KEY")
     if not key:
         raise UsageError(
-            f"profile paper asks {MODEL} at OpenAI: set OPENAI_API_KEY, and OPENAI_BASE_URL for another server that"
-            " offers it; or use --profile cpu, which has a stand-in for the model"
+            f"profile {profile} asks {model_name(task)} at OpenAI: set OPENAI_API_KEY, and OPENAI_BASE_URL for "
+            "another server that offers it (any text will do where it needs no key); or use --profile cpu, which has a "
+            "stand-in for the model"
         )
     address = os.environ.get("OPENAI_BASE_URL")
     return OpenAICompatible(key=key, base_url=address) if address else OpenAICompatible(key=key)
 
 
+def model_name(task: Task) -> str:
+    """Return the name of the real model: the manifest's, or the one that was chosen instead."""
+    assert task.manifest.model is not None
+    return task.manifest.model.name
+
+
 PROFILES = {
     "cpu": ProfileSettings(
         upstream=stand_in,
-        model="stand-in",
         edition="2021",
         budget=Budget(dollars=1.0, tokens=750_000, requests=600),
         label="stand-in model: ",
     ),
+    "cpu-test2": ProfileSettings(
+        upstream=stand_in,
+        edition="2021",
+        budget=Budget(dollars=0.5, tokens=375_000, requests=300),
+        label="stand-in model: ",
+    ),
     "paper": ProfileSettings(
         upstream=openai_compatible,
-        model=MODEL,
         edition="2018",
         budget=Budget(dollars=10.0, tokens=10_000_000, requests=2_500),
         margin_s=120.0,

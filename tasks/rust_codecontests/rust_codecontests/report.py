@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from re_bench_gateway import Usage
     from rust_codecontests.answers import Answer
     from rust_codecontests.judge import Judgement
-    from rust_codecontests.profiles import ProfileSettings
 
 ERRORS_KEPT = 10
 OVERLOADED = 0.5
@@ -23,13 +22,15 @@ OVERLOADED = 0.5
 
 
 def report(
-    profile: ProfileSettings,
+    label: str,
     answers: Sequence[Answer],
     judgements: Sequence[Judgement | None],
     usage: Usage,
     load: Mapping[str, float],
 ) -> Measured:
     """Return the score.
+
+    ``label`` begins the message, and says which model it was.
 
     Its message may reach the submission's author, who must learn nothing by it but the number of problems solved: every
     other figure is one that the submission can choose, with held-out statements before it. They are in the details.
@@ -46,7 +47,6 @@ def report(
         "errors": [answer.text for answer in answers if answer.text][:ERRORS_KEPT],
         "cpu_s": round(sum(judgement.cpu_s for judgement in judgements if judgement), 3),
         "load": {**load, "overloaded": load["share_of_others"] >= OVERLOADED},
-        "model": profile.model,
         "usage": usage.model_dump(mode="json", exclude={"remaining"}),
     }
-    return Measured(raw, f"{profile.label}{solved} of {problems} problems solved", details)
+    return Measured(raw, f"{label}{solved} of {problems} problems solved", details)

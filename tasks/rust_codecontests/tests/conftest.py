@@ -1,4 +1,4 @@
-"""The task with three of its problems, and programs in processes of their own."""
+"""The task with four of its problems, and programs in processes of their own."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 TASK = Path(__file__).parents[1]
 PACKAGE = TASK / TASK.name
-PROBLEMS = ("train/badge_codes", "valid/tide_steps", "test/woven_bracelet")
+PROBLEMS = ("train/badge_codes", "valid/tide_steps", "test/woven_bracelet", "test2/ticket_strips")
 MANIFEST = """
 id = "example_rust"
 title = "Rust"
-description = "Three problems"
+description = "Four problems"
 version = 1
 direction = "higher"
 aggregation = "max"
@@ -67,7 +67,7 @@ def pinned_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(TASK / "tools", task / "tools", ignore=without_data)
     for name in PROBLEMS:
         shutil.copytree(PACKAGE / "problems" / name, task / TASK.name / "problems" / name)
-    (task / "task.toml").write_text(MANIFEST + PROFILE.format("cpu") + PROFILE.format("paper"))
+    (task / "task.toml").write_text(MANIFEST + "".join(map(PROFILE.format, ("cpu", "cpu-test2", "paper"))))
     done = run("-c", "from rust_codecontests import prepare\nprepare.pin(print)", PYTHONPATH=str(task))
     assert done.returncode == 0, done.stderr
     return task
@@ -75,5 +75,5 @@ def pinned_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def task(pinned_task: Path, tmp_path: Path) -> Path:
-    """Return a copy of the task with three problems."""
+    """Return a copy of the task with four problems."""
     return shutil.copytree(pinned_task, tmp_path / "tasks" / TASK.name)

@@ -40,7 +40,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def prepare(python: Any, task: Path, cache: Path) -> Any:
-    """Return a function that prepares the task with three problems."""
+    """Return a function that prepares the task with four problems."""
     assert cache
 
     def prepared(profile: str = "cpu", *words: object, **environment: str) -> CompletedProcess[str]:
@@ -169,7 +169,7 @@ def test_what_is_missing_is_a_usage_error_that_names_the_command(cache: Path) ->
             dataset.read(profile, "test")
 
 
-@pytest.mark.parametrize(("profile", "split"), [("cpu", "tests"), ("paper", "train"), ("gpu", "test")])
+@pytest.mark.parametrize(("profile", "split"), [("cpu", "test2"), ("paper", "train"), ("gpu", "test")])
 def test_an_unknown_split_is_refused(profile: str, split: str) -> None:
     with pytest.raises(UsageError, match=f"no split '{split}' in profile '{profile}'; cpu has train valid test"):
         dataset.read(profile, split)
@@ -177,7 +177,7 @@ def test_an_unknown_split_is_refused(profile: str, split: str) -> None:
 
 def test_other_tests_than_the_pinned_ones_are_refused(prepare: Any, task: Path, cache: Path) -> None:
     checksums = json.loads((task / "rust_codecontests/checksums.json").read_text())
-    checksums["files"]["valid.jsonl"] = "0" * 64
+    checksums["cpu"]["files"]["valid.jsonl"] = "0" * 64
     (task / "rust_codecontests/checksums.json").write_text(json.dumps(checksums))
     done = prepare()
     assert done.returncode == 1
@@ -193,10 +193,20 @@ def test_a_changed_problem_must_be_pinned_again(prepare: Any, task: Path) -> Non
     assert "check_problems.py --pin" in done.stderr
 
 
-def test_the_problems_are_those_that_are_pinned() -> None:
-    pins = json.loads((PACKAGE / "checksums.json").read_text())
-    assert pins["key"] == dataset.key("cpu"), "run: python tasks/rust_codecontests/tools/check_problems.py --pin"
-    assert list(pins["files"]) == ["train.jsonl", "valid.jsonl", "test.jsonl"]
+@pytest.mark.parametrize(("profile", "held_out"), [("cpu", "test"), ("cpu-test2", "test2")])
+def test_the_problems_are_those_that_are_pinned(profile: str, held_out: str) -> None:
+    pins = json.loads((PACKAGE / "checksums.json").read_text())[profile]
+    assert pins["key"] == dataset.key(profile), "run: python tasks/rust_codecontests/tools/check_problems.py --pin"
+    assert list(pins["files"]) == ["train.jsonl", "valid.jsonl", f"{held_out}.jsonl"]
+
+
+def test_the_second_held_out_set_lies_apart(prepare: Any, python: Any, task: Path, cache: Path) -> None:
+    workspace = cache.parent / "workspace"
+    workspace.mkdir()
+    assert prepare("cpu-test2", "--into", workspace).returncode == 0
+    assert sorted(path.name for path in (workspace / "data").iterdir()) == ["train.jsonl", "valid.jsonl"]
+    assert set(prepared_files(cache)) == {"train.jsonl", "valid.jsonl", "test2.jsonl", "manifest.json"}
+    assert [record["name"] for record in read(python, task, "cpu-test2", "test2")] == ["ticket_strips"]
 
 
 @pytest.fixture

@@ -68,11 +68,11 @@ def test_every_statement_is_recognised_and_no_name_is() -> None:
 
 
 def test_the_stand_in_of_an_agent_knows_no_held_out_problem() -> None:
-    shown, statement = pool.directories(["valid"])[0], (pool.directories(["test"])[0] / "statement.md").read_text()
-    answer = pool.stand_in(held_out=False)
-    assert "I recognise no problem" in reply(answer, f"Solve this in Rust.\n\n{statement}")
-    assert "fn main" in reply(answer, f"Solve this in Rust.\n\n{(shown / 'statement.md').read_text()}")
-    assert "fn main" in reply(pool.stand_in(held_out=True), f"Solve this in Rust.\n\n{statement}")
+    answer, knowing = pool.stand_in(held_out=False), pool.stand_in(held_out=True)
+    for split in pool.SPLITS:
+        content = f"Solve this in Rust.\n\n{(pool.directories([split])[0] / 'statement.md').read_text()}"
+        assert "fn main" in reply(knowing, content)
+        assert ("I recognise no problem" in reply(answer, content)) == (split in {"test", "test2"})
 
 
 def test_a_renamed_problem_gets_the_same_answers(tmp_path: Path) -> None:
@@ -129,11 +129,9 @@ def test_a_directory_that_is_no_problem_is_named(tmp_path: Path) -> None:
         pool.read(tmp_path)
 
 
-def test_scorer_and_manifest_name_the_same_models() -> None:
+def test_scorer_and_manifest_name_the_same_model_and_stand_in() -> None:
     task = open_task(TASK)
     model = task.manifest.model
     assert model is not None
-    assert profiles.stand_in(task).factory.partition(":")[0] == model.stand_in.partition(":")[0]
-    assert [(entry.name, entry.asks_for or entry.name) for entry in profiles.MODELS] == [
-        (name, model.name) for name in (model.name, *model.aliases)
-    ]
+    assert profiles.stand_in(task, "cpu").factory.partition(":")[0] == model.stand_in.partition(":")[0]
+    assert model.name == profiles.MODEL

@@ -52,7 +52,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 def test_there_are_enough_problems_and_no_name_is_used_twice(directories: list[Path]) -> None:
     splits = Counter(directory.parent.name for directory in directories)
-    assert splits == {"train": 15, "valid": 10, "test": 40}
+    assert splits == {"train": 15, "valid": 13, "test": 40, "test2": 20}
     assert len({directory.name for directory in directories}) == len(directories)
 
 
@@ -61,9 +61,10 @@ def test_every_problem_has_its_form(checks: Any, directories: list[Path]) -> Non
     assert {name: lines for name, lines in faults.items() if lines} == {}
 
 
-def test_the_held_out_problems_have_every_difficulty() -> None:
-    difficulties = Counter(pool.read(directory).difficulty for directory in pool.directories(["test"]))
-    assert min(difficulties[name] for name in ("easy", "medium", "hard")) >= 4
+@pytest.mark.parametrize(("split", "expected"), [("valid", (5, 5, 3)), ("test", (15, 15, 10)), ("test2", (8, 7, 5))])
+def test_problems_have_every_difficulty(split: str, expected: tuple[int, int, int]) -> None:
+    difficulties = Counter(pool.read(directory).difficulty for directory in pool.directories([split]))
+    assert tuple(difficulties[name] for name in ("easy", "medium", "hard")) == expected
 
 
 def test_no_statement_or_program_is_shown_with_the_canary(directories: list[Path]) -> None:
@@ -230,7 +231,7 @@ def test_the_check_lists_the_faults_of_all_problems_and_pins_nothing(python: Any
 
 
 def test_the_check_proves_and_pins(python: Any, task: Path) -> None:
-    for split in ("valid", "test"):
+    for split in ("valid", "test", "test2"):
         shutil.rmtree(task / "rust_codecontests" / "problems" / split)
     (task / "rust_codecontests" / "checksums.json").unlink()
     done = python(task / "tools" / "check_problems.py", "--pin", PYTHONPATH=str(task))

@@ -18,11 +18,11 @@ import pytest
 import re_bench.scoring.score
 from re_bench.data.files import import_file
 from re_bench.task.discovery import open_task
-from re_bench_gateway import Budget, Settings, serving
+from re_bench_gateway import Budget, Settings, models_of, serving
 from rust_codecontests import answers, dataset, problem_source, profiles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 TASK = Path(__file__).parents[1]
 score = import_file(TASK / "score.py", "rust_codecontests_score_2")
@@ -49,7 +49,7 @@ def scored(workspace: Path, problems: Any, monkeypatch: pytest.MonkeyPatch, caps
     """Return a function that scores the workspace, with a module or a directory laid over it."""
     monkeypatch.setattr(dataset, "read", lambda _profile, _split: problems)
 
-    def run(solution: str | Path, profile: str = "cpu", **changed: Any) -> dict[str, Any]:
+    def run(solution: str | Path, profile: str = "cpu", model: Sequence[str] = (), **changed: Any) -> dict[str, Any]:
         if isinstance(solution, Path):
             shutil.copytree(solution, workspace, dirs_exist_ok=True)
         else:
@@ -57,7 +57,7 @@ def scored(workspace: Path, problems: Any, monkeypatch: pytest.MonkeyPatch, caps
         monkeypatch.setitem(profiles.PROFILES, profile, replace(profiles.PROFILES[profile], **changed))
         with pytest.raises(SystemExit):
             re_bench.scoring.score.main(
-                score.measure, TASK, ["--solution", str(workspace), "--profile", profile, "--json"]
+                score.measure, TASK, ["--solution", str(workspace), "--profile", profile, "--json", *model]
             )
         outcome: dict[str, Any] = json.loads(capsys.readouterr().out)
         return outcome
@@ -138,6 +138,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         self.keys: list[str | None] = []
+        self.models: set[str] = set()
         super().__init__(("127.0.0.1", 0), Handler)
 
 
@@ -150,12 +151,13 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.keys.append(self.headers["authorization"])
+        self.server.models.add(request["model"])
         message = {"role": "assistant", "content": 'fn main() { println!("0"); }'}
         body: dict[str, Any] = {
             "id": "c",
             "object": "chat.completion",
             "created": 1,
-            "model": profiles.MODEL,
+            "model": f"{request['model']} of today",
             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
             "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
         }
@@ -197,8 +199,20 @@ def test_the_real_model_is_asked_with_a_key_that_no_sandbox_has(scored: Any, ser
     assert (details["failures"], sum(details["verdicts"].values())) == ({}, 3)
     assert details["model"] == profiles.MODEL
     assert details["usage"]["dollars"] == pytest.approx(3 * (100 * 0.5 + 10 * 1.5) / 1e6)
-    assert not outcome["message"].startswith("stand-in")
+    assert outcome["message"].startswith(f"{profiles.MODEL}: ")
+    assert details["answered_as"] == [f"{profiles.MODEL} of today"]
+    assert details["anchors"]["source"] == "published"
     assert set(server.keys) == {f"Bearer {KEY}"}
+
+
+def test_another_model_is_asked_by_the_same_submission(scored: Any, server: Server) -> None:
+    terms = ("--model", "small-model", "--model-price", "2", "30", "--model-context", "8000")
+    outcome = scored(ASKING, "paper", model=terms)
+    assert (outcome["status"], outcome["reward"]) == ("valid", None), outcome["message"]
+    assert outcome["message"].startswith("small-model: ")
+    assert (outcome["details"]["model"], outcome["details"]["answered_as"]) == ("small-model", ["small-model of today"])
+    assert outcome["details"]["usage"]["dollars"] == pytest.approx(3 * (100 * 2 + 10 * 30) / 1e6)
+    assert server.models == {"small-model"}
 
 
 def test_a_server_that_refuses_everything_is_no_fault_of_the_submission(scored: Any, server: Server) -> None:
@@ -242,8 +256,13 @@ def test_agents_can_try_their_solution(workspace: Path, problems: Any, tmp_path:
     (workspace / "data").mkdir()
     (workspace / "data" / "valid.jsonl").write_text("".join(map(dataset.to_json_line, problems)))
     (workspace / "double.rs").write_text("fn main() { println!(7); }")
+    task = open_task(TASK)
+    assert task.manifest.model is not None
     settings = Settings(
-        upstream=profiles.stand_in(open_task(TASK)), models=profiles.MODELS, log=tmp_path / "calls.jsonl", tcp=True
+        upstream=profiles.stand_in(task, "cpu"),
+        models=models_of(task.manifest.model),
+        log=tmp_path / "calls.jsonl",
+        tcp=True,
     )
     with serving(settings) as gateway:
         reach = {**os.environ, "OPENAI_BASE_URL": gateway.address or "", "OPENAI_API_KEY": gateway.token}

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PROFILES = ("auto", "cpu", "gpu", "paper")
-"""Those of :mod:`re_bench.scoring.score`, whose import would slow down ``--help``."""
 SANDBOXES = ("bubblewrap", "container", "none")
-"""Those of :mod:`re_bench.sandbox`, likewise."""
+"""Those of :mod:`re_bench.sandbox`, whose import would slow down ``--help``."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +33,6 @@ class Command:
 def add_task(parser: argparse.ArgumentParser) -> None:
     """Add the argument ``TASK``."""
     parser.add_argument("task", metavar="TASK", help="a task's name or id, or its directory")
-
-
-def add_profile(parser: argparse.ArgumentParser) -> None:
-    """Add ``--profile``."""
-    parser.add_argument("--profile", choices=PROFILES, default="auto", help="auto: gpu where there is one, else cpu")
 
 
 def add_sandbox(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.cli.command import Command, add_json, add_profile, add_sandbox, add_task, print_json
+from re_bench.cli.command import Command, add_json, add_sandbox, add_task, print_json
+from re_bench.task.chat_model import ChatModel, add_model_options
+from re_bench.task.profile_names import add_profile_option
 
 if TYPE_CHECKING:
     import argparse
@@ -15,7 +17,8 @@ def _score_options(parser: argparse.ArgumentParser) -> None:
     add_task(parser)
     parser.add_argument("directory", metavar="DIR", type=Path, help="the submission's directory")
     parser.add_argument("--log", metavar="FILE", type=Path, help="append the attempt here and show the final score")
-    add_profile(parser)
+    add_profile_option(parser)
+    add_model_options(parser)
     add_sandbox(parser)
     add_json(parser)
 
@@ -33,8 +36,11 @@ def _score(options: argparse.Namespace) -> int:
     from re_bench.runs.score_process import score_and_record, score_submission
     from re_bench.scoring.score import EXIT_STATUS, describe
     from re_bench.task.discovery import find_task
+    from re_bench.task.model_choice import choose_model
+    from re_bench.task.profile_choice import profile_name
 
     task = find_task(options.task)
+    task = choose_model(task, profile_name(task, options.profile), ChatModel.from_options(options))
     request = (task, options.directory, options.profile, options.sandbox)
     score, final = score_and_record(*request, options.log) if options.log else (score_submission(*request), None)
     if options.json:

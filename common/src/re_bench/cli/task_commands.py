@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.cli.command import Command, add_json, add_profile, add_sandbox, add_task, print_json
+from re_bench.cli.command import Command, add_json, add_sandbox, add_task, print_json
+from re_bench.task.profile_names import add_profile_option
 
 if TYPE_CHECKING:
     import argparse
@@ -19,7 +20,7 @@ def _prepare_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "tasks", metavar="TASK", nargs="*", help="names, ids or directories; all that need any if none is given"
     )
-    add_profile(parser)
+    add_profile_option(parser)
     add_json(parser)
 
 
@@ -27,7 +28,7 @@ def _workspace_options(parser: argparse.ArgumentParser) -> None:
     add_task(parser)
     parser.add_argument("directory", metavar="DIR", type=Path, help="a directory that does not exist yet")
     parser.add_argument("--with", dest="variant", default="baseline", metavar="baseline|reference|cheats/NAME")
-    add_profile(parser)
+    add_profile_option(parser)
     add_sandbox(parser)
     add_json(parser)
 
@@ -51,9 +52,9 @@ def _tasks(options: argparse.Namespace) -> int:
         stored = [(profile, entry.anchors) for profile, entry in manifest.profiles.items()]
         pairs = [(profile, anchors.starting, anchors.reference) for profile, anchors in stored if anchors]
         pairs += [
-            (f"{profile}, {device.source.hardware}", device.starting, device.reference)
+            (f"{profile}, {other.source.model or other.source.hardware}", other.starting, other.reference)
             for profile, entry in manifest.profiles.items()
-            for device in entry.devices
+            for other in (*entry.devices, *entry.models)
         ]
         pairs += [(f"published, {entry.name}", entry.starting, entry.reference) for entry in manifest.published]
         for profile, starting, reference in pairs:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.cli.command import Command, add_json, add_profile, add_sandbox, add_task, positive, print_json
+from re_bench.cli.command import Command, add_json, add_sandbox, add_task, positive, print_json
+from re_bench.task.chat_model import ChatModel, add_model_options
+from re_bench.task.profile_names import add_profile_option
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +27,8 @@ def _validate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs", type=positive, metavar="N", help="scorings at a time (default: as many as disturb no measurement)"
     )
-    add_profile(parser)
+    add_profile_option(parser)
+    add_model_options(parser)
     add_sandbox(parser)
     add_json(parser)
 
@@ -33,7 +36,8 @@ def _validate_options(parser: argparse.ArgumentParser) -> None:
 def _calibrate_options(parser: argparse.ArgumentParser) -> None:
     add_task(parser)
     parser.add_argument("--repeats", type=positive, default=5, metavar="N")
-    add_profile(parser)
+    add_profile_option(parser)
+    add_model_options(parser)
     add_sandbox(parser)
     add_json(parser)
 
@@ -42,13 +46,16 @@ def _validate(options: argparse.Namespace) -> int:
     from re_bench.report.run_tables import validation_table
     from re_bench.runs.validate import default_jobs, default_repeats, validate
     from re_bench.task.discovery import find_task, find_tasks
+    from re_bench.task.model_choice import choose_model
     from re_bench.task.profile_choice import choose_profile
 
+    model = ChatModel.from_options(options)
     named = [find_task(name) for name in options.tasks]
     tasks = named or [task for task in find_tasks().values() if task.scorer.is_file()]
     reports = []
-    for task in tasks:
-        profile, _entry = choose_profile(task, options.profile)
+    for each in tasks:
+        profile, _entry = choose_profile(each, options.profile)
+        task = choose_model(each, profile, model)
         jobs = options.jobs or default_jobs(task, profile)
         repeats = options.repeats or default_repeats(task)
         report = validate(task, profile, repeats=repeats, jobs=jobs, sandbox=options.sandbox, solution=options.solution)
@@ -64,10 +71,12 @@ def _validate(options: argparse.Namespace) -> int:
 def _calibrate(options: argparse.Namespace) -> int:
     from re_bench.runs.calibrate import calibrate
     from re_bench.task.discovery import find_task
+    from re_bench.task.model_choice import choose_model
     from re_bench.task.profile_choice import choose_profile
 
     task = find_task(options.task)
     profile, _entry = choose_profile(task, options.profile)
+    task = choose_model(task, profile, ChatModel.from_options(options))
     anchors = calibrate(task, profile, repeats=options.repeats, sandbox=options.sandbox)
     if options.json:
         print_json({"task": task.name, "profile": profile, "anchors": anchors.model_dump(mode="json")})

@@ -27,13 +27,14 @@ def calibrate(task: Task, profile: str, *, repeats: int, sandbox: str | None = N
     """Score baseline and reference ``repeats`` times each, interleaved, and write their means into ``anchors.toml``.
 
     The hardware and versions that a scorer names in its details (``hardware``, ``versions``) go before our own. Where
-    a profile measures its anchors in every run, they are stored for the device that the scorer names.
+    a profile measures its anchors in every run, they are stored for the device that the scorer names; where it asks a
+    real chat model, for that model.
 
     Where the manifest has ``[rebuild]``, its program makes the task's computed truth anew first.
 
     Raises:
-        ReBenchError: if the truth cannot be rebuilt, one of the scores is not valid, or such a scorer names no device
-            or several.
+        ReBenchError: if the truth cannot be rebuilt, one of the scores is not valid, both anchors are the same, or such
+            a scorer names no device or several.
     """
     _rebuild(task, profile)
     scores: dict[str, list[Score]] = {"baseline": [], "reference": []}
@@ -47,15 +48,22 @@ def calibrate(task: Task, profile: str, *, repeats: int, sandbox: str | None = N
     details = scores["reference"][0].details
     if task.manifest.profiles[profile].in_run:
         _check_device(task, [*scores["baseline"], *scores["reference"]])
+    model = task.manifest.model
     source = Source(
         kind="modelled" if task.manifest.profiles[profile].modelled else "measured",
         where=f"nox -s calibrate-{task.name}",
         hardware=str(details.get("hardware") or hardware()),
+        model=model.name if model and task.manifest.asks_model(profile) else None,
         date=dt.datetime.now(dt.UTC).date(),
         repeats=repeats,
         spread=Spread(starting=_spread(starting), reference=_spread(reference)),
         versions=versions() | {str(name): str(value) for name, value in dict(details.get("versions") or {}).items()},
     )
+    if _mean(starting) == _mean(reference):
+        raise ReBenchError(
+            f"{task.name}: baseline and reference both have the raw score {_mean(starting)}, so there is no scale, "
+            "and nothing was written"
+        )
     anchors = Anchors(starting=_mean(starting), reference=_mean(reference), source=source)
     write_anchors(task.directory / "task.toml", profile, anchors)
     return anchors

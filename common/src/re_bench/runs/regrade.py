@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from re_bench.runs.attempts import Attempt, AttemptLog
 from re_bench.runs.score_process import record, score_submission
 from re_bench.runs.submission_store import Store
+from re_bench.task.chat_model import ChatModel
 from re_bench.task.discovery import find_task
+from re_bench.task.model_choice import choose_model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +50,8 @@ def regrade(log: Path, *, into: Path | None = None, sandbox: str | None = None) 
         if submission is None:
             regraded.append(Regraded(attempt, None))
             continue
-        task, key = find_task(attempt.task), (attempt.profile, attempt.submission)
+        task = choose_model(find_task(attempt.task), attempt.profile, ChatModel.from_details(attempt.details))
+        key = (attempt.profile, attempt.submission)
         if key not in scores:
             print(f"regrading attempt {attempt.n} of {attempt.task}", file=sys.stderr, flush=True)
             scores[key] = score_submission(task, submission, attempt.profile, sandbox)

@@ -59,6 +59,7 @@ def score_submission(
     program = [str(task.scorer), "--solution", str(submission), "--profile", profile, "--json"]
     program += ["--sandbox", sandbox] if sandbox else []
     program += ["--records", str(records)] if records else []
+    program += task.chat_model.words() if task.chat_model else []
     limit = _time_limit(task, profile)
     try:
         status, stdout = run_program(program, capture=True, time_limit_s=limit)
@@ -164,11 +165,15 @@ def record(task: Task, score: Score, path: Path) -> FinalScore:
     """
     log = AttemptLog(path)
     try:
-        foreign = {(entry.task, entry.profile) for entry in log.read().attempts} - {(score.task, score.profile)}
+        attempts = log.read().attempts
+        foreign = {(entry.task, entry.profile) for entry in attempts} - {(score.task, score.profile)}
         if foreign:
             raise UsageError(
                 f"{path}: holds attempts at {'/'.join(min(foreign))}; give {score.task}/{score.profile} its own log"
             )
+        models = {entry.details["model"] for entry in attempts if "model" in entry.details}
+        if models - {score.details.get("model", min(models, default=None))}:
+            raise UsageError(f"{path}: holds attempts with {min(models)}; give {score.details['model']} its own log")
         attempt = log.append(_attempt(task, score))
         anchors = task.manifest.anchors(score.profile)
         final = log.final(task.manifest.aggregation, (anchors.starting, anchors.reference) if anchors else None)

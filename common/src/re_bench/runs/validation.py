@@ -7,6 +7,8 @@ import statistics
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from re_bench.task.model_choice import calibrate_command
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -100,7 +102,7 @@ def _judge_anchor(task: Task, variant: str, scores: Sequence[Score]) -> tuple[bo
         if score.status != "valid":
             return False, f"must be valid: {_brief(score.message)}"
         if score.reward is None:
-            return False, f"no anchors for profile {score.profile}; run nox -s calibrate-{task.name}"
+            return False, f"no anchors for profile {score.profile}; run {calibrate_command(task, score.profile)}"
     tolerance = getattr(task.manifest.profiles[scores[0].profile].tolerance, variant)
     target = 0.0 if variant == "baseline" else 1.0
     worst = max((score.reward_for_final or 0.0 for score in scores), key=lambda reward: abs(reward - target))

@@ -80,5 +80,5 @@ def _from_run(task: Task, measured: RunAnchors) -> Scale:
 
 def _from_manifest(anchors: Anchors) -> Scale:
     source = anchors.source
-    text = "published" if source.kind == "published" else f"stored: {source.hardware}, {source.date}"
+    text = "published" if source.kind == "published" else f"stored: {source.model or source.hardware}, {source.date}"
     return Scale(anchors.starting, anchors.reference, text)

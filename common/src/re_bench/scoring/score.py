@@ -31,18 +31,18 @@ from re_bench.sandbox.untrusted import Untrusted
 from re_bench.scoring.scale import RunAnchors, choose_scale, round_to
 from re_bench.scoring.staging import Staged, stage
 from re_bench.scoring.time_limit import time_limit
-from re_bench.task import field_types
+from re_bench.task.chat_model import ChatModel, add_model_options
 from re_bench.task.discovery import Task, open_task
 from re_bench.task.hidden_paths import hidden_directories
-from re_bench.task.profile_choice import choose_profile
+from re_bench.task.model_choice import calibrate_command, choose_model
+from re_bench.task.profile_choice import choose_profile, profile_name
+from re_bench.task.profile_names import add_profile_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from re_bench.task.manifest import Profile
 
-PROFILES = ("auto", *field_types.PROFILES)
-"""What ``--profile`` takes; ``auto`` chooses."""
 EXIT_STATUS = {"valid": 0, "error": 1, "invalid": 3}
 """Exit status of a scorer by status of the score; 2 is a usage error, which has no score."""
 
@@ -183,6 +183,7 @@ def main(measure: Callable[[Job], Measured], directory: Path, arguments: Sequenc
     with cli_entry_point("score.py"):
         task = open_task(directory)
         options = _parse(task, arguments)
+        task = choose_model(task, profile_name(task, options.profile), ChatModel.from_options(options))
         result = score(
             task,
             measure,
@@ -198,7 +199,8 @@ def main(measure: Callable[[Job], Measured], directory: Path, arguments: Sequenc
 def _parse(task: Task, arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="score.py", description=f"Score a submission to {task.name}.")
     parser.add_argument("--solution", metavar="DIR", type=Path, required=True, help="the submission's directory")
-    parser.add_argument("--profile", choices=PROFILES, default="auto", help="auto: gpu where there is one, else cpu")
+    add_profile_option(parser)
+    add_model_options(parser)
     parser.add_argument("--sandbox", choices=BACKENDS, help="'none' protects nothing and is recorded in the score")
     parser.add_argument("--records", metavar="DIR", type=Path, help="keep the scoring's own logs in this directory")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -237,7 +239,7 @@ def score(
         try:
             records.mkdir(mode=0o700, exist_ok=True)
             staged = stage(submission, directory / "submission", task.manifest.staging)
-            blank = replace(blank, submission=staged.sha256, details={"skipped": staged.skipped})
+            blank = replace(blank, submission=staged.sha256, details={"skipped": staged.skipped, **_model(task, name)})
             _check_presence(task, staged)
             with time_limit(entry.time_limit_s):
                 measured = measure(Job(task, name, entry, staged, backend, records))
@@ -254,6 +256,14 @@ def score(
     instance = {"instance": drawn_on} if (drawn_on := instance_name()) else {}
     seconds = round(time.monotonic() - started, 3)
     return replace(result, details={**result.details, **instance}, seconds=seconds)
+
+
+def _model(task: Task, profile: str) -> dict[str, Any]:
+    """Return which chat model is asked, for the details, and the terms of one that was chosen instead of the task's."""
+    if task.manifest.model is None:
+        return {}
+    name = task.manifest.model.name if task.manifest.asks_model(profile) else "stand-in"
+    return {"model": name, **({"model_terms": task.chat_model.terms} if task.chat_model else {})}
 
 
 def _valid(blank: Score, task: Task, measured: Measured) -> Score:
@@ -307,7 +317,8 @@ def describe(task: Task, score: Score) -> str:
     """Return a score in words, for a person."""
     lines = [f"{score.task} ({score.profile}): {score.status} after {score.seconds:.1f} s", score.message]
     if score.raw is not None:
-        reward = "no anchors yet" if score.reward is None else f"{score.reward:.4f}"
+        command = calibrate_command(task, score.profile)
+        reward = f"no anchors yet; measure them: {command}" if score.reward is None else f"{score.reward:.4f}"
         if task.manifest.profiles[score.profile].in_run:
             reward += f" (anchors {score.details['anchors']['source']})"
         lines.insert(1, f"raw {score.raw:.6g} {task.manifest.unit}, reward {reward}")

@@ -1,4 +1,4 @@
-"""Anchors: two scores, where they come from, and the devices they were measured on."""
+"""Anchors: two scores, where they come from, and the devices or models that they were measured with."""
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
@@ -25,6 +25,8 @@ class Source(Table):
     kind: Literal["published", "measured", "modelled"]
     where: Text
     hardware: Line | None = None
+    model: Line | None = None
+    """The chat model that was asked, where the score depends on one."""
     date: dt.date | None = None
     repeats: int | None = Field(default=None, ge=1)
     spread: Spread | None = None
@@ -58,13 +60,14 @@ class Anchors(Table):
 AnchorList = Annotated[tuple[Anchors, ...], Field(strict=False)]
 
 
-def device_conflicts(devices: object) -> Iterator[Conflict]:
-    """Yield the anchors of a list that name no device, or one that another entry has."""
+def name_conflicts(entries: object, key: Literal["hardware", "model"]) -> Iterator[Conflict]:
+    """Yield the anchors of a list whose source names no device or model, or one that another entry has."""
     names: list[object] = []
-    for index, entry in enumerate(as_list(devices)):
-        name, kind = get_in(entry, "source", "hardware"), get_in(entry, "source", "kind")
+    for index, entry in enumerate(as_list(entries)):
+        name, kind = get_in(entry, "source", key), get_in(entry, "source", "kind")
+        reported = key == "hardware" and kind in _MEASURED  # by the source itself
         if name in names:
-            yield (index, "source", "hardware"), "Input should be a name that no other entry has"
-        elif name is None and get_in(entry, "source") is not None and kind not in _MEASURED:  # else the source says so
-            yield (index, "source", "hardware"), "Field required, the name of the device"
+            yield (index, "source", key), "Input should be a name that no other entry has"
+        elif name is None and get_in(entry, "source") is not None and not reported:
+            yield (index, "source", key), f"Field required, the name of the {'device' if key == 'hardware' else key}"
         names += [] if name is None else [name]

@@ -20,6 +20,7 @@ from re_bench.task.manifest_file import load
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from re_bench.task.chat_model import ChatModel
     from re_bench.task.manifest import Manifest, Profile
 
 ENTRY_POINTS = "re_bench.tasks"
@@ -31,6 +32,8 @@ class Task:
 
     directory: Path
     manifest: Manifest
+    chat_model: ChatModel | None = None
+    """The model that an operator chose instead of the manifest's; ``manifest`` has it too."""
 
     @property
     def name(self) -> str:

@@ -6,13 +6,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-PROFILES = ("cpu", "gpu", "paper")
-"""The sizes at which a task may run."""
+from re_bench.task.profile_names import is_profile
 
 
 def _check_profile(value: str) -> str:
-    if value not in PROFILES:
-        raise ValueError("Input should be 'cpu', 'gpu' or 'paper'")
+    if not is_profile(value):
+        raise ValueError("Input should be 'cpu', 'gpu' or 'paper', or one of these, a dash and a word")
     return value
 
 

@@ -1,14 +1,13 @@
 """What a task's manifest may say; :mod:`re_bench.task.manifest_file` reads it."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
 from re_bench.limits import Bounds, Limits
-from re_bench.task.anchors import AnchorList, Anchors, device_conflicts
+from re_bench.task.anchors import AnchorList, Anchors, name_conflicts
 from re_bench.task.field_types import (
-    PROFILES,
     FileName,
     FileNames,
     FolderName,
@@ -20,6 +19,7 @@ from re_bench.task.field_types import (
     Text,
     Words,
 )
+from re_bench.task.profile_names import is_profile
 from re_bench.task.table import Conflict, Table, as_list, as_number, get_in
 
 _TOLERANCE = 0.05
@@ -36,7 +36,8 @@ class Profile(Table):
     """A size at which the task runs.
 
     Its anchors are stored, and it has not been calibrated without them; or every scoring measures them anew
-    (``in_run``), and those of named devices are stored for comparison.
+    (``in_run``), and those of named devices are stored for comparison. A profile that asks a real chat model has those
+    of other ``models`` beside its own.
     """
 
     description: Line
@@ -54,6 +55,11 @@ class Profile(Table):
     """Whether every scoring measures the anchors beside the submission."""
     anchors: Anchors | None = None
     devices: AnchorList = ()
+    models: AnchorList = ()
+
+    def anchors_with(self, model: str) -> Anchors | None:
+        """Return the anchors that were measured with a chat model."""
+        return next((anchors for anchors in self.models if anchors.source.model == model), None)
 
     @classmethod
     def conflicts(cls, data: Mapping[str, Any]) -> Iterator[Conflict]:
@@ -63,8 +69,12 @@ class Profile(Table):
             yield ("anchors",), "Input should be a list of devices instead, because in_run is true"
         if not in_run and data.get("devices"):
             yield ("devices",), "Input should be one table of anchors instead, because in_run is not true"
-        for loc, text in device_conflicts(data.get("devices")):
+        if in_run and data.get("models"):
+            yield ("models",), "Input should be left out, because in_run is true"
+        for loc, text in name_conflicts(data.get("devices"), "hardware"):
             yield ("devices", *loc), text
+        for loc, text in name_conflicts(data.get("models"), "model"):
+            yield ("models", *loc), text
 
 
 class Published(Table):
@@ -157,7 +167,7 @@ class Cheat(Expectation):
         if profiles is None or not isinstance(on, Mapping):
             return
         for name in on:
-            if name in PROFILES and name not in as_list(profiles):
+            if is_profile(name) and name not in as_list(profiles):
                 yield ("on", name), "Input should be left out, or the cheat's profiles should have this one too"
 
 
@@ -203,10 +213,36 @@ class Manifest(Table):
             raise KeyError(f"{self.id} has no profile {profile!r}; it has: {', '.join(self.profiles) or 'none yet'}")
         return self.profiles[profile].anchors
 
+    def asks_model(self, profile: str) -> bool:
+        """Tell whether a profile asks a real chat model."""
+        return self.model is not None and profile in self.model.key
+
+    def with_model(self, name: str) -> Self:
+        """Return the manifest with another chat model, which the names of its own lead to as well.
+
+        The profiles that ask a real model have the anchors that were measured with this one, or none. The manifest's
+        own model changes nothing.
+
+        Raises:
+            ValueError: if the task has no chat model.
+        """
+        if self.model is None:
+            raise ValueError(f"{self.id} has no chat model")
+        names = (self.model.name, *self.model.aliases)
+        if name in names:
+            return self
+        asking = {key: entry for key, entry in self.profiles.items() if self.asks_model(key)}
+        others = {key: entry.model_copy(update={"anchors": entry.anchors_with(name)}) for key, entry in asking.items()}
+        model = self.model.model_copy(update={"name": name, "aliases": names})
+        return self.model_copy(update={"model": model, "profiles": self.profiles | others})
+
     @classmethod
     def conflicts(cls, data: Mapping[str, Any]) -> Iterator[Conflict]:
-        """Yield unusable names of staged files, and anchors that lie the wrong way round for ``direction``."""
+        """Yield unusable names of staged files, and anchors of models where none is asked or the wrong way round."""
         yield from _staging_conflicts(data)
+        for name in _names(data):
+            if get_in(data, "profiles", name, "models") and name not in as_list(get_in(data, "model", "key")):
+                yield ("profiles", name, "models"), "Input should be left out, because model.key has no such profile"
         direction = data.get("direction")
         if direction not in ("lower", "higher"):
             return
@@ -244,7 +280,14 @@ def _is_top_name(name: str) -> bool:
 
 def _all_anchors(data: Mapping[str, Any]) -> Iterator[tuple[str | int, ...]]:
     """Yield where anchors are stored."""
-    for name in PROFILES:
+    for name in _names(data):
         profile = ("profiles", name)
         yield (*profile, "anchors")
-        yield from ((*profile, "devices", index) for index in range(len(as_list(get_in(data, *profile, "devices")))))
+        for key in ("devices", "models"):
+            yield from ((*profile, key, index) for index in range(len(as_list(get_in(data, *profile, key)))))
+
+
+def _names(data: Mapping[str, Any]) -> list[str]:
+    """Return the names of all profiles."""
+    profiles = data.get("profiles")
+    return [name for name in profiles if is_profile(name)] if isinstance(profiles, Mapping) else []

@@ -1,7 +1,8 @@
 """The files of a manifest: ``task.toml``, written by people, and ``anchors.toml``, written by ``re-bench calibrate``.
 
-``anchors.toml`` holds the tables ``[profiles.NAME.anchors]`` and ``[[profiles.NAME.devices]]`` of measured and modelled
-anchors, and comes before such tables of ``task.toml``, where published anchors stand.
+``anchors.toml`` holds the tables ``[profiles.NAME.anchors]``, ``[[profiles.NAME.devices]]`` and
+``[[profiles.NAME.models]]`` of measured and modelled anchors, and comes before such tables of ``task.toml``, where
+published anchors stand.
 """
 
 import contextlib
@@ -41,6 +42,7 @@ class _ProfileAnchors(Table):
 
     anchors: Any = None
     devices: Any = None
+    models: Any = None
 
 
 class _AnchorsFile(Table):
@@ -73,7 +75,8 @@ def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
     """Write the `anchors.toml` beside a `task.toml` anew, with new anchors of one profile.
 
     Where a profile measures its anchors in every run, the anchors of the device ``anchors.source.hardware`` are
-    replaced, or added behind those of other devices. The file changes at once or not at all.
+    replaced, or added behind those of other devices; so are those of a chat model that ``anchors.source.model`` names.
+    The file changes at once or not at all.
 
     Args:
         path: the `task.toml`.
@@ -91,9 +94,16 @@ def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
     entry = _validate(path, data, measured).profiles.get(profile)
     if entry is None:
         raise ManifestError([f"{path}: profiles.{profile}: Field required, a table to hold the anchors"])
-    devices = {device.source.hardware: device for device in (*entry.devices, anchors)}
-    table = {"devices": [_dump(device) for device in devices.values()]} if entry.in_run else {"anchors": _dump(anchors)}
-    measured = {"profiles": measured.get("profiles", {}) | {profile: table}}
+    by_profile = measured.get("profiles", {})
+    if anchors.source.model is not None:
+        models = {other.source.model: other for other in (*entry.models, anchors)}
+        table = by_profile.get(profile, {}) | {"models": [_dump(other) for other in models.values()]}
+    elif entry.in_run:
+        devices = {device.source.hardware: device for device in (*entry.devices, anchors)}
+        table = {"devices": [_dump(device) for device in devices.values()]}
+    else:
+        table = by_profile.get(profile, {}) | {"anchors": _dump(anchors)}
+    measured = {"profiles": by_profile | {profile: table}}
     _validate(path, data, measured)
     _replace(target, f"{_COMMENT}\n{tomli_w.dumps(measured)}".encode())
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point, run_program
 from re_bench.task.discovery import open_task
-from re_bench.task.field_types import PROFILES
 from re_bench.task.prepare_worker import PERSONALISE, prepare_module, work
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     parser = argparse.ArgumentParser(prog="prepare.py", description="Make what a task needs, nothing twice.")
     parser.add_argument("directory", type=Path, help="the task's directory")
-    parser.add_argument("--profile", choices=PROFILES, required=True, help="the profile to prepare for")
+    parser.add_argument("--profile", required=True, help="the profile to prepare for")
     after = parser.add_mutually_exclusive_group()
     after.add_argument("--into", metavar="DIR", type=Path, help="put a workspace's prepared files into this directory")
     after.add_argument("--worker", action="store_true", help="then answer requests on stdin; see prepare_worker.py")

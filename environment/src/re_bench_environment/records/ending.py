@@ -6,7 +6,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
+from re_bench.runs.attempts import AttemptLog
+from re_bench.task.chat_model import ChatModel
 from re_bench.task.discovery import find_tasks
+from re_bench.task.model_choice import choose_model
 from re_bench_environment.catalog import ServedTask
 from re_bench_environment.records.session_files import ATTEMPTS, ENDED_BY_OPERATOR
 from re_bench_environment.scoring import final_so_far
@@ -33,7 +36,7 @@ def end_without_server(state: Path, session: SessionFiles) -> None:
             raise UsageError(f"{session.name}: it has ended already")
         log = session.directory / ATTEMPTS
         if record.final is None and log.exists():
-            record.final = asdict(final_so_far(_served(record), log))
+            record.final = asdict(final_so_far(_served(record, log), log))
         record.state, record.ended, record.reason = "ended", utc(), ENDED_BY_OPERATOR
         record.save(session.directory)
         clear(session.directory)
@@ -41,8 +44,9 @@ def end_without_server(state: Path, session: SessionFiles) -> None:
         directory.close()
 
 
-def _served(record: SessionRecord) -> ServedTask:
+def _served(record: SessionRecord, log: Path) -> ServedTask:
+    models = [ChatModel.from_details(attempt.details) for attempt in AttemptLog(log).read().attempts]
     for task in find_tasks().values():
         if task.manifest.id == record.task:
-            return ServedTask(task, record.profile)
+            return ServedTask(choose_model(task, record.profile, next(filter(None, models), None)), record.profile)
     raise UsageError(f"the session's task, {record.task!r}, is not here, so its attempts cannot be combined")

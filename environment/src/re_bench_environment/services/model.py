@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
-from re_bench_gateway import Budget, Gateway, Model, OpenAICompatible, PlugIn, Settings, serving
+from re_bench_gateway import Budget, Gateway, OpenAICompatible, PlugIn, Settings, models_of, serving
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -136,6 +136,6 @@ class ModelGateways:
         else:
             arguments = {"held_out": False}
             upstream = PlugIn(factory=model.stand_in, path=served.task.import_directory, arguments=arguments)
-        models = (Model(name=model.name), *(Model(name=alias, asks_for=model.name) for alias in model.aliases))
+        models = models_of(model, served.task.chat_model)
         # By TCP too, for scorers, which run outside of all sandboxes.
         return Settings(upstream=upstream, models=models, log=log, tcp=True, resume=tuple(sorted(self.resume)))

@@ -1,0 +1,70 @@
+"""A chat model that is chosen on a command line: its terms, given or looked up."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import pytest
+
+from re_bench.errors import UsageError
+from re_bench.task import chat_model
+from re_bench.task.chat_model import ChatModel, add_model_options
+
+
+def chosen(*words: str) -> ChatModel | None:
+    parser = argparse.ArgumentParser()
+    add_model_options(parser)
+    return ChatModel.from_options(parser.parse_args(words))
+
+
+def test_a_command_line_says_what_its_words_say_again() -> None:
+    assert chosen() is None
+    model = chosen("--model", "m", "--model-price", "0.5", "2", "--model-context", "900", "--model-output", "50")
+    assert model == ChatModel("m", 0.5, 2.0, 900, 50)
+    assert chosen(*model.words()) == model
+    assert chosen(*ChatModel("m").words()) == ChatModel("m")
+    assert ChatModel.from_details({"model": "m", "model_terms": model.terms}) == model
+    assert ChatModel.from_details({"model": "m"}) is None
+
+
+def test_terms_without_a_model_are_refused() -> None:
+    with pytest.raises(UsageError, match="add --model NAME"):
+        chosen("--model-price", "1", "2")
+
+
+@pytest.mark.parametrize("words", [("--model-price", "-1", "2"), ("--model-price", "x", "2"), ("--model-context", "0")])
+def test_terms_that_are_none_are_refused(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        chosen("--model", "m", *words)
+    assert f"got '{words[1]}'" in capsys.readouterr().err
+
+
+def test_what_is_given_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "genai_prices.data_snapshot", None)
+    assert ChatModel("m", 0.0, 0.0, 900).with_terms() == ChatModel("m", 0.0, 0.0, 900, 900)
+    with pytest.raises(
+        UsageError, match=r"add --model-price IN OUT --model-context TOKENS, or install .*common\[prices\]"
+    ):
+        ChatModel("m").with_terms()
+
+
+def test_terms_are_those_of_the_server_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("genai_prices", reason="needs genai-prices, of the extra prices")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    model = ChatModel("gpt-3.5-turbo-0125").with_terms()
+    assert (model.dollars_in, model.dollars_out, model.context) == (0.5, 1.5, 16385)
+    assert ChatModel("gpt-3.5-turbo-0125", 7.0, 8.0).with_terms().dollars_in == 7.0
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    expected = (
+        r"'gpt-3.5-turbo-0125' at http://127.0.0.1:9/v1; add --model-price IN OUT --model-context TOKENS \(prices"
+    )
+    with pytest.raises(UsageError, match=expected):
+        ChatModel("gpt-3.5-turbo-0125").with_terms()
+
+
+def test_of_prices_that_rise_with_the_prompt_the_highest_counts() -> None:
+    types = pytest.importorskip("genai_prices.types", reason="needs genai-prices, of the extra prices")
+    tiered = types.TieredPrices(base=1, tiers=[types.Tier(start=200_000, price=4)])
+    assert chat_model._dollars(types.ModelPrice(input_mtok=tiered, output_mtok=3)) == [4.0, 3.0]
+    assert chat_model._dollars(types.ModelPrice(input_mtok=2)) == [2.0, None]
