@@ -34,7 +34,7 @@ from re_bench.scoring.time_limit import time_limit
 from re_bench.task.chat_model import ChatModel, add_model_options
 from re_bench.task.discovery import Task, open_task
 from re_bench.task.hidden_paths import hidden_directories
-from re_bench.task.model_choice import calibrate_command, choose_model
+from re_bench.task.model_choice import calibrate_command, choose_model, model_details
 from re_bench.task.profile_choice import choose_profile, profile_name
 from re_bench.task.profile_names import add_profile_option
 
@@ -239,7 +239,9 @@ def score(
         try:
             records.mkdir(mode=0o700, exist_ok=True)
             staged = stage(submission, directory / "submission", task.manifest.staging)
-            blank = replace(blank, submission=staged.sha256, details={"skipped": staged.skipped, **_model(task, name)})
+            blank = replace(
+                blank, submission=staged.sha256, details={"skipped": staged.skipped, **model_details(task, name)}
+            )
             _check_presence(task, staged)
             with time_limit(entry.time_limit_s):
                 measured = measure(Job(task, name, entry, staged, backend, records))
@@ -256,14 +258,6 @@ def score(
     instance = {"instance": drawn_on} if (drawn_on := instance_name()) else {}
     seconds = round(time.monotonic() - started, 3)
     return replace(result, details={**result.details, **instance}, seconds=seconds)
-
-
-def _model(task: Task, profile: str) -> dict[str, Any]:
-    """Return which chat model is asked, for the details, and the terms of one that was chosen instead of the task's."""
-    if task.manifest.model is None:
-        return {}
-    name = task.manifest.model.name if task.manifest.asks_model(profile) else "stand-in"
-    return {"model": name, **({"model_terms": task.chat_model.terms} if task.chat_model else {})}
 
 
 def _valid(blank: Score, task: Task, measured: Measured) -> Score:

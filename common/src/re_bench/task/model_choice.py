@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import UsageError
 
@@ -32,6 +32,14 @@ def choose_model(task: Task, profile: str, model: ChatModel | None) -> Task:
     if manifest is task.manifest:
         return replace(task, chat_model=model) if model.terms else task
     return replace(task, manifest=manifest, chat_model=model.with_terms())
+
+
+def model_details(task: Task, profile: str) -> dict[str, Any]:
+    """Return for a score's details which chat model is asked, if any, and the terms of one that was chosen."""
+    if task.manifest.model is None:
+        return {}
+    name = task.manifest.model.name if task.manifest.asks_model(profile) else "stand-in"
+    return {"model": name, **({"model_terms": task.chat_model.terms} if task.chat_model else {})}
 
 
 def calibrate_command(task: Task, profile: str) -> str:
