@@ -59,8 +59,8 @@ def tests(session: nox.Session) -> None:
     """Run all tests of the core, of the tasks, and across packages."""
     if not session.posargs:  # else the first test that needs something waits for it, and its clients with it
         run(session, "re-bench", "prepare", "--profile", "cpu")
-    # Much of a test is waiting: six at a time keep two cores busy. Two threads each would get in each other's way.
-    options = session.posargs or ["-n", "6", "--dist", "worksteal"]
+    # Four programs on two cores would get in each other's way with two threads each.
+    options = session.posargs or ["-n", "4", "--dist", "worksteal"]
     run(session, "pytest", "-p", "no:benchmark", *options, env={"OMP_NUM_THREADS": "1"})
 
 
