@@ -17,8 +17,8 @@ from restricted_mlm.profiles import PROFILES
 if TYPE_CHECKING:
     from re_bench.text import PreparedText
 
-STEPS = 4
-ROUNDING = 0.02
+STEPS = 3
+ROUNDING = 0.005
 """Nats by which a loss may differ between an H200 and a CPU, both in bfloat16 or the CPU in float32."""
 
 model = import_file(build.DIRECTORY / "model.py", "restricted_mlm_reference_model")
@@ -48,8 +48,10 @@ def test_the_record_is_of_the_shipped_weights_this_text_and_this_recipe(
 
 def test_training_begins_with_the_losses_of_the_record(record: dict[str, Any], text: PreparedText) -> None:
     _model, figures = build.trained("cpu", text.train, 0, steps=STEPS, say=lambda _line: None)
-    assert figures["first_losses"] == pytest.approx(record["seeds"]["0"]["first_losses"][:STEPS], abs=ROUNDING)
-    assert max(figures["first_losses"]) - min(figures["first_losses"]) > 5 * ROUNDING  # so that agreeing says something
+    seeds = record["seeds"]
+    same, other = (pytest.approx(seeds[seed]["first_losses"][:STEPS], abs=ROUNDING) for seed in ("0", "1"))
+    assert figures["first_losses"] == same
+    assert figures["first_losses"] != other
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 300.0])
