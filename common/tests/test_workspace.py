@@ -50,6 +50,22 @@ def test_prepared_files_lie_over_the_starter_and_below_the_solutions(made_up: Ta
     }
 
 
+def test_what_a_tool_has_built_for_the_reference_is_in_no_other_workspace(
+    made_up: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
+    built = tmp_path / "cache" / "made_up" / "reference" / "cpu"
+    built.mkdir(parents=True)
+    (built / "weights").write_text("large")
+    for variant, profile, there in (
+        ("reference", "cpu", True),
+        ("reference", "gpu", False),
+        ("baseline", "cpu", False),
+    ):
+        lay_out(made_up, tmp_path / f"{variant}-{profile}", variant, profile=profile)
+        assert ("weights" in contents(tmp_path / f"{variant}-{profile}")) == there
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

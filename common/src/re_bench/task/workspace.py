@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from re_bench.data.cache import cache_directory
 from re_bench.data.files import copy_contents
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu import state as gpu_state
@@ -101,6 +102,8 @@ def lay_out(
                 personalise(target)
         for layer in dict.fromkeys(("baseline", variant)):
             _copy(task.directory / layer, target)
+        if variant == "reference":  # what is too large to be shipped, as a tool of the task has built it
+            _copy(cache_directory() / task.name / "reference" / profile, target)
 
 
 def make(task: Task, workspace: Path, variant: str, *, profile: str, sandbox: str | None = None, seed: int = 0) -> None:

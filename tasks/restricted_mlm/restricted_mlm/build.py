@@ -1,0 +1,232 @@
+"""The reference's training: the model of ``reference/model.py`` with torch's own normalisation and softmax.
+
+Windows, masks and first weights come from the seed alone, so that every machine sees the same losses but for rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+from torch.func import functional_call
+from torch.nn.functional import cross_entropy, rms_norm
+
+from re_bench.data.cache import cache_directory
+from re_bench.data.files import import_file, sha256_of
+from re_bench.data.provenance import hardware
+from re_bench.lm.training import Settings, fast_bfloat16, train
+from re_bench.text import RandomWindows
+from restricted_mlm import grading
+from restricted_mlm.prepare import STARTER
+from restricted_mlm.profiles import MASKED_SHARE, PROFILES, Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from torch import Tensor, nn
+
+    from re_bench.text import PreparedText
+
+DIRECTORY = STARTER.with_name("reference")
+SHIPPED = ("cpu",)
+"""Profiles whose weights are part of the task; those of others lie in the cache."""
+FIRST = 8
+"""Steps whose losses the record keeps, each by itself."""
+COUNTED = 100_000_000
+"""Tokens of whose counts the head's first bias is made, at most."""
+BETAS = (0.9, 0.98)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the reference of a profile is trained."""
+
+    steps: int
+    batch: int
+    masked: int
+    """Positions of each window that are masked; more than the scorer's share, since each of them teaches."""
+    muon: float
+    """The highest learning rate of the blocks' matrices, as the others of what they are named after."""
+    embedding: float
+    head: float
+    rest: float
+    decay: float
+    """Of Muon's weights."""
+    final: float = 0.01
+    """Share of the learning rates at the end, reached along a cosine."""
+    warmup: float = 0.03
+    """Share of the steps."""
+
+
+RECIPES = {
+    "cpu": Recipe(4_200, 128, 36, muon=0.014, embedding=0.03, head=0.003, rest=0.01, decay=0.02),
+    "gpu": Recipe(6_600, 512, 28, muon=0.012, embedding=0.03, head=0.003, rest=0.01, decay=0.02),
+    "paper": Recipe(40_000, 256, 28, muon=0.01, embedding=0.03, head=0.003, rest=0.01, decay=0.02),
+}
+"""That of ``paper`` has not been run."""
+
+
+def record_path(profile: str) -> Path:
+    """Return the record of the reference that was shipped or measured."""
+    return DIRECTORY / f"{profile}.json"
+
+
+def cached_directory(profile: str) -> Path:
+    """Return where the weights of a profile lie that are not shipped; what is there, workspaces of references get."""
+    return cache_directory() / "restricted_mlm" / "reference" / profile
+
+
+class Fast:
+    """What ``Allowed`` in ``reference/model.py`` computes, by torch's own operators."""
+
+    def __init__(self, epsilon: float) -> None:
+        self._epsilon = epsilon
+
+    def normalised(self, x: Tensor) -> Tensor:
+        """Return ``x`` divided by the root of the mean of its squares along the last dimension."""
+        return rms_norm(x, x.shape[-1:], eps=self._epsilon)
+
+    def softmax(self, x: Tensor) -> Tensor:
+        """Return the softmax along the last dimension."""
+        return torch.softmax(x, -1)
+
+
+def new_model(profile: str, *, fast: bool) -> nn.Module:
+    """Return an untrained model, of torch's own operators where it is to be fast, else of allowed ones."""
+    module, chosen = import_file(DIRECTORY / "model.py", "restricted_mlm_reference_model"), PROFILES[profile]
+    operations = Fast(module.EPSILON) if fast else module.Allowed()
+    model: nn.Module = module.ReferenceModel(chosen.vocabulary, chosen.length, module.SIZES[profile], operations)
+    return model
+
+
+class MaskedWindows:
+    """Endless batches of random windows, int64 [batch, length + masked]: tokens, and then the positions to mask."""
+
+    def __init__(self, tokens: NDArray[np.uint16], recipe: Recipe, length: int, seed: int) -> None:
+        self._windows = RandomWindows(tokens, recipe.batch, length - 1, seed)
+        self._random, self._shape = np.random.Generator(np.random.Philox(seed)), (recipe.batch, length)
+        self._masked = recipe.masked
+
+    def __iter__(self) -> Iterator[NDArray[np.int64]]:
+        return self
+
+    def __next__(self) -> NDArray[np.int64]:
+        positions = self._random.random(self._shape, np.float32).argpartition(self._masked, 1)[:, : self._masked]
+        return np.concatenate([next(self._windows), positions], 1)
+
+
+def loss_of(model: Any, batch: Tensor, chosen: Profile, dtype: torch.dtype) -> Tensor:
+    """Return the mean cross-entropy at masked positions, which alone reach the last layers and the head."""
+    tokens, positions = batch[:, : chosen.length], batch[:, chosen.length :]
+    x = model.embedding(tokens.scatter(1, positions, chosen.mask_id)).to(dtype)
+    weights = {name: weight.to(dtype) for name, weight in model.trunk.named_parameters()}
+    logits = functional_call(model.trunk, weights, (x, positions))
+    return cross_entropy(logits.float().flatten(0, 1), tokens.gather(1, positions).flatten())
+
+
+def optimizers_of(model: Any, recipe: Recipe) -> list[torch.optim.Optimizer]:
+    """Return Muon for the blocks' matrices, and AdamW for everything else."""
+    matrices = [weight for name, weight in model.trunk.blocks.named_parameters() if name.endswith("weight")]
+    head = list(model.trunk.head.parameters())
+    special = {id(weight) for weight in (*matrices, *head, model.embedding.weight)}
+    rest = [weight for weight in model.parameters() if id(weight) not in special]
+    groups = [
+        {"params": [model.embedding.weight], "lr": recipe.embedding},
+        {"params": head, "lr": recipe.head},
+        {"params": rest, "lr": recipe.rest},
+    ]
+    return [
+        torch.optim.Muon(matrices, lr=recipe.muon, weight_decay=recipe.decay),
+        torch.optim.AdamW(groups, betas=BETAS, weight_decay=0.0, fused=True),
+    ]
+
+
+def trained(
+    profile: str, tokens: NDArray[np.uint16], seed: int, *, steps: int | None = None, say: Callable[[str], None] = print
+) -> tuple[Any, dict[str, Any]]:
+    """Train one model; return it and figures: its first losses one by one, and how long it took.
+
+    Args:
+        profile: a name in :data:`RECIPES`.
+        tokens: of the training text.
+        seed: of the first weights, windows and masks.
+        steps: to stop after, within the warm-up, which does not depend on them; all of the recipe's if None.
+        say: is told the progress, line by line.
+    """
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    recipe, chosen = RECIPES[profile], PROFILES[profile]
+    torch.manual_seed(seed)
+    model: Any = new_model(profile, fast=True)
+    counts = np.bincount(tokens[:COUNTED], minlength=chosen.vocabulary) + 0.5
+    with torch.no_grad():
+        model.trunk.head.bias.copy_(torch.from_numpy(np.log(counts / counts.sum())))
+    model.to(device)
+    dtype = torch.bfloat16 if fast_bfloat16(torch.device(device)) else torch.float32
+    loss = torch.compile(loss_of, dynamic=False) if device == "cuda" else loss_of
+    first: list[Tensor] = []
+
+    def kept(model: nn.Module, batch: Tensor) -> Tensor:
+        value = loss(model, batch, chosen, dtype)
+        if len(first) < FIRST:
+            first.append(value.detach().clone())
+        return value
+
+    settings = Settings(
+        steps=steps or recipe.steps,
+        learning_rate=1.0,
+        warmup=round(recipe.warmup * recipe.steps),
+        final=recipe.final,
+        clip=0.0,
+        autocast=False,
+        report_every=1000,
+    )
+    draw = MaskedWindows(tokens, recipe, chosen.length, seed)
+    outcome = train(model, draw, kept, settings, optimizers=optimizers_of(model, recipe), say=say)
+    figures = {
+        "first_losses": [round(float(value), 4) for value in first],
+        "steps": outcome.steps,
+        "seconds": round(outcome.seconds, 1),
+        "hardware": torch.cuda.get_device_name() if device == "cuda" else hardware(),
+        "dtype": str(dtype).removeprefix("torch."),
+    }
+    return model, figures
+
+
+def heldout_loss(profile: str, state: dict[str, Tensor], tokens: NDArray[np.uint16]) -> float:
+    """Return the loss of the model of allowed operations with the weights ``state``, as the scorer computes it.
+
+    The masks are drawn from the seed 0 instead of a machine's secret, over all windows.
+    """
+    chosen, device = PROFILES[profile], "cuda" if torch.cuda.is_available() else "cpu"
+    model = new_model(profile, fast=False)
+    model.load_state_dict({name: tensor.float() for name, tensor in state.items()})
+    model.to(device).eval()
+    windows = tokens[: len(tokens) // chosen.length * chosen.length].reshape(-1, chosen.length)
+    none = np.zeros(len(windows), bool)
+    parts = grading.batches(
+        windows, none, chosen.batch, most=chosen.batches, mask_id=chosen.mask_id, share=MASKED_SHARE, seed=0
+    )
+    total, positions = 0.0, 0
+    for batch in parts[1]:
+        with torch.no_grad():
+            logits = model(torch.from_numpy(batch.tokens).to(device)).flatten(0, 1)
+            masked = logits[torch.from_numpy(batch.positions).to(device)].cpu().numpy()
+        total += float(grading.cross_entropy(masked, batch.labels).sum())
+        positions += len(batch.labels)
+    return total / positions
+
+
+def build(profile: str, text: PreparedText, seed: int, weights: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    """Train with one seed, write ``weights`` in half precision, and return the seed's part of the record."""
+    model, figures = trained(profile, text.train, seed, say=say)
+    state = {name: tensor.detach().to("cpu", torch.float16).contiguous() for name, tensor in model.state_dict().items()}
+    save_file(state, weights)
+    weights.chmod(0o644)  # safetensors lets the owner alone read it
+    loss = heldout_loss(profile, state, text.heldout)
+    say(f"seed {seed}: held-out loss {loss:.4f} after {figures['seconds']:.0f} s of training")
+    return {**figures, "heldout_loss": round(loss, 5), "sha256": sha256_of(weights)}
