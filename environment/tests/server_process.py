@@ -378,7 +378,13 @@ class Raw:
         return result(reply)["output"]
 
     def post(self, path: str, content: Any, timeout: float = 60) -> tuple[int, Any]:
-        return post(self.server.url, path, content, {"X-Session-ID": self.sid, **self.headers}, timeout)
+        """Ask again while the session is still being laid out, as the SDK's client does, for a minute at most."""
+        end = time.monotonic() + 60
+        while True:
+            answer = post(self.server.url, path, content, {"X-Session-ID": self.sid, **self.headers}, timeout)
+            if answer != (503, {"detail": "Environment still starting."}) or time.monotonic() > end:
+                return answer
+            time.sleep(0.2)
 
     def call(self, name: str, **arguments: Any) -> Any:
         status, reply = self.post("/rebench/call", {"name": name, "input": arguments})

@@ -192,7 +192,9 @@ def test_a_restart_removes_old_sessions_and_a_transcript_goes_on(tmp_path: Path,
     name = listed["suspended"]["name"]
     with serving(tmp_path, site, "--keep-days", "0.000001") as server:
         until(lambda: [path.name for path in server.sessions()] == [name])
-        (removed,) = [event["session"] for event in server.events() if event["event"] == "session_removed"]
+        (removed,) = until(
+            lambda: [event["session"] for event in server.events() if event["event"] == "session_removed"]
+        )
         assert removed == listed["ended"]["name"]
         Raw(server, "example_quick", sid=kept.sid).call("bash", command="cat answer.txt")
         server.end()
