@@ -50,6 +50,8 @@ READ = 1 << 27
 """Tokens of the text that are counted, at most."""
 PASSES = (64, 256, 1024)
 """Batches of whole contexts, from round to round."""
+BIGRAM_WEIGHT = 0.2
+"""Of what an occurrence in the text says by its neighbours, beside what one in a whole context says."""
 SETTLED = 1 / 10
 """Share of the tokens of which fewer move in the last round."""
 
@@ -92,8 +94,10 @@ class Bigrams(NamedTuple):
     """The share of b among the tokens after a, [a, b], sparse."""
     before: Tensor
     """The share of a among the tokens before b, [b, a], sparse."""
+    counts: Tensor
+    """How often each token occurs."""
     frequency: Tensor
-    """Logarithms of how often each token occurs."""
+    """Logarithms of the shares of the text that each token is."""
 
     @classmethod
     def of(cls, tokens: np.ndarray, size: int) -> Bigrams:
@@ -113,7 +117,7 @@ class Bigrams(NamedTuple):
             )
             for side, pairs in enumerate((ends, ends.flip(0)))
         )
-        return cls(after.coalesce(), before.coalesce(), (sums[0] + 1).log() - weights.sum().log())
+        return cls(after.coalesce(), before.coalesce(), sums[0], (sums[0] + 1).log() - weights.sum().log())
 
 
 def agreement(known: Rows, text: Bigrams, means: Tensor, weight: float = FREQUENCY_WEIGHT) -> Table:
@@ -148,7 +152,8 @@ def match_contexts(model: GPT, known: Rows, text: Bigrams, order: Tensor) -> Ten
     """Return a better row for each token than ``order`` has, by whole contexts."""
     width = known.rows.shape[1]
     for passes in PASSES:
-        table = agreement(known, text, known.features()[order])  # for tokens that these contexts lack
+        table = agreement(known, text, known.features()[order])
+        table.left.mul_(BIGRAM_WEIGHT * (text.counts[:, None] + SMOOTHING))
         table.left[:, width : 2 * width] += hidden_sums(model, known.rows[order], passes)
         before, order = order, table.assign()
         moved = int((before != order).sum())

@@ -72,11 +72,12 @@ class Table(NamedTuple):
         of_tokens, of_rows = self.normalisers()
         parts = [block.sub_(of_rows).topk(min(CANDIDATES, len(of_rows))) for _, block in self.blocks()]
         values = torch.cat([part.values for part in parts]) - of_tokens[:, None]
-        order = auction(values, torch.cat([part.indices for part in parts]), len(of_rows))
-        left = torch.ones_like(of_rows, dtype=torch.bool)
+        # On the CPU: thousands of small steps, which a GPU that others use too takes minutes for.
+        order = auction(values.cpu(), torch.cat([part.indices for part in parts]).cpu(), len(of_rows))
+        left = torch.ones(len(of_rows), dtype=torch.bool)
         left[order[order >= 0]] = False
         order[order < 0] = left.nonzero()[:, 0]
-        return order
+        return order.to(of_rows.device)
 
 
 def auction(values: Tensor, rows: Tensor, size: int) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
+import os
 import shutil
 import subprocess
 import sys
@@ -61,11 +61,18 @@ def lay_out(profile: Profile, state: dict[str, Any], text: PreparedText, target:
 
 
 def repair(workspace: Path) -> dict[str, Any]:
-    """Run the reference; return its seconds and the most main memory it had."""
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "fix.py"], cwd=workspace, check=True)
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024**2
-    return {"seconds": round(time.perf_counter() - began, 1), "main_memory_gib": round(memory, 2)}
+    """Run the reference; return its seconds and the most main memory it had.
+
+    Raises:
+        CalledProcessError: if it fails.
+    """
+    began, command = time.perf_counter(), [sys.executable, "fix.py"]
+    with subprocess.Popen(command, cwd=workspace) as process:
+        _pid, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return {"seconds": round(time.perf_counter() - began, 1), "main_memory_gib": round(usage.ru_maxrss / 1024**2, 2)}
 
 
 def compared(profile: Profile, intact: dict[str, Any], repaired: dict[str, Any], text: PreparedText) -> dict[str, Any]:
