@@ -15,7 +15,7 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -23,6 +23,8 @@ from re_bench.errors import ReBenchError
 from re_bench.task.anchors import Anchors
 from re_bench.task.manifest import Manifest
 from re_bench.task.table import Table, get_in
+
+AnyTable = TypeVar("AnyTable", bound=Table)
 
 _MODE = 0o644
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -69,6 +71,18 @@ def load(path: Path) -> Manifest:
     data = _read_toml(path)
     measured = _read_toml(anchors_file(path)) if os.path.lexists(anchors_file(path)) else {}
     return _validate(path, data, measured)
+
+
+def read_table(path: Path, kind: type[AnyTable]) -> AnyTable:
+    """Return another file of a task in TOML as the table that it is.
+
+    Raises:
+        ManifestError: as :func:`load`.
+    """
+    try:
+        return kind.model_validate(_read_toml(path))
+    except ValidationError as error:
+        raise ManifestError(_describe(error, lambda _loc: path)) from error
 
 
 def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:

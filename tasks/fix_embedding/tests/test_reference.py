@@ -1,0 +1,71 @@
+"""The reference's matching: what it computes block by block is what the whole table would give."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
+
+SIZE, RANK = 150, 8
+
+
+@pytest.fixture
+def matching(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the module, made to take seven tokens at a time."""
+    spec = importlib.util.spec_from_file_location("matching", Path(__file__).parents[1] / "reference" / "matching.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "BLOCK", 7 * SIZE)
+    return module
+
+
+@pytest.fixture
+def factors() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return tokens, rows that are noisy copies of them in another order, and the row of each token."""
+    draw = torch.Generator().manual_seed(0)
+    tokens, noise = (torch.randn(SIZE, RANK, generator=draw) for _ in range(2))
+    order = torch.randperm(SIZE, generator=draw)
+    rows = torch.empty_like(tokens)
+    rows[order] = tokens + 0.3 * noise
+    return tokens, rows, order
+
+
+def test_the_spread_is_that_of_the_whole_table(matching: Any, factors: Any) -> None:
+    left, right, _order = factors
+    logs = left @ right.T
+    for _ in range(matching.SINKHORN):
+        logs -= logs.logsumexp(1, keepdim=True)
+        logs -= logs.logsumexp(0, keepdim=True)
+    table = matching.Table(left, right)
+    assert [len(block) for _part, block in table.blocks()] == [7] * 21 + [3]
+    means, largest = table.spread(right)
+    torch.testing.assert_close(means, logs.exp() @ right)
+    torch.testing.assert_close(largest, logs.exp().amax(1))
+
+
+def test_an_assignment_uses_each_row_once_and_is_about_the_best(matching: Any, factors: Any) -> None:
+    left, right, order = factors
+    table = matching.Table(left, right)
+    entries = (left @ right.T).double().numpy()
+    best = entries[linear_sum_assignment(entries, maximize=True)].sum()
+    matching.LEAST = 100.0  # none gives up
+    mine = table.assign()
+    assert sorted(mine.tolist()) == list(range(SIZE))
+    assert best - entries[range(SIZE), mine].sum() <= matching.INCREMENT * SIZE
+    assert (mine == order).float().mean() > 0.5
+
+
+def test_tokens_that_lose_get_rows_that_are_left(matching: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    alike = torch.zeros(SIZE, RANK)
+    alike[0, 0] = 50.0
+    monkeypatch.setattr(matching, "CANDIDATES", 2)
+    rows = torch.eye(SIZE, RANK)
+    mine = matching.Table(alike, rows).assign()
+    assert sorted(mine.tolist()) == list(range(SIZE))
+    assert mine[0] == 0
