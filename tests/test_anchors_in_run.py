@@ -129,8 +129,8 @@ def test_the_reward_comes_from_the_run_whatever_is_stored(paced: Path, device: s
     [
         ("nan 2", "the starting score measured in this run must be a finite number, got nan"),
         ("10 -inf", "the reference score measured in this run must be a finite number, got -inf"),
-        ("3 3", "the reference came out no better than the baseline in this run: 3.0 and 3.0"),
-        ("3 4", "the reference came out no better than the baseline in this run: 4.0 and 3.0"),
+        ("3 3", "the reference came out no better than the baseline (measured in this run): 3.0 and 3.0"),
+        ("3 4", "the reference came out no better than the baseline (measured in this run): 4.0 and 3.0"),
         ("", "measures its anchors in every run (in_run), and the scorer returned none"),
     ],
 )

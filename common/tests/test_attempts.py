@@ -284,6 +284,10 @@ def test_where_attempts_have_anchors_of_their_own_the_final_reward_is_that_of_th
         log.append(dataclasses.replace(GOOD, raw=raw, reward=reward))
     assert log.final("min", None) == FinalScore(3, 2.0, 0.7, 3, 3)
     assert log.final("last", None) == FinalScore(3, 4.0, None, 3, 3)
+    log.append(dataclasses.replace(GOOD, raw=5.0, details={"anchors": {"starting": 3.0, "reference": 7.0}}))
+    assert log.final("last", (4.0, 6.0)).reward == 0.5
+    log.append(dataclasses.replace(GOOD, raw=5.5, details={"anchors": None}))
+    assert log.final("last", (4.0, 6.0)).reward == 0.75
 
 
 def test_failing_every_time_is_never_a_score(log: AttemptLog) -> None:

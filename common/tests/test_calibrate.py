@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
 
+    import pytest
+
     from re_bench.sandbox.spec import Backend
     from re_bench.task.discovery import Task
 
@@ -56,3 +58,12 @@ def test_without_its_truth_nothing_is_calibrated(made_up: Task, change: Change, 
     assert "tools/rebuild.py ended with exit status 3" in failed.stderr
     assert "tools/rebuild.py is missing, which the manifest names in [rebuild]" in missing.stderr
     assert not (task.directory / "anchors.toml").exists()
+
+
+def test_anchors_of_another_instance_are_not_the_profiles(
+    made_up: Task, re_bench: ReBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RE_BENCH_INSTANCES", '{"made_up/cpu": 2}')
+    refused = re_bench("calibrate", made_up.directory, "--profile", "cpu")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "instance 2 is chosen, whose anchors are made with its truth; run: re-bench prepare" in refused.stderr

@@ -60,6 +60,10 @@ def test_it_prepares_once_and_lays_out_every_time(made_up: Task, tmp_path: Path)
             ["--profile", "cpu", "--into", "/nowhere/x"],
             "prepare.py: /nowhere/x: not a directory; give one that exists\n",
         ),
+        (
+            ["--profile", "cpu", "--instance", "1"],
+            "prepare.py: made_up has no instances to choose from; leave --instance out\n",
+        ),
     ],
 )
 def test_a_wrong_request_is_one_line_and_2_and_nothing_is_made(

@@ -8,32 +8,33 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from re_bench.data.instances import chosen_instance
 from re_bench.scoring.score import Job, Measured, main
 from small_scaling_law.answer import FILE, read_answer
-from small_scaling_law.grading import open_truth, share_of_target
-from small_scaling_law.profiles import SCALES
+from small_scaling_law.grading import losses_of, open_anchors, open_truth, share_of_target
+from small_scaling_law.instances import scale_of
 
 
 def measure(job: Job) -> Measured:
-    """Read the answer, and ask the truth what a run like that costs and reaches."""
+    """Read the answer, and ask the truth of the chosen instance what a run like that costs and reaches."""
+    profile, instance = job.profile_name, chosen_instance(job.task.name, job.profile_name)
     answer = read_answer(job.submission / FILE)
-    share = share_of_target(answer, SCALES[job.profile_name])
-    truth = open_truth(job.profile_name)
-    loss = truth.loss(answer.n_embd, answer.max_iters)
-    regret, error = loss - truth.best.loss, abs(answer.loss_prediction - loss)
+    share = share_of_target(answer, scale_of(profile, instance))
+    truth = open_truth(profile, instance)
+    regret, error = losses_of(truth, answer)
     details = {
         "n_embd": answer.n_embd,
         "max_iters": answer.max_iters,
         "loss_prediction": answer.loss_prediction,
         "share_of_target": share,
-        "loss": loss,
+        "loss": truth.best.loss + regret,
         "best": truth.best.loss,
         "regret": regret,
         "error": error,
         "truth": truth.name,
     }
     # The message reaches the agent, which is not told how good its answer is.
-    return Measured(1 - (regret + error), "a valid answer", details)
+    return Measured(1 - (regret + error), "a valid answer", details, open_anchors(profile, instance))
 
 
 if __name__ == "__main__":

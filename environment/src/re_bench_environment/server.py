@@ -9,6 +9,7 @@ import signal
 import socket
 from typing import TYPE_CHECKING
 
+from re_bench.data.instances import pin_instances
 from re_bench.errors import UsageError
 from re_bench.processes import request_stop
 from re_bench.task.model_choice import calibrate_command
@@ -94,6 +95,8 @@ def serve(settings: Settings, *, insecure: bool = False) -> None:
     logs.set_up(*([settings.token] if settings.token else []))
     for directory in use_mounted_data(os.environ):
         logs.log.info("data_mounted", directory=str(directory))
+    for task, instance in pin_instances().items():
+        logs.log.info("instance_chosen", task=task, instance=instance)
     listener = _bound_socket(settings)
     with listener, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, listener))

@@ -19,14 +19,12 @@ from pathlib import Path
 
 import numpy as np
 from law import nearest, predict
-from scales import SCALES
+from scales import chosen
 
 HERE = Path(__file__).parent
-PROFILE = json.loads((HERE / "profile.json").read_text(encoding="utf-8"))["profile"]
-SCALE = SCALES[PROFILE]
-SHARES = {"cpu": (0.25, 0.5, 1.0), "gpu": (0.1, 0.3, 1.0)}
-"""Of the FLOPs that one run may spend. In ``cpu`` smaller runs hardly train; in ``gpu`` the loss nears its floor, which
-only budgets further apart can tell."""
+SCALE = chosen(HERE)
+SHARES = (0.25, 0.5, 1.0)
+"""Of the FLOPs that one run may spend. Smaller runs hardly train."""
 SEEDS = 2
 """Runs of a width and budget."""
 FIRST_SEED = SEEDS * int(os.environ.get("RE_BENCH_SEED", "0")) + 1
@@ -98,7 +96,7 @@ def experiments():
     found, guess, before = {}, 0.0, 0.0
     workers = min(4, len(os.sched_getaffinity(0)))
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        for share in SHARES[PROFILE]:
+        for share in SHARES:
             flops = share * SCALE.experiments.run_flops
             # Each budget starts where the one before had its best width, grown as in Chinchilla's rule.
             start = guess * best_guess(flops) / best_guess(before) if found else best_guess(flops)

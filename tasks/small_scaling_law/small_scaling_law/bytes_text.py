@@ -17,6 +17,7 @@ from re_bench.text import open_text
 from re_bench.text.prepare import prepare as prepare_text
 from re_bench.text.shingles import Overlap
 from re_bench.text.split import NEAR
+from small_scaling_law.instances import drawn_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,14 +26,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from re_bench.text import PreparedText
+    from small_scaling_law.profiles import Experiments
 
 FILES = ("train.bin", "valid.bin")
 END = 0
-"""The byte after every document."""
+"""The byte after every document, and its symbol; noise leaves it alone."""
 GROUP, EVERY = 20, 50
 """Of every so many groups of so many neighbouring documents one is for validation: few have neighbours in training."""
 _VERSION = 2  # raise it with every change of the making
 _PIECE = 1 << 20  # tokens spelled out at a time
+_DRAWN = 1 << 22  # symbols for which noise is drawn at a time
 
 
 def prepare_bytes(name: str, say: Callable[[str], None]) -> None:
@@ -119,3 +122,23 @@ def divided(content: bytes) -> tuple[bytes, bytes]:
 
 def _joined(documents: list[bytes]) -> bytes:
     return b"".join(document + bytes([END]) for document in documents)
+
+
+def text_of(content: NDArray[np.uint8], fixed: Experiments, instance: int, part: str) -> NDArray[np.uint8]:
+    """Return what an instance makes of the bytes of one part of a text, ``train`` or ``valid``.
+
+    Every byte but :data:`END` becomes one of ``fixed.symbols - 1`` symbols, and a share ``fixed.noise`` of these
+    another one, drawn through SHA-256 and Philox's raw numbers, which numpy promises not to change.
+    """
+    if fixed.symbols is None:
+        return content
+    others = fixed.symbols - 1
+    table = [END] + [1 + drawn_number(others, fixed.text, instance, "symbol of", byte) for byte in range(1, 256)]
+    symbols = np.array(table, np.uint8)[content]
+    draw = np.random.Philox(key=drawn_number(1 << 64, fixed.text, instance, "noise in", part))
+    for start in range(0, len(symbols) if fixed.noise else 0, _DRAWN):
+        piece = symbols[start : start + _DRAWN]
+        raw = draw.random_raw(len(piece))
+        replaced = (raw >> np.uint64(32) < np.uint64(round(fixed.noise * (1 << 32)))) & (piece != END)
+        piece[replaced] = 1 + (raw & np.uint64(0xFFFFFFFF))[replaced] % np.uint64(others)
+    return symbols

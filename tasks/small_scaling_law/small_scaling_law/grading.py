@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from re_bench.data.cache import cache_directory
 from re_bench.errors import InvalidSubmissionError, UsageError
+from re_bench.scoring.scale import RunAnchors
 from small_scaling_law.profiles import LEAST_SHARE, MOST_SHARE
 from small_scaling_law.truth.law import Law
 from small_scaling_law.truth.line import Line
@@ -43,29 +45,61 @@ KINDS: dict[str, Callable[[dict[str, Any]], Truth]] = {
 """By the name in a file: what makes the truth of its content."""
 
 
-def truth_file(profile: str) -> Path:
-    """Return where the truth of a profile lies or will lie."""
-    return Path(__file__).parent / "truth" / f"{profile}.json"
+def truth_file(profile: str, instance: int = 0) -> Path:
+    """Return where the truth of an instance lies or will lie: with the task if it is shipped, else in the cache."""
+    name = f"{profile}-{instance}.json" if instance else f"{profile}.json"
+    shipped = Path(__file__).parent / "truth" / name
+    return shipped if shipped.is_file() or not instance else cache_directory() / "small_scaling_law" / "truth" / name
 
 
-def runs_file(profile: str) -> Path:
-    """Return where the runs lie or will lie that the truth of a profile is fitted to, a line each."""
-    return truth_file(profile).with_name(f"{profile}-runs.jsonl")
+def runs_file(profile: str, instance: int = 0) -> Path:
+    """Return where the runs lie or will lie that the truth of an instance is fitted to, a line each."""
+    truth = truth_file(profile, instance)
+    return truth.with_name(f"{truth.stem}-runs.jsonl")
 
 
-def open_truth(profile: str) -> Truth:
-    """Return the truth of a profile.
+def open_truth(profile: str, instance: int = 0) -> Truth:
+    """Return the truth of an instance.
 
     Raises:
         UsageError: if there is none.
     """
-    path = truth_file(profile)
-    if not path.is_file():
-        raise UsageError(
-            f"small_scaling_law has no truth for profile {profile} yet; run: python tools/sweep.py --profile {profile}"
-        )
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = _content(profile, instance)
     return KINDS[content["kind"]](content)
+
+
+def open_anchors(profile: str, instance: int) -> RunAnchors | None:
+    """Return the anchors that are kept with the truth of an instance; None of instance 0, whose are the profile's.
+
+    Raises:
+        UsageError: if there are none yet.
+    """
+    if instance == 0:
+        return None
+    anchors = _content(profile, instance).get("anchors")
+    if anchors is None:
+        raise UsageError(f"instance {instance} has no anchors yet; {_remedy(profile, instance)}")
+    source = anchors["source"]
+    where = f"of instance {instance}: {source['hardware']}, {source['date']}"
+    return RunAnchors(anchors["starting"], anchors["reference"], where)
+
+
+def _content(profile: str, instance: int) -> dict[str, Any]:
+    path = truth_file(profile, instance)
+    if not path.is_file():
+        which = f"instance {instance} of profile {profile}" if instance else f"profile {profile}"
+        raise UsageError(f"small_scaling_law has no truth for {which} yet; {_remedy(profile, instance)}")
+    return dict(json.loads(path.read_text(encoding="utf-8")))
+
+
+def _remedy(profile: str, instance: int) -> str:
+    return f"run: python tools/rebuild.py --profile {profile}" + (f" --instance {instance}" if instance else "")
+
+
+def losses_of(truth: Truth, answer: Answer) -> tuple[float, float]:
+    """Return what an answer's raw score lacks to 1, in nats: its regret, and the error of its prediction."""
+    loss = truth.loss(answer.n_embd, answer.max_iters)
+    return loss - truth.best.loss, abs(answer.loss_prediction - loss)
 
 
 def share_of_target(answer: Answer, scale: Scale) -> float:

@@ -1,11 +1,16 @@
 """The sizes of the task: one entry for each profile, which scorer, preparation, sweep and workspace all read.
 
-It stands alone, because agents get a copy of it, as ``scales.py``.
+It stands alone, because agents get a copy of it, as ``scales.py``. Further instances of a profile: ``instances.py``.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LEAST_SHARE, MOST_SHARE = 0.5, 1.1
 """Of the target's FLOPs that an answer may spend; the upper one is the original's."""
@@ -29,6 +34,10 @@ class Experiments:
     """The width from which on products are in bfloat16; None for never."""
     validation_windows: int = 2_048
     vocabulary: int = 256
+    symbols: int | None = None
+    """To which the bytes of the text are reduced, the end of a document included; None leaves them as they are."""
+    noise: float = 0.0
+    """Share of the symbols that are replaced by random ones."""
 
 
 @dataclass(frozen=True)
@@ -97,17 +106,17 @@ SCALES = {
         n_head=4,
     ),
     "gpu": Scale(
-        target_flops=5e15,
-        context=256,
-        batch=16,
-        default=(768, 7_180, 1.5),
+        target_flops=5e13,
+        context=128,
+        batch=8,
+        default=(192, 3_449, 1.7),
         experiments=Experiments(
             text="sources-4096",
-            run_flops=1e14,
-            total_flops=2.5e15,
-            learning_rate=0.004,
-            rate_width=128,
-            rate_power=1.0,
+            run_flops=1e12,
+            total_flops=2.5e13,
+            learning_rate=0.01,
+            rate_width=32,
+            rate_power=0.5,
             bfloat16_from=256,
         ),
         n_head=4,
@@ -115,3 +124,11 @@ SCALES = {
     "paper": Scale(target_flops=5e17, context=1024, batch=64, default=(1000, 20_000, 4.4), experiments=None),
 }
 """The profiles by name. An answer has no score in one without a file in ``truth``."""
+
+
+def chosen(workspace: Path) -> Scale:
+    """Return the sizes of a workspace, which are in its ``profile.json``."""
+    values = json.loads((workspace / "profile.json").read_text(encoding="utf-8"))["scale"]
+    experiments = values["experiments"]
+    values["default"] = tuple(values["default"])
+    return Scale(**values | {"experiments": experiments and Experiments(**experiments)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from dataclasses import asdict, dataclass
@@ -12,10 +11,10 @@ import numpy as np
 import torch
 from batches import RandomWindows, consecutive_windows
 from gpt import GPT, GPTConfig, next_token_loss
-from scales import SCALES, Experiments, Scale
+from scales import Experiments, Scale, chosen
 from training import Settings, train
 
-__all__ = ["Outcome", "chosen", "run"]
+__all__ = ["Outcome", "run"]
 
 HERE = Path(__file__).parent
 WARMUP_SHARE, LEAST_WARMUP = 0.05, 20
@@ -36,14 +35,9 @@ class Outcome:
     settings: dict
 
 
-def chosen() -> Scale:
-    """Return the profile of this workspace."""
-    return SCALES[json.loads((HERE / "profile.json").read_text(encoding="utf-8"))["profile"]]
-
-
 def run(n_embd: int, max_iters: int, seed: int = 0, scale: Scale | None = None) -> Outcome:
     """Train a model of width ``n_embd`` for ``max_iters`` steps and measure its loss."""
-    scale = scale or chosen()
+    scale = scale or chosen(HERE)
     fixed = scale.experiments
     started = time.monotonic()
     device = "cuda" if torch.cuda.is_available() else "cpu"

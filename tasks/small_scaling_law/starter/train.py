@@ -39,9 +39,9 @@ def make(n_embd: int, max_iters: int, seed: int) -> dict:
     """Charge a run to the ledger and make it here."""
     # Imports torch, which nobody should wait for to hear that a run is too large.
     from ledger import Ledger, LedgerError  # noqa: PLC0415
-    from scales import SCALES  # noqa: PLC0415
+    from scales import chosen  # noqa: PLC0415
 
-    scale = SCALES[json.loads((HERE / "profile.json").read_text(encoding="utf-8"))["profile"]]
+    scale = chosen(HERE)
     if scale.experiments is None:
         raise RefusedError("this profile has no experiments: how the published runs were trained is not known")
     try:

@@ -96,7 +96,7 @@ def test_scoring_imports_neither_torch_nor_numpy_of_its_own(tmp_path: Path) -> N
 def test_a_profile_without_a_truth_is_a_usage_error(tiny: Task, workspace: Path) -> None:
     done = python(workspace, str(tiny.scorer), "--solution", ".", "--profile", "cpu")
     assert done.returncode == 2
-    assert "has no truth for profile cpu yet; run: python tools/sweep.py --profile cpu" in done.stderr
+    assert "has no truth for profile cpu yet; run: python tools/rebuild.py --profile cpu" in done.stderr
 
 
 def test_a_workspace_has_what_the_instructions_say(laid_out: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_sweep_is_resumed_and_says_how_to_repeat_a_run(tiny: Task, tmp_path: P
         "if __name__ == '__main__':\n"
         "    planned = sweep.jobs(SCALES['cpu'], [sweep.Row(0.001, (4, 8)), sweep.Row(0.002, (4,), (8,))], 5)\n"
         "    out, count = Path(sys.argv[1]), int(sys.argv[2])\n"
-        "    sweep.prepare('cpu', print)\n"
+        "    sweep.prepare_bytes(SCALES['cpu'].experiments.text, lambda line: None)\n"
         "    print(len(list(sweep.sweep('cpu', planned[:count], out, 1))))\n"
     )
     (tiny.directory / "tools" / "program.py").write_text(program)

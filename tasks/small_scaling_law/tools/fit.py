@@ -1,4 +1,6 @@
-"""Fit the truth of a profile to its sweep: ``python tools/fit.py --profile cpu`` writes ``truth/cpu.json``.
+"""Fit the truth to a sweep: ``python tools/fit.py --profile cpu [--instance N]`` writes ``truth/cpu.json``.
+
+Of two forms, a surface and a law, the one that leaves less becomes the truth.
 
 It refuses a truth that is not sound: where the best width lies at the edge of the sweep, is not clearly better than
 widths further away, or more compute does not help.
@@ -22,6 +24,7 @@ from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point
 from small_scaling_law.grading import runs_file, truth_file
+from small_scaling_law.instances import scale_of
 from small_scaling_law.profiles import MOST_SHARE, SCALES, Scale
 from small_scaling_law.truth.law import Law
 from small_scaling_law.truth.surface import Surface
@@ -33,8 +36,7 @@ if TYPE_CHECKING:
 
     Runs = Sequence[dict[str, Any]]
 
-FORMS: dict[str, type[Swept]] = {"cpu": Surface, "gpu": Law}
-"""By profile: the form that leaves less; either page says how much."""
+FORMS: tuple[type[Swept], ...] = (Surface, Law)
 OUTLIER = 0.05
 """Nats from which on a residual counts less than squared."""
 NEAREST = 0.5
@@ -44,8 +46,14 @@ MARGIN = 3.0
 CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
 
 
-def fitted(runs: Runs, scale: Scale, name: str, form: type[Swept] = FORMS["cpu"]) -> tuple[Swept, dict[str, Any]]:
-    """Return the truth nearest to the runs, and how well it fits.
+def best_fitted(runs: Runs, scale: Scale, name: str) -> tuple[Swept, dict[str, Any]]:
+    """Return the fit of the form that leaves the least; see :func:`fitted`."""
+    fits = [fitted(runs, scale, name, form) for form in FORMS]
+    return min(fits, key=lambda fit: fit[1]["residual_rms"])
+
+
+def fitted(runs: Runs, scale: Scale, name: str, form: type[Swept]) -> tuple[Swept, dict[str, Any]]:
+    """Return the truth of a form nearest to the runs, and how well it fits.
 
     Args:
         runs: lines of the sweep, of which those near the target count, unless they diverged.
@@ -114,16 +122,17 @@ def problems(runs: Runs, surface: Swept) -> list[str]:
     """Return why the truth is not sound, a line each; none if it is.
 
     At every swept budget the best mean loss must be inside, and lower than those two widths away by three times the
-    spread between seeds at that budget; the surface must fall with compute.
+    spread between seeds at that budget. More compute must lower the loss at the best width, and raise it at no edge.
     """
     budgets: dict[float, list[dict[str, Any]]] = defaultdict(list)
     for run in runs:
         if run["loss"] is not None:
             budgets[run["share"]].append(run)
     lines = [line for share, swept in sorted(budgets.items()) for line in problems_of_budget(share, swept)]
-    for width in surface.widths:
+    for width in (*surface.widths, surface.best.n_embd):
         steps = surface.target_flops / (surface.flops_of_a_step * width**2)
-        if surface.loss(width, round(steps)) >= surface.loss(width, max(1, round(steps / 2))):
+        change = surface.loss(width, round(steps)) - surface.loss(width, max(1, round(steps / 2)))
+        if change > 0 or (change == 0 and width == surface.best.n_embd):
             lines.append(f"at width {width} more compute does not lower the loss")
     return lines
 
@@ -166,18 +175,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--profile", choices=[name for name in SCALES if SCALES[name].experiments], required=True)
     parser.add_argument("--runs", metavar="FILE", type=Path, help="lines of sweep.py, if not in the usual place")
     parser.add_argument("--out", metavar="FILE", type=Path, help="where to write the truth, if not into the task")
+    parser.add_argument("--instance", type=int, default=0, help="which one of the profile (default: 0)")
     options = parser.parse_args(arguments)
     with cli_entry_point("fit.py"):
-        source = options.runs or runs_file(options.profile)
-        runs, scale = read_runs(source), SCALES[options.profile]
+        profile, instance = options.profile, options.instance
+        source = options.runs or runs_file(profile, instance)
+        runs, scale = read_runs(source), scale_of(profile, instance)
         name = f"our sweep of {len(runs)} runs around {scale.target_flops:g} FLOPs"
-        surface, quality = fitted(runs, scale, name, FORMS[options.profile])
+        surface, quality = best_fitted(runs, scale, name)
         reasons = problems(runs, surface)
         if reasons:
             raise ReBenchError("the truth is not sound:\n" + "\n".join(reasons))
         origin = {"canary": CANARY, "runs": {"file": source.name, "sha256": sha256_of(source)}}
         record = {"kind": surface.kind, **asdict(surface), "best": vars(surface.best), **quality, **origin}
-        (options.out or truth_file(options.profile)).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        (options.out or truth_file(profile, instance)).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         print(f"best: {surface.best}; residuals {quality['residual_rms']:.4f} root mean square")
 
 

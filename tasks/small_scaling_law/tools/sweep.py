@@ -11,22 +11,28 @@ import datetime as dt
 import hashlib
 import importlib
 import json
+import math
 import multiprocessing
 import os
-import runpy
 import shutil
+import statistics
 import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from collections import defaultdict
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from re_bench.data.provenance import hardware, versions
 from re_bench.processes import cli_entry_point
-from small_scaling_law.bytes_text import open_bytes
+from small_scaling_law.bytes_text import open_bytes, prepare_bytes
 from small_scaling_law.grading import runs_file
-from small_scaling_law.prepare import COPIED, lay_out, prepare
+from small_scaling_law.instances import scale_of
+from small_scaling_law.prepare import COPIED, lay_out
 from small_scaling_law.profiles import SCALES, Scale
 
 if TYPE_CHECKING:
@@ -36,7 +42,7 @@ TOOLS = Path(__file__).parent
 STARTER = TOOLS.parent / "starter"
 REWORDED = {
     "6d33d7b2bfdfa1d66034e314afba5ed97e9319386494ad04aaf0c660b446463a": (
-        "c3b3e11aea5d73519bf7ec54656e2ed216f2178352291d45887f1d1ff3cf7d35"
+        "f9db4c0949b5fc2ee9a45a296e3a1fb2cbbbc484130c0203ce02a4baff310a55"
     ),
 }
 """Checksums of code that runs were made with, and of today's where it makes the same runs, bit by bit, in other words.
@@ -65,17 +71,19 @@ SWEEPS = {
         Row(0.5, (40, 52, 64), (32, 80, 100)),
         Row(1.0, (40, 52, 64, 80), (32, 100, 128)),
     ),
-    "gpu": (
-        Row(0.002, (32, 48, 64), (24, 96)),
-        Row(0.006, (48, 64, 96), (32, 128)),
-        Row(0.02, (64, 96, 128), (192, 256)),
-        # Near the target the curve is flat: neighbours a factor of 1.6 apart differ by more than seeds do.
-        Row(0.5, (256, 400, 640), (160, 1024), seeds=3),
-        Row(1.0, (256, 400, 640), (200, 1024), seeds=3),
-    ),
 }
-"""By profile. The truth is fitted to the rows near the target; from the others, which are within what agents may spend,
-one can see whether it can be extrapolated to."""
+"""Of instance 0, by profile, where it is not made as that of others. The truth is fitted to the rows near the target;
+from the others, which are within what agents may spend, one can see whether it can be extrapolated to."""
+CENTRES = {
+    "cpu": {0.005: 15, 0.01: 17, 0.02: 20, 0.5: 46, 1.0: 58},
+    "gpu": {0.005: 25, 0.01: 30, 0.02: 36, 0.5: 88, 1.0: 105},
+}
+"""By profile and share of the target: about where the best width of instance 0 is, from which those of others are
+looked for. A sweep goes on beyond its edges while the best width is there."""
+RATIO = {"cpu": 1.3, "gpu": 1.5}
+"""Between neighbouring widths of such a sweep, as far as multiples of the heads allow."""
+POWERS = {"cpu": (-2, -1, 0, 1, 2), "gpu": (-1, 0, 1, 2)}
+"""Of that ratio: the widths that a sweep begins with. On a GPU narrow runs are long, so that it comes from above."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,38 @@ class Job:
     max_iters: int
     seed: int
     share: float
+
+
+def rows_of(profile: str, instance: int) -> list[Row]:
+    """Return the rows that a sweep begins with."""
+    if instance == 0 and profile in SWEEPS:
+        return list(SWEEPS[profile])
+    base, scale = SCALES[profile], scale_of(profile, instance)
+    # As many parameters in fewer layers are wider; larger batches leave fewer steps, and so less for wide models.
+    factor = math.sqrt(base.n_layer / scale.n_layer) * (base.tokens(1) / scale.tokens(1)) ** 0.2
+    rows = []
+    for share, centre in CENTRES[profile].items():
+        wanted = [factor * centre * RATIO[profile] ** power for power in POWERS[profile]]
+        widths = sorted({max(1, round(width / scale.n_head)) * scale.n_head for width in wanted})
+        rows.append(Row(share, tuple(widths[1:-1]), (widths[0], widths[-1]), seeds=3))
+    return rows
+
+
+def widened(row: Row, lines: Sequence[dict[str, Any]], scale: Scale, ratio: float) -> Row:
+    """Return the row with one more width beyond the edge at which the best of its runs is; else the row itself."""
+    losses = defaultdict(list)
+    for line in lines:
+        if line["share"] == row.share and line["loss"] is not None:
+            losses[line["n_embd"]].append(line["loss"])
+    widths = sorted(losses)
+    best = min(widths, key=lambda width: statistics.fmean(losses[width]))
+    if best == widths[-1]:
+        step = max(1, round(best * (ratio - 1) / scale.n_head)) * scale.n_head
+        return replace(row, widths=tuple(widths[1:]), edges=(widths[0], best + step))
+    step = max(1, round(best * (1 - 1 / ratio) / scale.n_head)) * scale.n_head
+    if best == widths[0] and best > step:
+        return replace(row, widths=tuple(widths[:-1]), edges=(best - step, widths[-1]))
+    return row
 
 
 def jobs(scale: Scale, rows: Sequence[Row], first_seed: int = 1) -> list[Job]:
@@ -105,14 +145,18 @@ def code_checksum() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
 
 
-def made_with(profile: str) -> dict[str, Any]:
+def made_with(profile: str, instance: int = 0) -> dict[str, Any]:
     """Return what a run depends on beside its job: the code's checksum, the text's, and all that is fixed."""
-    scale = SCALES[profile]
+    scale = scale_of(profile, instance)
     assert scale.experiments is not None
     manifest = json.loads((open_bytes(scale.experiments.text) / "manifest.json").read_text(encoding="utf-8"))
     fixed = {key: value for key, value in asdict(scale).items() if key not in {"default", "experiments"}}
     fixed |= {key: value for key, value in asdict(scale.experiments).items() if not key.endswith("_flops")}
-    return {"profile": profile, "fixed": fixed, "code": code_checksum(), "text": manifest["files"]}
+    made = {"profile": profile, "fixed": fixed, "code": code_checksum(), "text": manifest["files"]}
+    if instance:
+        return {**made, "instance": instance}
+    del fixed["symbols"], fixed["noise"]  # of instance 0, the text as it is
+    return made
 
 
 def finished(path: Path, made: dict[str, Any]) -> list[dict[str, Any]]:
@@ -134,53 +178,63 @@ def is_made_alike(line: dict[str, Any], made: dict[str, Any]) -> bool:
     return {key: alike.get(key) for key in made} == made
 
 
-def sweep(profile: str, planned: Sequence[Job], path: Path, workers: int) -> Iterator[dict[str, Any]]:
+def sweep(
+    profile: str, planned: Sequence[Job], path: Path, workers: int, instance: int = 0
+) -> Iterator[dict[str, Any]]:
     """Make the runs that are not in ``path`` yet, add a line for each, and yield it."""
-    made = made_with(profile)
+    made, scale = made_with(profile, instance), scale_of(profile, instance)
     done = {(line["n_embd"], line["max_iters"], line["seed"]) for line in finished(path, made)}
     missing = [job for job in planned if (job.n_embd, job.max_iters, job.seed) not in done]
     with tempfile.TemporaryDirectory(prefix="re-bench-sweep-") as directory:
         workspace = Path(directory) / "workspace"
         shutil.copytree(STARTER, workspace, ignore=shutil.ignore_patterns("__pycache__"))
-        lay_out(profile, workspace)
-        context = multiprocessing.get_context("spawn")
-        numbers = context.Queue()
-        for number in range(workers):
-            numbers.put(number)
-        with (
-            ProcessPoolExecutor(workers, context, _enter, (str(workspace), numbers)) as pool,
-            path.open("a", encoding="utf-8") as file,
-        ):
-            futures = [pool.submit(_run, job, SCALES[profile]) for job in missing]
-            try:
-                for future in as_completed(futures):
-                    line = {**future.result(), **made}
-                    file.write(json.dumps(line) + "\n")
-                    file.flush()
-                    yield line
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                for worker in multiprocessing.active_children():
-                    worker.terminate()
-                raise
+        lay_out(profile, workspace, instance)
+        with _pool(workers, workspace) as pool, path.open("a", encoding="utf-8") as file:
+            for future in as_completed([pool.submit(_run, job, scale) for job in missing]):
+                line = {**future.result(), **made}
+                file.write(json.dumps(line) + "\n")
+                file.flush()
+                yield line
 
 
-def _enter(workspace: str, numbers: Any) -> None:
-    """Become a worker: one thread, the modules of the workspace, and a GPU of one's own where there are some."""
+@contextmanager
+def _pool(workers: int, workspace: Path) -> Iterator[Executor]:
+    """Yield what makes runs: processes of one thread each, or threads that share one GPU. All end with the block."""
+    gpu = torch.cuda.is_available()
+    if gpu:
+        _enter(str(workspace))
+        importlib.import_module("captured").install()
+        pool: Executor = ThreadPoolExecutor(workers)
+    else:
+        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _enter, (str(workspace),))
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        if gpu:
+            importlib.import_module("captured").TURNS.stopped = True
+        for worker in multiprocessing.active_children():
+            worker.terminate()
+        raise
+    finally:
+        pool.shutdown()
+
+
+def _enter(workspace: str) -> None:
+    """Become a worker: one thread, the modules of the workspace, and those beside this file."""
     os.environ["OMP_NUM_THREADS"] = "1"
-    sys.path.insert(0, workspace)
-    torch = importlib.import_module("torch")
+    sys.path[:0] = [workspace, str(TOOLS)]
+    for name in ("captured", *(path.stem for path in Path(workspace).glob("*.py"))):
+        sys.modules.pop(name, None)  # of a sweep before this one, in the same process
     torch.set_num_threads(1)
-    if torch.cuda.is_available():
-        torch.cuda.set_device(numbers.get() % torch.cuda.device_count())
-        runpy.run_path(str(TOOLS / "captured.py"))["install"]()
 
 
 def _run(job: Job, scale: Scale) -> dict[str, Any]:
-    torch = importlib.import_module("torch")
     started = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-    outcome = importlib.import_module("experiment").run(job.n_embd, job.max_iters, job.seed, scale)
     gpu = torch.cuda.is_available()
+    run = importlib.import_module("experiment").run
+    with importlib.import_module("captured").beside() if gpu else nullcontext():
+        outcome = run(job.n_embd, job.max_iters, job.seed, scale)
     device = torch.cuda.get_device_name() if gpu else hardware()
     circumstances = {"started": started, "hardware": device, "versions": versions(), "captured": gpu}
     return {**asdict(job), "flops": scale.flops(job.n_embd, job.max_iters), **asdict(outcome), **circumstances}
@@ -189,18 +243,30 @@ def _run(job: Job, scale: Scale) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line and sweep."""
     parser = argparse.ArgumentParser(description="Make the runs that the truth of a profile is fitted to.")
-    parser.add_argument("--profile", choices=list(SWEEPS), required=True)
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes (default: one a core)")
+    parser.add_argument("--profile", choices=list(CENTRES), required=True)
+    parser.add_argument("--instance", type=int, default=0, help="which one of the profile (default: 0)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs at a time (default: one a core)")
     parser.add_argument("--first-seed", type=int, default=1, help="another one repeats the sweep with other seeds")
     parser.add_argument("--out", metavar="FILE", type=Path, help="where the lines go, if not into the task")
     options = parser.parse_args(arguments)
     with cli_entry_point("sweep.py"):
-        prepare(options.profile, lambda line: print(line, file=sys.stderr, flush=True))
-        path = options.out or runs_file(options.profile)
-        planned = jobs(SCALES[options.profile], SWEEPS[options.profile], options.first_seed)
-        for line in sweep(options.profile, planned, path, options.workers):
+        sweep_all(options.profile, options.instance, options.out, options.workers, options.first_seed)
+
+
+def sweep_all(profile: str, instance: int, out: Path | None, workers: int, first_seed: int) -> None:
+    """Sweep an instance, and go on beyond the edges of a row while its best width is there."""
+    scale, path = scale_of(profile, instance), out or runs_file(profile, instance)
+    assert scale.experiments is not None
+    prepare_bytes(scale.experiments.text, lambda line: print(line, file=sys.stderr, flush=True))
+    rows: list[Row] = []
+    wider = rows_of(profile, instance)
+    while rows != wider:
+        rows = wider
+        for line in sweep(profile, jobs(scale, rows, first_seed), path, workers, instance):
             print(f"n_embd {line['n_embd']}, {line['max_iters']} steps, seed {line['seed']}: loss {line['loss']}, "
                   f"{line['seconds']:.0f} s", flush=True)  # fmt: skip
+        lines = finished(path, made_with(profile, instance))
+        wider = [widened(row, lines, scale, RATIO[profile]) for row in rows]
 
 
 if __name__ == "__main__":

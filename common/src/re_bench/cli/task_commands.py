@@ -20,6 +20,9 @@ def _prepare_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "tasks", metavar="TASK", nargs="*", help="names, ids or directories; all that need any if none is given"
     )
+    parser.add_argument(
+        "--instance", metavar="N", type=int, help="of one task that has several: serve and score this one from now on"
+    )
     add_profile_option(parser)
     add_json(parser)
 
@@ -82,11 +85,14 @@ def _workspace(options: argparse.Namespace) -> int:
 def _prepare(options: argparse.Namespace) -> int:
     import time
 
+    from re_bench.errors import UsageError
     from re_bench.task.discovery import find_task, find_tasks
     from re_bench.task.prepare import run_preparation
     from re_bench.task.profile_choice import profile_name
 
     selected = [find_task(name) for name in options.tasks]
+    if options.instance is not None and len(selected) != 1:
+        raise UsageError("--instance chooses among those of one task; name that task alone")
     for task in selected:
         task.profile(profile_name(task, options.profile))
     outcomes = []
@@ -95,7 +101,8 @@ def _prepare(options: argparse.Namespace) -> int:
         if profile not in task.manifest.profiles:
             outcome = "no such profile"
         else:
-            outcome = "prepared" if run_preparation(task, profile) else "nothing to prepare"
+            prepared = run_preparation(task, profile, instance=options.instance)
+            outcome = "prepared" if prepared else "nothing to prepare"
         seconds = round(time.monotonic() - started, 1)
         outcomes.append({"task": task.name, "profile": profile, "outcome": outcome, "seconds": seconds})
         if not options.json:

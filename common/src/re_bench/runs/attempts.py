@@ -98,8 +98,9 @@ class LogContents:
 
         Args:
             aggregation: "min", "max" or "last", over raw scores.
-            anchors: the starting and the reference score; None where each attempt has its own, and then the reward is
-                that of the last attempt with the final raw score. An attempt with a ``final_raw`` has none.
+            anchors: the starting and the reference score, for attempts that do not say by which they were scored;
+                None where each attempt has its own, and then the reward is that of the last attempt with the final raw
+                score. An attempt with a ``final_raw`` has none.
 
         Raises:
             ValueError: if the aggregation is unknown or the anchors are unusable.
@@ -107,8 +108,19 @@ class LogContents:
         scores = [attempt.raw_for_final for attempt in self.attempts]
         raw = aggregate(scores, aggregation)
         own = next((attempt.reward for attempt in reversed(self.attempts) if attempt.raw == raw), None)
-        reward = own if raw is None or anchors is None else normalise(raw, *anchors)
-        return FinalScore(_last(self.attempts), raw, reward, len(scores), sum(score is not None for score in scores))
+        if raw is not None and anchors is not None:
+            counted = next(attempt for attempt in reversed(self.attempts) if attempt.raw_for_final == raw)
+            own = normalise(raw, *_anchors(counted, anchors))
+        return FinalScore(_last(self.attempts), raw, own, len(scores), sum(score is not None for score in scores))
+
+
+def _anchors(attempt: Attempt, others: tuple[float, float]) -> tuple[float, float]:
+    """Return the anchors that an attempt was scored by, which may be those of a task's instance, else ``others``."""
+    try:
+        own = attempt.details["anchors"]
+        return float(own["starting"]), float(own["reference"])
+    except (KeyError, TypeError, ValueError):
+        return others
 
 
 class AttemptLog:

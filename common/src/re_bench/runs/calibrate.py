@@ -7,8 +7,9 @@ import os
 import statistics
 from typing import TYPE_CHECKING
 
+from re_bench.data.instances import chosen_instance
 from re_bench.data.provenance import hardware, versions
-from re_bench.errors import ReBenchError
+from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import run_program
 from re_bench.runs.score_process import score_variant
 from re_bench.task.anchors import Anchors, Source, Spread
@@ -33,9 +34,15 @@ def calibrate(task: Task, profile: str, *, repeats: int, sandbox: str | None = N
     Where the manifest has ``[rebuild]``, its program makes the task's computed truth anew first.
 
     Raises:
+        UsageError: if another instance than 0 is chosen, whose anchors are made with its truth.
         ReBenchError: if the truth cannot be rebuilt, one of the scores is not valid, both anchors are the same, or such
             a scorer names no device or several.
     """
+    if instance := chosen_instance(task.name, profile):
+        raise UsageError(
+            f"{task.name}: instance {instance} is chosen, whose anchors are made with its truth; "
+            f"run: re-bench prepare {task.name} --profile {profile} --instance 0"
+        )
     _rebuild(task, profile)
     scores: dict[str, list[Score]] = {"baseline": [], "reference": []}
     for seed in range(repeats):

@@ -6,6 +6,7 @@ import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from re_bench.data.instances import pin_instances
 from re_bench.runs.attempts import Attempt, AttemptLog
 from re_bench.runs.score_process import record, score_submission
 from re_bench.runs.submission_store import Store
@@ -32,7 +33,7 @@ class Regraded:
 
 
 def regrade(log: Path, *, into: Path | None = None, sandbox: str | None = None) -> list[Regraded]:
-    """Score every stored submission of ``log`` again, each submission once.
+    """Score every stored submission of ``log`` again, each submission once, by the instance that its attempt names.
 
     Args:
         log: the attempt log; it is not changed.
@@ -43,15 +44,18 @@ def regrade(log: Path, *, into: Path | None = None, sandbox: str | None = None) 
         UsageError: if a task of the log is not here, or a log cannot be used.
     """
     store = Store(log)
-    scores: dict[tuple[str, str], Score] = {}
+    scores: dict[tuple[str, str, object], Score] = {}
     regraded = []
     for attempt in AttemptLog(log).read().attempts:
         submission = store.find(attempt.submission)
         if submission is None:
             regraded.append(Regraded(attempt, None))
             continue
-        task = choose_model(find_task(attempt.task), attempt.profile, ChatModel.from_details(attempt.details))
-        key = (attempt.profile, attempt.submission)
+        task, instance = find_task(attempt.task), attempt.details.get("instance")
+        if isinstance(instance, int):
+            pin_instances({f"{task.name}/{attempt.profile}": instance})
+        task = choose_model(task, attempt.profile, ChatModel.from_details(attempt.details))
+        key = (attempt.profile, attempt.submission, instance)
         if key not in scores:
             print(f"regrading attempt {attempt.n} of {attempt.task}", file=sys.stderr, flush=True)
             scores[key] = score_submission(task, submission, attempt.profile, sandbox)

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunAnchors:
-    """Baseline and reference, measured beside the submission in the same run, in the raw score's unit."""
+    """Baseline and reference in the raw score's unit, measured beside the submission or kept with a task's instance."""
 
     starting: float
     reference: float
+    source: str = "measured in this run"
+    """Where they come from, in words."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def choose_scale(task: Task, profile: str, measured: RunAnchors | None) -> Scale
     Args:
         task: the task.
         profile: the name of one of its profiles.
-        measured: what the scorer measured of baseline and reference, if it did; it comes before stored anchors.
+        measured: the anchors that the scorer returned, if it did; they come before stored ones.
 
     Raises:
         ReBenchError: if anchors were to be measured and were not, or cannot be used.
@@ -68,14 +70,14 @@ def choose_scale(task: Task, profile: str, measured: RunAnchors | None) -> Scale
 
 
 def _from_run(task: Task, measured: RunAnchors) -> Scale:
-    starting = finite(measured.starting, "the starting score measured in this run")
-    reference = finite(measured.reference, "the reference score measured in this run")
+    starting = finite(measured.starting, f"the starting score {measured.source}")
+    reference = finite(measured.reference, f"the reference score {measured.source}")
     # The wrong way round, the scale would reward what is worse than the baseline.
     if not (reference < starting if task.manifest.direction == "lower" else reference > starting):
         raise ReBenchError(
-            f"the reference came out no better than the baseline in this run: {reference} and {starting}"
+            f"the reference came out no better than the baseline ({measured.source}): {reference} and {starting}"
         )
-    return Scale(starting, reference, "measured in this run")
+    return Scale(starting, reference, measured.source)
 
 
 def _from_manifest(anchors: Anchors) -> Scale:

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
+from re_bench.data.instances import used_instance
 from re_bench.data.secret import instance_name
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.normalise import normalise
@@ -63,7 +64,7 @@ class Measured:
     details: Mapping[str, Any] = field(default_factory=dict)
     """JSON values for the log, not shown to an agent; ``hardware`` names the device that was measured on."""
     anchors: RunAnchors | None = None
-    """Baseline and reference measured in the same run; they come before stored anchors."""
+    """Baseline and reference of the same run, or of the task's instance; they come before stored anchors."""
     final_raw: float | None = None
     """The raw score on what is held back for the final score, which no agent is told before; None where it is ``raw``.
     The profile's anchors must be stored ones."""
@@ -255,7 +256,8 @@ def score(
         except Exception as error:  # noqa: BLE001 - whatever fails here is ours, and is reported as such
             traceback.print_exc()
             result = replace(blank, message=_printable(f"the scorer failed: {type(error).__name__}: {error}"))
-    instance = {"instance": drawn_on} if (drawn_on := instance_name()) else {}
+    drawn_on = instance_name() if (used := used_instance()) is None else used
+    instance = {} if drawn_on is None else {"instance": drawn_on}
     seconds = round(time.monotonic() - started, 3)
     return replace(result, details={**result.details, **instance}, seconds=seconds)
 

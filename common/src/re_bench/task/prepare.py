@@ -1,11 +1,12 @@
 """Prepare what a task needs before it can run.
 
-As a program: ``python -m re_bench.task.prepare DIRECTORY --profile NAME [--into DIR | --worker]``.
+As a program: ``python -m re_bench.task.prepare DIRECTORY --profile NAME [--instance N] [--into DIR | --worker]``.
 
 A task that needs something has a module ``prepare.py`` in its package. ``prepare(profile, say)`` makes what the profile
 needs in the cache of prepared data, nothing twice, and tells ``say`` what it does, line by line.
 ``lay_out(profile, target)`` puts the prepared files that all workspaces have into the directory ``target``. A task
-whose workspaces differ also has ``personalise(profile, target)``, which writes there afterwards what is its own.
+whose workspaces differ also has ``personalise(profile, target)``, which writes there afterwards what is its own. One
+that has instances has ``prepare_instance(profile, instance, say)``, which prepares for one, or raises a UsageError.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from re_bench.data.instances import choose_instance
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point, run_program
 from re_bench.task.discovery import open_task
@@ -37,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="prepare.py", description="Make what a task needs, nothing twice.")
     parser.add_argument("directory", type=Path, help="the task's directory")
     parser.add_argument("--profile", required=True, help="the profile to prepare for")
+    parser.add_argument("--instance", type=int, help="prepare for this one, and choose it")
     after = parser.add_mutually_exclusive_group()
     after.add_argument("--into", metavar="DIR", type=Path, help="put a workspace's prepared files into this directory")
     after.add_argument("--worker", action="store_true", help="then answer requests on stdin; see prepare_worker.py")
@@ -44,26 +47,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with cli_entry_point("prepare.py"):
         task = open_task(options.directory)
         task.profile(options.profile)
+
+        def say(line: str) -> None:
+            print(f"{task.name}: {line}", file=sys.stderr, flush=True)
+
         if options.into is not None and not options.into.is_dir():
             raise UsageError(f"{options.into}: not a directory; give one that exists")
         if options.worker:
             work(task, options.profile)
             return
         with prepare_module(task) as module:
-            module.prepare(options.profile, lambda line: print(f"{task.name}: {line}", file=sys.stderr, flush=True))
+            if options.instance is None:
+                module.prepare(options.profile, say)
+            else:
+                if not hasattr(module, "prepare_instance"):
+                    raise UsageError(f"{task.name} has no instances to choose from; leave --instance out")
+                module.prepare_instance(options.profile, options.instance, say)
+                choose_instance(task.name, options.profile, options.instance)
             if options.into is not None:
                 module.lay_out(options.profile, options.into)
                 if hasattr(module, PERSONALISE):
                     module.personalise(options.profile, options.into)
 
 
-def run_preparation(task: Task, profile: str, into: Path | None = None) -> bool:
+def run_preparation(task: Task, profile: str, into: Path | None = None, instance: int | None = None) -> bool:
     """Run the task's ``prepare.py``, if it has one, in a process of its own; its output goes to our stderr.
 
     Args:
         task: the task.
         profile: ``cpu``, ``gpu`` or ``paper``.
         into: an existing directory that gets the prepared files of a workspace.
+        instance: the instance to prepare for and to choose, if not the one that is chosen.
 
     Returns:
         Whether it has one.
@@ -75,6 +89,7 @@ def run_preparation(task: Task, profile: str, into: Path | None = None) -> bool:
     if not task.preparer.is_file():
         return False
     where = ["--into", str(into)] if into is not None else []
+    where += ["--instance", str(instance)] if instance is not None else []
     program = ["-P", "-m", __name__, str(task.directory), "--profile", profile, *where]
     status, _nothing = run_program(program, capture=False)
     if status == UsageError.exit_status:

@@ -6,9 +6,9 @@ Stopped by: an answer has three keys and no others; what it spends is computed f
 import json
 from pathlib import Path
 
-from scales import SCALES
+from scales import chosen
 
-scale = SCALES[json.loads(Path("profile.json").read_text())["profile"]]
+scale = chosen(Path.cwd())
 width = scale.default[0]
 steps = scale.steps(width, 10 * scale.target_flops)
 answer = {"n_embd": width, "max_iters": steps, "loss_prediction": 2.0, "flops": scale.target_flops}

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from ledger import Ledger, LedgerError
-from scales import SCALES
+from scales import chosen
 
-scale = SCALES[json.loads(Path("profile.json").read_text())["profile"]]
+scale = chosen(Path.cwd())
 path = Path("ledger.jsonl")
 ledger, width = Ledger(path, scale), 2 * scale.n_head
 steps = int(scale.experiments.run_flops // scale.flops(width, 1))

@@ -17,11 +17,15 @@ from small_scaling_law.truth.swept import Swept
 
 TERMS = ((0, 0), (1, 0), (2, 0), (3, 0), (0, 1), (1, 1))
 """Exponents of x and y, one pair for each coefficient."""
+_STEP = 1e-6  # in ln(width), for a slope
 
 
 @dataclass(frozen=True)
 class Surface(Swept):
-    """The fitted loss. Beyond the widths of the sweep it goes on in a line that does not fall."""
+    """The fitted loss. Beyond the widths of the sweep it goes on in a line that does not fall.
+
+    More compute raises it nowhere: where the polynomial would, at narrow widths, compute is left out.
+    """
 
     kind = "surface"
 
@@ -39,9 +43,9 @@ class Surface(Swept):
         return self._value(inside, y) + slope * abs(x - inside)
 
     def _value(self, x: float, y: float) -> float:
-        return sum(factor * x**i * y**j for factor, (i, j) in zip(self.coefficients, TERMS, strict=True))
+        by_compute = sum(factor * x**i for factor, (i, j) in zip(self.coefficients, TERMS, strict=True) if j)
+        at_target = sum(factor * x**i for factor, (i, j) in zip(self.coefficients, TERMS, strict=True) if not j)
+        return at_target + min(0.0, by_compute) * y
 
     def _slope(self, x: float, y: float) -> float:
-        return sum(
-            factor * i * x ** (i - 1) * y**j for factor, (i, j) in zip(self.coefficients, TERMS, strict=True) if i
-        )
+        return (self._value(x + _STEP, y) - self._value(x - _STEP, y)) / (2 * _STEP)

@@ -1,0 +1,47 @@
+"""The choice of an instance: kept in the cache, pinned for subprocesses, named in scores."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.data import instances
+from re_bench.data.instances import choose_instance, chosen_instance, pin_instances, used_instance
+from re_bench.errors import ReBenchError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv(instances.PINNED, "{}")  # so that it is removed again
+    monkeypatch.delenv(instances.PINNED)
+    monkeypatch.setattr(instances, "_used", [])
+    return tmp_path / "cache"
+
+
+def test_a_choice_is_of_one_task_and_profile_and_a_pin_outlives_later_ones() -> None:
+    assert used_instance() is None
+    choose_instance("sums", "cpu", 3)
+    assert (chosen_instance("sums", "cpu"), used_instance()) == (3, 3)
+    assert pin_instances({"sums/gpu": 2}) == {"sums/cpu": 3, "sums/gpu": 2}
+    pinned = os.environ[instances.PINNED]
+    choose_instance("sums", "cpu", 4)
+    assert [chosen_instance(*name) for name in (("sums", "cpu"), ("products", "cpu"))] == [4, 0]
+    os.environ[instances.PINNED] = pinned
+    assert [chosen_instance("sums", profile) for profile in ("cpu", "gpu", "paper")] == [3, 2, 0]
+
+
+def test_a_choice_that_is_damaged_or_cannot_be_kept_is_said(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.mkdir()
+    (cache / instances.FILE).write_text("[3]")
+    with pytest.raises(ReBenchError, match=r"instances\.json: not a choice of instances; remove it"):
+        chosen_instance("sums", "cpu")
+    (cache / "file").write_text("")
+    monkeypatch.setenv("RE_BENCH_CACHE", str(cache / "file" / "below"))
+    with pytest.raises(UsageError, match="set RE_BENCH_CACHE to a writable directory"):
+        choose_instance("sums", "cpu", 1)

@@ -1,0 +1,68 @@
+"""Instances of a profile: what of a run is drawn anew, so that the truth of one says little about another's.
+
+Instance 0 is the profile as ``profiles.py`` has it. The settings of every other one are drawn from its number, which
+is public, as they are: what agents are not to have is its truth, which takes a sweep at the target's compute.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from small_scaling_law.profiles import SCALES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from small_scaling_law.profiles import Scale
+
+SIZES: dict[str, dict[str, Sequence[Any]]] = {
+    "cpu": {"n_layer": (2, 3, 4, 5, 6), "context": (48, 64, 96, 128), "batch": (8, 12, 16)},
+    "gpu": {"n_layer": (2, 3, 4, 5, 6), "context": (96, 128, 192), "batch": (8, 12)},
+}
+"""What the sizes of an instance are drawn from, by profile."""
+SETTINGS: dict[str, Sequence[Any]] = {
+    "learning_rate": (0.7, 0.85, 1.2, 1.4),  # of the profile's
+    "rate_power": (0.7, 1.0, 1.2),  # of the profile's
+    "noise": (0.0, 0.01, 0.02, 0.03),
+    "symbols": (20, 28, 40, 56, 80),
+}
+HARDER = 0.3
+"""Nats by which the starting answer of an instance predicts more than the profile's: its text is noisier."""
+
+
+def scale_of(profile: str, instance: int = 0) -> Scale:
+    """Return the sizes of an instance of a profile; profiles without experiments have instance 0 alone.
+
+    Raises:
+        ValueError: if there is no such instance.
+    """
+    scale = SCALES[profile]
+    if instance == 0:
+        return scale
+    fixed = scale.experiments
+    if fixed is None or instance < 0:
+        raise ValueError(f"profile {profile} has no instance {instance}")
+
+    def drawn_from(choices: dict[str, Sequence[Any]]) -> dict[str, Any]:
+        return {name: values[drawn_number(len(values), profile, instance, name)] for name, values in choices.items()}
+
+    sizes, drawn = drawn_from(SIZES[profile]), drawn_from(SETTINGS)
+    experiments = replace(
+        fixed,
+        learning_rate=round(fixed.learning_rate * drawn["learning_rate"], 6),
+        rate_power=round(fixed.rate_power * drawn["rate_power"], 6),
+        symbols=drawn["symbols"],
+        noise=drawn["noise"],
+    )
+    instance_scale = replace(scale, **sizes, experiments=experiments)
+    width, steps, loss = scale.default
+    steps = round(scale.flops(width, steps) / instance_scale.flops(width, 1))
+    return replace(instance_scale, default=(width, steps, round(loss + HARDER, 6)))
+
+
+def drawn_number(below: int, *purpose: str | int) -> int:
+    """Return a number from 0 on below ``below``, always the same for the same purpose."""
+    digest = sha256(" ".join(map(str, purpose)).encode()).digest()
+    return int.from_bytes(digest[:16], "big") % below

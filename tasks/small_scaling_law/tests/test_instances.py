@@ -1,0 +1,116 @@
+"""Instances: drawn settings, their text, and that preparation, workspace and scorer follow the chosen one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from re_bench.data.files import import_file
+from re_bench.errors import ReBenchError
+from re_bench.task.workspace import lay_out
+from small_scaling_law.answer import Answer
+from small_scaling_law.bytes_text import END, text_of
+from small_scaling_law.grading import share_of_target
+from small_scaling_law.instances import scale_of
+from small_scaling_law.profiles import SCALES
+
+if TYPE_CHECKING:
+    from re_bench.task.discovery import Task
+
+LINE = {"kind": "line", "name": "made up", "losses": [[1, 2.5], [2, 2.5]], "flops_of_a_step": 1, "target_flops": 1}
+
+
+@pytest.mark.parametrize("profile", ["cpu", "gpu"])
+def test_the_number_decides_the_settings_and_other_numbers_others(profile: str) -> None:
+    assert scale_of(profile) is SCALES[profile]
+    scales = [scale_of(profile, instance) for instance in range(1, 30)]
+    assert scales == [scale_of(profile, instance) for instance in range(1, 30)]
+    assert len({repr(scale) for scale in scales}) == len(scales)
+    for scale in scales:
+        assert 0.5 < share_of_target(Answer(*scale.default), scale) < 1.1
+        assert (scale.target_flops, scale.n_head) == (SCALES[profile].target_flops, SCALES[profile].n_head)
+
+
+@pytest.mark.parametrize(("profile", "instance"), [("paper", 1), ("cpu", -1)])
+def test_there_are_no_others(profile: str, instance: int) -> None:
+    with pytest.raises(ValueError, match=f"profile {profile} has no instance {instance}"):
+        scale_of(profile, instance)
+
+
+def test_the_text_of_an_instance_has_fewer_symbols_and_some_noise_everywhere_the_same() -> None:
+    fixed = scale_of("cpu", 1).experiments
+    assert fixed is not None
+    assert fixed.symbols is not None
+    content = np.tile(np.arange(256, dtype=np.uint8), 2000)
+    text = text_of(content, fixed, 1, "train")
+    assert ((text == END) == (content == END)).all()
+    assert len(np.unique(text)) == fixed.symbols
+    by_byte = text.reshape(2000, 256)
+    usual = np.array([np.bincount(column).argmax() for column in by_byte.T])
+    assert (by_byte != usual).mean() == pytest.approx(fixed.noise, rel=0.1)
+    assert (text != text_of(content, fixed, 1, "valid")).mean() == pytest.approx(2 * fixed.noise, rel=0.1)
+    assert sha256(text.tobytes()).hexdigest().startswith("f47bf10850bc")
+    plain = SCALES["cpu"].experiments
+    assert plain is not None
+    assert text_of(content, plain, 0, "train") is content
+
+
+def test_an_instance_whose_references_are_poor_or_differ_too_much_is_refused() -> None:
+    rebuild = import_file(Path(__file__).parents[1] / "tools" / "rebuild.py", "rebuild")
+    rebuild.check_references(0.3, [0.87, 0.9, 0.93])
+    for references in ([0.8, 0.9, 1.0], [0.65, 0.74, 0.67]):
+        with pytest.raises(ReBenchError, match=r"raw score 0\.\d+, the rewards .*; take another number"):
+            rebuild.check_references(0.4 if references[2] == 1 else -0.1, references)
+
+
+def re_bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "re_bench.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def scored(task: Task, workspace: Path) -> dict[str, Any]:
+    command = [sys.executable, str(task.scorer), "--solution", str(workspace), "--profile", "cpu", "--json"]
+    score: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
+    return score
+
+
+def test_what_is_chosen_is_prepared_laid_out_and_scored_by_its_own_anchors(
+    tiny: Task, tiny_cache: Path, tmp_path: Path
+) -> None:
+    def choose(instance: int) -> subprocess.CompletedProcess[str]:
+        return re_bench("prepare", tiny.directory, "--profile", "cpu", "--instance", str(instance))
+
+    refused = choose(7)
+    assert refused.returncode == 2
+    assert "no truth for instance 7 of profile cpu yet; run: python tools/rebuild.py --profile cpu" in refused.stderr
+    directory = tiny_cache / "small_scaling_law" / "truth"
+    directory.mkdir(parents=True, exist_ok=True)
+    source = {"hardware": "an abacus", "date": "2026-11-22"}
+    anchors = {"starting": 0.0, "reference": 0.5, "source": source}
+    (directory / "cpu-7.json").write_text(json.dumps(LINE | {"anchors": anchors}))
+    try:
+        done = choose(7)
+        assert (done.returncode, "instance 7 of profile cpu: made up" in done.stderr) == (0, True), done.stderr
+        lay_out(tiny, tmp_path / "workspace", profile="cpu")
+        stated = json.loads((tmp_path / "workspace" / "profile.json").read_text())
+        assert (stated["instance"], stated["scale"]["target_flops"]) == (7, 4e9)
+        answer = json.loads((tmp_path / "workspace" / "answer.json").read_text())
+        (tmp_path / "workspace" / "answer.json").write_text(json.dumps(answer | {"loss_prediction": 2.0}))
+        score = scored(tiny, tmp_path / "workspace")
+        assert (score["raw"], score["reward"], score["details"]["instance"]) == (0.5, 1.0, 7)
+        assert score["details"]["anchors"]["source"] == "of instance 7: an abacus, 2026-11-22"
+        log = tmp_path / "attempts.jsonl"
+        done = re_bench("score", tiny.directory, tmp_path / "workspace", "--profile", "cpu", "--log", log)
+        assert "final so far: raw 0.5, reward 1.0\n" in done.stdout
+        (tmp_path / "workspace" / "answer.json").write_text("{}")
+        assert scored(tiny, tmp_path / "workspace")["details"]["instance"] == 7
+    finally:
+        assert choose(0).returncode == 0
+    assert re_bench("prepare", "--instance", "1").returncode == 2
