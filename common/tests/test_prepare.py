@@ -74,11 +74,18 @@ def test_a_wrong_request_is_one_line_and_2_and_nothing_is_made(
     assert not (tmp_path / "cache").exists()
 
 
-@pytest.mark.parametrize("arguments", [[], ["--profile", "huge"], ["--profile", "auto"]])
-def test_a_profile_must_be_named(made_up: Task, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([], "--profile"),
+        (["--profile", "huge"], "made_up has no profile 'huge'; it has: cpu, gpu"),
+        (["--profile", "auto"], "made_up has no profile 'auto'; it has: cpu, gpu"),
+    ],
+)
+def test_a_profile_must_be_named(made_up: Task, arguments: list[str], text: str) -> None:
     done = prepare_py(made_up, *arguments)
     assert done.returncode == 2
-    assert "--profile" in done.stderr
+    assert text in done.stderr
     assert "Traceback" not in done.stderr
 
 
