@@ -25,11 +25,17 @@ PROFILE = {
 }
 
 
-def solution(name: str, tmp_path: Path) -> Any:
-    """Return a new model of the file ``model.py`` of one of our solutions."""
+def starter(tmp_path: Path) -> Any:
+    """Return a new model of the starting solution."""
     (tmp_path / "profile.json").write_text(json.dumps(PROFILE))
-    (tmp_path / "model.py").write_bytes((TASK / name / "model.py").read_bytes())
-    return import_file(tmp_path / "model.py", f"restricted_mlm_{name}_model").new_model()
+    (tmp_path / "model.py").write_bytes((TASK / "starter" / "model.py").read_bytes())
+    return import_file(tmp_path / "model.py", "restricted_mlm_starter_model").new_model()
+
+
+def reference() -> Any:
+    """Return a small new model of the reference's kind."""
+    module = import_file(TASK / "reference" / "model.py", "restricted_mlm_reference_model")
+    return module.ReferenceModel(VOCABULARY, SHAPE[1], module.Sizes(64, "S1 A M S2 | A M", 1))
 
 
 class Tied(nn.Module):
@@ -75,8 +81,8 @@ def interpreted(model: nn.Module, directory: Path) -> tuple[graph.Graph, interpr
 @pytest.mark.parametrize("family", ["starter", "reference", "tied", "attention"])
 def test_every_family_gives_the_very_bits_that_forward_gives(family: str, tmp_path: Path) -> None:
     torch.manual_seed(0)
-    made_here: dict[str, Any] = {"tied": Tied, "attention": Attention}
-    model = made_here[family]() if family in made_here else solution(family, tmp_path)
+    makers: dict[str, Any] = {"tied": Tied, "attention": Attention, "reference": reference}
+    model = starter(tmp_path) if family == "starter" else makers[family]()
     _written, run = interpreted(model, tmp_path)
     for _ in range(3):
         tokens = torch.randint(0, VOCABULARY, SHAPE)
