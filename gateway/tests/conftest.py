@@ -20,3 +20,9 @@ if TYPE_CHECKING:
 def backend() -> Backend:
     """The default sandbox of this machine."""
     return open_backend("bubblewrap")
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the module's gateway logs its calls."""
+    return tmp_path_factory.mktemp("gateway") / "calls.jsonl"

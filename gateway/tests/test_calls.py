@@ -151,11 +151,6 @@ def settings_for(asked: Upstream, log: Path, *, concurrency: int = 50, **changes
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("gateway") / "calls.jsonl"
-
-
-@pytest.fixture(scope="module")
 def gateway(upstream: Upstream, log: Path) -> Iterator[Gateway]:
     with serving(settings_for(upstream, log)) as gateway:
         yield gateway

@@ -56,11 +56,6 @@ def upstream(server: RawUpstream) -> Iterator[RawUpstream]:
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("gateway") / "calls.jsonl"
-
-
-@pytest.fixture(scope="module")
 def gateway(server: RawUpstream, log: Path) -> Iterator[Gateway]:
     """Of little patience, and limits that are soon reached."""
     limits = SessionLimits(connections=30, calls=2, log_bytes=30_000, free_log_bytes=20_000)

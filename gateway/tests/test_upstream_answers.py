@@ -32,11 +32,6 @@ def upstream() -> Iterator[RawUpstream]:
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("gateway") / "calls.jsonl"
-
-
-@pytest.fixture(scope="module")
 def gateway(upstream: RawUpstream, log: Path) -> Iterator[Gateway]:
     with serving(upstream.settings(log, max_answer_bytes=1 << 20)) as gateway:
         yield gateway

@@ -116,6 +116,11 @@ def raise_if_stop_requested() -> None:
         raise StoppedError
 
 
+def print_progress(line: str) -> None:
+    """Print a line on stderr, at once: what a command that takes a while is doing."""
+    print(line, file=sys.stderr, flush=True)
+
+
 def run_program(
     program: Sequence[str],
     *,

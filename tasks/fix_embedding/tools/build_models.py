@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from fix_embedding.intact_models import FILES, RECORD, cached_directory, shipped
 from fix_embedding.profiles import PROFILES
 from re_bench.data.cache import file_lock, new_directory
 from re_bench.data.files import sha256_of
-from re_bench.processes import cli_entry_point
+from re_bench.processes import cli_entry_point, print_progress
 from re_bench.text import open_text
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Models that are there are no reason not to train: that is what CacheEntry.prepare is for.
         with file_lock(cached.with_name(f".{cached.name}.lock")), new_directory(target) as directory:
-            record = build(name, text, directory, lambda line: print(line, file=sys.stderr, flush=True))
+            record = build(name, text, directory, print_progress)
             record["files"] = {file: sha256_of(directory / file) for file in FILES}
             (directory / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 

@@ -28,7 +28,7 @@ from fix_embedding.harness import evaluator
 from fix_embedding.prepare import COPIED, EMBEDDING, corrupted
 from fix_embedding.profiles import PROFILES, Budget, Profile, Recipe, Sizes
 from re_bench.lm.gpt import GPT
-from re_bench.processes import cli_entry_point
+from re_bench.processes import cli_entry_point, print_progress
 from re_bench.text.prepare import prepare as prepare_text
 
 if TYPE_CHECKING:
@@ -101,9 +101,8 @@ def compared(profile: Profile, intact: dict[str, Any], repaired: dict[str, Any],
 
 def measure(profile: Profile, workspace: Path) -> dict[str, Any]:
     """Train, corrupt, repair and compare."""
-    say = lambda line: print(line, file=sys.stderr, flush=True)  # noqa: E731
-    text = prepare_text(profile.text, say=say).text
-    record, state = trained("large", profile, profile.large, text, say)
+    text = prepare_text(profile.text, say=print_progress).text
+    record, state = trained("large", profile, profile.large, text, print_progress)
     lay_out(profile, state, text, workspace)
     effort = repair(workspace)
     repaired = load_file(workspace / "fixed_model.safetensors")

@@ -11,13 +11,12 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.data.provenance import versions
-from re_bench.processes import cli_entry_point
+from re_bench.processes import cli_entry_point, print_progress
 from re_bench.text import open_text
 from restricted_mlm.build import DIRECTORY, RECIPES, SHIPPED, build, cached_directory, record_path
 from restricted_mlm.profiles import PROFILES
@@ -44,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         target.mkdir(parents=True, exist_ok=True)
         weights = target / (f"{name}.safetensors" if seed == SCORED else f"{name}-{seed}.safetensors")
         text = open_text(PROFILES[name].text)
-        entry = build(name, text, seed, weights, lambda line: print(line, file=sys.stderr, flush=True))
+        entry = build(name, text, seed, weights, print_progress)
         if seed != SCORED:
             weights.unlink()
         record = target / record_path(name).name

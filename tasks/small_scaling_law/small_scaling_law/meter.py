@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
-from re_bench.processes import StoppedError, cli_entry_point, request_stop, run_program
+from re_bench.processes import StoppedError, cli_entry_point, print_progress, request_stop, run_program
 from small_scaling_law.prepare import lay_out, prepare
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the models are small: one thread a run
     with cli_entry_point("meter.py"):
-        prepare(options.profile, lambda line: print(line, file=sys.stderr, flush=True))
+        prepare(options.profile, print_progress)
         workspace(options.profile, options.state)
         try:
             meter = Meter(options.socket, options.state.resolve(), options.workers)

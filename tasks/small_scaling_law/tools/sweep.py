@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from re_bench.data.provenance import hardware, versions
-from re_bench.processes import cli_entry_point
+from re_bench.processes import cli_entry_point, print_progress
 from small_scaling_law.bytes_text import open_bytes, prepare_bytes
 from small_scaling_law.grading import runs_file
 from small_scaling_law.instances import scale_of
@@ -257,7 +257,7 @@ def sweep_all(profile: str, instance: int, out: Path | None, workers: int, first
     """Sweep an instance, and go on beyond the edges of a row while its best width is there."""
     scale, path = scale_of(profile, instance), out or runs_file(profile, instance)
     assert scale.experiments is not None
-    prepare_bytes(scale.experiments.text, lambda line: print(line, file=sys.stderr, flush=True))
+    prepare_bytes(scale.experiments.text, print_progress)
     rows: list[Row] = []
     wider = rows_of(profile, instance)
     while rows != wider:
