@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.cli.command import Command, add_json, add_sandbox, add_task, positive, print_json
+from re_bench.errors import UsageError
+from re_bench.gpu.devices import add_scoring_gpu
 from re_bench.task.chat_model import ChatModel, add_model_options
 from re_bench.task.profile_names import add_profile_option
 
 if TYPE_CHECKING:
     import argparse
+
+    from re_bench.gpu.devices import GpuPlan
 
 
 def _validate_options(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +31,7 @@ def _validate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs", type=positive, metavar="N", help="scorings at a time (default: as many as disturb no measurement)"
     )
+    add_scoring_gpu(parser, "all GPUs, one such scoring at a time on each")
     add_profile_option(parser)
     add_model_options(parser)
     add_sandbox(parser)
@@ -52,13 +57,20 @@ def _validate(options: argparse.Namespace) -> int:
     model = ChatModel.from_options(options)
     named = [find_task(name) for name in options.tasks]
     tasks = named or [task for task in find_tasks().values() if task.scorer.is_file()]
+    chosen = [(task, *choose_profile(task, options.profile)) for task in tasks]
+    gpus = _gpus(options.scoring_gpu, needed=any(entry.device == "cuda" for _task, _profile, entry in chosen))
     reports = []
-    for each in tasks:
-        profile, _entry = choose_profile(each, options.profile)
-        task = choose_model(each, profile, model)
-        jobs = options.jobs or default_jobs(task, profile)
-        repeats = options.repeats or default_repeats(task)
-        report = validate(task, profile, repeats=repeats, jobs=jobs, sandbox=options.sandbox, solution=options.solution)
+    for one, profile, entry in chosen:
+        task, plan = choose_model(one, profile, model), gpus if entry.device == "cuda" else None
+        report = validate(
+            task,
+            profile,
+            repeats=options.repeats or default_repeats(task),
+            jobs=options.jobs or default_jobs(task, profile, plan),
+            sandbox=options.sandbox,
+            solution=options.solution,
+            gpus=plan,
+        )
         reports.append(report)
         if not options.json:
             print(validation_table(report), flush=True)
@@ -66,6 +78,22 @@ def _validate(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"reports": [report.to_dict() for report in reports], "holds": holds})
     return 0 if holds else 1
+
+
+def _gpus(scoring_gpu: str | None, *, needed: bool) -> GpuPlan | None:
+    """Return what runs on which GPU, or None where no profile needs one."""
+    from re_bench.gpu import state
+    from re_bench.gpu.devices import dedicate_gpu, keep_off_timed, share_gpus
+
+    if not needed:
+        if scoring_gpu is not None:
+            raise UsageError(f"--scoring-gpu {scoring_gpu}: nothing here needs a GPU in this profile; leave it out")
+        return None
+    if scoring_gpu is None:
+        return share_gpus(state.identify_all())
+    plan = dedicate_gpu(state.identify_all(), scoring_gpu)
+    keep_off_timed(plan)
+    return plan
 
 
 def _calibrate(options: argparse.Namespace) -> int:

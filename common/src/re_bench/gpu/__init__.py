@@ -1,1 +1,1 @@
-"""The GPU that is timed: its state, its lock, and times of programs that take turns on it."""
+"""The GPU that is timed: which one, its state, its lock, and times of programs that take turns on it."""

@@ -83,6 +83,22 @@ def identify(index: int = 0) -> Gpu:
         raise UsageError(f"no GPU {index} here: {error}; this needs an NVIDIA GPU and its driver") from None
 
 
+def identify_all() -> list[Gpu]:
+    """Return what the CUDA driver says of all devices that it shows this process, at least one, in its order.
+
+    Raises:
+        UsageError: if there is none, or no driver.
+    """
+    count = ctypes.c_int()
+    try:
+        call("cuDeviceGetCount", ctypes.byref(count))
+    except DeviceMemoryError as error:
+        raise UsageError(f"no GPU here: {error}; this needs an NVIDIA GPU and its driver") from None
+    if not count.value:
+        raise UsageError("CUDA shows no GPU here; is CUDA_VISIBLE_DEVICES set to none?")
+    return [identify(index) for index in range(count.value)]
+
+
 def free_memory(index: int = 0) -> int:
     """Return the free memory of the CUDA device ``index``, in bytes; this starts CUDA's context on it.
 

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
+from re_bench.gpu.devices import only_gpus
 from re_bench.processes import run_program, temporary_directory
 from re_bench.runs.attempt_records import AttemptRecords
 from re_bench.runs.attempts import Attempt, AttemptLog, FinalScore
@@ -38,6 +39,8 @@ def score_submission(
     profile: str = "auto",
     sandbox: str | None = None,
     records: Path | None = None,
+    *,
+    gpu: str | None = None,
 ) -> Score:
     """Score ``submission`` with the task's own scorer in a process of its own.
 
@@ -49,6 +52,7 @@ def score_submission(
         profile: a profile's name, or ``auto``.
         sandbox: a backend's name, if not the default.
         records: an existing directory that gets the scorer's own logs, if they are to be kept.
+        gpu: UUID of the GPU to score on, if not the first that CUDA shows us.
 
     Raises:
         UsageError: if the scorer says that it cannot be asked this here.
@@ -62,7 +66,8 @@ def score_submission(
     program += task.chat_model.words() if task.chat_model else []
     limit = _time_limit(task, profile)
     try:
-        status, stdout = run_program(program, capture=True, time_limit_s=limit)
+        environment = only_gpus(gpu) if gpu else None
+        status, stdout = run_program(program, capture=True, time_limit_s=limit, environment=environment)
     except subprocess.TimeoutExpired:
         raise ReBenchError(f"{task.name}: the scorer did not end in {limit:g} s, and was stopped") from None
     if status == UsageError.exit_status:
@@ -97,6 +102,8 @@ def score_variant(
     template: Path | None = None,
     *,
     seed: int = 0,
+    gpu: str | None = None,
+    make_on: str | None = None,
 ) -> Score:
     """Lay out one of our solutions as an agent would leave it, make what it submits, and score it.
 
@@ -107,12 +114,16 @@ def score_variant(
         sandbox: a backend's name, if not the default.
         template: what is copied instead of preparing; see :func:`re_bench.task.workspace.lay_out`.
         seed: what the command that makes the solution gets as ``RE_BENCH_SEED``.
+        gpu: as for :func:`score_submission`.
+        make_on: UUID of the GPU that the command gets, if not the first that CUDA shows us.
     """
     with temporary_directory("re-bench-workspace-") as directory:
         directory.chmod(0o755)
         workspace = directory / "workspace"
-        lay_out_and_make(task, workspace, variant, profile=profile, sandbox=sandbox, template=template, seed=seed)
-        return score_submission(task, workspace, profile, sandbox)
+        lay_out_and_make(
+            task, workspace, variant, profile=profile, sandbox=sandbox, template=template, seed=seed, gpu=make_on
+        )
+        return score_submission(task, workspace, profile, sandbox, gpu=gpu)
 
 
 def score_and_record(

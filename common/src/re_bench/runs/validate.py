@@ -7,7 +7,9 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from re_bench.gpu.devices import GpuPlan
     from re_bench.task.discovery import Task
 
 _SUBMISSION = "--solution"
@@ -29,7 +32,7 @@ _LONGEST_FIRST = ("reference", "baseline", _SUBMISSION)
 """What is started before the cheats, so that scorings at the same time end together."""
 _REPEATS = 3
 _WAITING_FOR_GPU = 2
-"""Scorings that may start while another holds the GPU."""
+"""Scorings that may start while another holds a GPU."""
 
 
 def validate(
@@ -40,6 +43,7 @@ def validate(
     jobs: int = 1,
     sandbox: str | None = None,
     solution: Path | None = None,
+    gpus: GpuPlan | None = None,
 ) -> Report:
     """Score baseline, reference and every cheat of a task that makes sense in the profile, which is prepared first.
 
@@ -53,6 +57,7 @@ def validate(
         jobs: scorings at a time; more than one only where they do not disturb each other's measurements.
         sandbox: a backend's name, if not the default.
         solution: the directory of a submission to score beside ours.
+        gpus: where scorings run that need a GPU, one job's all on one of them; None for the first that CUDA shows.
 
     Raises:
         UsageError: if this cannot be done here.
@@ -65,9 +70,11 @@ def validate(
         print(f"{task.name}: {_describe_skipped(profile, skipped)}", file=sys.stderr, flush=True)
     with temporary_directory("re-bench-prepared-") as directory:
         template = _make_template(task, profile, directory / "template")
+        places = _places(jobs, gpus, timed=not task.manifest.profiles[profile].parallel)
 
         def score_once(name: str, seed: int) -> Score:
-            score = _score(task, name, profile, sandbox, solution=solution, template=template, seed=seed)
+            with _taken(places) as place:
+                score = _score(task, name, profile, sandbox, place, solution=solution, template=template, seed=seed)
             reward = "-" if score.reward is None else f"{score.reward:.4f}"
             line = f"{task.name}: {name}: {score.status} {reward}"
             print(f"[{time.monotonic() - started:6.1f} s] {line}", file=sys.stderr, flush=True)
@@ -87,6 +94,33 @@ def _make_template(task: Task, profile: str, directory: Path) -> Path:
     directory.mkdir(mode=0o755)
     make_template(task, directory, partial(run_preparation, task, profile))
     return directory
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The GPUs of one job, as UUIDs; None for the first that CUDA shows."""
+
+    score_on: str | None
+    make_on: str | None
+
+
+def _places(jobs: int, gpus: GpuPlan | None, *, timed: bool) -> SimpleQueue[_Place]:
+    """Return a place for each of ``jobs``, spread over the GPUs."""
+    places: SimpleQueue[_Place] = SimpleQueue()
+    score_on, make_on = (gpus.timed if timed else gpus.other, gpus.other) if gpus else ((None,), (None,))
+    for job in range(jobs):
+        places.put(_Place(score_on[job % len(score_on)], make_on[job % len(make_on)]))
+    return places
+
+
+@contextmanager
+def _taken(places: SimpleQueue[_Place]) -> Iterator[_Place]:
+    """Take a place for the length of the block; there are as many as jobs."""
+    place = places.get()
+    try:
+        yield place
+    finally:
+        places.put(place)
 
 
 @contextmanager
@@ -135,14 +169,24 @@ def _note(task: Task, profile: str, skipped: Sequence[str]) -> str:
 
 
 def _score(
-    task: Task, name: str, profile: str, sandbox: str | None, *, solution: Path | None, template: Path | None, seed: int
+    task: Task,
+    name: str,
+    profile: str,
+    sandbox: str | None,
+    place: _Place,
+    *,
+    solution: Path | None,
+    template: Path | None,
+    seed: int,
 ) -> Score:
     """Score one solution; an error of ours is printed on stderr in full and becomes a score with the status error."""
     started = time.monotonic()
     try:
         if solution is not None and name == _SUBMISSION:
-            return score_submission(task, solution, profile, sandbox)
-        return score_variant(task, name, profile, sandbox, None if name in ANCHORED else template, seed=seed)
+            return score_submission(task, solution, profile, sandbox, gpu=place.score_on)
+        start = None if name in ANCHORED else template
+        gpus = {"gpu": place.score_on, "make_on": place.make_on}
+        return score_variant(task, name, profile, sandbox, start, seed=seed, **gpus)
     except UsageError:
         raise
     except (ReBenchError, OSError) as error:
@@ -157,15 +201,16 @@ def _problems(task: Task) -> list[str]:
     return lines + [f"{path}: cheats/{name} has no table [cheats.{name}]" for name in sorted(directories - tables)]
 
 
-def default_jobs(task: Task, profile: str) -> int:
+def default_jobs(task: Task, profile: str, gpus: GpuPlan | None = None) -> int:
     """Return how many scorings to run at a time.
 
-    On a GPU a few start while one is timed, since the GPU has a lock, if there are enough cores not to disturb it.
+    On each GPU a few start while one is timed, since a GPU has a lock, if there are enough cores not to disturb it.
     Elsewhere as many as we have cores where the manifest says ``parallel``, else one.
     """
     cores, entry = len(os.sched_getaffinity(0)), task.manifest.profiles[profile]
     if entry.device == "cuda":
-        return min(_WAITING_FOR_GPU + 1, max(1, cores // 4))
+        used = (gpus.other if entry.parallel else gpus.timed) if gpus else ("",)
+        return min((_WAITING_FOR_GPU + 1) * len(used), max(1, cores // 4))
     return cores if entry.parallel else 1
 
 

@@ -106,12 +106,21 @@ def lay_out(
             _copy(cache_directory() / task.name / "reference" / profile, target)
 
 
-def make(task: Task, workspace: Path, variant: str, *, profile: str, sandbox: str | None = None, seed: int = 0) -> None:
+def make(
+    task: Task,
+    workspace: Path,
+    variant: str,
+    *,
+    profile: str,
+    sandbox: str | None = None,
+    seed: int = 0,
+    gpu: str | None = None,
+) -> None:
     """Run the variant's command in the laid-out workspace as an agent would, in the sandbox, if the manifest has one.
 
     The command sees Python, its packages and the workspace, which it may write, ``RE_BENCH_PROFILE``, and the seed as
     ``RE_BENCH_SEED``. It has the limits of the profile's submissions but for time, and one GPU where the profile's
-    device is ``cuda``. Progress goes to stderr.
+    device is ``cuda``: the one with the UUID ``gpu``, or CUDA's first. Progress goes to stderr.
 
     Raises:
         UsageError: if there is no sandbox, or no GPU where one is needed.
@@ -123,7 +132,7 @@ def make(task: Task, workspace: Path, variant: str, *, profile: str, sandbox: st
     words = " ".join(recipe.command)
     print(f"{task.name}: {variant}: {words}, {recipe.time_limit_s:g} s at most", file=sys.stderr, flush=True)
     with _failing_as(f"{task.name}: {variant}: the command {words} cannot be run in {workspace}"):
-        finished = _run(task, workspace.resolve(), recipe, profile, sandbox, seed=seed)
+        finished = _run(task, workspace.resolve(), recipe, profile, sandbox, seed=seed, gpu=gpu)
     if finished.status != 0 or finished.stopped:
         reason = finished.stopped or f"exit status {finished.status}"
         printed = f"{finished.stdout}{finished.stderr}"[-_TAIL:]
@@ -140,11 +149,12 @@ def lay_out_and_make(
     sandbox: str | None = None,
     template: Path | None = None,
     seed: int = 0,
+    gpu: str | None = None,
 ) -> None:
     """Lay out a solution and run its command, if it has one; see :func:`lay_out` and :func:`make`."""
     lay_out(task, target, variant, profile=profile, template=template)
     with _removed_on_failure(target):
-        make(task, target, variant, profile=profile, sandbox=sandbox, seed=seed)
+        make(task, target, variant, profile=profile, sandbox=sandbox, seed=seed, gpu=gpu)
 
 
 def _recipe(task: Task, variant: str) -> Recipe | None:
@@ -155,7 +165,9 @@ def _recipe(task: Task, variant: str) -> Recipe | None:
     return cheat.make if cheat is not None else None
 
 
-def _run(task: Task, workspace: Path, recipe: Recipe, profile: str, sandbox: str | None, *, seed: int) -> Finished:
+def _run(
+    task: Task, workspace: Path, recipe: Recipe, profile: str, sandbox: str | None, *, seed: int, gpu: str | None
+) -> Finished:
     backend = open_backend(sandbox)
     first, *rest = recipe.command
     path, entry = str(workspace), task.profile(profile)
@@ -166,7 +178,7 @@ def _run(task: Task, workspace: Path, recipe: Recipe, profile: str, sandbox: str
         environment={"RE_BENCH_PROFILE": profile, "RE_BENCH_SEED": str(seed)},
         directory=path,
         limits=replace(entry.limits, wall_s=recipe.time_limit_s, cpu_s=cpu_s),
-        gpu=gpu_state.identify().uuid if entry.device == "cuda" else None,
+        gpu=(gpu or gpu_state.identify().uuid) if entry.device == "cuda" else None,
         hidden=hidden_directories(task.directory),
     )
     with _writable_by_everybody(workspace):

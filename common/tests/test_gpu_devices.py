@@ -1,0 +1,112 @@
+"""Which GPU is for what, chosen from made lists of GPUs; what is scored runs where it was put."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.cli.main import main
+from re_bench.errors import UsageError
+from re_bench.gpu import state
+from re_bench.gpu.devices import GpuPlan, dedicate_gpu, keep_off_timed, share_gpus
+from re_bench.gpu.state import Gpu
+from re_bench.runs.validate import _places, default_jobs, validate
+from re_bench.task import profile_choice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from re_bench.sandbox.spec import Backend
+    from re_bench.task.discovery import Task
+
+    Change = Callable[[Task, str, str, str], Task]
+
+UUIDS = tuple(f"GPU-{number}f1a2b4c-0000-1111-2222-0123456789ab" for number in range(4))
+GPUS = [Gpu(index, "NVIDIA H200", uuid, None, 3201.0, 6144) for index, uuid in enumerate(UUIDS)]
+
+
+@pytest.mark.parametrize(
+    ("count", "choice", "timed", "other"),
+    [
+        (1, None, 0, [0]),
+        (1, "0", 0, [0]),
+        (2, None, 1, [0]),
+        (2, "0", 0, [1]),
+        (4, None, 3, [0, 1, 2]),
+        (4, "1", 1, [0, 2, 3]),
+        (4, UUIDS[2], 2, [0, 1, 3]),
+        (4, UUIDS[2].upper(), 2, [0, 1, 3]),
+    ],
+)
+def test_one_gpu_is_set_apart_where_there_are_several(
+    count: int, choice: str | None, timed: int, other: list[int]
+) -> None:
+    plan = dedicate_gpu(GPUS[:count], choice)
+    assert plan == GpuPlan((UUIDS[timed],), tuple(UUIDS[index] for index in other))
+    assert plan.separate == (count > 1)
+
+
+def test_shared_gpus_are_for_everything() -> None:
+    assert share_gpus(GPUS[:2]) == GpuPlan(UUIDS[:2], UUIDS[:2])
+    assert not share_gpus(GPUS[:2]).separate
+
+
+@pytest.mark.parametrize("choice", ["7", "-1", "", "GPU-3", "one", UUIDS[3]])
+def test_a_gpu_that_is_not_here_is_refused_with_those_that_are(choice: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        dedicate_gpu(GPUS[:2], choice)
+    known = f"0 (NVIDIA H200, {UUIDS[0]}), 1 (NVIDIA H200, {UUIDS[1]})"
+    start = f"--scoring-gpu {choice}: there is no such GPU here"
+    assert str(refusal.value) == f"{start}; give the index or UUID of one of: {known}"
+
+
+def test_what_is_started_sees_the_other_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
+    keep_off_timed(dedicate_gpu(GPUS[:3], "1"))
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == f"{UUIDS[0]},{UUIDS[2]}"
+
+
+def test_the_command_refuses_a_gpu_that_is_not_here(
+    made_up: Task, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(state, "identify_all", lambda: GPUS[:2])
+    monkeypatch.setattr(profile_choice, "_cuda_present", lambda: True)
+    for profile, choice, message in (
+        ("gpu", "7", "--scoring-gpu 7: there is no such GPU here; give the index or UUID of one of: 0 ("),
+        ("cpu", "1", "--scoring-gpu 1: nothing here needs a GPU in this profile; leave it out"),
+    ):
+        with pytest.raises(SystemExit) as exit_:
+            main(["validate", str(made_up.directory), "--profile", profile, "--scoring-gpu", choice])
+        assert exit_.value.code == 2
+        assert message in capsys.readouterr().err
+
+
+def test_each_gpu_has_a_few_jobs(made_up: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = {}
+    for cores in (2, 8, 32):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _pid, cores=cores: set(range(cores)))
+        jobs[cores] = [default_jobs(made_up, "gpu", share_gpus(GPUS[:count])) for count in (1, 2, 4)]
+        assert default_jobs(made_up, "gpu", dedicate_gpu(GPUS, "0")) == jobs[cores][0]
+    assert jobs == {2: [1, 1, 1], 8: [2, 2, 2], 32: [3, 6, 8]}
+
+
+def test_jobs_are_spread_over_the_gpus_for_them() -> None:
+    def spread(plan: GpuPlan | None, *, timed: bool) -> list[tuple[str | None, str | None]]:
+        places = _places(3, plan, timed=timed)
+        return [(place.score_on, place.make_on) for place in (places.get() for _ in range(3))]
+
+    first, second, _third, _fourth = UUIDS
+    assert spread(None, timed=True) == [(None, None)] * 3
+    assert spread(share_gpus(GPUS[:2]), timed=True) == [(first, first), (second, second), (first, first)]
+    assert spread(dedicate_gpu(GPUS[:2], "0"), timed=True) == [(first, second)] * 3
+    assert spread(dedicate_gpu(GPUS[:2], "0"), timed=False) == [(second, second)] * 3
+
+
+def test_scorings_run_on_the_gpus_where_they_were_put(made_up: Task, backend: Backend, change: Change) -> None:
+    del backend  # there is one
+    task = change(made_up, "score.py", '"fine")', '"fine", {"gpu": __import__("os").environ["CUDA_VISIBLE_DEVICES"]})')
+    report = validate(task, "cpu", jobs=2, gpus=share_gpus(GPUS[:2]))
+    scores = [score for row in report.rows for score in row.scores if score.status == "valid"]
+    assert {score.details["gpu"] for score in scores} == set(UUIDS[:2])
