@@ -75,6 +75,19 @@ async def alone() -> None:
     assert events.index("second begins") > 2
 
 
+def test_commands_begin_while_an_attempt_is_timed_on_another_gpu() -> None:
+    asyncio.run(apart())
+
+
+async def apart() -> None:
+    gate = GpuGate(separate=True)
+    async with gate.scoring(), asyncio.timeout(1):
+        await gate.wait_until_idle()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05), gate.scoring():
+                pass
+
+
 def test_a_gate_opens_when_a_scoring_fails() -> None:
     asyncio.run(failing())
 

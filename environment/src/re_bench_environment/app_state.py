@@ -11,12 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.gpu import state as gpu_state
+from re_bench.gpu.devices import keep_off_timed
 from re_bench.processes import StoppedError
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.bubblewrap import Bubblewrap
 from re_bench.task.hidden_paths import hidden_directories
 from re_bench_environment.catalog import ServedTask, build_catalog
+from re_bench_environment.gpus import SessionGpus, plan_gpus
 from re_bench_environment.network.service import Network
 from re_bench_environment.preparation import Preparations
 from re_bench_environment.queues import GpuGate, Queue
@@ -59,15 +60,19 @@ class AppState:
         paths = self.state_directory
         self.network = Network(self.settings.network, self.backend, paths.path, paths.sockets)
         self.models = ModelGateways(self.state_directory.path / "models")
-        self.scoring_queue, self.gpu_gate = Queue(self.settings.scorings), GpuGate()
-        self.scorer = Scorer(
-            self.scoring_queue, self.gpu_gate, self.settings.sandbox, self.settings.disk_mib, self.settings.network.mode
-        )
+        plan = plan_gpus(self.catalog.by_id.values(), self.settings.scoring_gpu)
+        self.gpus = None
+        if plan is not None:
+            self.gpus = SessionGpus(plan)
+            keep_off_timed(plan)  # what prepares tasks
+        self.scoring_queue = Queue(self.settings.scorings)
+        self.gpu_gate = GpuGate(separate=plan is not None and plan.separate)
+        scoring_gpu = plan.timed[0] if plan is not None else None
+        self.scorer = Scorer(self.scoring_queue, self.gpu_gate, self.settings, scoring_gpu)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="app-state")
         templates, link = self.state_directory.path / "templates", self.settings.link_data
         self.preparations = Preparations(self.catalog.by_id.values(), templates, self.models.start, link=link)
         self._hidden: dict[str, list[Path]] = {}
-        self._gpu_uuid: str | None = None
 
     async def lay_out(self, served: ServedTask, workspace: Path, abandoned: threading.Event) -> None:
         """Lay out a workspace, as soon as its task is prepared, unless it is ``abandoned`` before.
@@ -89,13 +94,14 @@ class AppState:
             self._hidden[served.id] = [*directories, self.state_directory.path]
         return self._hidden[served.id]
 
-    async def gpu(self, served: ServedTask) -> str | None:
-        """Return the UUID of the GPU that a task's commands may use, if its profile has one."""
-        if served.profile.device != "cuda":
-            return None
-        if self._gpu_uuid is None:
-            self._gpu_uuid = (await self._in_thread(gpu_state.identify)).uuid
-        return self._gpu_uuid
+    def gpu(self, served: ServedTask, session: str) -> str | None:
+        """Return the UUID of the GPU that a session's commands and experiments may use, if its profile has one."""
+        return self.gpus.assign(session) if self.gpus is not None and served.profile.device == "cuda" else None
+
+    def release_gpu(self, session: str) -> None:
+        """Take a session's GPU back, if it has one."""
+        if self.gpus is not None:
+            self.gpus.release(session)
 
     async def stop_threads(self) -> None:
         """Wait for the end of what runs in threads; the caller has asked it to stop."""

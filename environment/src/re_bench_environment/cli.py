@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from re_bench.cli.command import Command, add_json, add_sandbox, positive
 from re_bench.errors import ReBenchError, UsageError
+from re_bench.gpu.devices import add_scoring_gpu
 from re_bench.task.chat_model import ChatModel, add_model_options
 from re_bench.task.profile_names import add_profile_option
 
@@ -49,6 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     limits = parser.add_argument_group("limits")
     limits.add_argument("--max-sessions", type=positive, metavar="N", help="sessions at a time (default: 64)")
     limits.add_argument("--scorings", type=positive, metavar="N", help="scorings at a time (default: half the cores)")
+    add_scoring_gpu(limits, "the last of several")
     limits.add_argument("--max-attempts", type=positive, metavar="N", help="scored answers of a session (default: 100)")
     limits.add_argument("--hours", type=_above_zero, metavar="H", help="hours to run commands in (default: 8)")
     limits.add_argument(
@@ -123,7 +125,7 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
     from re_bench_environment.settings import Settings  # noqa: PLC0415
 
     names = ["max_sessions", "scorings", "max_attempts", "hours", "memory_mib", "disk_mib", "model_dollars"]
-    names += ["transcript_mib", "keep_days", "keep_gib"]
+    names += ["transcript_mib", "keep_days", "keep_gib", "scoring_gpu"]
     chosen: dict[str, Any] = {name: getattr(options, name) for name in names}
     chosen |= {"drain_s": options.drain, "reclaim_s": options.reclaim}
     return Settings(

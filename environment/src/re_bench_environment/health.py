@@ -36,6 +36,7 @@ def health(registry: SessionRegistry) -> dict[str, Any]:
         "not_served": dict(app.catalog.not_served),
         "scorings": {"running": scorings.running, "waiting": scorings.waiting},
         "gpu": {"running": gpu.running, "waiting": gpu.waiting},
+        "gpus": app.gpus.record() if app.gpus else None,
         "sessions": [_session(session) for session in list(registry.sessions.values())],
     }
 
@@ -66,6 +67,7 @@ def _session(session: Session) -> dict[str, Any]:
         "task": session.served.id,
         "profile": session.served.profile_name,
         "open_s": round(now - session.started, 1),
+        "gpu": session.record.gpu,
         "doing": session.activity,
         "doing_s": round(now - session.activity_since, 1),
         "attempts": session.attempts,
@@ -85,6 +87,7 @@ def describe_health(state: Mapping[str, Any]) -> str:
         f"network of sessions: {_network(state['network'])}",
         f"{len(sessions)} of {state['max_sessions']} sessions",
         f"scorings: {_queue(state['scorings'])}; on the GPU: {_queue(state['gpu'])}",
+        *_gpu_lines(state["gpus"]),
         *(_task_line(name, task) for name, task in state["tasks"].items()),
         *(f"not served: {name}: {reason}" for name, reason in state["not_served"].items()),
     ]
@@ -96,6 +99,13 @@ def describe_health(state: Mapping[str, Any]) -> str:
 def _task_line(name: str, task: Mapping[str, Any]) -> str:
     reason = f": {task['reason']}" if task["reason"] else ""
     return f"{task['state']}: {name} ({task['profile']}){reason}"
+
+
+def _gpu_lines(gpus: Mapping[str, Any] | None) -> list[str]:
+    if gpus is None:
+        return []
+    sessions = ", ".join(f"{uuid} ({number} open)" for uuid, number in gpus["sessions"].items())
+    return [f"GPU of scorings: {gpus['scoring']}; of sessions: {sessions}"]
 
 
 def _row(session: Mapping[str, Any]) -> list[str]:

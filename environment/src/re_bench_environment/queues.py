@@ -37,13 +37,16 @@ class Queue:
 
 
 class GpuGate:
-    """Keeps a timed scoring alone on the GPU, as far as this server's sessions go.
+    """Keeps a timed scoring alone on its GPU, as far as this server's sessions go.
 
-    Scorings run one at a time. No command starts while one runs; a command that has started goes on.
+    Scorings run one at a time. Where sessions have the same GPU, no command starts while one runs; a command that has
+    started goes on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, separate: bool = False) -> None:
+        """Begin idle; ``separate`` says that no session has the GPU of scorings."""
         self.scorings = Queue(1)
+        self._separate = separate
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -51,7 +54,8 @@ class GpuGate:
     async def scoring(self) -> AsyncIterator[float]:
         """Hold the GPU; gives the seconds waited for it."""
         async with self.scorings.slot() as waited_s:
-            self._idle.clear()
+            if not self._separate:
+                self._idle.clear()
             try:
                 yield waited_s
             finally:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
+from re_bench.gpu.devices import only_gpus
 from re_bench.processes import cli_entry_point
 from re_bench.runs.attempts import AttemptLog, FinalScore
 from re_bench.runs.score_process import record, score_and_record
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from re_bench_environment.catalog import ServedTask
     from re_bench_environment.queues import GpuGate, Queue
+    from re_bench_environment.settings import Settings
 
 _MAX_RESULT = 8 << 20
 _OVERHEAD_S = 300.0  # for copying the submission and for the log, on top of the profile's own limit
@@ -55,9 +57,11 @@ class ScoredAttempt:
 class Scorer:
     """Scores the attempts of all sessions, a few at a time."""
 
-    def __init__(self, queue: Queue, gpu: GpuGate, sandbox: str | None, keep_mib: int, network: str) -> None:
-        self._queue, self._gpu, self._sandbox = queue, gpu, sandbox
-        self._keep_mib, self._network = keep_mib, network
+    def __init__(self, queue: Queue, gate: GpuGate, settings: Settings, gpu: str | None) -> None:
+        """Prepare; ``gpu`` is the UUID of the one to score on, where tasks need any."""
+        self._queue, self._gate, self._sandbox = queue, gate, settings.sandbox
+        self._keep_mib, self._network = settings.disk_mib, settings.network.mode
+        self._visible = only_gpus(gpu) if gpu else {}
 
     async def score(
         self, served: ServedTask, workspace: Path, log: Path, variables: Mapping[str, str]
@@ -76,7 +80,7 @@ class Scorer:
         async with AsyncExitStack() as stack:
             waited_s = await stack.enter_async_context(self._queue.slot())
             if served.profile.device == "cuda":
-                waited_s += await stack.enter_async_context(self._gpu.scoring())
+                waited_s += await stack.enter_async_context(self._gate.scoring())
             output = await self._run(served, workspace, log, variables)
         try:
             result = json.loads(output)
@@ -97,7 +101,7 @@ class Scorer:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=stderr,
-                env=environment_without_secrets(**variables),
+                env=environment_without_secrets(**self._visible, **variables),
                 start_new_session=True,
                 limit=_MAX_RESULT,
             )

@@ -70,6 +70,8 @@ class SessionRecord:
     """Why it ended."""
     network: dict[str, Any] | None = None
     """Which network its sandbox has, as the last server that opened it had it."""
+    gpu: str | None = None
+    """UUID of the GPU of its commands, as the last server that gave it one had it."""
     model_dollars: float | None = None
     """What its own calls to the task's model have cost, as far as known; None without a model or a price."""
     scoring_model_dollars: float | None = None

@@ -54,7 +54,9 @@ class SessionShell:
         """Start the meter's socket, if the task has a meter."""
         if self._served.meter is not None:
             socket = self._app.state_directory.sockets / f"{self._record.name}.sock"
-            self._meter = MeterProxy(self._served, self._served.meter, socket, self._directory / "experiments")
+            self._meter = MeterProxy(
+                self._served, self._served.meter, socket, self._directory / "experiments", self._gpu()
+            )
             await self._meter.open()
 
     async def open_network(self) -> None:
@@ -115,6 +117,7 @@ class SessionShell:
         """Close the shell, the access to the model and the meter, for good."""
         self._closed = True
         await self.close_shell()
+        self._app.release_gpu(self._record.name)
         await self._app.network.close_session(self._record.name)
         access, self.model_access = self.model_access, None
         meter, self._meter = self._meter, None
@@ -124,8 +127,15 @@ class SessionShell:
         if meter is not None:
             await meter.close()
 
+    def _gpu(self) -> str | None:
+        """Return the session's GPU, and note it in the record, which is saved with what comes next."""
+        if not self._closed:
+            self._record.gpu = self._app.gpu(self._served, self._record.name)
+        return self._record.gpu
+
     async def _open_shell(self) -> Shell:
         app, served = self._app, self._served
+        gpu = self._gpu()
         variables = {"RE_BENCH_PROFILE": served.profile_name, **self._network.variables}
         shown = dict(self._network.shown)
         services = list(self._network.services)
@@ -146,7 +156,7 @@ class SessionShell:
             environment=variables,
             also=shown,
             hidden=await app.hidden(served),
-            gpu=await app.gpu(served),
+            gpu=gpu,
             services=services,
             host_network=app.settings.network.mode == "open",
             scratch=self._directory,

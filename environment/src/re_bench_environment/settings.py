@@ -48,6 +48,8 @@ class Settings:
     """Whether to listen only when all tasks are prepared."""
     sandbox: str | None = None
     max_sessions: int = 64
+    scoring_gpu: str | None = None
+    """Index or UUID of the GPU that attempts are scored on, by default the last; of several, no session has it."""
     scorings: int = max(1, (os.cpu_count() or 2) // 2)
     """Scorings at a time; others wait."""
     max_attempts: int = 100

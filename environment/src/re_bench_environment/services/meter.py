@@ -14,6 +14,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from re_bench.gpu.devices import only_gpus
 from re_bench_environment.subprocess_env import environment_without_secrets, terminate
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _POLL_S = 0.1
 class MeterProxy:
     """The meter of one session, behind a socket of its own."""
 
-    def __init__(self, served: ServedTask, meter: Meter, socket: Path, state: Path) -> None:
+    def __init__(self, served: ServedTask, meter: Meter, socket: Path, state: Path, gpu: str | None = None) -> None:
         """Prepare; :meth:`open` listens.
 
         Args:
@@ -41,9 +42,11 @@ class MeterProxy:
             meter: its manifest's ``[meter]``.
             socket: where to listen for the sandbox.
             state: the meter's own workspace with its ledger, which no sandbox sees.
+            gpu: UUID of the session's GPU, where experiments need one.
         """
         self.socket = socket
         self._served, self._meter, self._state = served, meter, state
+        self._visible = only_gpus(gpu) if gpu else {}
         self._meter_socket = socket.with_suffix(".meter")
         self._starting = asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
@@ -139,7 +142,7 @@ class MeterProxy:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=environment_without_secrets(PYTHONPATH=os.pathsep.join(search_path)),
+                env=environment_without_secrets(**self._visible, PYTHONPATH=os.pathsep.join(search_path)),
                 start_new_session=True,
             )
 
