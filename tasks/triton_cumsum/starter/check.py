@@ -1,7 +1,8 @@
-"""Check solution.py beside this file against a plain loop: ``python check.py [--device cpu|cuda] [--time]``.
+"""Check solution.py beside this file against a plain loop: ``python check.py [--device cuda] [--time] [--profile]``.
 
 On a CPU, Triton kernels run in Triton's interpreter: right, but slowly. With ``--time``, and a GPU, it also prints the
-median time of ten calls at 100,000,000 elements. This is a help for you and no part of the scoring.
+median time of ten calls at 100,000,000 elements; with ``--profile`` it writes a profile of the kernels to a file. This
+is a help for you and no part of the scoring.
 """
 
 from __future__ import annotations
@@ -55,16 +56,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--time", action="store_true")
+    parser.add_argument("--profile", metavar="FILE", nargs="?", const="profile.txt", help="default: %(const)s")
     options = parser.parse_args()
+    if options.profile and options.device == "cpu":
+        parser.error("--profile needs --device cuda: in Triton's interpreter there are no kernels to profile")
     if options.device == "cpu":
         # Triton reads this when it is imported.
         os.environ["TRITON_INTERPRET"] = "1"
     sys.path.insert(0, str(Path(__file__).parent))
     torch, solution = importlib.import_module("torch"), importlib.import_module("solution")
+    if options.device == "cuda" and not torch.cuda.is_available():
+        parser.error(f"torch {torch.__version__} sees no GPU here; use --device cpu")
     outcomes = [check(solution, torch, options.device, length) for length in LENGTHS]
     if options.time and options.device == "cuda":
         print(f"{median_ms(solution, torch):.4f} ms at 100,000,000 elements")
-    return 0 if all(outcomes) else 1
+    unprofiled = options.profile and importlib.import_module("kernel_profile").write_profile(Path(options.profile))
+    return 1 if unprofiled or not all(outcomes) else 0
 
 
 if __name__ == "__main__":

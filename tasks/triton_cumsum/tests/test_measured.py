@@ -13,6 +13,7 @@ from re_bench.errors import InvalidSubmissionError, UsageError
 from triton_cumsum import grading
 from triton_cumsum.harness.arena import Ranges
 from triton_cumsum.measured import turn_times, verifier
+from triton_cumsum.measured.roofline import roofline
 from triton_cumsum.measured.turn_times import Turn
 from triton_cumsum.profiles import GIB, GPU
 
@@ -96,6 +97,13 @@ def test_turns_of_few_calls_have_no_more_removed_from_each() -> None:
     turns = [Turn(0.020, 0.0)]
     assert turn_times.clock_time(turns, 10, 0.0001).milliseconds == pytest.approx(1.9)
     assert turn_times.clock_time(turns, 1, 0.0001).milliseconds == pytest.approx(19.9)
+
+
+def test_the_roofline_of_a_copy_and_of_a_call_that_takes_twice_as_long() -> None:
+    figures = roofline({"submission": 0.4}, 0.2, 4.8e12)
+    assert figures["bytes"] == 800_000_000
+    assert figures["share_of_peak"] == {"copy": 0.8333, "submission": 0.4167}
+    assert figures["copies"] == {"submission": 2.0}
 
 
 @settings(deadline=None)

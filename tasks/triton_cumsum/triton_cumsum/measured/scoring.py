@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from re_bench.errors import InvalidSubmissionError
 from re_bench.gpu import state as gpu_state
 from re_bench.scoring.scale import RunAnchors
+from triton_cumsum.measured.roofline import roofline
 from triton_cumsum.profiles import ELEMENTS
 from triton_cumsum.timing import Timing
 
@@ -43,4 +44,7 @@ def run(job: Job) -> Timing:
         )
     message = f"measured for {ELEMENTS:,} elements on {gpu.name}, in turns with baseline and reference"
     anchors = RunAnchors(math.log(baseline.milliseconds), math.log(reference.milliseconds))
-    return Timing(own.milliseconds, message, result.details, anchors if job.profile.in_run else None)
+    milliseconds = {name: time.milliseconds for name, time in result.times.items()}
+    near = roofline(milliseconds, result.details["copy_ms"], gpu.peak_bandwidth)
+    details = {**result.details, "roofline": near}
+    return Timing(own.milliseconds, message, details, anchors if job.profile.in_run else None)
