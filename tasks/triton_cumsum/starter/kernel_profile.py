@@ -20,7 +20,7 @@ from typing import Any
 ELEMENTS = 100_000_000
 BYTES_PER_ELEMENT = 8
 CALLS = 5
-NCU = "/usr/local/cuda/bin/ncu"
+NSIGHT = Path("/opt/nvidia/nsight-compute")
 LIMIT_S = 300
 SECTIONS = ("SpeedOfLight", "MemoryWorkloadAnalysis", "LaunchStats", "Occupancy", "SchedulerStats", "WarpStateStats")
 COLUMNS = ("us a call", "launches", "grid", "block", "registers", "shared bytes", "kernel")
@@ -51,11 +51,11 @@ def by_ncu() -> str:
     Raises:
         NoProfileError: if it is not here, or may not read the counters.
     """
-    ncu = shutil.which("ncu") or shutil.which(NCU)
+    ncu = shutil.which("ncu") or max(NSIGHT.glob("*/ncu"), default=None)
     if ncu is None:
-        raise NoProfileError("there is no ncu on the PATH")
+        raise NoProfileError(f"there is no ncu, neither on the PATH nor in {NSIGHT}")
     sections = [word for section in SECTIONS for word in ("--section", section)]
-    command = [ncu, "--clock-control", "none", "--profile-from-start", "off", *sections, sys.executable, __file__]
+    command = [str(ncu), "--clock-control", "none", "--profile-from-start", "off", *sections, sys.executable, __file__]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
     except (OSError, subprocess.TimeoutExpired) as error:

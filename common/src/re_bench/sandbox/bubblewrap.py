@@ -32,6 +32,7 @@ _ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.
 _DRIVER = Path("/usr/local/nvidia")  # where some container hosts put the NVIDIA driver's libraries
 _DRIVER_LIBRARIES = (_DRIVER / "lib64", _DRIVER / "lib")
 _GPU_TOPOLOGY = ("/sys/bus/pci", "/sys/devices")
+_GPU_PROFILER = "/opt/nvidia/nsight-compute"
 _NOBODY = 65534
 _FIRST_PRIVATE_ID = 1 << 30  # far above what distributions, containers and subuid ranges hand out
 _MIB = 1 << 20
@@ -192,12 +193,15 @@ def _mounts(spec: SandboxSpec) -> Iterator[str]:
 
 
 def _gpu(uuid: str) -> Iterator[str]:
-    """Show the devices of one GPU, where GPUs sit, and a driver outside /usr; every /proc has /proc/driver/nvidia."""
+    """Show the devices of one GPU, where GPUs sit, a profiler, and a driver outside /usr.
+
+    Every /proc has /proc/driver/nvidia.
+    """
     for device in device_nodes(uuid):
         yield from ("--dev-bind", str(device), f"/dev/{device.name}")
     driver = _DRIVER.resolve()
     outside = () if driver.is_relative_to("/usr") else (str(driver),)
-    for path in (*outside, *_GPU_TOPOLOGY):
+    for path in (*outside, *_GPU_TOPOLOGY, _GPU_PROFILER):
         yield from (*_parents(path), "--ro-bind-try", path, path)
 
 
