@@ -59,7 +59,7 @@ class Gpu:
         """Bytes per second between the GPU and its memory: two transfers per clock, over the whole bus.
 
         For an L4 (6251 MHz, 192 bits) these are the 300 GB/s of its data sheet; for an H200 (3201 MHz,
-        6144 bits) they are 4.92 TB/s, where the data sheet says 4.8.
+        6016 or 6144 bits, as its driver tells) they are 4.81 or 4.92 TB/s, where the data sheet says 4.8.
 
         Raises:
             ReBenchError: if the driver tells no clock or no bus width.
