@@ -6,7 +6,8 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
-from server_process import Raw, Server, experiment_command, make_tasks, serving
+from example_tasks import experiment_command, make_tasks
+from server_process import Raw, Server, serving
 
 from re_bench.data.instances import choose_instance
 from re_bench.data.secret import FILE, secret_name
