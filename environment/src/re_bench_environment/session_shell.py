@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
+from re_bench.gpu.devices import only_gpus
 from re_bench.guest import port_forward
 from re_bench_environment.network.service import NetworkAccess
 from re_bench_environment.services.meter import MeterProxy
@@ -54,9 +55,9 @@ class SessionShell:
         """Start the meter's socket, if the task has a meter."""
         if self._served.meter is not None:
             socket = self._app.state_directory.sockets / f"{self._record.name}.sock"
-            self._meter = MeterProxy(
-                self._served, self._served.meter, socket, self._directory / "experiments", self._gpu()
-            )
+            variables = self._served.instance_environment(self._record.instance) | only_gpus(self._gpu())
+            state = self._directory / "experiments"
+            self._meter = MeterProxy(self._served, self._served.meter, socket, state, variables)
             await self._meter.open()
 
     async def open_network(self) -> None:

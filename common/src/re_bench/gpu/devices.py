@@ -13,7 +13,7 @@ from re_bench.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from re_bench.gpu.state import Gpu
 
@@ -63,9 +63,13 @@ def add_scoring_gpu(parser: argparse.ArgumentParser | argparse._ArgumentGroup, d
     parser.add_argument("--scoring-gpu", metavar="GPU", help=text)
 
 
-def only_gpus(*uuids: str) -> Mapping[str, str]:
-    """Return the environment variable that shows a program these GPUs, numbered from 0 in this order."""
-    return {_VISIBLE: ",".join(uuids)}
+def only_gpus(*uuids: str | None) -> dict[str, str]:
+    """Return the environment variable that shows a program these GPUs, numbered from 0 in this order.
+
+    What is None is left out; without any GPU there is no variable, and the program sees what we see.
+    """
+    shown = ",".join(filter(None, uuids))
+    return {_VISIBLE: shown} if shown else {}
 
 
 def keep_off_timed(plan: GpuPlan) -> None:

@@ -19,6 +19,7 @@ from re_bench.runs.attempts import Attempt, AttemptLog, FinalScore
 from re_bench.runs.submission_store import Store
 from re_bench.scoring.score import EXIT_STATUS, Score
 from re_bench.scoring.time_limit import scorer_limit_s
+from re_bench.task.instance import instance_details, instance_environment, instance_of
 from re_bench.task.profile_choice import profile_name
 from re_bench.task.workspace import lay_out_and_make
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from re_bench.task.discovery import Task
-
+    from re_bench.task.instance import Instance
 
 _PATIENCE_S = 30.0
 """For a scorer that ends at its own limit: to start, to end, and to remove what it has copied."""
@@ -40,6 +41,7 @@ def score_submission(
     sandbox: str | None = None,
     records: Path | None = None,
     *,
+    instance: Instance | None = None,
     gpu: str | None = None,
 ) -> Score:
     """Score ``submission`` with the task's own scorer in a process of its own.
@@ -52,6 +54,7 @@ def score_submission(
         profile: a profile's name, or ``auto``.
         sandbox: a backend's name, if not the default.
         records: an existing directory that gets the scorer's own logs, if they are to be kept.
+        instance: whose number the scorer takes instead of the chosen one's; needs the profile's own name.
         gpu: UUID of the GPU to score on, if not the first that CUDA shows us.
 
     Raises:
@@ -65,8 +68,8 @@ def score_submission(
     program += ["--records", str(records)] if records else []
     program += task.chat_model.words() if task.chat_model else []
     limit = _time_limit(task, profile)
+    environment = instance_environment(task, profile, instance) | only_gpus(gpu)
     try:
-        environment = only_gpus(gpu) if gpu else None
         status, stdout = run_program(program, capture=True, time_limit_s=limit, environment=environment)
     except subprocess.TimeoutExpired:
         raise ReBenchError(f"{task.name}: the scorer did not end in {limit:g} s, and was stopped") from None
@@ -144,8 +147,10 @@ def score_and_record(
 
     Raises:
         UsageError: as :func:`score_submission` and :func:`record`; there is no attempt then.
+        ReBenchError: as :func:`re_bench.task.instance.instance_of`; nor then.
     """
-    started = time.monotonic()
+    started, name = time.monotonic(), profile_name(task, profile)
+    instance = instance_details(instance_of(task, name))
     try:
         copy, kept = Store(log).keep(submission, task.manifest.staging), True
     except InvalidSubmissionError:
@@ -160,8 +165,8 @@ def score_and_record(
         except ReBenchError as error:
             print(error, file=sys.stderr, flush=True)
             seconds = time.monotonic() - started
-            score = Score.error(task.name, profile_name(task, profile), str(error), seconds=seconds)
-            score = replace(score, submission=copy.name if kept else "")
+            score = Score.error(task.name, name, str(error), seconds=seconds)
+            score = replace(score, submission=copy.name if kept else "", details=instance)
         score = replace(score, details={**score.details, **(details or {})})
         final = record(task, score, log)
         records.keep(final.attempt)

@@ -14,10 +14,10 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from re_bench.gpu.devices import only_gpus
 from re_bench_environment.subprocess_env import environment_without_secrets, terminate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from re_bench.task.manifest import Meter
@@ -34,7 +34,9 @@ _POLL_S = 0.1
 class MeterProxy:
     """The meter of one session, behind a socket of its own."""
 
-    def __init__(self, served: ServedTask, meter: Meter, socket: Path, state: Path, gpu: str | None = None) -> None:
+    def __init__(
+        self, served: ServedTask, meter: Meter, socket: Path, state: Path, variables: Mapping[str, str]
+    ) -> None:
         """Prepare; :meth:`open` listens.
 
         Args:
@@ -42,11 +44,10 @@ class MeterProxy:
             meter: its manifest's ``[meter]``.
             socket: where to listen for the sandbox.
             state: the meter's own workspace with its ledger, which no sandbox sees.
-            gpu: UUID of the session's GPU, where experiments need one.
+            variables: environment variables for the meter.
         """
         self.socket = socket
-        self._served, self._meter, self._state = served, meter, state
-        self._visible = only_gpus(gpu) if gpu else {}
+        self._served, self._meter, self._state, self._variables = served, meter, state, variables
         self._meter_socket = socket.with_suffix(".meter")
         self._starting = asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
@@ -142,7 +143,7 @@ class MeterProxy:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=environment_without_secrets(**self._visible, PYTHONPATH=os.pathsep.join(search_path)),
+                env=environment_without_secrets(PYTHONPATH=os.pathsep.join(search_path), **self._variables),
                 start_new_session=True,
             )
 
