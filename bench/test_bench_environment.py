@@ -17,8 +17,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "environment" / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from example_tasks import make_tasks
 from raw_http import Connection
-from server_process import TASKS, Server, make_tasks, opened, serving, until
+from server_process import TASKS, Server, opened, serving, until
 
 from re_bench.limits import Limits
 from re_bench.sandbox import open_backend, resource_usage

@@ -41,6 +41,15 @@ def test_readme_instructions_and_reference_carry_the_canary(task: Path) -> None:
     assert [str(path) for path in files if CANARY not in path.read_text()] == []
 
 
+@pytest.mark.parametrize("directory", BUILT, ids=lambda task: task.name)
+def test_a_manifest_says_what_draws_the_instances_of_a_task_that_draws_them(directory: Path) -> None:
+    task = open_task(directory)
+    sources = "".join(path.read_text() for path in [task.scorer, *task.package.rglob("*.py")])
+    calls = {"chosen": ("chosen_instance(",), "secret": ("secret_seed(", "interim_windows(")}
+    drawn_by = {source for source, names in calls.items() if any(name in sources for name in names)}
+    assert {profile.instance for profile in task.manifest.profiles.values()} - {None} == drawn_by
+
+
 @pytest.mark.parametrize("task", BUILT, ids=lambda task: task.name)
 def test_every_cheat_has_a_folder_and_a_table(task: Path) -> None:
     opened = open_task(task)

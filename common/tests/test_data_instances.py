@@ -1,4 +1,4 @@
-"""The choice of an instance: kept in the cache, pinned for subprocesses, named in scores."""
+"""The choice of an instance: kept in the cache, pinned for subprocesses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from re_bench.data import instances
-from re_bench.data.instances import choose_instance, chosen_instance, pin_instances, used_instance
+from re_bench.data.instances import choose_instance, chosen_instance, pin_instances, pinned_instances
 from re_bench.errors import ReBenchError, UsageError
 
 if TYPE_CHECKING:
@@ -20,16 +20,15 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv(instances.PINNED, "{}")  # so that it is removed again
     monkeypatch.delenv(instances.PINNED)
-    monkeypatch.setattr(instances, "_used", [])
     return tmp_path / "cache"
 
 
 def test_a_choice_is_of_one_task_and_profile_and_a_pin_outlives_later_ones() -> None:
-    assert used_instance() is None
     choose_instance("sums", "cpu", 3)
-    assert (chosen_instance("sums", "cpu"), used_instance()) == (3, 3)
-    assert pin_instances({"sums/gpu": 2}) == {"sums/cpu": 3, "sums/gpu": 2}
+    assert chosen_instance("sums", "cpu") == 3
+    pin_instances({"sums/gpu": 2})
     pinned = os.environ[instances.PINNED]
+    assert pinned_instances({"sums/cpu": 1}) == {instances.PINNED: '{"sums/cpu": 1, "sums/gpu": 2}'}
     choose_instance("sums", "cpu", 4)
     assert [chosen_instance(*name) for name in (("sums", "cpu"), ("products", "cpu"))] == [4, 0]
     os.environ[instances.PINNED] = pinned

@@ -56,7 +56,7 @@ MALFORMED = {
         [
             (
                 "profiles.cpu.devise: unknown key; expected one of: description, device, modelled, parallel, "
-                "time_limit_s, tolerance, limits, in_run, anchors, devices, models (did you mean device?)"
+                "time_limit_s, tolerance, limits, instance, in_run, anchors, devices, models (did you mean device?)"
             )
         ],
     ),

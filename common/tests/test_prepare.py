@@ -62,7 +62,7 @@ def test_it_prepares_once_and_lays_out_every_time(made_up: Task, tmp_path: Path)
         ),
         (
             ["--profile", "cpu", "--instance", "1"],
-            "prepare.py: made_up has no instances to choose from; leave --instance out\n",
+            "prepare.py: made_up has no instances to choose from in profile cpu; leave --instance out\n",
         ),
     ],
 )

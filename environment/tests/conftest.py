@@ -10,7 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from server_process import EXAMPLES, Server, make_tasks, serving
+from example_tasks import EXAMPLES, make_tasks
+from server_process import Server, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

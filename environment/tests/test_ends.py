@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from server_process import Raw, Server, command_lines_naming, make_tasks, running_scorers, serving, until
+from example_tasks import make_tasks
+from server_process import Raw, Server, command_lines_naming, running_scorers, serving, until
 
 from re_bench_environment import subprocess_env
 from re_bench_environment.state_dir import StateDirectory

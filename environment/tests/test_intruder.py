@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_process import EXAMPLES, TASKS, TOP, Raw, Server, opened, serving, text, until, write
+from example_tasks import EXAMPLES
+from server_process import TASKS, TOP, Raw, Server, opened, serving, text, until, write
 
 from re_bench.data.cache import cache_directory
 

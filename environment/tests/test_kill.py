@@ -20,16 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_process import (
-    EXAMPLES,
-    Raw,
-    Server,
-    ask_command,
-    command_lines_naming,
-    experiment_command,
-    serving,
-    until,
-)
+from example_tasks import EXAMPLES, ask_command, experiment_command
+from server_process import Raw, Server, command_lines_naming, serving, until
 
 from re_bench.runs.attempts import AttemptLog
 

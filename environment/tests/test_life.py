@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,16 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_process import LIGHT_SDK, TOP, Raw, Server, command_lines_naming, post, serving, until
+from server_process import Raw, Server, command_lines_naming, post, re_bench, serving, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-def re_bench(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "re_bench.cli", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(LIGHT_SDK)}
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=TOP, timeout=100, env=environment)
 
 
 def test_an_ordered_end_leaves_logs_records_and_open_workspaces_and_nothing_else(tmp_path: Path, site: Path) -> None:

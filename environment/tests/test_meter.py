@@ -52,7 +52,7 @@ async def closed(directory: Path, what: Callable[[MeterProxy, Any, Any], Awaitab
     (directory / "slow_meter.py").write_text(SLOW)
     served: Any = SimpleNamespace(task=SimpleNamespace(import_directory=directory), profile_name="cpu")
     meter = Meter(module="slow_meter", request="[width, steps, seed], all integers")
-    proxy = MeterProxy(served, meter, directory / "socket", directory / "state")
+    proxy = MeterProxy(served, meter, directory / "socket", directory / "state", {})
     await proxy.open()
     reader, writer = await asyncio.open_unix_connection(directory / "socket")
     await what(proxy, reader, writer)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from example_tasks import make_tasks
 from network_server import Agent, Online, online
-from server_process import make_tasks, until
+from server_process import until
 
 from re_bench_environment.cli import COMMAND
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from example_tasks import EXAMPLES
 from prometheus_client.parser import text_string_to_metric_families
-from server_process import EXAMPLES, TOP, Raw, Server, serving, until
+from server_process import Raw, Server, re_bench, serving, until
 
 from re_bench_environment.records.transcripts import read_transcript
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -48,14 +47,12 @@ def session_at(server: Server, task: str) -> tuple[Raw, Path]:
     return session, directory
 
 
-def re_bench(state: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "re_bench.cli", "sessions", *arguments, "--state", str(state)]
-    variables = os.environ | environment
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=TOP, timeout=60, env=variables)
+def sessions(state: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return re_bench("sessions", *arguments, "--state", str(state), **environment)
 
 
 def as_json(state: Path, *arguments: str) -> dict[str, Any]:
-    done = re_bench(state, *arguments, "--json")
+    done = sessions(state, *arguments, "--json")
     assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
@@ -107,12 +104,12 @@ def test_sessions_are_listed_shown_and_ended_by_their_operator(watched: Server) 
     listed = {one["name"]: one for one in as_json(watched.state, "list")["sessions"]}
     ours = listed[name]
     assert (ours["task"], ours["state"], ours["attempts"], ours["best_reward"]) == ("example_quick", "open", 1, 0.5)
-    shown = re_bench(watched.state, "show", name, "--last", "2")
+    shown = sessions(watched.state, "show", name, "--last", "2")
     assert shown.returncode == 0, shown.stderr
     assert "... (94 lines before)" in shown.stdout
     assert "\x1b" not in shown.stdout
     assert len(as_json(watched.state, "show", name, "--full")["calls"]) == 3
-    unknown = re_bench(watched.state, "show", "nothing")
+    unknown = sessions(watched.state, "show", "nothing")
     assert (unknown.returncode, "is the name of no session" in unknown.stderr) == (2, True)
     ended = as_json(watched.state, "end", name)
     assert (ended["session"], ended["final"]["raw"], ended["final"]["reward"]) == (name, -1.0, 0.5)
@@ -122,7 +119,7 @@ def test_sessions_are_listed_shown_and_ended_by_their_operator(watched: Server) 
     record = json.loads((directory / "session.json").read_text())
     assert (record["reason"], record["final"]["reward"]) == ("ended by the operator", 0.5)
     assert not (directory / "workspace").exists()
-    again = re_bench(watched.state, "end", name)
+    again = sessions(watched.state, "end", name)
     assert (again.returncode, "has no such open session" in again.stderr) == (2, True)
     session.delete()
 
@@ -203,7 +200,7 @@ def test_a_restart_removes_old_sessions_and_a_transcript_goes_on(tmp_path: Path,
     assert [(entry["seq"], entry["kind"]) for entry in entries] == list(enumerate(kinds))
     hours = [entry["hours_used"] for entry in entries]
     assert hours == sorted(hours)
-    done = re_bench(state, "end", name[:12], PYTHONPATH=str(site))
+    done = sessions(state, "end", name[:12], PYTHONPATH=str(site))
     assert done.returncode == 0, done.stderr
     assert f"{name}: ended with raw score -1, reward 0.5000, of 1 attempts" in done.stdout
     (ended,) = as_json(state, "list")["sessions"]

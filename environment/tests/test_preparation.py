@@ -16,7 +16,8 @@ import urllib.error
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_process import TASKS, TOP, Raw, Server, command_lines_naming, make_tasks, post, serving, until
+from example_tasks import make_tasks
+from server_process import TASKS, TOP, Raw, Server, command_lines_naming, post, re_bench, serving, until
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.task.discovery import open_task
@@ -93,11 +94,6 @@ def wait_for_workspace(session: Raw) -> None:
 
 def states(server: Server) -> dict[str, str]:
     return {name: task["state"] for name, task in server.health()["tasks"].items()}
-
-
-def re_bench(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "re_bench.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=TOP, timeout=60)
 
 
 def contents(directory: Path) -> dict[str, tuple[int, str]]:

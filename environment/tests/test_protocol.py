@@ -7,7 +7,8 @@ import json
 from typing import Any
 
 import pytest
-from server_process import CLIENTS, EXAMPLES, Raw, Server, opened, text
+from example_tasks import EXAMPLES
+from server_process import CLIENTS, Raw, Server, opened, text
 
 EXPERIMENT = (
     'import os, socket; s = socket.socket(socket.AF_UNIX); s.connect(os.environ["RE_BENCH_EXPERIMENTS"]); '

@@ -15,21 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_process import (
-    EXAMPLES,
-    Raw,
-    Server,
-    ask_command,
-    command_lines_naming,
-    experiment_command,
-    make_tasks,
-    opened,
-    post,
-    running_scorers,
-    serving,
-    text,
-    until,
-)
+from example_tasks import EXAMPLES, ask_command, experiment_command, make_tasks
+from server_process import Raw, Server, command_lines_naming, opened, post, running_scorers, serving, text, until
 from test_model import KEY, upstream  # noqa: F401 - a fixture
 
 from re_bench.runs.attempts import AttemptLog

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,18 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "servers"))
 
+from scripted_upstream import Upstream, client_of, settings_for
+
 from re_bench.sandbox import open_backend
+from re_bench_gateway import serving
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import openai
+
     from re_bench.sandbox.spec import Backend
+    from re_bench_gateway import Gateway
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +35,25 @@ def backend() -> Backend:
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the module's gateway logs its calls."""
     return tmp_path_factory.mktemp("gateway") / "calls.jsonl"
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[Upstream]:
+    with Upstream() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def gateway(upstream: Upstream, log: Path) -> Iterator[Gateway]:
+    with serving(settings_for(upstream, log)) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def client(gateway: Gateway) -> Iterator[openai.OpenAI]:
+    with client_of(gateway) as client:
+        yield client

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from re_bench.data.instances import chosen_instance
 from re_bench.scoring.score import Job, Measured, main
 from small_scaling_law.answer import FILE, read_answer
 from small_scaling_law.grading import losses_of, open_anchors, open_truth, share_of_target
@@ -17,7 +16,7 @@ from small_scaling_law.instances import scale_of
 
 def measure(job: Job) -> Measured:
     """Read the answer, and ask the truth of the chosen instance what a run like that costs and reaches."""
-    profile, instance = job.profile_name, chosen_instance(job.task.name, job.profile_name)
+    profile, instance = job.profile_name, job.instance_number
     answer = read_answer(job.submission / FILE)
     share = share_of_target(answer, scale_of(profile, instance))
     truth = open_truth(profile, instance)

@@ -274,3 +274,11 @@ def relay(ors_url: str) -> Iterator[Relay]:
 @pytest.fixture
 def agent_at(tmp_path: Path) -> Callable[[str], AgentAtServer]:
     return lambda url: AgentAtServer(url, tmp_path / "run")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Return an empty directory."""
+    directory = tmp_path / "ws"
+    directory.mkdir()
+    return directory

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import UsageError
 from re_bench.task.discovery import find_tasks
+from re_bench.task.instance import instance_environment, instance_of
 from re_bench.task.model_choice import choose_model
 from re_bench.task.profile_choice import choose_profile
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from re_bench.limits import Limits
     from re_bench.task.chat_model import ChatModel
     from re_bench.task.discovery import Task
+    from re_bench.task.instance import Instance
     from re_bench.task.manifest import Manifest, Meter, Profile
 
 _SHOWN_ID = 80
@@ -27,6 +29,8 @@ class ServedTask:
 
     task: Task
     profile_name: str
+    instance: Instance | None = None
+    """The instance of sessions that begin; those of an earlier server have their own."""
 
     @property
     def manifest(self) -> Manifest:
@@ -58,6 +62,10 @@ class ServedTask:
         """The manifest's ``[meter]``, if this profile has experiments."""
         meter = self.manifest.meter
         return meter if meter is None or meter.profiles is None or self.profile_name in meter.profiles else None
+
+    def instance_environment(self, instance: Instance | None) -> dict[str, str]:
+        """Return the environment variables of programs that measure or score for a session of this instance."""
+        return instance_environment(self.task, self.profile_name, instance)
 
     @property
     def needs_key(self) -> bool:
@@ -112,11 +120,12 @@ def build_catalog(profile: str, names: Collection[str] = (), model: ChatModel | 
             continue
         try:
             name, _profile = choose_profile(task, profile)
+            instance = instance_of(task, name)
         except UsageError as error:
             not_served[task.manifest.id] = str(error)
             continue
         chosen = model if task.manifest.asks_model(name) else None
-        by_id[task.manifest.id] = ServedTask(choose_model(task, name, chosen), name)
+        by_id[task.manifest.id] = ServedTask(choose_model(task, name, chosen), name, instance)
     if not by_id:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in not_served.items()) or "there are no tasks"
         raise UsageError(f"no task can be served in profile {profile}: {reasons}")

@@ -12,6 +12,7 @@ from fastapi import HTTPException
 from openreward.environments import Environment, Split, TextBlock, ToolOutput, reconnect, tool
 
 from re_bench.errors import ReBenchError, UsageError
+from re_bench.task.instance import instance_details
 from re_bench_environment.arguments import Answer, Bash  # noqa: TC001 - the SDK reads the tools' annotations
 from re_bench_environment.logs import log
 from re_bench_environment.middleware import request_time
@@ -97,7 +98,8 @@ class ReBench(Environment):
             raise HTTPException(_SERVER_ERROR, f"the session cannot be opened: {_public_message(error)}") from None
         self._episode_finished = self.session.record.state == "finished"  # which a new SDK cannot know
         self.recorder.opened(self.session, time.monotonic() - began)
-        log.info("session_opened", session=self.session.name, task=self.session.served.id)
+        instance = instance_details(self.session.record.instance)
+        log.info("session_opened", session=self.session.name, task=self.session.served.id, **instance)
 
     async def teardown(self) -> None:
         """End the session, whatever it does; when the server ends, another one may go on with it."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from re_bench.data.files import sync_directory
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import request_stop
+from re_bench.task.instance import instance_details
 from re_bench_environment.logs import log
 from re_bench_environment.recorder import Recorder
 from re_bench_environment.services.model import session_key
@@ -73,7 +74,10 @@ class SessionRegistry:
             except (ReBenchError, OSError) as error:
                 log.error("session_kept_not_restored", session=record.name, reason=str(error))
             else:
-                log.info("session_restored", session=record.name, task=record.task, attempts=session.attempts)
+                instance = instance_details(record.instance)
+                log.info(
+                    "session_restored", session=record.name, task=record.task, attempts=session.attempts, **instance
+                )
         self._run_in_background(self._write_checkpoints())
 
     def begin_reclaiming(self) -> None:
@@ -86,6 +90,8 @@ class SessionRegistry:
         if served.profile_name != record.profile:
             raise UsageError(f"its task is served in profile {served.profile_name}, not in {record.profile}")
         session = Session(self.app, served, record, None, lambda: self._remove(session))
+        if isinstance(record.instance, str) and record.instance != served.instance:
+            log.warning("instance_changed", session=record.name, instance=record.instance, now=served.instance)
         session.restore()
         self.recorder.restored(session)
         self.sessions[record.name] = self._restored[record.client] = self._waiting[record.client] = session

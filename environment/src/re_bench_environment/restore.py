@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.score_process import record as append_attempt
 from re_bench.scoring.score import Score
+from re_bench.task.instance import instance_details
 from re_bench_environment.responses import (
     ToolResponse,
     attempt_response,
@@ -71,7 +72,8 @@ def log_lost_attempt(served: ServedTask, record: SessionRecord, log: Path, reaso
     assert record.answer is not None
     lost = len(AttemptLog(log).read().attempts) <= record.answer.attempts_before
     if lost:
-        append_attempt(served.task, Score.error(served.task.name, served.profile_name, reason), log)
+        score = Score.error(served.task.name, served.profile_name, reason)
+        append_attempt(served.task, replace(score, details=instance_details(record.instance)), log)
     return lost
 
 

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ from re_bench.scoring.score import Score
 from re_bench.scoring.time_limit import scorer_limit_s
 from re_bench.task.chat_model import ChatModel, add_model_options
 from re_bench.task.discovery import open_task
+from re_bench.task.instance import instance_details, instance_of
 from re_bench.task.model_choice import choose_model
 from re_bench_environment.subprocess_env import environment_without_secrets, terminate
 
@@ -149,7 +150,7 @@ def main() -> None:
     with cli_entry_point("scorer"):
         threading.Thread(target=_end_with_server, daemon=True).start()
         task = choose_model(open_task(options.task), options.profile, ChatModel.from_options(options))
-        started = time.monotonic()
+        started, instance = time.monotonic(), instance_details(instance_of(task, options.profile))
         Store(options.log).trim(options.keep_mib << 20)
         try:
             score, final = score_and_record(
@@ -163,6 +164,7 @@ def main() -> None:
         except UsageError as error:
             print(f"scorer: {error}", file=sys.stderr, flush=True)
             score = Score.error(task.name, options.profile, str(error), seconds=time.monotonic() - started)
+            score = replace(score, details=instance)
             final = record(task, score, options.log)
     print(json.dumps({"score": score.to_dict(), "final": asdict(final)}, allow_nan=False), flush=True)
 

@@ -95,8 +95,7 @@ def serve(settings: Settings, *, insecure: bool = False) -> None:
     logs.set_up(*([settings.token] if settings.token else []))
     for directory in use_mounted_data(os.environ):
         logs.log.info("data_mounted", directory=str(directory))
-    for task, instance in pin_instances().items():
-        logs.log.info("instance_chosen", task=task, instance=instance)
+    pin_instances()
     listener = _bound_socket(settings)
     with listener, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, listener))
@@ -111,6 +110,8 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     for task, reason in app.catalog.not_served.items():
         logs.log.warning("task_not_served", task=task, reason=reason)
     for served in app.catalog.by_id.values():
+        if served.instance is not None:
+            logs.log.info("task_instance", task=served.id, profile=served.profile_name, instance=served.instance)
         if served.task.chat_model is not None and served.profile.anchors is None:
             command = calibrate_command(served.task, served.profile_name)
             logs.log.warning("no_anchors", task=served.id, message=f"attempts get no reward; measure them: {command}")

@@ -124,6 +124,7 @@ class Session:
         self.record.max_attempts = self._app.settings.max_attempts
         if self.record.state == "opening":
             await asyncio.to_thread(remove_tree, self._workspace)  # an earlier server may have begun it
+            self.record.instance = self.served.instance
             await self._app.lay_out(self.served, self._workspace, self._abandoned)
             self._check_open()
             self.started = time.monotonic()

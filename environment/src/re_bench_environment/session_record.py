@@ -14,6 +14,8 @@ from re_bench.errors import ReBenchError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from re_bench.task.instance import Instance
+
 FILE = "session.json"
 
 State = Literal["opening", "open", "finished", "ended"]
@@ -50,6 +52,9 @@ class SessionRecord:
     client: str
     """SHA-256 of the client's session id; the id itself gives access and is on no disk."""
     opened: str
+    instance: Instance | None = None
+    """The instance of the task that it was laid out with, by which its experiments and attempts are made and scored;
+    None before, and where the task has none."""
     state: State = "opening"
     used_s: float = 0.0
     """Seconds of the session's hours that are over; only those count in which a server ran."""
@@ -116,6 +121,8 @@ class SessionRecord:
             raise ValueError(f"it has an unknown state, {self.state!r}")
         if not all(isinstance(text, str) for text in (self.task, self.profile, self.client, self.opened)):
             raise TypeError("task, profile, client and opened must be text")
+        if not isinstance(self.instance, int | str | None):
+            raise TypeError("instance must be a number or a name")
         self.used_s, self.attempts, self.scored = float(self.used_s), int(self.attempts), int(self.scored)
 
 

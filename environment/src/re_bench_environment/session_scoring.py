@@ -132,6 +132,7 @@ class SessionScoring:
     async def _score(self, key: str | None) -> ScoredAttempt:
         # What a scorer that is killed leaves there, the next start removes.
         variables = {"RE_BENCH_SESSION": self._record.name, "TMPDIR": str(self._app.state_directory.sockets)}
+        variables |= self._served.instance_environment(self._record.instance)
         access = None
         if self._served.needs_key:
             if key is None:

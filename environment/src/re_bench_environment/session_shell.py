@@ -54,7 +54,9 @@ class SessionShell:
         """Start the meter's socket, if the task has a meter."""
         if self._served.meter is not None:
             socket = self._app.state_directory.sockets / f"{self._record.name}.sock"
-            self._meter = MeterProxy(self._served, self._served.meter, socket, self._directory / "experiments")
+            variables = self._served.instance_environment(self._record.instance)
+            state = self._directory / "experiments"
+            self._meter = MeterProxy(self._served, self._served.meter, socket, state, variables)
             await self._meter.open()
 
     async def open_network(self) -> None:

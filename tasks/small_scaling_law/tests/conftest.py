@@ -38,6 +38,7 @@ PROFILE = """
 [profiles.cpu]
 description = "tiny"
 device = "cpu"
+instance = "chosen"
 time_limit_s = 60
 """
 

@@ -2,8 +2,8 @@
 
 ``install()`` makes ``training.train`` take its steps so; ``beside()`` runs a function in a thread and a CUDA stream of
 its own. One thread at a time runs; it passes the turn on after each step, whose kernels the GPU is then still working
-on. What a step computes stays the same, but that the learning rate is rounded to single precision; of three runs made
-both ways on an H200 two agreed to 2e-5 nats, the third to 1e-3.
+on. What a step computes stays the same, but that the learning rate is rounded to single precision. What that makes of
+losses was measured at 300 steps, see ``docs/tasks/small_scaling_law.md``; longer runs may drift further apart.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which instance of a task is served and scored here: a number, chosen once by ``re-bench prepare --instance``.
+"""The numbers that ``re-bench prepare --instance`` has chosen here; :mod:`re_bench.task.instance` says of what.
 
-The choice is a file in the cache of prepared data; 0, the instance that every task has, where there is none. What runs
-for longer than one command pins the choices, so that all its subprocesses keep to them whatever is chosen meanwhile.
+The choices are a file in the cache of prepared data; 0, which every such task has, where there is none. What runs for
+longer than one command pins the choices, so that all its subprocesses keep to them whatever is chosen meanwhile.
 """
 
 from __future__ import annotations
@@ -21,23 +21,14 @@ FILE = "instances.json"
 PINNED = "RE_BENCH_INSTANCES"
 """The environment variable with pinned choices, as JSON: of instances by ``TASK/PROFILE``."""
 
-_used: list[int] = []
-
 
 def chosen_instance(task: str, profile: str) -> int:
-    """Return the number of the chosen instance; a score made afterwards in this process names it.
+    """Return the number of the chosen instance.
 
     Raises:
         ReBenchError: if the file of the choices is damaged.
     """
-    instance = _choices().get(f"{task}/{profile}", 0)
-    _used[:] = [instance]
-    return instance
-
-
-def used_instance() -> int | None:
-    """Return the instance that this process has asked for last; None if it has not asked."""
-    return _used[-1] if _used else None
+    return _choices().get(f"{task}/{profile}", 0)
 
 
 def choose_instance(task: str, profile: str, instance: int) -> None:
@@ -55,11 +46,21 @@ def choose_instance(task: str, profile: str, instance: int) -> None:
     os.environ.pop(PINNED, None)
 
 
-def pin_instances(changes: Mapping[str, int] | None = None) -> dict[str, int]:
-    """Let this process and all that it starts keep to today's choices and these changes; return them."""
-    choices = _choices() | dict(changes or {})
-    os.environ[PINNED] = json.dumps(choices)
-    return choices
+def pinned_instances(changes: Mapping[str, int] | None = None) -> dict[str, str]:
+    """Return the environment variable by which a program keeps to the choices of this moment and these changes.
+
+    Args:
+        changes: instances by ``TASK/PROFILE``.
+
+    Raises:
+        ReBenchError: if the file of the choices is damaged.
+    """
+    return {PINNED: json.dumps(_choices() | dict(changes or {}))}
+
+
+def pin_instances(changes: Mapping[str, int] | None = None) -> None:
+    """Let this process and all that it starts keep to these choices; as :func:`pinned_instances`."""
+    os.environ.update(pinned_instances(changes))
 
 
 def _choices() -> dict[str, int]:

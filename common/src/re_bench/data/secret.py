@@ -11,7 +11,6 @@ import hmac
 import os
 import secrets
 import tempfile
-from functools import cache
 from pathlib import Path
 
 from re_bench.data.cache import cache_directory, default_cache_directory
@@ -37,16 +36,19 @@ def secret_seed(purpose: str) -> int:
     return int.from_bytes(_derived(f"seed {purpose}")[:_SEED_BYTES], "big")
 
 
-def instance_name() -> str | None:
-    """Return the public name of the secret that this process has drawn on; None if it has not drawn on any."""
-    return _derived("name").hex()[:_NAME_DIGITS] if _secret.cache_info().currsize else None
+def secret_name() -> str:
+    """Return the secret's public name, of which nothing that is drawn from it follows.
+
+    Raises:
+        UsageError, ReBenchError: as :func:`secret_seed`.
+    """
+    return _derived("name").hex()[:_NAME_DIGITS]
 
 
 def _derived(purpose: str) -> bytes:
     return hmac.digest(_secret(), purpose.encode(), hashlib.sha256)
 
 
-@cache
 def _secret() -> bytes:
     """Return the secret; it is made where there is none: in the cache or, if that is read-only, in the user's own."""
     reason: Exception | None = None

@@ -41,7 +41,7 @@ def _validation_cells(row: Row) -> list[str]:
 def _regraded_cells(entry: Regraded) -> list[str]:
     then = [entry.attempt.status, number(entry.attempt.raw), number(entry.attempt.reward)]
     if entry.score is None:
-        now = ["-", "-", "-", "its submission is not stored"]
+        now = ["-", "-", "-", entry.reason]
     else:
         message = " ".join(entry.score.message.split())[:_LONGEST_MESSAGE]
         now = [entry.score.status, number(entry.score.raw), number(entry.score.reward), message]

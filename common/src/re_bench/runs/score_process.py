@@ -18,6 +18,7 @@ from re_bench.runs.attempts import Attempt, AttemptLog, FinalScore
 from re_bench.runs.submission_store import Store
 from re_bench.scoring.score import EXIT_STATUS, Score
 from re_bench.scoring.time_limit import scorer_limit_s
+from re_bench.task.instance import instance_details, instance_environment, instance_of
 from re_bench.task.profile_choice import profile_name
 from re_bench.task.workspace import lay_out_and_make
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from re_bench.task.discovery import Task
-
+    from re_bench.task.instance import Instance
 
 _PATIENCE_S = 30.0
 """For a scorer that ends at its own limit: to start, to end, and to remove what it has copied."""
@@ -38,6 +39,8 @@ def score_submission(
     profile: str = "auto",
     sandbox: str | None = None,
     records: Path | None = None,
+    *,
+    instance: Instance | None = None,
 ) -> Score:
     """Score ``submission`` with the task's own scorer in a process of its own.
 
@@ -49,6 +52,7 @@ def score_submission(
         profile: a profile's name, or ``auto``.
         sandbox: a backend's name, if not the default.
         records: an existing directory that gets the scorer's own logs, if they are to be kept.
+        instance: whose number the scorer takes instead of the chosen one's; needs the profile's own name.
 
     Raises:
         UsageError: if the scorer says that it cannot be asked this here.
@@ -60,9 +64,9 @@ def score_submission(
     program += ["--sandbox", sandbox] if sandbox else []
     program += ["--records", str(records)] if records else []
     program += task.chat_model.words() if task.chat_model else []
-    limit = _time_limit(task, profile)
+    limit, environment = _time_limit(task, profile), instance_environment(task, profile, instance)
     try:
-        status, stdout = run_program(program, capture=True, time_limit_s=limit)
+        status, stdout = run_program(program, capture=True, time_limit_s=limit, environment=environment)
     except subprocess.TimeoutExpired:
         raise ReBenchError(f"{task.name}: the scorer did not end in {limit:g} s, and was stopped") from None
     if status == UsageError.exit_status:
@@ -133,8 +137,10 @@ def score_and_record(
 
     Raises:
         UsageError: as :func:`score_submission` and :func:`record`; there is no attempt then.
+        ReBenchError: as :func:`re_bench.task.instance.instance_of`; nor then.
     """
-    started = time.monotonic()
+    started, name = time.monotonic(), profile_name(task, profile)
+    instance = instance_details(instance_of(task, name))
     try:
         copy, kept = Store(log).keep(submission, task.manifest.staging), True
     except InvalidSubmissionError:
@@ -149,8 +155,8 @@ def score_and_record(
         except ReBenchError as error:
             print(error, file=sys.stderr, flush=True)
             seconds = time.monotonic() - started
-            score = Score.error(task.name, profile_name(task, profile), str(error), seconds=seconds)
-            score = replace(score, submission=copy.name if kept else "")
+            score = Score.error(task.name, name, str(error), seconds=seconds)
+            score = replace(score, submission=copy.name if kept else "", details=instance)
         score = replace(score, details={**score.details, **(details or {})})
         final = record(task, score, log)
         records.keep(final.attempt)

@@ -21,8 +21,6 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
-from re_bench.data.instances import used_instance
-from re_bench.data.secret import instance_name
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.normalise import normalise
 from re_bench.processes import cli_entry_point, temporary_directory
@@ -35,6 +33,7 @@ from re_bench.scoring.time_limit import time_limit
 from re_bench.task.chat_model import ChatModel, add_model_options
 from re_bench.task.discovery import Task, open_task
 from re_bench.task.hidden_paths import hidden_directories
+from re_bench.task.instance import instance_details, instance_of
 from re_bench.task.model_choice import calibrate_command, choose_model, model_details
 from re_bench.task.profile_choice import choose_profile, profile_name
 from re_bench.task.profile_names import add_profile_option
@@ -42,6 +41,7 @@ from re_bench.task.profile_names import add_profile_option
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from re_bench.task.instance import Instance
     from re_bench.task.manifest import Profile
 
 EXIT_STATUS = {"valid": 0, "error": 1, "invalid": 3}
@@ -141,12 +141,19 @@ class Job:
     backend: Backend
     records: Path
     """A directory for what the operator may want to look at later, such as logs; it is kept beside the attempt log."""
+    instance: Instance | None = None
+    """The instance to score by, if the profile has any; details of the score name it."""
     _last_tick: float = field(default_factory=time.monotonic)
 
     @property
     def submission(self) -> Path:
         """The directory of the staged copy."""
         return self.staged.directory
+
+    @property
+    def instance_number(self) -> int:
+        """The number of the instance; 0 in a profile where none can be chosen."""
+        return self.instance if isinstance(self.instance, int) else 0
 
     def untrusted(
         self,
@@ -229,10 +236,11 @@ def score(
 
     Raises:
         UsageError: if this cannot be done here.
+        ReBenchError: as :func:`re_bench.task.instance.instance_of`.
     """
     started = time.monotonic()
     name, entry = choose_profile(task, profile)
-    backend = open_backend(sandbox)
+    backend, instance = open_backend(sandbox), instance_of(task, name)
     blank = Score.error(task.name, name, "", sandbox=backend.name)
     with temporary_directory("re-bench-score-") as directory:
         directory.chmod(0o755)  # the sandbox runs as another user
@@ -245,7 +253,7 @@ def score(
             )
             _check_presence(task, staged)
             with time_limit(entry.time_limit_s):
-                measured = measure(Job(task, name, entry, staged, backend, records))
+                measured = measure(Job(task, name, entry, staged, backend, records, instance))
             result = _valid(blank, task, measured)
         except UsageError:
             raise
@@ -256,10 +264,8 @@ def score(
         except Exception as error:  # noqa: BLE001 - whatever fails here is ours, and is reported as such
             traceback.print_exc()
             result = replace(blank, message=_printable(f"the scorer failed: {type(error).__name__}: {error}"))
-    drawn_on = instance_name() if (used := used_instance()) is None else used
-    instance = {} if drawn_on is None else {"instance": drawn_on}
     seconds = round(time.monotonic() - started, 3)
-    return replace(result, details={**result.details, **instance}, seconds=seconds)
+    return replace(result, details={**result.details, **instance_details(instance)}, seconds=seconds)
 
 
 def _valid(blank: Score, task: Task, measured: Measured) -> Score:

@@ -60,8 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if options.instance is None:
                 module.prepare(options.profile, say)
             else:
-                if not hasattr(module, "prepare_instance"):
-                    raise UsageError(f"{task.name} has no instances to choose from; leave --instance out")
+                if task.profile(options.profile).instance != "chosen":
+                    where = f"{task.name} has no instances to choose from in profile {options.profile}"
+                    raise UsageError(f"{where}; leave --instance out")
                 module.prepare_instance(options.profile, options.instance, say)
                 choose_instance(task.name, options.profile, options.instance)
             if options.into is not None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from re_bench_environment.subprocess_env import environment_without_secrets, terminate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from re_bench.task.manifest import Meter
@@ -33,7 +34,9 @@ _POLL_S = 0.1
 class MeterProxy:
     """The meter of one session, behind a socket of its own."""
 
-    def __init__(self, served: ServedTask, meter: Meter, socket: Path, state: Path) -> None:
+    def __init__(
+        self, served: ServedTask, meter: Meter, socket: Path, state: Path, variables: Mapping[str, str]
+    ) -> None:
         """Prepare; :meth:`open` listens.
 
         Args:
@@ -41,9 +44,10 @@ class MeterProxy:
             meter: its manifest's ``[meter]``.
             socket: where to listen for the sandbox.
             state: the meter's own workspace with its ledger, which no sandbox sees.
+            variables: environment variables for the meter.
         """
         self.socket = socket
-        self._served, self._meter, self._state = served, meter, state
+        self._served, self._meter, self._state, self._variables = served, meter, state, variables
         self._meter_socket = socket.with_suffix(".meter")
         self._starting = asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
@@ -139,7 +143,7 @@ class MeterProxy:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=environment_without_secrets(PYTHONPATH=os.pathsep.join(search_path)),
+                env=environment_without_secrets(PYTHONPATH=os.pathsep.join(search_path), **self._variables),
                 start_new_session=True,
             )
 

@@ -1,0 +1,85 @@
+"""Stored submissions are scored again by the instance that their attempts name, whatever is chosen now."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.data.instances import choose_instance
+from re_bench.data.secret import FILE, secret_name
+from re_bench.runs.attempts import AttemptLog
+from re_bench.runs.regrade import regrade
+from re_bench.runs.score_process import record, score_and_record
+from re_bench.scoring.score import Score
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from re_bench.task.discovery import Task
+
+MEASURED = 'float((job.submission / "number").read_text())'
+
+
+@pytest.fixture
+def submission(tmp_path: Path) -> Path:
+    (tmp_path / "submission").mkdir()
+    (tmp_path / "submission" / "number").write_text("4")
+    return tmp_path / "submission"
+
+
+@pytest.fixture
+def drawn_by(made_up: Task, change: Callable[..., Task], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Task]:
+    """Return what gives the made-up task instances, of which the number is added to the raw score."""
+
+    def changed(source: str) -> Task:
+        change(made_up, "task.toml", 'description = "small"', f'description = "small"\ninstance = "{source}"')
+        task = change(made_up, "score.py", MEASURED, f"{MEASURED} + job.instance_number")
+        monkeypatch.setattr("re_bench.runs.regrade.find_task", lambda _name: task)
+        return task
+
+    return changed
+
+
+def test_the_number_that_an_attempt_names_is_scored_again(
+    drawn_by: Callable[[str], Task], submission: Path, tmp_path: Path
+) -> None:
+    task, log, again = drawn_by("chosen"), tmp_path / "log.jsonl", tmp_path / "again.jsonl"
+    for instance in (0, 3, 5):
+        choose_instance("made_up", "cpu", instance)
+        score, _final = score_and_record(task, submission, "auto", "none", log)
+        assert (score.raw, score.details["instance"]) == (4.0 + instance, instance)
+    (submission / "number").write_text("none")
+    score, _final = score_and_record(task, submission, "cpu", "none", log)
+    assert (score.status, score.details["instance"]) == ("invalid", 5)
+    copy = AttemptLog(log).read().attempts[0].submission
+    record(task, replace(Score.error(task.name, "cpu", "of a log without instances"), submission=copy), log)
+    choose_instance("made_up", "cpu", 7)
+    scores = [entry.score for entry in regrade(log, into=again, sandbox="none")]
+    assert [score and (score.raw, score.details["instance"]) for score in scores] == [
+        (4.0, 0), (7.0, 3), (9.0, 5), (None, 5), (4.0, 0),
+    ]  # fmt: skip
+    assert [attempt.details["instance"] for attempt in AttemptLog(again).read().attempts] == [0, 3, 5, 5, 0]
+
+
+def test_what_the_secret_of_another_machine_drew_is_left_out_with_the_reason(
+    drawn_by: Callable[[str], Task],
+    submission: Path,
+    tmp_path: Path,
+    re_bench: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    task, log = drawn_by("secret"), tmp_path / "log.jsonl"
+    score, _final = score_and_record(task, submission, "cpu", "none", log)
+    there = score.details["instance"]
+    again = re_bench("regrade", log, "--sandbox", "none", "--json", cwd=tmp_path)
+    assert json.loads(again.stdout)["regraded"][0]["score"]["details"]["instance"] == there == secret_name()
+    (tmp_path / "cache" / FILE).unlink()
+    assert secret_name() != there
+    for options in ([], ["--json"]):
+        refused = re_bench("regrade", log, "--sandbox", "none", *options, cwd=tmp_path)
+        reason = f"it was scored by instance {there}, of another machine's secret; here it is {secret_name()}"
+        assert (refused.returncode, reason in refused.stdout) == (1, True), refused.stdout

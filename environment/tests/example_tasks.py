@@ -1,0 +1,160 @@
+"""Made-up quick tasks for tests of the server, as installed packages bring them, and what agents run in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXAMPLES = ("example_quick", "example_quiet", "example_equipped")
+"""The ids of the tasks that :func:`make_tasks` makes."""
+
+MANIFEST = """
+id = "example_{name}"
+title = "Write a number"
+description = "Write a number into answer.txt"
+version = 1
+direction = "{direction}"
+aggregation = "{aggregation}"
+show_score = {show_score}
+unit = "the number"
+submission = ["answer.txt"]
+
+[profiles.cpu]
+description = "numbers"
+device = "cpu"
+time_limit_s = 60
+
+[profiles.cpu.anchors]
+starting = 0.0
+reference = {reference}
+
+[profiles.cpu.anchors.source]
+kind = "published"
+where = "here"
+"""
+
+SCORER = '''
+"""The raw score is the number in answer.txt; a few words do as they say."""
+import time
+from pathlib import Path
+
+from re_bench.errors import InvalidSubmissionError
+from re_bench.scoring.score import Measured, main
+
+
+def measure(job):
+    text = (job.submission / "answer.txt").read_text().strip()
+    if text.startswith("sleep"):
+        time.sleep(float(text.split()[1]))
+        text = text.split()[2]
+    if text == "crash":
+        raise RuntimeError("hidden truth 4711")
+    if text == "leave":
+        import os
+        os._exit(9)
+    try:
+        return Measured(float(text), "a number")
+    except ValueError:
+        raise InvalidSubmissionError(f"{text!r} is no number") from None
+
+
+if __name__ == "__main__":
+    main(measure, Path(__file__).parent)
+'''
+
+EQUIPMENT = """
+[model]
+name = "gpt-3.5-turbo-0125"
+aliases = ["another-name"]
+stand_in = "equipped_model:stand_in"
+key = ["paper"]
+
+[meter]
+module = "equipped_meter"
+request = "[width, steps], all integers"
+"""
+
+STAND_IN = """
+def stand_in(*, held_out):
+    async def answer(request):
+        content = f"held out: {held_out}; asked: {request['messages'][0]['content']}"
+        choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        return {"id": "x", "object": "chat.completion", "created": 1, "model": request["model"],
+                "choices": [choice], "usage": usage}
+    return answer
+"""
+
+ASK = """
+import json, os, urllib.request
+body = json.dumps({"model": "gpt-3.5-turbo-0125", "messages": [{"role": "user", "content": "CONTENT"}]}).encode()
+headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
+print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
+"""
+
+METER = """
+import argparse, json, socketserver
+from pathlib import Path
+
+class Handler(socketserver.StreamRequestHandler):
+    def handle(self):
+        request = json.loads(self.rfile.readline())
+        with (options.state / "ledger.jsonl").open("a") as ledger:
+            ledger.write(json.dumps(request) + "\\n")
+        run = len((options.state / "ledger.jsonl").read_text().splitlines())
+        self.wfile.write(json.dumps({"run": run, "request": request}).encode() + b"\\n")
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--profile", required=True)
+for name in ("--socket", "--state"):
+    parser.add_argument(name, type=Path, required=True)
+options = parser.parse_args()
+socketserver.UnixStreamServer(str(options.socket), Handler).serve_forever()
+"""
+
+
+def make_tasks(site: Path) -> Path:
+    """Make installed packages: ``quick`` shows its score and takes the best, ``quiet`` hides it and takes the last.
+
+    ``equipped`` is as ``quick``, with a model and a meter.
+    """
+    kinds = {
+        "quick": {"direction": "lower", "aggregation": "min", "show_score": "true", "reference": "-2.0"},
+        "quiet": {"direction": "higher", "aggregation": "last", "show_score": "false", "reference": "4.0"},
+    }
+    kinds["equipped"] = kinds["quick"]
+    for name, kind in kinds.items():
+        task = site / name
+        for folder in ("starter", "baseline", "reference"):
+            (task / folder).mkdir(parents=True)
+        (task / "task.toml").write_text(MANIFEST.format(name=name, **kind))
+        (task / "score.py").write_text(SCORER)
+        (task / "instructions.md").write_text(f"# {name}\n\nWrite a number into answer.txt.\n")
+        (task / "starter" / "notes.md").write_text("a note\n")
+        (task / "baseline" / "answer.txt").write_text("0\n")
+        (task / "reference" / "answer.txt").write_text("-2\n")
+        if name == "equipped":
+            with (task / "task.toml").open("a") as manifest:
+                manifest.write(EQUIPMENT)
+            (task / "equipped_model.py").write_text(STAND_IN)
+            (task / "equipped_meter.py").write_text(METER)
+        about = site / f"{name}_task-1.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-task\nVersion: 1\n")
+        (about / "entry_points.txt").write_text(f"[re_bench.tasks]\n{name} = {name}\n")
+    return site
+
+
+def experiment_command(width: int) -> str:
+    """Return the command that asks the session's meter for an experiment, and prints its reply."""
+    program = "import os, socket; s = socket.socket(socket.AF_UNIX); s.connect(os.environ['RE_BENCH_EXPERIMENTS']); "
+    program += f"s.sendall(b'[{width}, 20]\\n'); print(s.makefile().readline())"
+    return f'python3 -c "{program}"'
+
+
+def ask_command(content: str) -> str:
+    """Return the command that sends the session's model a message, and prints its reply."""
+    return f"python3 -c '{ASK.replace('CONTENT', content)}'"

@@ -1,0 +1,163 @@
+"""A server that does what requests say, a gateway that asks it, and OpenAI's official client of the gateway."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import openai
+
+from re_bench_gateway import Gateway, Model, OpenAICompatible, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KEY = "sk-proj-this-is-the-real-key-0123456789"
+MODEL = "gpt-3.5-turbo-0125"
+USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+DOLLARS = 16e-6  # 11 at half a dollar a million, 7 at one and a half
+TOOL = {"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}}
+TOOL_CALL = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
+
+JSON_HEADER = {"content-type": "application/json"}
+
+Step = dict[str, Any]
+
+
+def completion(*texts: str, **message: Any) -> dict[str, Any]:
+    choices = [
+        {"index": number, "message": {"role": "assistant", "content": text, **message}, "finish_reason": "stop"}
+        for number, text in enumerate(texts)
+    ]
+    return {"id": "c", "object": "chat.completion", "created": 1, "model": MODEL, "choices": choices, "usage": USAGE}
+
+
+def chunk(**part: Any) -> dict[str, Any]:
+    choices = [{"index": 0, "delta": {}, "finish_reason": None, **part}]
+    return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": MODEL, "choices": choices}
+
+
+def pieces(*texts: str) -> list[dict[str, Any]]:
+    return [*(chunk(delta={"content": text}) for text in texts), chunk(finish_reason="stop")]
+
+
+class Upstream(ThreadingHTTPServer):
+    """A server that does what the last message of a request says: its k-th step when asked for the k-th time."""
+
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[dict[str, str], dict[str, Any]]] = []
+        self.broken_off = threading.Event()
+        self.running = self.most_running = 0
+        self.lock = threading.Lock()
+        super().__init__(("127.0.0.1", 0), Handler)
+
+    def step(self, headers: dict[str, str], body: dict[str, Any]) -> Step:
+        script: list[Step] = json.loads(body["messages"][-1]["content"])
+        with self.lock:
+            before = sum(other["messages"] == body["messages"] for _headers, other in self.asked)
+            self.asked.append((headers, body))
+            step: Step = script[min(before, len(script) - 1)]
+        return step
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Upstream
+
+    def log_message(self, *_args: object) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        step = self.server.step({name.lower(): value for name, value in self.headers.items()}, body)
+        with self.server.lock:
+            self.server.running += 1
+            self.server.most_running = max(self.server.most_running, self.server.running)
+        try:
+            time.sleep(step.get("sleep", 0))
+            self.stream(step, body) if "stream" in step else self.whole(step)
+        except (BrokenPipeError, ConnectionResetError):
+            self.server.broken_off.set()
+        finally:
+            with self.server.lock:
+                self.server.running -= 1
+
+    def whole(self, step: Step) -> None:
+        if step.get("hang_up"):
+            self.close_connection = True
+            return
+        text = step.get("text") or json.dumps(step["body"])
+        self.send_response(step.get("status", 200))
+        for name, value in {
+            **JSON_HEADER,
+            "content-length": str(len(text.encode())),
+            **step.get("headers", {}),
+        }.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def stream(self, step: Step, body: dict[str, Any]) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        assert body["stream_options"]["include_usage"] is True
+        for value in step["stream"]:
+            self.event(json.dumps(value))
+            time.sleep(step.get("pause", 0))
+        if step.get("hang_up"):
+            self.close_connection = True
+            return
+        self.event(json.dumps(chunk() | {"choices": [], "usage": step.get("usage", USAGE)}))
+        self.event("[DONE]")
+        self.wfile.write(b"0\r\n\r\n")
+
+    def event(self, data: str) -> None:
+        text = f"data: {data}\n\n".encode()
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(text), text))
+
+
+def settings_for(asked: Upstream, log: Path, *, concurrency: int = 50, **changes: Any) -> Settings:
+    port = asked.server_address[1]
+    server = OpenAICompatible(
+        base_url=f"http://127.0.0.1:{port}/v1", key=KEY, attempts=3, patience_s=20, concurrency=concurrency
+    )
+    models = (Model(name=MODEL), Model(name="cheap", asks_for=MODEL))
+    return Settings(**{"upstream": server, "models": models, "log": log, "tcp": True, **changes})
+
+
+@contextmanager
+def client_of(gateway: Gateway, token: str | None = None) -> Iterator[openai.OpenAI]:
+    """A client by TCP that does not retry, so that every error shows."""
+    with openai.OpenAI(api_key=token or gateway.token, base_url=gateway.address, max_retries=0) as client:
+        yield client
+
+
+def async_client(gateway: Gateway, token: str | None = None) -> openai.AsyncOpenAI:
+    """A client by the Unix socket, with its own retries."""
+    transport = httpx2.AsyncHTTPTransport(uds=str(gateway.socket))
+    return openai.AsyncOpenAI(
+        api_key=token or gateway.token,
+        base_url="http://gateway/v1",
+        http_client=openai.DefaultAsyncHttpxClient(transport=transport),
+    )
+
+
+def ask(client: openai.OpenAI, *steps: Step, **parameters: Any) -> Any:
+    return client.chat.completions.create(
+        **{"model": MODEL, "messages": [{"role": "user", "content": json.dumps(steps)}], **parameters}
+    )
+
+
+def lines(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines()]

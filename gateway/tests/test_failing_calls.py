@@ -1,0 +1,118 @@
+"""Calls that fail, break off or are left: what the client is told, what is charged, what the log says."""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from typing import TYPE_CHECKING
+
+import openai
+import pytest
+from scripted_upstream import KEY, Upstream, ask, client_of, completion, lines, pieces, settings_for
+
+from re_bench_gateway import Budget, Gateway, serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+FAILURE = {"error": {"message": "no", "type": "server_error", "param": None, "code": None}}
+
+
+def test_a_failure_that_passes_is_retried(client: openai.OpenAI, log: Path) -> None:
+    steps = ({"status": 500, "body": FAILURE}, {"hang_up": True}, {"body": completion("at last")})
+    assert ask(client, *steps).choices[0].message.content == "at last"
+    assert lines(log)[-1]["retries"] == 2
+
+
+@pytest.mark.parametrize(("name", "value"), [("retry-after", "1"), ("retry-after-ms", "900")])
+def test_the_pause_that_a_server_asks_for_is_kept(client: openai.OpenAI, name: str, value: str) -> None:
+    limited = {"status": 429, "headers": {name: value}, "body": {"error": {"message": name, "code": "rate_limit"}}}
+    started = time.monotonic()
+    ask(client, limited, {"stream": pieces("x")}, stream=True).close()
+    assert time.monotonic() - started > 0.85
+
+
+def test_a_pause_beyond_our_patience_is_an_error(client: openai.OpenAI) -> None:
+    limited = {"status": 429, "headers": {"retry-after": "3600"}, "body": {"error": {"message": "slow down"}}}
+    with pytest.raises(openai.RateLimitError, match="slow down"):
+        ask(client, limited)
+
+
+def test_a_lasting_failure_is_passed_on_without_keys(
+    client: openai.OpenAI, gateway: Gateway, upstream: Upstream, log: Path
+) -> None:
+    before = gateway.usage()
+    message = f"you sent Bearer {KEY} and sk-proj-****cdef"
+    body = {"error": {"message": message, "type": "strange", "param": "p", "code": "c", "more": 1}}
+    with pytest.raises(openai.InternalServerError) as caught:
+        ask(client, {"status": 503, "body": body})
+    assert isinstance(caught.value.body, dict)
+    assert caught.value.body["more"] == 1
+    assert "sk-" not in str(caught.value.body)
+    assert sum(json.dumps(message)[1:-1] in str(asked["messages"]) for _headers, asked in upstream.asked) == 3
+    after = gateway.usage()
+    assert (after.requests, after.dollars, after.failed) == (before.requests, before.dollars, before.failed + 1)
+    assert lines(log)[-1]["error"]["error"]["code"] == "c"
+
+
+def test_a_failure_in_another_shape_gets_ours(client: openai.OpenAI) -> None:
+    with pytest.raises(openai.BadRequestError, match="answered with status 400"):
+        ask(client, {"status": 400, "text": "<html>Bad Request</html>"})
+    with pytest.raises(openai.InternalServerError, match="no JSON object"):
+        ask(client, {"text": "<html>Welcome</html>"})
+
+
+def test_a_stream_that_breaks_ends_with_an_error(client: openai.OpenAI, gateway: Gateway) -> None:
+    before = gateway.usage()
+    got = []
+    with pytest.raises(openai.APIError, match=r"broke off|ended its stream early"):  # noqa: PT012
+        for each in ask(client, {"stream": pieces("abc"), "hang_up": True}, stream=True):
+            got.append(each)  # noqa: PERF402
+    assert got[0].choices[0].delta.content == "abc"
+    assert gateway.usage().completion_tokens == before.completion_tokens + 4096  # unknown, so all that was reserved
+
+
+def test_a_client_that_leaves_a_stream_pays_for_what_may_be_produced(
+    client: openai.OpenAI, gateway: Gateway, upstream: Upstream, log: Path
+) -> None:
+    upstream.broken_off.clear()
+    token = gateway.open_session(Budget(tokens=100_000))
+    with client_of(gateway, token) as leaving:
+        stream = ask(leaving, {"stream": pieces("word") * 200, "pause": 0.02}, stream=True)
+        next(stream)
+        stream.response.close()
+    until = time.monotonic() + 5
+    while not gateway.usage(token).requests:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    used = gateway.usage(token)
+    assert used.completion_tokens == 4096
+    assert used.prompt_tokens > 11  # a bound: nobody has counted them
+    assert used.remaining.tokens == 100_000 - used.prompt_tokens - used.completion_tokens
+    assert upstream.broken_off.wait(5)
+    assert lines(log)[-1]["ending"] == "disconnected"
+    assert ask(client, {"body": completion("others go on")})
+
+
+def test_a_stream_that_our_end_cuts_is_settled_and_told(upstream: Upstream, tmp_path: Path) -> None:
+    with serving(settings_for(upstream, tmp_path / "log")) as gateway:
+        client = openai.OpenAI(api_key=gateway.token, base_url=gateway.address, max_retries=0)
+        stream = ask(client, {"stream": pieces("cut") * 300, "pause": 0.02}, stream=True)
+        next(stream)
+    with client, pytest.raises(openai.APIError, match="the gateway has ended"):
+        list(stream)
+    (line,) = lines(tmp_path / "log")
+    assert line["ending"] == "disconnected"
+    assert line["response"]["choices"][0]["message"]["content"].startswith("cutcut")
+
+
+def test_calls_that_cannot_be_logged_are_not_made(upstream: Upstream, tmp_path: Path) -> None:
+    with serving(settings_for(upstream, tmp_path / "log")) as gateway, client_of(gateway) as client:
+        resource.prlimit(gateway.pid, resource.RLIMIT_FSIZE, (1, 1))  # as a full disk
+        ask(client, {"body": completion("paid for")})
+        asked = len(upstream.asked)
+        with pytest.raises(openai.InternalServerError, match="cannot write its log"):
+            ask(client, {"body": completion("not made")})
+    assert len(upstream.asked) == asked
