@@ -39,6 +39,12 @@ def test_other_implementations_are_exact(solution_of: Any, name: str) -> None:
             assert np.array_equal(y, grading.prefix_sum(case.x)), case.label
 
 
+def test_gluon_is_for_gpus_only(solution_of: Any) -> None:
+    solution = solution_of("tools/implementations/gluon")
+    with pytest.raises(RefusedError, match="prefix_sum raised"):
+        solution.play(fresh(100))
+
+
 @pytest.mark.parametrize("name", ["baseline", "reference"])
 @pytest.mark.parametrize("length", [1, 2, 1024, 8193, 100_000])
 def test_traces_replay_exactly_on_other_values(solution_of: Any, replayed: Any, name: str, length: int) -> None:
