@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu.devices import only_gpus
-from re_bench.processes import cli_entry_point
+from re_bench.processes import cli_entry_point, print_progress
 from re_bench.runs.attempts import AttemptLog, FinalScore
 from re_bench.runs.score_process import record, score_and_record
 from re_bench.runs.submission_store import Store
@@ -166,7 +166,7 @@ def main() -> None:
                 details={"network": options.network},
             )
         except UsageError as error:
-            print(f"scorer: {error}", file=sys.stderr, flush=True)
+            print_progress(f"scorer: {error}")
             score = Score.error(task.name, options.profile, str(error), seconds=time.monotonic() - started)
             score = replace(score, details=instance)
             final = record(task, score, options.log)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.processes import cli_entry_point
+from re_bench.processes import cli_entry_point, print_progress
 from rust_codecontests import pool
 from rust_codecontests.judge import Judge, Limits, Verdict
 from rust_codecontests.prepare import pin
@@ -201,7 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     with worker_processes() as processes:
         tested = list(processes.map(make_tested, directories))
-    _say(f"{len(directories)} problems have their tests, after {time.monotonic() - started:.0f} s")
+    print_progress(f"{len(directories)} problems have their tests, after {time.monotonic() - started:.0f} s")
     faults = Counter[str]()
     verdicts = Counter[Verdict]()
     with Judge() as judge:
@@ -210,14 +210,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for path, result, programs, judgements in _judged(judge, directories[part], tested[part]):
                 verdicts.update(judgement.verdict for judgement in judgements)
                 faults[path.name] = _report(path, result, programs, judgements)
-    _say(f"{sum(verdicts.values())} programs: {', '.join(f'{n} {v}' for v, n in sorted(verdicts.items()))}")
+    print_progress(f"{sum(verdicts.values())} programs: {', '.join(f'{n} {v}' for v, n in sorted(verdicts.items()))}")
     bad = sorted(name for name, count in faults.items() if count)
-    _say(f"{len(directories) - len(bad)} of {len(directories)} problems hold, after {time.monotonic() - started:.0f} s")
+    print_progress(
+        f"{len(directories) - len(bad)} of {len(directories)} problems hold, after {time.monotonic() - started:.0f} s"
+    )
     if bad:
-        _say(f"these do not: {', '.join(bad)}")
+        print_progress(f"these do not: {', '.join(bad)}")
         return 1
     if options.pin:
-        pin(_say)
+        pin(print_progress)
     return 0
 
 
@@ -272,10 +274,6 @@ def _report(
     for fault in faults:
         print(f"    {fault}", flush=True)
     return len(faults)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

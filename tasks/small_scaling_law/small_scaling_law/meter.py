@@ -14,7 +14,6 @@ import json
 import os
 import shutil
 import socketserver
-import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -127,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise UsageError(
                 f"{options.socket}: {error.strerror}; give a path that does not exist, in a directory that does"
             ) from None
-        print(f"listening on {options.socket}", file=sys.stderr, flush=True)
+        print_progress(f"listening on {options.socket}")
         serve(meter)
 
 

@@ -13,7 +13,6 @@ import platform
 import pwd
 import re
 import stat
-import sys
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from re_bench.errors import ReBenchError
+from re_bench.processes import print_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +78,7 @@ def _acquire(lock: FileLock, path: Path, uuid: str, wait_s: float) -> None:
             lock.acquire(timeout=min(_NOTICE_S, wait_s))
         except Timeout:
             if wait_s > _NOTICE_S:
-                print(f"waiting for the GPU: {_holder(path)}", file=sys.stderr, flush=True)
+                print_progress(f"waiting for the GPU: {_holder(path)}")
             lock.acquire(timeout=max(0.0, wait_s - _NOTICE_S))
     except Timeout:
         raise ReBenchError(

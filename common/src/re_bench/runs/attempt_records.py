@@ -5,13 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import sys
 import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
+from re_bench.processes import print_progress
 from re_bench.sandbox import resource_usage
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class IncomingRecords:
                 target.unlink(missing_ok=True)
                 self.directory.rename(target)
         except OSError as error:
-            print(f"{target}: the attempt's records cannot be kept: {error.strerror}", file=sys.stderr, flush=True)
+            print_progress(f"{target}: the attempt's records cannot be kept: {error.strerror}")
 
 
 class AttemptRecords:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from re_bench.processes import print_progress
 from re_bench.runs.attempts import Attempt, AttemptLog
 from re_bench.runs.score_process import record, score_submission
 from re_bench.runs.submission_store import Store
@@ -67,7 +67,7 @@ def regrade(log: Path, *, into: Path | None = None, sandbox: str | None = None) 
         task = choose_model(task, attempt.profile, ChatModel.from_details(attempt.details))
         key = (attempt.profile, attempt.submission, instance)
         if key not in scores:
-            print(f"regrading attempt {attempt.n} of {attempt.task}", file=sys.stderr, flush=True)
+            print_progress(f"regrading attempt {attempt.n} of {attempt.task}")
             scores[key] = score_submission(task, submission, attempt.profile, sandbox, instance=instance)
         regraded.append(Regraded(attempt, scores[key]))
         if into is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from importlib.metadata import version
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.gpu.devices import only_gpus
-from re_bench.processes import run_program, temporary_directory
+from re_bench.processes import print_progress, run_program, temporary_directory
 from re_bench.runs.attempt_records import AttemptRecords
 from re_bench.runs.attempts import Attempt, AttemptLog, FinalScore
 from re_bench.runs.submission_store import Store
@@ -163,7 +162,7 @@ def score_and_record(
         except UsageError:
             raise
         except ReBenchError as error:
-            print(error, file=sys.stderr, flush=True)
+            print_progress(str(error))
             seconds = time.monotonic() - started
             score = Score.error(task.name, name, str(error), seconds=seconds)
             score = replace(score, submission=copy.name if kept else "", details=instance)

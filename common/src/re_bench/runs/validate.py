@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.processes import request_stop, temporary_directory
+from re_bench.processes import print_progress, request_stop, temporary_directory
 from re_bench.runs.score_process import score_submission, score_variant
 from re_bench.runs.validation import ANCHORED, Report, judge
 from re_bench.scoring.score import Score
@@ -67,7 +66,7 @@ def validate(
     skipped = _skipped(task, profile)
     names = [*(name for name in variants(task) if name not in skipped), *([_SUBMISSION] if solution else [])]
     if skipped:
-        print(f"{task.name}: {_describe_skipped(profile, skipped)}", file=sys.stderr, flush=True)
+        print_progress(f"{task.name}: {_describe_skipped(profile, skipped)}")
     with temporary_directory("re-bench-prepared-") as directory:
         template = _make_template(task, profile, directory / "template")
         places = _places(jobs, gpus, timed=not task.manifest.profiles[profile].parallel)
@@ -77,7 +76,7 @@ def validate(
                 score = _score(task, name, profile, sandbox, place, solution=solution, template=template, seed=seed)
             reward = "-" if score.reward is None else f"{score.reward:.4f}"
             line = f"{task.name}: {name}: {score.status} {reward}"
-            print(f"[{time.monotonic() - started:6.1f} s] {line}", file=sys.stderr, flush=True)
+            print_progress(f"[{time.monotonic() - started:6.1f} s] {line}")
             return score
 
         order = [(name, seed) for name in _by_length(names) for seed in range(repeats if name in ANCHORED else 1)]
@@ -190,7 +189,7 @@ def _score(
     except UsageError:
         raise
     except (ReBenchError, OSError) as error:
-        print(f"{task.name}: {name}: {error}", file=sys.stderr, flush=True)
+        print_progress(f"{task.name}: {name}: {error}")
         return Score.error(task.name, profile, str(error), seconds=time.monotonic() - started)
 
 

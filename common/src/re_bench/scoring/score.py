@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.normalise import normalise
-from re_bench.processes import cli_entry_point, temporary_directory
+from re_bench.processes import cli_entry_point, print_progress, temporary_directory
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.spec import BACKENDS, Backend, SandboxSpec
 from re_bench.sandbox.untrusted import Untrusted
@@ -183,7 +183,7 @@ class Job:
         """Say on stderr what is being done, every two seconds at most."""
         if time.monotonic() - self._last_tick > _TICK_S:
             self._last_tick = time.monotonic()
-            print(f"{self.task.name}: {text}", file=sys.stderr, flush=True)
+            print_progress(f"{self.task.name}: {text}")
 
 
 def main(measure: Callable[[Job], Measured], directory: Path, arguments: Sequence[str] | None = None) -> NoReturn:

@@ -12,13 +12,12 @@ that has instances has ``prepare_instance(profile, instance, say)``, which prepa
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.data.instances import choose_instance
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.processes import cli_entry_point, run_program
+from re_bench.processes import cli_entry_point, print_progress, run_program
 from re_bench.task.discovery import open_task
 from re_bench.task.prepare_worker import PERSONALISE, prepare_module, work
 
@@ -49,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         task.profile(options.profile)
 
         def say(line: str) -> None:
-            print(f"{task.name}: {line}", file=sys.stderr, flush=True)
+            print_progress(f"{task.name}: {line}")
 
         if options.into is not None and not options.into.is_dir():
             raise UsageError(f"{options.into}: not a directory; give one that exists")

@@ -6,7 +6,6 @@ import math
 import os
 import shutil
 import stat
-import sys
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -17,7 +16,7 @@ from re_bench.data.cache import cache_directory
 from re_bench.data.files import copy_contents
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu import state as gpu_state
-from re_bench.processes import raise_if_stop_requested
+from re_bench.processes import print_progress, raise_if_stop_requested
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
@@ -130,14 +129,14 @@ def make(
     if recipe is None:
         return
     words = " ".join(recipe.command)
-    print(f"{task.name}: {variant}: {words}, {recipe.time_limit_s:g} s at most", file=sys.stderr, flush=True)
+    print_progress(f"{task.name}: {variant}: {words}, {recipe.time_limit_s:g} s at most")
     with _failing_as(f"{task.name}: {variant}: the command {words} cannot be run in {workspace}"):
         finished = _run(task, workspace.resolve(), recipe, profile, sandbox, seed=seed, gpu=gpu)
     if finished.status != 0 or finished.stopped:
         reason = finished.stopped or f"exit status {finished.status}"
         printed = f"{finished.stdout}{finished.stderr}"[-_TAIL:]
         raise ReBenchError(f"{task.name}: {variant}: the command {words} failed ({reason}):\n{printed}")
-    print(f"{task.name}: {variant}: made in {finished.seconds:.1f} s", file=sys.stderr, flush=True)
+    print_progress(f"{task.name}: {variant}: made in {finished.seconds:.1f} s")
 
 
 def lay_out_and_make(

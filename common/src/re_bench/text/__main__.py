@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.processes import cli_entry_point
+from re_bench.processes import cli_entry_point, print_progress
 from re_bench.text.prepared import FILES
 from re_bench.text.recipe import Recipe
 from re_bench.text.wheel_text import CHECKSUMS, pinned_checksums
@@ -91,7 +90,7 @@ def _report(done: Sequence[Preparation], *, json_wanted: bool) -> None:
 
 
 def _say(line: str) -> None:
-    print(f"{_PROGRAM}: {line}", file=sys.stderr, flush=True)
+    print_progress(f"{_PROGRAM}: {line}")
 
 
 if __name__ == "__main__":
