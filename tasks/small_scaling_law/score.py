@@ -10,7 +10,7 @@ from pathlib import Path
 
 from re_bench.scoring.score import Job, Measured, main
 from small_scaling_law.answer import FILE, read_answer
-from small_scaling_law.grading import losses_of, open_anchors, open_truth, share_of_target
+from small_scaling_law.grading import losses_of, open_anchors, open_truth, raw_score, share_of_target
 from small_scaling_law.instances import scale_of
 
 
@@ -33,7 +33,7 @@ def measure(job: Job) -> Measured:
         "truth": truth.name,
     }
     # The message reaches the agent, which is not told how good its answer is.
-    return Measured(1 - (regret + error), "a valid answer", details, open_anchors(profile, instance))
+    return Measured(raw_score(truth, answer), "a valid answer", details, open_anchors(profile, instance))
 
 
 if __name__ == "__main__":

@@ -72,8 +72,8 @@ def log_lost_attempt(served: ServedTask, record: SessionRecord, log: Path, reaso
     assert record.answer is not None
     lost = len(AttemptLog(log).read().attempts) <= record.answer.attempts_before
     if lost:
-        score = Score.error(served.task.name, served.profile_name, reason)
-        append_attempt(served.task, replace(score, details=instance_details(record.instance)), log)
+        instance = instance_details(record.instance)
+        append_attempt(served.task, Score.error(served.task.name, served.profile_name, reason, details=instance), log)
     return lost
 
 

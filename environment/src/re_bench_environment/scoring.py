@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -167,8 +167,8 @@ def main() -> None:
             )
         except UsageError as error:
             print_progress(f"scorer: {error}")
-            score = Score.error(task.name, options.profile, str(error), seconds=time.monotonic() - started)
-            score = replace(score, details=instance)
+            seconds = time.monotonic() - started
+            score = Score.error(task.name, options.profile, str(error), seconds=seconds, details=instance)
             final = record(task, score, options.log)
     print(json.dumps({"score": score.to_dict(), "final": asdict(final)}, allow_nan=False), flush=True)
 

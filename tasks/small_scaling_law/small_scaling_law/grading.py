@@ -102,6 +102,11 @@ def losses_of(truth: Truth, answer: Answer) -> tuple[float, float]:
     return loss - truth.best.loss, abs(answer.loss_prediction - loss)
 
 
+def raw_score(truth: Truth, answer: Answer) -> float:
+    """Return an answer's raw score, in nats; 1 is the most that can be had."""
+    return 1 - sum(losses_of(truth, answer))
+
+
 def share_of_target(answer: Answer, scale: Scale) -> float:
     """Return the answer's share of the target's FLOPs.
 

@@ -27,7 +27,7 @@ from re_bench.task.anchors import Anchors, Source, Spread
 from re_bench.task.discovery import open_task
 from re_bench.task.workspace import lay_out_and_make
 from small_scaling_law.answer import FILE, Answer, read_answer
-from small_scaling_law.grading import losses_of, open_truth, runs_file, truth_file
+from small_scaling_law.grading import open_truth, raw_score, runs_file, truth_file
 from small_scaling_law.instances import scale_of
 from small_scaling_law.prepare import TASK
 from small_scaling_law.profiles import SCALES
@@ -58,7 +58,7 @@ def measure_anchors(profile: str, instance: int) -> Anchors:
             lay_out_and_make(task, workspace, "reference", profile=profile, seed=seed)
             answers.append(read_answer(workspace / FILE))
     starting, *references = (
-        1 - sum(losses_of(truth, answer)) for answer in (Answer(*scale_of(profile, instance).default), *answers)
+        raw_score(truth, answer) for answer in (Answer(*scale_of(profile, instance).default), *answers)
     )
     check_references(starting, references)
     spread = Spread(starting=0.0, reference=statistics.stdev(references))

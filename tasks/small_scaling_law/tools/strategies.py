@@ -22,7 +22,7 @@ from re_bench.normalise import normalise
 from re_bench.processes import cli_entry_point
 from re_bench.task.discovery import open_task
 from small_scaling_law.answer import Answer
-from small_scaling_law.grading import losses_of, open_anchors, open_truth, runs_file, truth_file
+from small_scaling_law.grading import open_anchors, open_truth, raw_score, runs_file, truth_file
 from small_scaling_law.instances import scale_of
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def main() -> None:
         anchors: Any = open_anchors(profile, instance) or open_task(TOOLS.parent).profile(profile).anchors
 
         def reward(answer: Answer) -> float:
-            return normalise(1 - sum(losses_of(truth, answer)), anchors.starting, anchors.reference)
+            return normalise(raw_score(truth, answer), anchors.starting, anchors.reference)
 
         answers = {"starting answer": Answer(*runs.scale.default)} | strategies(runs)
         for other in options.others:
@@ -138,7 +138,7 @@ def main() -> None:
         print("| --- | --- | --- | --- |")
         for name, answer in answers.items():
             numbers = f"{answer.n_embd}, {answer.max_iters}, {answer.loss_prediction:.3f}"
-            print(f"| {name} | {numbers} | {1 - sum(losses_of(truth, answer)):.3f} | {reward(answer):.2f} |")
+            print(f"| {name} | {numbers} | {raw_score(truth, answer):.3f} | {reward(answer):.2f} |")
         rewards = sorted(map(reward, guesses(runs)))
         print(f"| {GUESSES} random guesses, mean; best tenth from | | | {statistics.fmean(rewards):.2f}; "
               f"{rewards[-GUESSES // 10]:.2f} |")  # fmt: skip

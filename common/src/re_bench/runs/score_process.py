@@ -164,8 +164,8 @@ def score_and_record(
         except ReBenchError as error:
             print_progress(str(error))
             seconds = time.monotonic() - started
-            score = Score.error(task.name, name, str(error), seconds=seconds)
-            score = replace(score, submission=copy.name if kept else "", details=instance)
+            score = Score.error(task.name, name, str(error), seconds=seconds, details=instance)
+            score = replace(score, submission=copy.name if kept else "")
         score = replace(score, details={**score.details, **(details or {})})
         final = record(task, score, log)
         records.keep(final.attempt)

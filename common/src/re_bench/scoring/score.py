@@ -103,9 +103,19 @@ class Score:
         return normalise(self.final_raw, anchors["starting"], anchors["reference"])
 
     @classmethod
-    def error(cls, task: str, profile: str, message: str, *, seconds: float = 0.0, sandbox: str = "") -> Self:
+    def error(
+        cls,
+        task: str,
+        profile: str,
+        message: str,
+        *,
+        seconds: float = 0.0,
+        sandbox: str = "",
+        details: Mapping[str, Any] | None = None,
+    ) -> Self:
         """Return the score of a submission that we failed to score."""
-        return cls(task, profile, "error", None, None, message, seconds=round(seconds, 3), sandbox=sandbox)
+        seconds, known = round(seconds, 3), dict(details or {})
+        return cls(task, profile, "error", None, None, message, seconds=seconds, sandbox=sandbox, details=known)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
