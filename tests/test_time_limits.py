@@ -7,6 +7,7 @@ import re
 import shutil
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,9 +15,13 @@ from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.score_process import score_and_record
 from re_bench.task.discovery import Task, find_task, open_task
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 LIMIT_S = 3.0
 SOLVER = "async def generate_solution(client, semaphore, problem):\n    "
-SLEEPING_PROGRAM = "fn main() { std::thread::sleep(std::time::Duration::from_secs(1)); }"
+SLEEPING_PROGRAM = "fn main() { std::thread::sleep(std::time::Duration::from_secs(60)); }"
+"""Longer than the limit of a test, which is longer than that of the scoring."""
 MODEL = "import time\ndef get_trained_model():\n    while True: time.sleep(0)\n"
 PLACES = {
     "kernel imported": ("triton_cumsum", "solution.py", "while True: pass"),
@@ -29,22 +34,28 @@ PLACES = {
     "tensors read": ("fix_embedding", "fixed_model.safetensors", "none"),
 }
 """For each place where something of a submission runs: the task, the file, and what is in it."""
+EDITS = {
+    "programs run": (
+        ("score.py", r"answers = refuse_foreign\(.*\)", "pass"),  # else only the model's own programs are run
+        ("rust_codecontests/profiles.py", r"margin_s: float = 60", "margin_s: float = 0"),  # else the judge ends first
+    )
+}
+"""What is changed in a task for that: file, pattern and replacement."""
 QUICK = ("kernel called", "model imported", "programs run", "tensors read")
 
 
-def impatient_copy(task: Task, directory: Path, limit_s: float) -> Task:
-    """Return a copy of a task, whose scorings may take so long."""
+def impatient_copy(task: Task, directory: Path, limit_s: float, edits: Iterable[tuple[str, str, str]]) -> Task:
+    """Return a copy of a task with some edits, whose scorings may take so long."""
     target = directory / task.name
     for name in ("task.toml", "anchors.toml", "score.py"):
         target.mkdir(exist_ok=True)
         shutil.copy(task.directory / name, target)
     shutil.copytree(task.package, target / task.name, ignore=shutil.ignore_patterns("__pycache__"))
-    manifest = target / "task.toml"
-    text, count = re.subn(
-        r"(?s)(\[profiles\.cpu\].*?time_limit_s = )\d+", rf"\g<1>{limit_s}", manifest.read_text(), count=1
-    )
-    assert count == 1
-    manifest.write_text(text)
+    limit = ("task.toml", r"(?s)(\[profiles\.cpu\].*?time_limit_s = )\d+", rf"\g<1>{limit_s}")
+    for name, pattern, replacement in (limit, *edits):
+        text, count = re.subn(pattern, replacement, (target / name).read_text(), count=1)
+        assert count == 1, name
+        (target / name).write_text(text)
     return open_task(target)
 
 
@@ -65,7 +76,7 @@ def test_an_attempt_that_outlasts_its_scoring_is_invalid_and_logged(
     (top / "submission").mkdir()
     (top / "submission" / file).write_text(content)
     limit_s = LIMIT_S if content != "none" else 0.2  # within the start of the process that reads them
-    copy, log = impatient_copy(task, top, limit_s), top / "attempts.jsonl"
+    copy, log = impatient_copy(task, top, limit_s, EDITS.get(place, ())), top / "attempts.jsonl"
     started = time.monotonic()
     score, final = score_and_record(copy, top / "submission", "cpu", None, log)
     assert time.monotonic() - started < limit_s + 30
