@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import time
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -27,17 +26,15 @@ def test_a_spent_budget_is_an_insufficient_quota(gateway: Gateway, upstream: Ups
             for _ in range(2):
                 await client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": script}])
             asked = len(upstream.asked)
-            started = time.monotonic()
             with pytest.raises(openai.RateLimitError) as caught:
                 await client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": script}])
-            assert time.monotonic() - started < 0.4  # the client's own retries would take longer
             assert (caught.value.code, caught.value.type) == ("insufficient_quota", "insufficient_quota")
             return [asked, len(upstream.asked)]
 
     before, after = asyncio.run(spend())
     assert before == after
     used = gateway.usage(token)
-    assert (used.requests, used.refused, used.remaining.requests) == (2, 1, 0)
+    assert (used.requests, used.refused, used.remaining.requests) == (2, 1, 0)  # the client does not try again
 
 
 @pytest.mark.parametrize("budget", [Budget(dollars=10 * DOLLARS + 0.0021), Budget(tokens=10 * 18 + 1000)], ids=str)
