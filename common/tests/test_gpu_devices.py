@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +13,9 @@ from re_bench.errors import UsageError
 from re_bench.gpu import state
 from re_bench.gpu.devices import GpuPlan, dedicate_gpu, keep_off_timed, share_gpus
 from re_bench.gpu.state import Gpu
-from re_bench.runs.validate import _places, default_jobs, validate
+from re_bench.runs.shares import default_jobs
+from re_bench.runs.validate import validate
+from re_bench.scoring.score import Score
 from re_bench.task import profile_choice
 
 if TYPE_CHECKING:
@@ -92,16 +95,30 @@ def test_each_gpu_has_a_few_jobs(made_up: Task, monkeypatch: pytest.MonkeyPatch)
     assert jobs == {2: [1, 1, 1], 8: [2, 2, 2], 32: [3, 6, 8]}
 
 
-def test_jobs_are_spread_over_the_gpus_for_them() -> None:
-    def spread(plan: GpuPlan | None, *, timed: bool) -> list[tuple[str | None, str | None]]:
-        places = _places(3, plan, timed=timed)
-        return [(place.score_on, place.make_on) for place in (places.get() for _ in range(3))]
+def test_jobs_are_spread_over_the_gpus_for_them(made_up: Task, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[tuple[str | None, str | None]] = []
+    meet = threading.Barrier(3)
+
+    def score_variant(task: Task, *_arguments: object, gpu: str | None, make_on: str | None, seed: int) -> Score:
+        used.append((gpu, make_on))
+        meet.wait(30 + seed)
+        return Score.error(task.name, "cpu", "none")
+
+    monkeypatch.setattr("re_bench.runs.validate.score_variant", score_variant)
+
+    def spread(task: Task, plan: GpuPlan | None) -> list[tuple[str | None, str | None]]:
+        used.clear()
+        validate(task, "cpu", jobs=3, gpus=plan)
+        return sorted(used, key=str)
 
     first, second, _third, _fourth = UUIDS
-    assert spread(None, timed=True) == [(None, None)] * 3
-    assert spread(share_gpus(GPUS[:2]), timed=True) == [(first, first), (second, second), (first, first)]
-    assert spread(dedicate_gpu(GPUS[:2], "0"), timed=True) == [(first, second)] * 3
-    assert spread(dedicate_gpu(GPUS[:2], "0"), timed=False) == [(second, second)] * 3
+    assert spread(made_up, None) == [(None, None)] * 3
+    assert sorted(spread(made_up, share_gpus(GPUS[:2]))) in (
+        [(first, first), (second, second), (second, second)], [(first, first), (first, first), (second, second)],
+    )  # fmt: skip
+    assert spread(made_up, dedicate_gpu(GPUS[:2], "0")) == [(first, second)] * 3
+    parallel = change(made_up, "task.toml", 'device = "cpu"', 'device = "cpu"\nparallel = true')
+    assert spread(parallel, dedicate_gpu(GPUS[:2], "0")) == [(second, second)] * 3
 
 
 def test_scorings_run_on_the_gpus_where_they_were_put(made_up: Task, backend: Backend, change: Change) -> None:

@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from re_bench.errors import ReBenchError
-from re_bench.gpu.lock import exclusive
+from re_bench.gpu.lock import exclusive, waited_s
+from re_bench.scoring.score import GPU_WAIT, Job, Measured, score
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from re_bench.task.discovery import Task
 
 UUID = "GPU-00000000-1111-2222-3333-444444444444"
 NAME = f"re-bench-gpu-{UUID}.lock"
@@ -255,3 +258,37 @@ def test_another_user_can_take_the_lock_and_is_named() -> None:
             other.communicate("")
     finally:
         path.unlink(missing_ok=True)
+
+
+def test_what_was_waited_for_other_jobs_is_known(tmp_path: Path) -> None:
+    before = waited_s()
+    with exclusive(UUID, "alone", directory=tmp_path):
+        assert waited_s() == before
+    with (
+        holder(tmp_path),
+        pytest.raises(ReBenchError, match="is not free after"),
+        exclusive(UUID, "second", wait_s=0.5, directory=tmp_path),
+    ):
+        pass
+    assert 0.4 < waited_s() - before < 10
+
+
+def test_what_a_scorer_has_waited_is_in_its_score(
+    tmp_path: Path, made_up: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("re_bench.task.profile_choice._cuda_present", lambda: True)
+
+    def measure(_job: Job) -> Measured:
+        with exclusive(UUID, "timing", wait_s=0.5, directory=tmp_path):
+            raise AssertionError
+
+    before, submission = waited_s(), made_up.directory / "baseline"
+    with holder(tmp_path):
+        result = score(made_up, measure, submission, profile="gpu", sandbox="none")
+    assert result.status == "error"
+    assert result.details[GPU_WAIT] == pytest.approx(waited_s(), abs=0.01)
+    assert waited_s() - before > 0.4
+    assert (
+        GPU_WAIT
+        not in score(made_up, lambda _job: Measured(1.0, ""), submission, profile="cpu", sandbox="none").details
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import subprocess
@@ -16,11 +17,14 @@ import pytest
 from re_bench.processes import (
     StoppedError,
     cli_entry_point,
+    end_processes,
     raise_if_stop_requested,
     request_stop,
     stop_on,
     stop_requested,
+    tree,
 )
+from re_bench.sandbox.resource_usage import cpu_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -207,3 +211,42 @@ def test_a_request_to_stop_lasts_as_long_as_somebody_waits() -> None:
             raise_if_stop_requested()
     assert not stop_requested()
     raise_if_stop_requested()
+
+
+def test_processor_time_counts_a_program_and_its_children() -> None:
+    spin = "import time\nwhile time.process_time() < 0.3: pass"
+    program = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {spin!r}])\ninput()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 60
+        while cpu_seconds(process.pid) < 0.3 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        used = cpu_seconds(process.pid)
+        process.communicate(b"\n")
+    assert used >= 0.3
+    assert cpu_seconds(process.pid) == 0
+
+
+CHAIN = """
+import os, time
+for _ in range(120):
+    if os.fork():
+        time.sleep(60)
+        os._exit(0)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_chain_of_processes_may_be_of_any_length() -> None:
+    """A stranger's program chooses how deep its processes descend from one another."""
+    with subprocess.Popen([sys.executable, "-c", CHAIN], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(len(inspect.stack()) + 80)  # as if the chain were longer
+        try:
+            pids = list(tree(process.pid))
+        finally:
+            sys.setrecursionlimit(limit)
+        end_processes(pids, (signal.SIGKILL, 10.0))
+    assert len(set(pids)) == 121

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,6 +88,22 @@ def test_a_call_that_hangs_is_stopped(backend: Backend, harness: Callable[[str],
     source = "import time\ndef go(a, i, o):\n    time.sleep(60)\n"
     with pytest.raises(SubmissionFaultError, match=r"the call of go took longer than 0\.5 s"):
         ask(backend, harness(source), timeout_s=0.5)
+
+
+def test_a_paused_process_stands_still_with_all_its_children(backend: Backend, harness: Callable[[str], Path]) -> None:
+    spinning = "import os\nif os.fork() == 0:\n    while True: pass\ndef go(args, inputs, outputs): return args\n"
+    with Untrusted(backend, harness(spinning), SPEC) as process:
+        assert process.call("go", {"n": 1}).value == {"n": 1}
+        with process.paused():
+            before = process.cpu_seconds()
+            time.sleep(0.5)
+            paused = process.cpu_seconds() - before
+        time.sleep(0.5)
+        assert process.call("go", {"n": 2}).value == {"n": 2}
+        running = process.cpu_seconds() - before
+    assert paused <= 0.03  # three ticks
+    if backend.name != "container":  # whose processes are not ours to pause, or to count
+        assert running > paused
 
 
 def test_a_harness_that_cannot_be_loaded_says_why(backend: Backend, harness: Callable[[str], Path]) -> None:

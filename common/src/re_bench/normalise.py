@@ -32,6 +32,8 @@ def finite(value: object, name: str) -> float:
         TypeError: if it is no real number; True and False are none either.
         ValueError: if it is NaN, infinite, or too large for a float.
     """
+    if type(value) is float and math.isfinite(value):  # the check below asks an abstract class, which takes long
+        return value
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     try:

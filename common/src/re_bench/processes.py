@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from re_bench.errors import ReBenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _GRACE_S = 10.0
 _POLL_S = 0.2
+_SHORT_POLL_S = 0.02
 _STDERR = 2
 _stop_requests: list[object] = []
 _this_thread = threading.local()
@@ -50,7 +51,7 @@ def cli_entry_point(program: str) -> Iterator[None]:
     try:
         yield
     except ReBenchError as error:
-        print(f"{program}: {error}", file=sys.stderr)
+        print_progress(f"{program}: {error}")
         sys.exit(error.exit_status)
     finally:
         for number, handler in before.items():
@@ -117,8 +118,12 @@ def raise_if_stop_requested() -> None:
 
 
 def print_progress(line: str) -> None:
-    """Print a line on stderr, at once: what a command that takes a while is doing."""
-    print(line, file=sys.stderr, flush=True)
+    """Print a line on stderr, at once: what a command that takes a while is doing.
+
+    A part of it may be what anybody wrote, so what a terminal would obey stands as its code.
+    """
+    print("".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in line),
+          file=sys.stderr, flush=True)  # fmt: skip
 
 
 def run_program(
@@ -180,13 +185,61 @@ def _output(process: subprocess.Popen[bytes], time_limit_s: float | None) -> byt
 
 
 def tree(root: int) -> Iterator[int]:
-    """Yield ``root`` and its descendants, parents first, as far as they can be seen."""
-    yield root
+    """Yield ``root`` and its descendants, parents first, as far as they can be seen; a chain may be of any length."""
+    waiting = [root]
+    while waiting:
+        pid = waiting.pop()
+        yield pid
+        try:
+            threads = list(Path(f"/proc/{pid}/task").iterdir())
+        except OSError:
+            continue
+        for thread in threads:
+            with suppress(OSError):
+                waiting += map(int, (thread / "children").read_text(encoding="ascii").split())
+
+
+def all_processes() -> list[int]:
+    """Return the ids of all processes that can be seen."""
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def command_line(pid: int) -> list[str]:
+    """Return the words of a process's command line; nothing of one that has ended."""
     try:
-        threads = list(Path(f"/proc/{root}/task").iterdir())
+        return [os.fsdecode(word) for word in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]]
     except OSError:
-        return
-    for thread in threads:
-        with suppress(OSError):
-            for child in (thread / "children").read_text(encoding="ascii").split():
-                yield from tree(int(child))
+        return []
+
+
+def began_with(pid: int, variable: str) -> str | None:
+    """Return the value of an environment variable that a process began with; None if it had none, or hides it."""
+    try:
+        entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    values = [entry.partition(b"=")[2] for entry in entries if entry.startswith(os.fsencode(variable) + b"=")]
+    return os.fsdecode(values[0]) if values else None
+
+
+def runs(pid: int) -> bool:
+    """Tell whether a process is there that has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in {b"Z", b"X"}
+    except OSError:
+        return False
+
+
+def end_processes(pids: Iterable[int], *steps: tuple[signal.Signals, float]) -> None:
+    """End processes that need not be ours: each step sends a signal to those that are left, and waits so many seconds.
+
+    Processes that may not be signalled are left alone.
+    """
+    left = set(pids)
+    for number, seconds in steps:
+        for pid in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+        deadline = time.monotonic() + seconds
+        while (left := {pid for pid in left if runs(pid)}) and time.monotonic() < deadline:
+            time.sleep(_SHORT_POLL_S)

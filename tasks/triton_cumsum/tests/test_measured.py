@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from re_bench.errors import InvalidSubmissionError, UsageError
+from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
+from re_bench.gpu.timing import Time
 from triton_cumsum import grading
 from triton_cumsum.harness.arena import Ranges
 from triton_cumsum.measured import turn_times, verifier
@@ -34,15 +36,15 @@ def test_the_truth_on_a_device_is_the_truth(monkeypatch: pytest.MonkeyPatch) -> 
 @settings(deadline=None)
 @given(free=st.integers(0, 400 * GIB))
 def test_a_plan_fits_the_memory_or_is_refused(free: int) -> None:
-    array = 4 * LENGTH
-    if free < 2 * GPU.spare_bytes + GPU.reserved_bytes + GPU.calls[0] * 6 * array:
+    array = 4 * verifier._stride(LENGTH)
+    if free < 2 * GPU.spare_bytes + GPU.reserved_bytes + GPU.calls[0] * 4 * array:
         with pytest.raises(UsageError, match="GiB of GPU memory must be free"):
             verifier.MemoryPlan.of(free, LENGTH)
         return
     plan = verifier.MemoryPlan.of(free, LENGTH)
     assert plan.calls in GPU.calls
     assert min(plan.our_arena, plan.submission_arena) >= plan.calls * array + GPU.spare_bytes
-    assert plan.our_arena + plan.submission_arena + 4 * plan.calls * array <= free
+    assert plan.our_arena + plan.submission_arena + 2 * plan.calls * array <= free
 
 
 def test_a_24_gb_gpu_has_room_and_a_large_one_for_more() -> None:
@@ -83,20 +85,81 @@ def test_other_offsets_are_refused(value: Any) -> None:
         verifier.parse_offsets(value, "n", 2, 100, 800)
 
 
+@pytest.mark.parametrize("length", [1, LENGTH - 65_536, LENGTH])
+def test_inputs_begin_at_another_aligned_place_in_every_call(length: int) -> None:
+    stride = verifier._stride(LENGTH)
+    turns = [verifier.draw_starts(32, stride, length) for _ in range(4)]
+    for starts in turns:
+        assert all(start % 64 == 0 and 0 <= start <= stride - length for start in starts)
+    assert len({start for starts in turns for start in starts}) > 100
+
+
 @pytest.mark.parametrize("value", [None, "1", [1.0], {}, float("inf"), 1e300])
 def test_a_claim_that_is_no_number_is_nan(value: Any) -> None:
     assert turn_times.claimed_ms([Turn(1.0, turn_times.claimed_seconds(value))], 1) is None
 
 
-def test_the_control_is_what_the_clock_says_beyond_the_events_of_our_own() -> None:
-    alone = {"a": [Turn(1.5, 1.0), Turn(1.6, 1.0)], "b": [Turn(9.55, 9.0)]}
-    assert turn_times.control_seconds(alone, ["a", "b"]) == pytest.approx(0.55)
+def test_the_control_is_what_the_clock_says_beyond_the_events_of_the_reference() -> None:
+    assert turn_times.control_seconds([Turn(1.5, 1.0), Turn(1.6, 1.0), Turn(9.55, 9.0)]) == pytest.approx(0.55)
 
 
-def test_turns_of_few_calls_have_no_more_removed_from_each() -> None:
-    turns = [Turn(0.020, 0.0)]
-    assert turn_times.clock_time(turns, 10, 0.0001).milliseconds == pytest.approx(1.9)
-    assert turn_times.clock_time(turns, 1, 0.0001).milliseconds == pytest.approx(19.9)
+@pytest.mark.parametrize(("growth", "share"), [(1.0, 1.0), (1.04, 1.02), (3.0, GPU.max_control_growth)])
+def test_little_more_of_the_control_counts_than_before_the_submission(growth: float, share: float) -> None:
+    calls = {"baseline": 4, "reference": 64, "submission": 64}
+    alone = {"baseline": [Turn(0.016, 0.015)], "reference": [Turn(0.017, 0.016)]}
+    beside = {"baseline": [Turn(0.016, 0.015)], "reference": [Turn(0.016 + 0.001 * growth, 0.016)]}
+    times, figures = turn_times.evaluate(alone, beside | {"submission": [Turn(0.033, math.nan)]}, calls)
+    assert figures["control_ms"] == pytest.approx(share)
+    assert times["submission"].milliseconds == pytest.approx((33 - share) / 64)
+    assert times["baseline"].milliseconds == pytest.approx(15 / 4)
+    assert figures["claimed_ms"] is None
+
+
+def test_who_slows_our_solutions_down_has_the_anchors_of_before() -> None:
+    calls = {"baseline": 1, "reference": 1, "submission": 1}
+    alone = {"baseline": [Turn(0.005, 0.004)], "reference": [Turn(0.002, 0.001)]}
+    beside = {"baseline": [Turn(0.005, 0.003)], "reference": [Turn(0.003, 0.002)], "submission": [Turn(0.003, 0.002)]}
+    times, _figures = turn_times.evaluate(alone, beside, calls)
+    assert [times[name].milliseconds for name in turn_times.OURS] == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "calls", "removed"),
+    [(0.010, 64, 1.0), (0.010, 1, 0.1), (0.010, 32, 0.5), (0.2, 1, 1.0), (0.1, 30, 1.0)],
+)
+def test_short_turns_of_few_calls_have_a_share_of_the_control_removed(
+    seconds: float, calls: int, removed: float
+) -> None:
+    time = turn_times.clock_time([Turn(seconds, 0.0)], calls, 64, 0.001)
+    assert time.milliseconds == pytest.approx((1e3 * seconds - removed) / calls)
+
+
+def steadiness(reasons: list[str] | None, others: list[str], factor: float) -> None:
+    alone = {name: Time.of([1.0, 1.0]) for name in turn_times.OURS}
+    beside = {name: Time.of([factor, factor]) for name in turn_times.OURS}
+    record = {"gpu_alone": {"throttle_reasons": reasons}, "others_on_gpu": [{"name": name} for name in others]}
+    turn_times.check_steady(alone, beside, record)
+
+
+@pytest.mark.parametrize("reasons", [None, [], ["gpu_idle"]])
+def test_who_slows_ours_down_is_refused_whatever_the_gpu_says_afterwards(reasons: list[str] | None) -> None:
+    steadiness(reasons, [], 1.01)
+    with pytest.raises(InvalidSubmissionError, match="kept busy out of turn"):
+        steadiness(reasons, [], 1.03)
+
+
+@pytest.mark.parametrize(("reasons", "others"), [(["sw_power_cap"], []), ([], ["python3"])])
+def test_what_shows_before_the_submission_is_loaded_is_not_its_fault(reasons: list[str], others: list[str]) -> None:
+    steadiness(reasons, others, 1.01)
+    with pytest.raises(ReBenchError, match="not steady before") as raised:
+        steadiness(reasons, others, 1.03)
+    assert not isinstance(raised.value, InvalidSubmissionError)
+
+
+def test_who_keeps_the_host_busy_out_of_turn_is_refused() -> None:
+    turn_times.check_host_free(0.3, 2.0)
+    with pytest.raises(InvalidSubmissionError, match="host was kept busy"):
+        turn_times.check_host_free(2.0, 2.0)
 
 
 def test_the_roofline_of_a_copy_and_of_a_call_that_takes_twice_as_long() -> None:

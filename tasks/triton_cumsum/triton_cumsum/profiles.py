@@ -37,26 +37,34 @@ class Gpu:
 
     rounds: int = 7
     """Rounds in each of which baseline, reference and submission have a turn; the median over rounds counts."""
+    rounds_slow: int = 3
+    """Rounds that are enough where the submission takes more than :attr:`slow` times as long as the reference."""
+    slow: float = 4.0
+    """See :attr:`rounds_slow`."""
     rounds_alone: int = 5
     """Rounds of baseline and reference before the submission is loaded."""
+    baseline_calls: int = 26
+    """Calls of a turn of the baseline: as many as a submission of its speed would have."""
     max_slowdown: float = 0.02
     """Baseline and reference may become slower by this share once the submission is loaded."""
-    max_control_growth: float = 1.2
+    max_control_growth: float = 1.05
     """What a turn costs beside its calls counts up to this many times what it was before the submission was loaded."""
+    max_host_share: float = 0.5
+    """The cores, in number, that the submission may keep busy while our solutions have their turn."""
     call_s: float = 20.0
     """Wall-clock limit of one call, as in the original task."""
-    longest_turn_s: float = 0.5
+    profile_s: float = 10.0
+    """Wall-clock limit of the profile of one call, after the turns."""
+    longest_turn_s: float = 0.1
     """Turns of slow submissions have fewer calls, so that they take about this long."""
-    calls: range = range(4, 33)
+    calls: range = range(4, 65)
     """How many calls a turn may have; as many as the free memory allows."""
     check_shortening: int = 1 << 16
     """The long inputs of the check are up to this many elements shorter than the timed ones."""
     probes: int = 65_536
     """Places of each result that are read before the clock stops."""
-    late_values: int = 64
-    """Values of each input that are revealed when the clock already runs."""
-    first_late: int = 1000
-    """One of the late values is among the first so many."""
+    wide_values: int = 64
+    """Values of each input that are of the full range of int32, whatever the others are."""
     spare_bytes: int = 4 * GIB
     """Room for intermediate tensors beside the results, in each of the two arenas."""
     reserved_bytes: int = 4 * GIB

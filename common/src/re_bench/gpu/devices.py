@@ -53,7 +53,7 @@ def dedicate_gpu(gpus: Sequence[Gpu], choice: str | None = None) -> GpuPlan:
     Raises:
         UsageError: if there is no such GPU.
     """
-    chosen = gpus[-1].uuid if choice is None else _find(gpus, choice).uuid
+    chosen = gpus[-1].uuid if choice is None else find_gpu(gpus, choice, "--scoring-gpu").uuid
     return GpuPlan((chosen,), tuple(gpu.uuid for gpu in gpus if gpu.uuid != chosen) or (chosen,))
 
 
@@ -77,9 +77,14 @@ def keep_off_timed(plan: GpuPlan) -> None:
     os.environ.update(only_gpus(*plan.other))
 
 
-def _find(gpus: Sequence[Gpu], choice: str) -> Gpu:
+def find_gpu(gpus: Sequence[Gpu], choice: str, option: str) -> Gpu:
+    """Return the GPU with an index or UUID.
+
+    Raises:
+        UsageError: if there is none; it names the ``option`` that the choice came from.
+    """
     for gpu in gpus:
         if choice.lower() in {str(gpu.index), gpu.uuid.lower()}:
             return gpu
     known = ", ".join(f"{gpu.index} ({gpu.name}, {gpu.uuid})" for gpu in gpus)
-    raise UsageError(f"--scoring-gpu {choice}: there is no such GPU here; give the index or UUID of one of: {known}")
+    raise UsageError(f"{option} {choice}: there is no such GPU here; give the index or UUID of one of: {known}")

@@ -13,6 +13,7 @@ import platform
 import pwd
 import re
 import stat
+import time
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +33,8 @@ _NOTICE_S = 0.3  # of waiting before the holder is named: by then a new one has 
 _MODE = 0o666
 _TEXT_BYTES = 4096
 _PIDS = 1 << 22  # PID_MAX_LIMIT of Linux
+_waits: list[float] = []
+"""Of this process, in seconds."""
 _MAX_LENGTHS = {"user": 32, "since": 32, "host": 64, "what": 200}
 
 
@@ -75,11 +78,9 @@ def _acquire(lock: FileLock, path: Path, uuid: str, wait_s: float) -> None:
     """Take the lock; while waiting, say once for whom."""
     try:
         try:
-            lock.acquire(timeout=min(_NOTICE_S, wait_s))
+            lock.acquire(blocking=False)
         except Timeout:
-            if wait_s > _NOTICE_S:
-                print_progress(f"waiting for the GPU: {_holder(path)}")
-            lock.acquire(timeout=max(0.0, wait_s - _NOTICE_S))
+            _wait(lock, path, wait_s)
     except Timeout:
         raise ReBenchError(
             f"the GPU {uuid} is not free after {wait_s:g} s: {_holder(path)}; wait for that job to end, or stop it, "
@@ -88,6 +89,24 @@ def _acquire(lock: FileLock, path: Path, uuid: str, wait_s: float) -> None:
     except OSError as error:
         reason = "it is a symbolic link; remove it" if path.is_symlink() else str(error.strerror)
         raise _unusable(path, reason) from None
+
+
+def _wait(lock: FileLock, path: Path, wait_s: float) -> None:
+    began = time.monotonic()
+    try:
+        try:
+            lock.acquire(timeout=min(_NOTICE_S, wait_s))
+        except Timeout:
+            if wait_s > _NOTICE_S:
+                print_progress(f"waiting for the GPU: {_holder(path)}")
+            lock.acquire(timeout=max(0.0, wait_s - _NOTICE_S))
+    finally:
+        _waits.append(time.monotonic() - began)
+
+
+def waited_s() -> float:
+    """Return how many seconds this process has waited for other jobs to leave a GPU, in vain or not."""
+    return sum(_waits)
 
 
 def _unusable(path: Path, reason: str) -> ReBenchError:

@@ -19,12 +19,17 @@ _PINNED = 1  # CU_MEM_ALLOCATION_TYPE_PINNED
 _POSIX_DESCRIPTOR = 1  # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 _ON_DEVICE = 1  # CU_MEM_LOCATION_TYPE_DEVICE
 _READ, _READ_WRITE = 1, 3  # CU_MEM_ACCESS_FLAGS_PROT_READ, ..._READWRITE
+_OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 _SIZE = ctypes.c_size_t
 _ADDRESS = ctypes.c_uint64
 
 
 class DeviceMemoryError(RuntimeError):
     """There is no CUDA driver, or it refused; the text says which call."""
+
+
+class OutOfDeviceMemoryError(DeviceMemoryError):
+    """The device has too little memory left."""
 
 
 class _Location(ctypes.Structure):
@@ -45,47 +50,97 @@ class _Access(ctypes.Structure):
     _fields_ = (("location", _Location), ("flags", ctypes.c_int))
 
 
+class AddressRange:
+    """Addresses of the device at which one piece of memory after another is mapped.
+
+    Args:
+        size: bytes, a multiple of the driver's granularity.
+        device: ordinal of the device.
+    """
+
+    def __init__(self, size: int, *, device: int = 0) -> None:
+        make_current(device)
+        self.size, self._device = size, device
+        self._handle, self._mapped = ctypes.c_uint64(), 0
+        self._address = _ADDRESS()
+        call("cuMemAddressReserve", ctypes.byref(self._address), _SIZE(size), _SIZE(0), _ADDRESS(0), ctypes.c_uint64(0))
+
+    @property
+    def start(self) -> int:
+        """The first address."""
+        return int(self._address.value or 0)
+
+    def map_descriptor(self, descriptor: int, size: int) -> None:
+        """Map ``size`` bytes of memory that another process exported; ``descriptor`` may be closed afterwards.
+
+        Nothing can be accessed until :meth:`allow`.
+        """
+        make_current(self._device)
+        handle = ctypes.c_uint64()
+        where = ctypes.c_void_p(descriptor)
+        call("cuMemImportFromShareableHandle", ctypes.byref(handle), where, ctypes.c_int(_POSIX_DESCRIPTOR))
+        self.map_handle(handle, size)
+
+    def map_handle(self, handle: ctypes.c_uint64, size: int) -> None:
+        """Map memory by the driver's handle of it, which is released in :meth:`unmap`."""
+        call("cuMemMap", self._address, _SIZE(size), _SIZE(0), handle, ctypes.c_uint64(0))
+        self._handle, self._mapped = handle, size
+
+    def allow(self, offset: int, size: int, *, writable: bool) -> None:
+        """Have this process access a part of what is mapped; both numbers are multiples of the granularity."""
+        access = _Access(_Location(_ON_DEVICE, self._device), _READ_WRITE if writable else _READ)
+        call("cuMemSetAccess", _ADDRESS(self.start + offset), _SIZE(size), ctypes.byref(access), _SIZE(1))
+
+    def unmap(self) -> None:
+        """Let go of the memory that is mapped, if any; work on it must be done."""
+        if self._mapped:
+            call("cuMemUnmap", self._address, _SIZE(self._mapped))
+            call("cuMemRelease", self._handle)
+            self._mapped = 0
+
+    def close(self) -> None:
+        """Unmap, and give the addresses back."""
+        self.unmap()
+        call("cuMemAddressFree", self._address, _SIZE(self.size))
+
+
 class SharedMapping:
     """A range of GPU memory, as ``torch.as_tensor(mapping, device="cuda")`` takes it: one-dimensional, of bytes.
 
     Args:
-        handle: the driver's handle of the memory.
+        addresses: where the memory is mapped.
         nbytes: bytes asked for.
-        size: bytes there are, rounded up to the driver's granularity.
-        writable: whether this process maps it writable.
-        device: ordinal of the device.
     """
 
-    def __init__(self, handle: Any, nbytes: int, size: int, *, writable: bool, device: int = 0) -> None:
-        self.nbytes, self.size, self._handle = nbytes, size, handle
-        address = _ADDRESS()
-        call("cuMemAddressReserve", ctypes.byref(address), _SIZE(size), _SIZE(0), _ADDRESS(0), ctypes.c_uint64(0))
-        call("cuMemMap", address, _SIZE(size), _SIZE(0), handle, ctypes.c_uint64(0))
-        access = _Access(_Location(_ON_DEVICE, device), _READ_WRITE if writable else _READ)
-        call("cuMemSetAccess", address, _SIZE(size), ctypes.byref(access), _SIZE(1))
-        self._address = address
+    def __init__(self, addresses: AddressRange, nbytes: int) -> None:
+        self._addresses, self.nbytes, self.size = addresses, nbytes, addresses.size
 
     @classmethod
     def of_descriptor(
         cls, descriptor: int, nbytes: int, size: int, *, writable: bool, device: int = 0
     ) -> SharedMapping:
-        """Map memory that another process exported; ``descriptor`` may be closed afterwards."""
-        make_current(device)
-        handle = ctypes.c_uint64()
-        where = ctypes.c_void_p(descriptor)
-        call("cuMemImportFromShareableHandle", ctypes.byref(handle), where, ctypes.c_int(_POSIX_DESCRIPTOR))
-        return cls(handle, nbytes, size, writable=writable, device=device)
+        """Map memory that another process exported; ``descriptor`` may be closed afterwards.
+
+        Args:
+            descriptor: the exported memory.
+            nbytes: bytes asked for.
+            size: bytes there are, rounded up to the driver's granularity.
+            writable: whether this process maps it writable.
+            device: ordinal of the device.
+        """
+        addresses = AddressRange(size, device=device)
+        addresses.map_descriptor(descriptor, size)
+        addresses.allow(0, size, writable=writable)
+        return cls(addresses, nbytes)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Version 3 of the interface; the stream is left to the caller to synchronise."""
-        return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self._address.value, False), "version": 3}
+        return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self._addresses.start, False), "version": 3}
 
     def close(self) -> None:
         """Unmap and let go of the memory; tensors over it must be gone, and work on it done."""
-        call("cuMemUnmap", self._address, _SIZE(self.size))
-        call("cuMemAddressFree", self._address, _SIZE(self.size))
-        call("cuMemRelease", self._handle)
+        self._addresses.close()
 
 
 class DeviceMemory(SharedMapping):
@@ -95,7 +150,8 @@ class DeviceMemory(SharedMapping):
     truth from a private copy.
 
     Raises:
-        DeviceMemoryError: without a driver, or if there is not enough memory.
+        OutOfDeviceMemoryError: if there is not enough memory.
+        DeviceMemoryError: without a driver, or if it refuses.
     """
 
     def __init__(self, nbytes: int, *, device: int = 0) -> None:
@@ -108,7 +164,9 @@ class DeviceMemory(SharedMapping):
         call("cuMemCreate", ctypes.byref(handle), _SIZE(size), ctypes.byref(properties), ctypes.c_uint64(0))
         kind = ctypes.c_int(_POSIX_DESCRIPTOR)
         call("cuMemExportToShareableHandle", ctypes.byref(descriptor), handle, kind, ctypes.c_uint64(0))
-        super().__init__(handle, nbytes, size, writable=True, device=device)
+        super().__init__(AddressRange(size, device=device), nbytes)
+        self._addresses.map_handle(handle, size)
+        self._addresses.allow(0, size, writable=True)
         self.descriptor = descriptor.value
         self.name = secrets.token_hex(8)
         """What the other process remembers the mapping by, so that it maps once however many calls there are."""
@@ -156,7 +214,9 @@ def call(name: str, *arguments: Any) -> None:
     """Call a function of the CUDA driver API, with arguments of its ctypes.
 
     Raises:
-        DeviceMemoryError: without a driver, or if the function does not return 0.
+        OutOfDeviceMemoryError: if the function says so.
+        DeviceMemoryError: without a driver, or if the function returns anything else but 0.
     """
     if status := getattr(_driver(), name)(*arguments):
-        raise DeviceMemoryError(f"the CUDA driver refused {name} (error {status})")
+        kind = OutOfDeviceMemoryError if status == _OUT_OF_MEMORY else DeviceMemoryError
+        raise kind(f"the CUDA driver refused {name} (error {status})")

@@ -26,9 +26,13 @@ class HeadTail:
         """Return all there was, as long as :attr:`total` is no more than what is kept."""
         return bytes(self._head + self._tail)
 
-    def text(self, more: str = "") -> str:
+    def data(self, more: str = "") -> bytes:
         """Return what was kept, with a line in the middle that says how much was left out, and ``more`` about it."""
         tail = self._tail[-self._half :]
         dropped = self.total - len(self._head) - len(tail)
         gap = f"\n[... {dropped} bytes left out{more} ...]\n".encode() if dropped else b""
-        return bytes(self._head + gap + tail).decode(errors="replace")
+        return bytes(self._head + gap + tail)
+
+    def text(self, more: str = "") -> str:
+        """Return :meth:`data` as text."""
+        return self.data(more).decode(errors="replace")

@@ -2,7 +2,8 @@
 
 Run as ``python -I DIRECTORY/re_bench/guest/worker.py SOCKET MODULE``; the harness is that module in ``DIRECTORY/task``,
 with functions ``name(args: dict, inputs: list[memoryview], outputs: list[memoryview]) -> JSON value``; after the memory
-views come those inputs and outputs that lie on the GPU.
+views come those inputs and outputs that lie on the GPU, and among the inputs, as ``{"descriptor", "nbytes", "size"}``,
+memory of the GPU that the harness maps by itself.
 Nothing that leaves this process is believed: it shares its memory with the submission.
 """
 
@@ -38,7 +39,9 @@ def shared_memory(descriptor: int, *, writable: bool) -> memoryview:
 
 
 def device_memory(memory: dict[str, Any], descriptor: int) -> Any:
-    """Map memory of the GPU, once for each name it goes by."""
+    """Map memory of the GPU, once for each name it goes by; what is not to be mapped becomes its description."""
+    if not memory.get("mapped", True):
+        return {"descriptor": descriptor, "nbytes": memory["nbytes"], "size": memory["size"]}
     if memory["name"] not in mapped:
         module = importlib.import_module("re_bench.guest.device_memory")
         sizes = (memory["nbytes"], memory["size"])

@@ -18,7 +18,7 @@ from re_bench.sandbox import deadline, resource_usage
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from re_bench.sandbox.spec import Backend, Launch, SandboxSpec
 
@@ -80,6 +80,21 @@ class Running:
     def alive(self) -> bool:
         """Tell whether the program still runs."""
         return self._process.poll() is None
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time that the program and all it started have used so far."""
+        return resource_usage.cpu_seconds(self._process.pid)
+
+    def pause(self) -> None:
+        """Have the program and all it started stand still: none of them can refuse, or start another meanwhile."""
+        stopped: set[int] = set()
+        while more := set(tree(self._process.pid)) - stopped:
+            _signal(more, signal.SIGSTOP)
+            stopped |= more
+
+    def resume(self) -> None:
+        """Have the program and all it started go on."""
+        _signal(tree(self._process.pid), signal.SIGCONT)
 
     def stop(self, reason: str) -> None:
         """End the program and all it started; the first reason given goes into :class:`Finished`."""
@@ -201,6 +216,12 @@ def run(backend: Backend, program: Sequence[str], spec: SandboxSpec) -> Finished
     """Run ``program`` in a sandbox to its end and return how it ended."""
     with Running(backend, program, spec) as running:
         return running.wait()
+
+
+def _signal(pids: Iterable[int], number: int) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def _nothing() -> None:

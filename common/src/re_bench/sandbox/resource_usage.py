@@ -39,6 +39,11 @@ def is_over_memory(root: int, limit: int) -> bool:
     return sum((whole or 0) if share is None else share for share, whole in shares) > limit
 
 
+def cpu_seconds(root: int) -> float:
+    """Return the processor time that the tree under ``root`` has used so far, ended children included."""
+    return sum(_ticks(pid) for pid in tree(root)) / os.sysconf("SC_CLK_TCK")
+
+
 def memory_violation(root: int, limits: Limits) -> str:
     """Return in words that the tree under ``root`` holds more memory than it may, or the empty string."""
     over = is_over_memory(root, limits.memory_mib * _MIB)
@@ -120,6 +125,14 @@ def _proc_bytes(path: str, keys: set[str]) -> int | None:
         return None
     pairs = (line.partition(":")[::2] for line in lines)
     return sum(int(value.split()[0]) << 10 for key, value in pairs if key in keys)
+
+
+def _ticks(pid: int) -> int:
+    """Return the processor time of a process and its ended children in clock ticks, 0 if it has ended itself."""
+    with suppress(OSError):
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return sum(map(int, text.rpartition(")")[2].split()[11:15]))  # utime, stime, cutime, cstime of proc(5)
+    return 0
 
 
 def _unnamed_files(root: int, devices: set[int]) -> int:

@@ -13,7 +13,7 @@ import shutil
 import socket
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -25,7 +25,7 @@ from re_bench.sandbox import deadline
 from re_bench.sandbox.process import Running, accept, describe_exit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
     from typing_extensions import Buffer
@@ -93,6 +93,7 @@ class Untrusted:
         outputs: Sequence[int] = (),
         device_inputs: Sequence[DeviceMemory] = (),
         device_outputs: Sequence[DeviceMemory] = (),
+        device_descriptors: Sequence[DeviceMemory] = (),
         timeout_s: float | None = None,
         held_out: bool = False,
     ) -> Reply:
@@ -105,6 +106,8 @@ class Untrusted:
             outputs: sizes in bytes of the buffers that it may write.
             device_inputs: memory of the GPU that it may read, passed after ``inputs`` without a copy.
             device_outputs: memory of the GPU that it may write, passed after ``outputs``; look at a copy of it.
+            device_descriptors: memory of the GPU that the harness maps by itself, when and for as long as it wants: it
+                gets the descriptor and the sizes, after ``device_inputs``.
             timeout_s: wall-clock seconds to wait; by default what the process has left.
             held_out: whether the process gets held-out data here. From now on the reason of a fault has no words of the
                 process and not how it ended, only whether it was late; the rest is ``withheld`` for the operator.
@@ -123,16 +126,34 @@ class Untrusted:
             targets = [_sized(memories, size) for size in outputs]
             device = [
                 *(_device_request(m, writable=False) for m in device_inputs),
+                *({**_device_request(m, writable=False), "mapped": False} for m in device_descriptors),
                 *(_device_request(m, writable=True) for m in device_outputs),
             ]
             request = {"call": name, "args": dict(args or {}), "inputs": len(sources), "device": device}
-            descriptors = [*sources, *targets, *(memory.descriptor for memory in (*device_inputs, *device_outputs))]
+            on_device = (*device_inputs, *device_descriptors, *device_outputs)
+            descriptors = [*sources, *targets, *(memory.descriptor for memory in on_device)]
             value = self._exchange(timeout_s or self._limits.wall_s, what, request, descriptors)
             return Reply(value, tuple(os.pread(target, size, 0) for target, size in zip(targets, outputs, strict=True)))
 
     def output(self) -> tuple[str, str]:
         """Return what the process has printed so far to stdout and stderr, long middles left out."""
         return self._running.stdout.text(), self._running.stderr.text()
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time that the process and all it started have used so far."""
+        return self._running.cpu_seconds()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Have the process and all it started stand still for the length of a ``with`` block.
+
+        What they have given a GPU to do goes on. Processes that are not our descendants, as in a container, run on.
+        """
+        try:
+            self._running.pause()
+            yield
+        finally:
+            self._running.resume()
 
     def _start(self, backend: Backend, harness: Path, spec: SandboxSpec) -> tuple[Running, socket.socket]:
         root = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="re-bench-")))

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 EXIT_STATUS = {"valid": 0, "error": 1, "invalid": 3}
 """Exit status of a scorer by status of the score; 2 is a usage error, which has no score."""
 
+GPU_WAIT = "gpu_wait_s"
+"""In a score's details: the seconds that the scorer waited for other jobs to leave its GPU; absent if it did not."""
+
 _TICK_S = 2.0
 _LONGEST_MESSAGE = 4000
 _IN_DETAILS = ("sandbox", "submission", "final_raw")
@@ -172,6 +175,7 @@ class Job:
         environment: Mapping[str, str] | None = None,
         show: bool = True,
         also: Sequence[Path] = (),
+        writable: Mapping[str, Path] | None = None,
         gpu: str | None = None,
     ) -> Untrusted:
         """Start a sandboxed process with a harness of the task in it.
@@ -182,11 +186,13 @@ class Job:
             show: whether the process sees the submission, read-only, at :attr:`submission`.
             also: other directories that the process sees, read-only, where they are; of a task's directory
                 nothing else is seen.
+            writable: directories outside that the process may change, by their paths inside.
             gpu: UUID of the one GPU that the process may use; it is CUDA's device 0 there.
         """
         visible = {str(path): path for path in (*([self.submission] if show else []), *also)}
         hidden = hidden_directories(self.task.directory)
-        spec = SandboxSpec(visible, {}, environment or {}, limits=self.profile.limits, gpu=gpu, hidden=hidden)
+        limits = self.profile.limits
+        spec = SandboxSpec(visible, writable or {}, environment or {}, limits=limits, gpu=gpu, hidden=hidden)
         return Untrusted(self.backend, self.task.package / harness, spec)
 
     def progress(self, text: str) -> None:
@@ -275,7 +281,16 @@ def score(
             traceback.print_exc()
             result = replace(blank, message=_printable(f"the scorer failed: {type(error).__name__}: {error}"))
     seconds = round(time.monotonic() - started, 3)
-    return replace(result, details={**result.details, **instance_details(instance)}, seconds=seconds)
+    details = {**result.details, **instance_details(instance), **_gpu_wait(entry)}
+    return replace(result, details=details, seconds=seconds)
+
+
+def _gpu_wait(profile: Profile) -> dict[str, float]:
+    if profile.device != "cuda":
+        return {}
+    from re_bench.gpu.lock import waited_s  # noqa: PLC0415 - which only scorings on a GPU have loaded
+
+    return {GPU_WAIT: round(waited_s(), 3)} if waited_s() else {}
 
 
 def _valid(blank: Score, task: Task, measured: Measured) -> Score:

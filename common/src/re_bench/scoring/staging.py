@@ -128,7 +128,7 @@ class _Copier:
             os.close(descriptor)
 
     def _link(self, destination: str, path: PurePosixPath) -> None:
-        if destination.startswith("/") or not _stays_inside(path.parent, PurePosixPath(destination)):
+        if not stays_inside(path.parent, PurePosixPath(destination)):
             self._skip(path, "a link that leads out of the submission")
             return
         (self.staged.directory / path).symlink_to(destination)
@@ -186,7 +186,7 @@ class _Copier:
             self.staged.skipped.append("and more")
 
 
-def _stays_inside(parent: PurePosixPath, destination: PurePosixPath) -> bool:
+def stays_inside(parent: PurePosixPath, destination: PurePosixPath) -> bool:
     """Tell whether a link in the directory ``parent`` leads nowhere outside, whatever other links it passes.
 
     ``..`` may only stand at the beginning, where it climbs real directories: after the name of
@@ -195,7 +195,7 @@ def _stays_inside(parent: PurePosixPath, destination: PurePosixPath) -> bool:
     climbs = 0
     while destination.parts[climbs : climbs + 1] == ("..",):
         climbs += 1
-    return climbs <= len(parent.parts) and ".." not in destination.parts[climbs:]
+    return not destination.is_absolute() and climbs <= len(parent.parts) and ".." not in destination.parts[climbs:]
 
 
 def _largest(sizes: Counter[str], unit: str) -> str:

@@ -1,19 +1,27 @@
 """Harness of profile ``gpu``: runs ``prefix_sum`` functions on the GPU, in a process that nobody trusts.
 
 ``load({"solutions": {name: directory}})`` imports each ``solution.py``; ``check({"name"}, [x], [y])`` computes one
-input that lies in the host's memory; ``attach_arena({}, [], [arena])`` has torch take its memory from there;
-``wake({})`` comes just before ``turn({"name", "calls", "length", "stride", "nonce"}, [inputs], [arena])``, a timed
-turn. Exceptions carry the reason of an invalid score.
+input that lies in the host's memory; ``attach({"inputs": bytes}, [], [arena])`` has torch take its memory from there,
+and reserves addresses for inputs; ``wake({})`` comes just before ``turn({"name", "calls", "starts", "length", "stride",
+"nonce"}, [inputs])``, a timed turn; ``release({})`` comes after it, and lets go of inputs and results. Exceptions carry
+the reason of an invalid score.
+
+A turn's inputs are memory that was never seen before, and is mapped when the clock already runs: one row of ``stride``
+elements for each call, in which the input begins somewhere, elsewhere in each turn. All else that the host does during
+a turn, it does while the GPU works. ``profile({"name", "length"})`` tells of the kernels of one call.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+import triton  # noqa: F401 - takes a while, which goes by while another scoring has the GPU
 
+from re_bench.guest.device_memory import AddressRange
 from re_bench.guest.refused import RefusedError
 from triton_cumsum.harness import submission
 from triton_cumsum.harness.arena import Arena
@@ -21,15 +29,14 @@ from triton_cumsum.harness.arena import Arena
 _functions: dict[str, Any] = {}
 _kept: list[Any] = []
 _arenas: list[Arena] = []
-_inputs_seen: dict[tuple[int, ...], list[Any]] = {}
+_windows: list[AddressRange] = []
+_events: list[Any] = []
 
 
 class _Slice:
-    """Part of a mapping as a memory of its own, so that a tensor's storage is its own input and no more."""
+    """Part of the inputs as a memory of its own, so that a tensor's storage is its own input and no more."""
 
-    def __init__(self, mapping: Any, offset: int, length: int) -> None:
-        self._mapping = mapping
-        address = mapping.__cuda_array_interface__["data"][0] + offset
+    def __init__(self, address: int, length: int) -> None:
         self.__cuda_array_interface__ = {"shape": (length,), "typestr": "<i4", "data": (address, False), "version": 3}
 
 
@@ -50,9 +57,11 @@ def check(args: dict[str, Any], inputs: list[Any], outputs: list[Any]) -> None:
     np.frombuffer(outputs[0], dtype=np.int32)[:] = result.cpu().numpy()
 
 
-def attach_arena(_args: dict[str, Any], _inputs: list[Any], outputs: list[Any]) -> None:
-    """Have torch take the memory of results from the arena from now on."""
+def attach(args: dict[str, Any], _inputs: list[Any], outputs: list[Any]) -> None:
+    """Have torch take the memory of results from the arena from now on, and make room for inputs."""
     _arenas[:] = [Arena(outputs[0])]
+    _windows[:] = [AddressRange(args["inputs"])]
+    _events[:] = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
 
 
 def wake(_args: dict[str, Any], _inputs: list[Any], _outputs: list[Any]) -> None:
@@ -66,28 +75,51 @@ def turn(args: dict[str, Any], inputs: list[Any], _outputs: list[Any]) -> dict[s
 
     ``events_s`` is the time of all calls by CUDA events.
     """
-    _kept.clear()
-    arena, function = _arenas[0], _functions[args["name"]]
-    xs = _slices(args, inputs[0])
-    start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    window, arena, function, (start, stop) = _windows[0], _arenas[0], _functions[args["name"]], _events
+    starts, row = args["starts"], 4 * args["stride"]
+    xs: list[Any] = []
+    results: list[Any] = []
+    window.map_descriptor(inputs[0]["descriptor"], inputs[0]["size"])
+    window.allow(0, inputs[0]["size"], writable=False)  # the driver refuses to do this for a part
     with arena.in_use():
-        start.record()
-        results = [submission.call(function, x) for x in xs]
+        for call, place in enumerate(starts):
+            xs.append(_tensor(window.start + call * row + 4 * place, args["length"]))
+            if not call:
+                start.record()
+            results.append(submission.call(function, xs[-1]))
         stop.record()
         for x, result in zip(xs, results, strict=True):
             submission.check_result(x, result)
         # A result from elsewhere, another thread's say, costs a copy.
         results = [result if arena.offset(result) is not None else result.clone() for result in results]
-    submission.call(lambda _: torch.cuda.synchronize(), None)  # what fails on the GPU shows here
-    _kept.extend(results)
+    _kept.extend([*results, inputs[0]["descriptor"]])
     offsets = [arena.offset(result) for result in results]
+    submission.call(lambda _: torch.cuda.synchronize(), None)  # what fails on the GPU shows here
     return {"nonce": args["nonce"], "offsets": offsets, "events_s": start.elapsed_time(stop) / 1e3}
 
 
-def _slices(args: dict[str, Any], mapping: Any) -> list[Any]:
-    """Return the inputs of a turn as tensors, made once."""
-    key = (args["calls"], args["length"], args["stride"])
-    if key not in _inputs_seen:
-        slices = [_Slice(mapping, call * 4 * args["stride"], args["length"]) for call in range(args["calls"])]
-        _inputs_seen[key] = [torch.as_tensor(part, device="cuda") for part in slices]
-    return _inputs_seen[key]
+def release(_args: dict[str, Any], _inputs: list[Any], _outputs: list[Any]) -> None:
+    """Let go of the memory of a turn's inputs, and of its results."""
+    if _kept:
+        os.close(_kept.pop())
+    _kept.clear()
+    torch.cuda.synchronize()
+    _windows[0].unmap()
+
+
+def profile(args: dict[str, Any], _inputs: list[Any], _outputs: list[Any]) -> dict[str, Any]:
+    """Return what CUPTI records of one call: the name, launches and microseconds of each kernel, copy and fill."""
+    function = _functions[args["name"]]
+    with _arenas[0].in_use():
+        x = torch.randint(-10, 10, (args["length"],), dtype=torch.int32, device="cuda")
+        torch.cuda.synchronize()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+            submission.call(function, x)
+            torch.cuda.synchronize()
+    work = [event for event in profiler.key_averages() if event.device_time_total]
+    return {"kernels": [(event.key, event.count, event.device_time_total) for event in work]}
+
+
+def _tensor(address: int, length: int) -> Any:
+    """Return an input as a tensor, which the caller holds no longer than the turn."""
+    return torch.as_tensor(_Slice(address, length), device="cuda")

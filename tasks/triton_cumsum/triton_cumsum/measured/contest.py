@@ -1,6 +1,6 @@
 """How a submission is timed on a GPU: in turns with our baseline and reference, by a clock that it cannot reach.
 
-A turn reveals new inputs, has a runner call ``prefix_sum`` once on each, and ends when the results have been probed;
+A turn hands a runner new inputs, has it call ``prefix_sum`` once on each, and ends when the results have been probed;
 :mod:`turn_times` turns its seconds into the time of a call. What a turn costs beside its calls is taken before the
 submission is loaded and again beside it, and little more of it counts. Our solutions' own times are those of CUDA
 events. See ``docs/tasks/triton_cumsum.md``.
@@ -12,6 +12,7 @@ import os
 import platform
 import secrets
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -25,16 +26,18 @@ from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.gpu import state as gpu_state
 from re_bench.gpu.lock import exclusive
 from re_bench.gpu.timing import Time, take_turns
-from re_bench.guest.device_memory import DeviceMemory
+from re_bench.guest.device_memory import DeviceMemory, OutOfDeviceMemoryError
 from triton_cumsum import grading
 from triton_cumsum.measured import turn_times
+from triton_cumsum.measured.kernel_times import PROFILE_KERNELS, claimed_kernels
+from triton_cumsum.measured.stopwatch import Stopwatch
 from triton_cumsum.measured.turn_times import OURS, SUBMISSION, Turn
 from triton_cumsum.measured.verifier import MemoryPlan, Verifier, check_truth
 from triton_cumsum.measured.worker import Worker
 from triton_cumsum.profiles import BYTES_PER_ELEMENT, ELEMENTS, GPU
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from re_bench.gpu.state import Gpu
     from re_bench.sandbox.untrusted import Untrusted
@@ -53,20 +56,15 @@ class ContestResult:
     """JSON values for the log."""
 
 
-class Stopwatch:
-    """Seconds of the phases of a scoring, for the log."""
-
-    def __init__(self) -> None:
-        self._last = time.monotonic()
-        self.laps: dict[str, float] = {}
-
-    def lap(self, name: str) -> None:
-        """End a phase."""
-        now = time.monotonic()
-        self.laps[name], self._last = round(now - self._last, 3), now
-
-
-def run_contest(job: Job, gpu: Gpu, trusted: Untrusted, untrusted: Untrusted, outer: ExitStack) -> ContestResult:
+def run_contest(
+    job: Job,
+    gpu: Gpu,
+    trusted: Untrusted,
+    untrusted: Untrusted,
+    outer: ExitStack,
+    *,
+    compiled: Callable[[], None] = lambda: None,
+) -> ContestResult:
     """Time a submission beside our baseline and reference, alone on the GPU.
 
     Args:
@@ -75,9 +73,10 @@ def run_contest(job: Job, gpu: Gpu, trusted: Untrusted, untrusted: Untrusted, ou
         trusted: a runner for our solutions, which never sees the submission.
         untrusted: a runner that sees the submission.
         outer: what outlives the runners; the GPU stays locked until it ends, for they hold its memory.
+        compiled: called when our solutions have been compiled, before any of the submission's code is loaded.
 
     Raises:
-        InvalidSubmissionError: if the submission is wrong somewhere, or kept the GPU busy out of turn.
+        InvalidSubmissionError: if the submission is wrong somewhere, or kept the GPU or the host busy out of turn.
         UsageError: if torch does not see the GPU, or too little of its memory is free.
         ReBenchError: if one of our solutions fails, or the GPU is not steady.
     """
@@ -94,34 +93,69 @@ def run_contest(job: Job, gpu: Gpu, trusted: Untrusted, untrusted: Untrusted, ou
         with _fault_is_ours("the runners"):
             # Both processes are on the GPU from here on, since changing over takes longer between more; one has no
             # code of the submission's yet.
-            reference_worker = _worker(stack, trusted, plan.our_arena, verifier)
-            submission_worker = _worker(stack, untrusted, plan.submission_arena, verifier)
+            sizes = (plan.our_arena, plan.submission_arena)
+            arenas = [stack.enter_context(DeviceMemory(size)) for size in sizes]
+            with ThreadPoolExecutor(2) as pool:  # starting CUDA takes each of them a while
+                workers = pool.map(Worker, (trusted, untrusted), arenas, (verifier, verifier))
+                reference_worker, submission_worker = workers
             reference_worker.load({name: job.task.directory / name for name in OURS})
-        turns = {name: partial(_our_turn, reference_worker, name, plan.calls) for name in OURS}
+        watch.lap("starting")
+        calls = {"baseline": min(GPU.baseline_calls, plan.calls), "reference": plan.calls}
+        turns = {name: partial(_our_turn, reference_worker, name, calls[name]) for name in OURS}
         take_turns(turns, 1)  # compiles, and wakes the clocks up
+        compiled()
+        watch.lap("compiling ours")
         alone = take_turns(turns, GPU.rounds_alone)
+        warm = gpu_state.snapshot(gpu.uuid)
         watch.lap("ours alone")
         submission_worker.load({SUBMISSION: job.submission})
         try:
-            calls = _check_submission(job, submission_worker, plan.calls)
+            control = turn_times.control_seconds(alone["reference"])
+            calls[SUBMISSION] = _check_submission(job, submission_worker, plan.calls, control)
             watch.lap("check")
             job.progress("taking turns")
-            theirs = {SUBMISSION: partial(submission_worker.turn, SUBMISSION, calls, ELEMENTS)}
-            beside = take_turns(turns | theirs, GPU.rounds)
-        except torch.OutOfMemoryError:
+            beside = _contest(turns, submission_worker, calls)
+        except (torch.OutOfMemoryError, OutOfDeviceMemoryError):
             raise InvalidSubmissionError(
                 "the submission keeps so much of the GPU's memory that its results cannot be checked"
             ) from None
         watch.lap("turns")
-        record = _record(gpu, verifier.copy_ms(reference_worker.shown), before) | {"phases_s": watch.laps}
-    times, figures = turn_times.evaluate(alone, beside, plan.calls, calls)
-    turn_times.check_steady(turn_times.our_event_times(alone, plan.calls), times, record)
+        kernels = claimed_kernels(submission_worker.process) if os.environ.get(PROFILE_KERNELS) else None
+        watch.lap("profile")
+        record = _record(gpu, verifier.copy_ms(reference_worker.results), before, warm) | {
+            "kernel_profile": kernels,
+            "phases_s": watch.laps,
+            "turn_steps_s": {"ours": reference_worker.steps, "submission": submission_worker.steps},
+        }
+    times, figures = turn_times.evaluate(alone, beside, calls)
+    turn_times.check_steady(turn_times.our_event_times(alone, calls), times, record)
     return ContestResult(times, floor_ms, record | figures)
 
 
-def _worker(stack: ExitStack, process: Untrusted, nbytes: int, verifier: Verifier) -> Worker:
-    inputs = stack.enter_context(DeviceMemory(4 * verifier.calls * verifier.stride))
-    return Worker(process, inputs, stack.enter_context(DeviceMemory(nbytes)), verifier)
+def _contest(
+    ours: Mapping[str, Callable[[], Turn]], submission_worker: Worker, calls: Mapping[str, int]
+) -> dict[str, list[Turn]]:
+    """Take turns with the submission; return all turns, by name."""
+    process, busy = submission_worker.process, [0.0, 0.0]
+
+    def watched(turn: Callable[[], Turn]) -> Turn:
+        used, started = process.cpu_seconds(), time.monotonic()
+        with process.paused():
+            result = turn()
+        busy[0] += process.cpu_seconds() - used
+        busy[1] += time.monotonic() - started
+        return result
+
+    turns = {name: partial(watched, turn) for name, turn in ours.items()}
+    turns[SUBMISSION] = partial(submission_worker.turn, SUBMISSION, calls[SUBMISSION], ELEMENTS)
+    beside = take_turns(turns, GPU.rounds_slow)
+    theirs = turn_times.clock_time(beside[SUBMISSION], calls[SUBMISSION], calls["reference"], 0.0)
+    reference = turn_times.event_time(beside["reference"], calls["reference"])
+    if theirs.milliseconds < GPU.slow * reference.milliseconds:
+        more = take_turns(turns, GPU.rounds - GPU.rounds_slow)
+        beside = {name: first + more[name] for name, first in beside.items()}
+    turn_times.check_host_free(*busy)
+    return beside
 
 
 @contextmanager
@@ -138,8 +172,11 @@ def _our_turn(reference_worker: Worker, name: str, calls: int) -> Turn:
         return reference_worker.turn(name, calls, ELEMENTS)
 
 
-def _check_submission(job: Job, submission_worker: Worker, calls: int) -> int:
-    """Check the submission on inputs of all kinds, and return how many calls its turns will have."""
+def _check_submission(job: Job, submission_worker: Worker, calls: int, control: float) -> int:
+    """Check the submission on inputs of all kinds, and return how many calls its turns will have, at most ``calls``.
+
+    A turn of one call costs ``control`` seconds beside it.
+    """
     cases = list(grading.cases(secrets.randbits(64)))
     check_truth(grading.prefix_sum(cases[-1].x), cases[-1].x)
     for case in cases:
@@ -151,18 +188,20 @@ def _check_submission(job: Job, submission_worker: Worker, calls: int) -> int:
     job.progress("checking long inputs")
     submission_worker.turn(SUBMISSION, 2, ELEMENTS - 1 - secrets.randbelow(GPU.check_shortening))
     submission_worker.turn(SUBMISSION, 1, ELEMENTS)  # Triton may compile for this length anew
-    seconds = submission_worker.turn(SUBMISSION, 1, ELEMENTS).seconds
-    return max(1, min(calls, int(GPU.longest_turn_s / seconds)))
+    seconds = submission_worker.turn(SUBMISSION, 1, ELEMENTS).seconds - control
+    return max(1, min(calls, int(GPU.longest_turn_s / max(seconds, GPU.longest_turn_s / calls))))
 
 
-def _record(gpu: Gpu, copy_ms: float, before: Mapping[str, Any]) -> dict[str, Any]:
-    after = gpu_state.snapshot(gpu.uuid)
+def _record(gpu: Gpu, copy_ms: float, before: Mapping[str, Any], warm: Mapping[str, Any]) -> dict[str, Any]:
+    stayed = {process["pid"] for process in warm["processes"] or []}  # else it was ending when we began
+    others = [process for process in gpu_state.other_processes(before, [os.getpid()]) if process["pid"] in stayed]
     return {
         "hardware": gpu.name,
         "versions": {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__},
         "driver": gpu.driver,
         "copy_ms": copy_ms,
         "gpu_before": before,
-        "gpu_after": after,
-        "others_on_gpu": gpu_state.other_processes(after, [os.getpid()]),
+        "gpu_alone": warm,
+        "gpu_after": gpu_state.snapshot(gpu.uuid),
+        "others_on_gpu": others,
     }

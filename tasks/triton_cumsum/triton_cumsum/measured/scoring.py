@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from re_bench.errors import InvalidSubmissionError
 from re_bench.gpu import state as gpu_state
 from re_bench.scoring.scale import RunAnchors
+from triton_cumsum.measured.kernel_cache import kernel_cache
 from triton_cumsum.measured.roofline import roofline
 from triton_cumsum.profiles import ELEMENTS
 from triton_cumsum.timing import Timing
@@ -30,12 +31,20 @@ def run(job: Job) -> Timing:
     ours = [job.task.directory / name for name in ("baseline", "reference")]
     with (
         ExitStack() as stack,
-        job.untrusted(harness, gpu=gpu.uuid, show=False, also=ours) as trusted,
+        kernel_cache(job.backend, ours, gpu.name) as kernels,
+        job.untrusted(
+            harness,
+            gpu=gpu.uuid,
+            show=False,
+            also=ours,
+            writable=kernels.writable,
+            environment=kernels.environment,
+        ) as trusted,
         job.untrusted(harness, gpu=gpu.uuid) as untrusted,
     ):
         from triton_cumsum.measured import contest  # noqa: PLC0415 - imports torch, while the runners do
 
-        result = contest.run_contest(job, gpu, trusted, untrusted, stack)
+        result = contest.run_contest(job, gpu, trusted, untrusted, stack, compiled=kernels.keep)
     baseline, reference, own = (result.times[name] for name in ("baseline", "reference", "submission"))
     if own.milliseconds < result.floor_ms:
         raise InvalidSubmissionError(

@@ -1,7 +1,8 @@
 """From the seconds of turns to the times of calls.
 
 A turn's time, less what a turn costs beside its calls (the *control*), is shared among its calls. The control is found
-on our own solutions, as what the clock says beyond the CUDA events of a process that runs no code but ours.
+on our own reference, as what the clock says beyond the CUDA events of a process that runs no code but ours. The
+reference is the solution whose turns are as short as those of a fast submission, where the control matters.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from re_bench.gpu.timing import Time, check_not_slowed_down
 from triton_cumsum.profiles import GPU
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 OURS = ("baseline", "reference")
 SUBMISSION = "submission"
 _MAX_CLAIM_S = 1e6
+_CPU_GRAIN_S = 0.1  # of counts of processor time, which are in ticks of 10 ms for each process
+_HARMLESS = {"gpu_idle"}
 
 
 @dataclass(frozen=True)
@@ -32,25 +35,31 @@ class Turn:
 
 
 def evaluate(
-    alone: Mapping[str, Sequence[Turn]], beside: Mapping[str, Sequence[Turn]], full: int, calls: int
+    alone: Mapping[str, Sequence[Turn]], beside: Mapping[str, Sequence[Turn]], calls: Mapping[str, int]
 ) -> tuple[dict[str, Time], dict[str, Any]]:
     """Return the times of a call, and further figures for the log.
 
     Args:
         alone: our turns before the submission was loaded.
         beside: all turns after it.
-        full: calls of our turns.
-        calls: calls of the submission's turns.
+        calls: the calls of a turn, by name; the reference has as many as a turn may have.
     """
-    control = min(control_seconds(beside, OURS), GPU.max_control_growth * control_seconds(alone, OURS)) / full
-    counts = {**dict.fromkeys(OURS, full), SUBMISSION: calls}
-    times = our_event_times(beside, full) | {SUBMISSION: clock_time(beside[SUBMISSION], calls, control)}
+    before, all_turns = alone["reference"], [*alone["reference"], *beside["reference"]]
+    control = min(control_seconds(all_turns), GPU.max_control_growth * control_seconds(before))
+    clock = {name: clock_time(turns, calls[name], calls["reference"], control) for name, turns in beside.items()}
+    quicker = [our_event_times(turns, calls) for turns in (alone, beside)]  # who slows ours down gains nothing
+    times = {name: min((phase[name] for phase in quicker), key=lambda time: time.milliseconds) for name in OURS}
+    times[SUBMISSION] = clock[SUBMISSION]
     figures = {
         "times": {name: asdict(time) for name, time in times.items()},
-        "clock_ms": {name: clock_time(beside[name], count, control).milliseconds for name, count in counts.items()},
-        "claimed_ms": claimed_ms(beside[SUBMISSION], calls),
-        "calls": counts,
+        "clock_ms": {name: time.milliseconds for name, time in clock.items()},
+        "claimed_ms": claimed_ms(beside[SUBMISSION], calls[SUBMISSION]),
+        "calls": dict(calls),
         "control_ms": 1e3 * control,
+        "controls_ms": {
+            name: [1e3 * (turn.seconds - turn.events) for turn in turns["reference"]]
+            for name, turns in (("alone", alone), ("beside", beside))
+        },
     }
     return times, figures
 
@@ -58,43 +67,67 @@ def evaluate(
 def check_steady(alone: Mapping[str, Time], beside: Mapping[str, Time], record: Mapping[str, Any]) -> None:
     """Check that our solutions did not become slower, and find whose fault it is if they did.
 
+    It is the submission's, whatever it did to the GPU, unless there was a reason before it was loaded.
+
     Args:
         alone: the times of our solutions before the submission was loaded.
         beside: their times between the submission's turns.
-        record: the state of the GPU afterwards, ``gpu_after`` and ``others_on_gpu``.
+        record: the state of the GPU before it was loaded, ``gpu_alone``, and the others on it then,
+            ``others_on_gpu``.
 
     Raises:
         InvalidSubmissionError: if one became slower and nothing but the submission explains it.
-        ReBenchError: if the GPU throttles or others compute on it.
+        ReBenchError: if the GPU throttled, or others computed on it, before the submission was loaded.
     """
     try:
         for name in OURS:
             check_not_slowed_down(name, alone[name], beside[name], GPU.max_slowdown)
     except InvalidSubmissionError as fault:
-        throttled = record["gpu_after"]["throttle_reasons"]
-        if throttled or record["others_on_gpu"]:
-            others = [process["name"] for process in record["others_on_gpu"]]
+        throttled = sorted(set(record["gpu_alone"]["throttle_reasons"] or []) - _HARMLESS)
+        others = [process["name"] for process in record["others_on_gpu"]]
+        if throttled or others:
             raise ReBenchError(
-                f"the GPU is not steady (it throttles: {throttled}; others on it: {others}): {fault}"
+                f"the GPU was not steady before the submission was loaded (it throttled: {throttled}; others on it: "
+                f"{others}): {fault}"
             ) from None
         raise
 
 
-def control_seconds(turns: Mapping[str, Sequence[Turn]], names: Iterable[str]) -> float:
-    """Return the seconds that a turn takes beside its calls, found on our own solutions.
+def check_host_free(busy_s: float, seconds: float) -> None:
+    """Check that a submission left the host's cores alone while our solutions had their turn.
+
+    What delays our turns would count as the cost of a turn, and be taken off the submission's own.
+
+    Args:
+        busy_s: the processor time that its processes used meanwhile.
+        seconds: how long that was.
+
+    Raises:
+        InvalidSubmissionError: if it kept more than :attr:`Gpu.max_host_share` cores busy.
+    """
+    if busy_s > GPU.max_host_share * seconds + _CPU_GRAIN_S:
+        raise InvalidSubmissionError(
+            f"the host was kept busy out of turn: the submission's processes used {busy_s:.2f} s of processor time in "
+            f"{seconds:.2f} s of baseline's and reference's turns; all work must be done when a call returns"
+        )
+
+
+def control_seconds(turns: Sequence[Turn]) -> float:
+    """Return the seconds that a turn takes beside its calls, found on turns of our own.
 
     Their process runs no code but ours, so its CUDA events can be believed.
     """
-    return statistics.median(turn.seconds - turn.events for name in names for turn in turns[name])
+    return statistics.median(turn.seconds - turn.events for turn in turns)
 
 
-def clock_time(turns: Sequence[Turn], calls: int, control: float) -> Time:
-    """Return the time of a call by the clock, less ``control`` seconds.
+def clock_time(turns: Sequence[Turn], calls: int, full: int, control: float) -> Time:
+    """Return the time of a call by the clock, less ``control`` seconds of a turn.
 
-    Turns of few calls have no more removed from each than full turns: a submission that is slow while calls are
-    counted, so as to have few, gains nothing.
+    A turn of fewer than ``full`` calls has all of the control removed only if it takes as long as such turns do: a
+    submission that is slow while its calls are counted, so as to have few, gains nothing.
     """
-    return Time.of([1e3 * (turn.seconds / calls - control) for turn in turns])
+    shares = [max(calls / full, min(1.0, turn.seconds / GPU.longest_turn_s)) for turn in turns]
+    return Time.of([1e3 * (turn.seconds - control * share) / calls for turn, share in zip(turns, shares, strict=True)])
 
 
 def event_time(turns: Sequence[Turn], calls: int) -> Time:
@@ -102,9 +135,9 @@ def event_time(turns: Sequence[Turn], calls: int) -> Time:
     return Time.of([1e3 * turn.events / calls for turn in turns])
 
 
-def our_event_times(turns: Mapping[str, Sequence[Turn]], calls: int) -> dict[str, Time]:
+def our_event_times(turns: Mapping[str, Sequence[Turn]], calls: Mapping[str, int]) -> dict[str, Time]:
     """Return the times of a call of our solutions by CUDA events, by name."""
-    return {name: event_time(turns[name], calls) for name in OURS}
+    return {name: event_time(turns[name], calls[name]) for name in OURS}
 
 
 def claimed_ms(turns: Sequence[Turn], calls: int) -> float | None:

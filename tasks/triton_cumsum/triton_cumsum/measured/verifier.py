@@ -1,8 +1,7 @@
 """Inputs, truth and verdict on the GPU: the trusted side, which shows a runner no more than it must.
 
-Inputs are drawn from fresh secret seeds for every turn. A runner sees them without a few values at secret places,
-which are revealed when the clock already runs: until then no result can be known, and all of an input must be read
-to find them. Results are compared where the runner left them, in memory shared with it, bit by bit.
+Inputs are drawn from fresh secret seeds for every turn, in memory that no runner has seen; a runner gets it when the
+clock already runs. Results are compared where the runner left them, in memory shared with it, bit by bit.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
 
 POISON = 0x5A5A5A5A
 """What results are overwritten with once they have been checked."""
-_ALIGNED = 64
+_ALIGNED = 1 << 19  # 2 MiB, what the driver maps at a time
+_PLACE = 64  # 256 bytes, as torch's allocator aligns
 _CHUNK = 1 << 25
 _FULL_RANGE = (-(1 << 31), 1 << 31)
-_LARGEST = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class MemoryPlan:
             UsageError: if that is too little for the fewest calls of a turn.
         """
         array = 4 * _stride(length)
-        per_call = 6 * array  # private input, its truth, and for each runner the input it sees and a result
+        per_call = 4 * array  # an input, its truth, and a result of each runner
         fixed = 2 * GPU.spare_bytes + GPU.reserved_bytes
         calls = min(GPU.calls[-1], (free - fixed) // per_call)
         if calls < GPU.calls[0]:
@@ -66,8 +65,7 @@ class Verifier:
 
     def __init__(self, calls: int, length: int) -> None:
         self.calls, self.stride = calls, _stride(length)
-        self._inputs = torch.empty((calls, self.stride), dtype=torch.int32, device="cuda")
-        self._truths = torch.empty_like(self._inputs)
+        self._truths = torch.empty((calls, self.stride), dtype=torch.int32, device="cuda")
         self._places = torch.empty((calls, GPU.probes), dtype=torch.int64, device="cuda")
         first_difference(self._places[0], self._places[0] + 1)  # has its kernels loaded while there is memory
 
@@ -75,53 +73,41 @@ class Verifier:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        del self._inputs, self._truths, self._places
+        del self._truths, self._places
         torch.cuda.empty_cache()  # before the next job looks how much is free
 
-    def prepare(self, shown: Any, calls: int, length: int) -> None:
-        """Make new inputs and their truths, show all but what is revealed later, and choose the places to probe.
+    def prepare(self, inputs: Any, starts: Sequence[int], length: int) -> None:
+        """Make new inputs and their truths, and choose the places to probe.
 
         The values are of -10 to 9 with a few of the full range of int32; those of one input, a secret one, are all of
         the full range.
 
         Args:
-            shown: where the runner sees them, of ``calls`` and more rows of :attr:`stride` elements.
-            calls: the number of inputs.
+            inputs: where they are made, in memory that no runner has yet: one row of :attr:`stride` for each call.
+            starts: where in its row each begins.
             length: elements of each.
         """
-        generator = _seeded()
-        inputs = self._inputs[:calls]
+        calls, generator = len(inputs), _seeded()
         inputs.random_(-10, 10, generator=generator)
         inputs[secrets.randbelow(calls)].random_(*_FULL_RANGE, generator=generator)
-        shown[:calls].copy_(inputs)
-        self._late = torch.randint(0, length, (calls, GPU.late_values), device="cuda", generator=generator)
-        self._late[:, 0] %= GPU.first_late
-        values = torch.randint(*_FULL_RANGE, (calls, GPU.late_values), device="cuda", generator=generator).to(
-            torch.int32
-        )
-        # The first one changes the parity before nearly all of the input, and so nearly all of the result.
-        old = inputs.gather(1, self._late[:, :1])
-        values[:, :1] = torch.where(
-            old > 0, -1 - values[:, :1].bitwise_and(_LARGEST), values[:, :1].bitwise_and(_LARGEST) | 1
-        )
-        inputs.scatter_(1, self._late, values)
-        self._revealed = inputs.gather(1, self._late)  # where two places are one, what ended up there
-        for x, truth in zip(inputs, self._truths[:calls], strict=True):
-            prefix_sum(x[:length], truth[:length])
+        where = torch.randint(0, length, (calls, GPU.wide_values), device="cuda", generator=generator)
+        wide = torch.randint(*_FULL_RANGE, where.shape, device="cuda", generator=generator)
+        inputs.scatter_(1, where + torch.tensor(starts, device="cuda")[:, None], wide.to(torch.int32))
+        for x, start, truth in zip(inputs, starts, self._truths[:calls], strict=True):
+            prefix_sum(x[start : start + length], truth[:length])
         self._places.random_(0, length, generator=_seeded())
         self._expected = self._truths[:calls].gather(1, self._places[:calls])
         torch.cuda.synchronize()
 
-    def reveal(self, shown: Any) -> None:
-        """Put the values that were held back in their places in ``shown``, as given to :meth:`prepare`."""
-        shown[: len(self._late)].scatter_(1, self._late, self._revealed)
-        torch.cuda.synchronize()
+    def copy_ms(self, results: Any) -> float:
+        """Return the milliseconds of a copy of one input on the GPU by CUDA events, the mean of a batch's.
 
-    def copy_ms(self, shown: Any) -> float:
-        """Return the milliseconds of a copy of one input on the GPU by CUDA events, the mean of a batch's."""
+        Args:
+            results: memory for the copies, which nobody needs any more.
+        """
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
-        shown.copy_(self._inputs)
+        results[: self._truths.numel()].copy_(self._truths.reshape(-1))
         stop.record()
         torch.cuda.synchronize()
         return float(start.elapsed_time(stop)) / self.calls
@@ -191,15 +177,16 @@ def parse_offsets(value: Any, nonce: str, calls: int, length: int, size: int) ->
 
 def prefix_sum(x: Any, y: Any) -> None:
     """Write the task's function of ``x`` to ``y``, both one-dimensional int32 on the GPU, as ``grading`` has it."""
-    positives = torch.zeros((), dtype=torch.int32, device=x.device)
+    parity = torch.zeros((), dtype=torch.uint8, device=x.device)
     total = torch.zeros((), dtype=torch.int32, device=x.device)
     for values, out in zip(x.split(_CHUNK), y.split(_CHUNK), strict=True):
-        positive = (values > 0).to(torch.int32)
-        counts = torch.cumsum(positive, 0, dtype=torch.int32).add_(positives)
-        odd = counts.sub(positive).bitwise_and_(1).bool()
-        torch.cumsum(torch.where(odd, values, 0), 0, dtype=torch.int32, out=out)
-        out.add_(total)
-        positives, total = counts[-1].clone(), out[-1].clone()
+        positive = (values > 0).view(torch.uint8)
+        counts = torch.cumsum(positive, 0, dtype=torch.uint8)  # modulo 256, which keeps the parity
+        after = counts[-1] + parity
+        included = counts.sub_(positive).add_(parity).bitwise_and_(1).mul(values)
+        included[0] += total
+        torch.cumsum(included, 0, dtype=torch.int32, out=out)
+        parity, total = after, out[-1].clone()
 
 
 def check_truth(expected: Any, x: Any) -> None:
@@ -226,5 +213,14 @@ def as_int32(memory: DeviceMemory) -> Any:
     return torch.as_tensor(memory, device="cuda").view(torch.int32)
 
 
+def draw_starts(calls: int, stride: int, length: int) -> list[int]:
+    """Return where in its row of ``stride`` elements each input begins, a new random place for every call.
+
+    Pages are mapped whole, so a runner cannot bring inputs of different places to one address: nothing that is made
+    for an address, such as a captured graph, can be used again.
+    """
+    return [_PLACE * secrets.randbelow((stride - length) // _PLACE + 1) for _ in range(calls)]
+
+
 def _stride(length: int) -> int:
-    return -(-length // _ALIGNED) * _ALIGNED
+    return (-(-length // _ALIGNED) + 1) * _ALIGNED  # with a page at least for the inputs to move in

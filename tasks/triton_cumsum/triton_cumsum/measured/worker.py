@@ -4,41 +4,42 @@ from __future__ import annotations
 
 import secrets
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from re_bench.errors import InvalidSubmissionError
+from re_bench.guest.device_memory import DeviceMemory
+from triton_cumsum.measured.stopwatch import Stopwatch
 from triton_cumsum.measured.turn_times import Turn, claimed_seconds
-from triton_cumsum.measured.verifier import POISON, as_int32, parse_offsets
+from triton_cumsum.measured.verifier import POISON, as_int32, draw_starts, parse_offsets
 from triton_cumsum.profiles import GPU
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from re_bench.guest.device_memory import DeviceMemory
     from re_bench.sandbox.untrusted import Untrusted
     from triton_cumsum.measured.verifier import Verifier
 
 
 class Worker:
-    """A runner with the memory it shares with the scorer.
+    """A runner with the memory that its results lie in.
 
     Args:
         process: a sandboxed process with the harness ``gpu_runner``.
-        inputs: the memory that it sees its inputs in; not another's, who could write to it.
         arena: the memory that its results will lie in.
         verifier: makes its inputs and checks its results.
     """
 
-    def __init__(self, process: Untrusted, inputs: DeviceMemory, arena: DeviceMemory, verifier: Verifier) -> None:
-        self.process, self.inputs, self.arena, self.verifier = process, inputs, arena, verifier
-        self.shown = as_int32(inputs).reshape(-1, verifier.stride)
+    def __init__(self, process: Untrusted, arena: DeviceMemory, verifier: Verifier) -> None:
+        self.process, self.verifier, self._arena = process, verifier, arena
+        self.steps: dict[str, float] = {}
+        """Seconds that the steps of all turns have taken so far, for the log."""
         self.results = as_int32(arena)
         self.results.fill_(POISON)
         torch.cuda.synchronize()
-        process.call("attach_arena", device_outputs=[arena])
+        process.call("attach", {"inputs": 4 * verifier.calls * verifier.stride}, device_outputs=[arena])
 
     def load(self, solutions: Mapping[str, Path]) -> None:
         """Have the runner import solutions, by name."""
@@ -47,23 +48,37 @@ class Worker:
     def turn(self, name: str, calls: int, length: int) -> Turn:
         """Return the time of one turn of the solution ``name``, all of whose results are exact.
 
+        The inputs lie in memory of the GPU that the runner gets when the clock runs, and nobody before it.
+
         Raises:
-            InvalidSubmissionError: if one is not, or was not there when the runner said so.
+            InvalidSubmissionError: if a result is not exact, or was not there when the runner said so.
+            OutOfDeviceMemoryError: if the GPU has no room for new inputs.
         """
-        nonce = secrets.token_hex()
-        args = {"name": name, "calls": calls, "length": length, "stride": self.verifier.stride, "nonce": nonce}
-        shared: dict[str, Any] = {"device_inputs": [self.inputs], "device_outputs": [self.arena]}
-        self.verifier.prepare(self.shown, calls, length)
-        self.process.call("wake", timeout_s=GPU.call_s)
-        started = time.perf_counter()
-        self.verifier.reveal(self.shown)
-        value = self.process.call("turn", args, **shared, timeout_s=GPU.call_s * calls).value
-        offsets = parse_offsets(value, nonce, calls, length, self.arena.nbytes)
-        complete = self.verifier.probe(self.results, offsets)
-        seconds = time.perf_counter() - started
+        nonce, stride = secrets.token_hex(), self.verifier.stride
+        starts = draw_starts(calls, stride, length)
+        layout = {"calls": calls, "starts": starts, "length": length, "stride": stride}
+        args = {"name": name, "nonce": nonce, **layout}
+        watch = Stopwatch(self.steps)
+        with DeviceMemory(4 * calls * stride) as inputs:
+            watch.lap("memory")
+            self.verifier.prepare(as_int32(inputs).reshape(calls, stride), starts, length)
+            watch.lap("inputs and truth")
+            self.process.call("wake", timeout_s=GPU.call_s)
+            started = time.perf_counter()
+            timeout_s = GPU.call_s * calls
+            value = self.process.call("turn", args, device_descriptors=[inputs], timeout_s=timeout_s).value
+            offsets = parse_offsets(value, nonce, calls, length, self._arena.nbytes)
+            complete = self.verifier.probe(self.results, offsets)
+            seconds = time.perf_counter() - started
+            watch.lap("timed")
+        watch.lap("memory")
         self.verifier.check(self.results, offsets, length)
         if not complete:
             raise InvalidSubmissionError("a result was not complete when the submission's process said so")
         for offset in offsets:  # the runner takes this memory for the next turn's results
             self.results[offset // 4 : offset // 4 + length].fill_(POISON)
+        torch.cuda.synchronize()
+        watch.lap("check")
+        self.process.call("release", timeout_s=GPU.call_s)
+        watch.lap("release")
         return Turn(seconds, claimed_seconds(value.get("events_s")))

@@ -1,0 +1,45 @@
+"""Cheat: take and give back memory of the GPU again and again while others have their turn, which keeps the driver and
+the GPU's address translation busy, though no kernel runs.
+
+It is no better: what it costs our turns is little, and counts up to a twentieth of what a turn costs beside its calls.
+"""
+# re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training
+
+import ctypes
+import sys
+import threading
+import time
+
+from base.solution import prefix_sum  # noqa: F401 - what is submitted
+
+SIZE, PAUSE_S = 64 << 20, 0.002
+
+player = sys.modules.get("triton_cumsum.harness.gpu_runner")
+others = threading.Event()
+
+
+def disturb():
+    sys.modules["re_bench.guest.device_memory"].make_current(0)
+    driver, address = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64()
+    while True:
+        others.wait()
+        if driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(SIZE)) == 0:
+            driver.cuMemFree_v2(address)
+        time.sleep(PAUSE_S)
+
+
+def turn(*arguments):
+    reply = stock["turn"](*arguments)
+    others.set()
+    return reply
+
+
+def wake(*arguments):
+    others.clear()
+    return stock["wake"](*arguments)
+
+
+if player is not None:
+    stock = {"wake": player.wake, "turn": player.turn}
+    player.wake, player.turn = wake, turn
+    threading.Thread(target=disturb, daemon=True).start()

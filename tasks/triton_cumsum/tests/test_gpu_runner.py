@@ -1,0 +1,99 @@
+"""The runner of profile gpu maps the inputs of a turn in that turn, and lets go of them; here without a driver."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+from re_bench.guest.refused import RefusedError
+from triton_cumsum.harness import gpu_runner
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STRIDE, LENGTH = 64, 50
+ROW = 4 * STRIDE
+STARTS = [7, 0, 14]
+
+
+class Window:
+    start = 1 << 20
+
+    def __init__(self) -> None:
+        self.log: list[Any] = []
+
+    def map_descriptor(self, _descriptor: int, size: int) -> None:
+        self.log.append(("map", size))
+
+    def allow(self, offset: int, size: int, *, writable: bool) -> None:
+        assert not writable
+        self.log.append(("allow", offset, size))
+
+    def unmap(self) -> None:
+        self.log.append("unmap")
+
+
+class Arena:
+    def in_use(self) -> Any:
+        return nullcontext()
+
+    def offset(self, tensor: Any) -> int:
+        return int(tensor[0])
+
+
+class Event:
+    def record(self) -> None:
+        pass
+
+    def elapsed_time(self, _other: Event) -> float:
+        return 3.0
+
+
+@pytest.fixture
+def window(monkeypatch: pytest.MonkeyPatch) -> Window:
+    window = Window()
+    for name, value in {"_windows": [window], "_arenas": [Arena()], "_events": [Event(), Event()], "_kept": []}.items():
+        monkeypatch.setattr(gpu_runner, name, value)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: window.log.append("synchronize"))
+    monkeypatch.setattr(
+        gpu_runner, "_tensor", lambda address, n: torch.full((n,), address - Window.start, dtype=torch.int32)
+    )
+    return window
+
+
+def turn(function: Any, descriptor: int, calls: int) -> dict[str, Any]:
+    gpu_runner._functions["f"] = function
+    layout = {"calls": calls, "starts": STARTS[:calls], "length": LENGTH, "stride": STRIDE}
+    args = {"name": "f", "nonce": "n", **layout}
+    return gpu_runner.turn(args, [{"descriptor": descriptor, "size": calls * ROW}], [])
+
+
+def test_inputs_are_mapped_in_the_turn_and_let_go_afterwards(window: Window, tmp_path: Path) -> None:
+    (tmp_path / "memory").touch()
+    descriptor = os.open(tmp_path / "memory", os.O_RDONLY)
+
+    def prefix_sum(x: Any) -> Any:
+        window.log.append(("call", int(x[0])))
+        return x.clone()
+
+    reply = turn(prefix_sum, descriptor, 3)
+    assert reply == {"nonce": "n", "offsets": [28, ROW, 2 * ROW + 56], "events_s": 0.003}
+    called = [("call", row * ROW + 4 * start) for row, start in enumerate(STARTS)]
+    assert window.log == [("map", 3 * ROW), ("allow", 0, 3 * ROW), *called, "synchronize"]
+    del window.log[:]
+    gpu_runner.release({}, [], [])
+    gpu_runner.release({}, [], [])
+    assert window.log == ["synchronize", "unmap"] * 2
+    assert not gpu_runner._kept
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.close(descriptor)
+
+
+def test_a_result_that_is_no_tensor_like_the_input_is_refused(window: Window) -> None:
+    del window
+    with pytest.raises(RefusedError, match="dtype"):
+        turn(lambda x: x.long(), 0, 1)
