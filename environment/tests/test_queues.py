@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import signal
+import time
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from server_process import Raw, re_bench, serving, until
 
+from re_bench.runs.attempts import AttemptLog
+from re_bench.runs.elapsed import Elapsed, Interval
+from re_bench.runs.evaluation.working_time import attempt_times, session_periods
 from re_bench_environment.queues import GpuGate, Queue
+from re_bench_environment.session_clock import SessionClock
+from re_bench_environment.session_record import SessionRecord
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_slots_are_given_in_order_and_counted() -> None:
@@ -99,3 +112,90 @@ async def failing() -> None:
             raise ZeroDivisionError
     async with asyncio.timeout(1):
         await gate.wait_until_idle()
+
+
+def test_the_hours_of_a_session_do_not_count_its_waits(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site, "--hours", "1") as server:  # scores one attempt at a time
+        first, second = Raw(server, "example_quick"), Raw(server, "example_quick")
+        assert "waits for its turn, in the queue of scorings or for the GPU, does not count" in first.prompt()
+        for session, answer in ((first, "sleep 4 -1"), (second, "-2")):
+            session.says(f"echo {answer} > answer.txt")
+        first.start("answer")
+        until(lambda: server.health()["scorings"]["running"] == 1)
+        began = time.monotonic()
+        waited = second.call("answer")["output"]
+        spent = time.monotonic() - began
+        waited_s = waited["metadata"]["waited_s"]
+        assert 0.5 < waited_s < spent
+        assert "for its turn. Your hours do not count that." in text_of(waited)
+        second.call("answer", get_final_score=True)
+        name, record = next((name, record) for name, record in server.records().items() if record["waited_s"])
+        assert record["waited_s"] == pytest.approx(waited_s, abs=0.3)
+        ((began_at, ended_at),) = record["periods"]
+        assert ended_at - began_at == pytest.approx(record["used_s"] + record["waited_s"], abs=0.3)
+        attempts = AttemptLog(server.state / "sessions" / name / "attempts.jsonl").read().attempts
+        handed_in = [Elapsed(attempt.wall_s or 0.0, attempt.working_s or 0.0) for attempt in attempts]
+        # an attempt's own wait comes after it is handed in
+        assert [elapsed.waited_s for elapsed in handed_in] == pytest.approx([0, waited_s], abs=0.3)
+        entry = json.loads((server.state / "sessions" / name / "transcript.jsonl").read_text().splitlines()[-1])
+        assert entry["hours_waited"] * 3600 == pytest.approx(waited_s, abs=0.3)
+        shown = listed_sessions(server.state)[name]
+        assert (shown["hours_used"] + shown["hours_waited"]) * 3600 == pytest.approx(ended_at - began_at, abs=0.5)
+
+
+def test_a_session_goes_on_after_as_many_hours_as_it_has_waited(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site, "--hours", "1") as server:
+        session = Raw(server, "example_quick")
+        session.says("true")
+        (name,) = server.records()
+        server.end(signal.SIGKILL)
+    path = server.state / "sessions" / name / "session.json"
+    record = json.loads(path.read_text()) | {"used_s": 1800.0, "waited_s": 7200.0, "periods": [[1.0, 9001.0]]}
+    path.write_text(json.dumps(record))
+    with serving(tmp_path, site, "--hours", "1") as server:
+        session.server = server
+        assert "0.50 hours left of 1" in session.prompt()
+        session.call("answer")
+        record = server.records()[name]
+        assert record["waited_s"] == pytest.approx(7200, abs=5)
+        assert record["periods"][0] == [1.0, 9001.0]
+        assert len(record["periods"]) == 2
+        (attempt,) = AttemptLog(path.with_name("attempts.jsonl")).read().attempts
+        for waits, working_s in (([], 1800), ([Interval(1000.0, 2000.0)], 800)):
+            (elapsed,) = attempt_times([attempt], session_periods(path.parent), waits)
+            assert elapsed is not None
+            assert (elapsed.wall_s, elapsed.working_s) == pytest.approx((9000, working_s), abs=60)
+
+
+def text_of(output: dict[str, Any]) -> str:
+    return "".join(block["text"] for block in output["blocks"])
+
+
+def listed_sessions(state: Path) -> dict[str, dict[str, Any]]:
+    listed = re_bench("sessions", "list", "--json", "--state", str(state))
+    return {session["name"]: session for session in json.loads(listed.stdout)["sessions"]}
+
+
+def test_the_clock_leaves_waits_out_while_they_last() -> None:
+    record = SessionRecord("s", "t", "cpu", "c", "", used_s=100.0, waited_s=50.0)
+    clock = SessionClock(record)
+    with clock.waiting():
+        time.sleep(0.2)
+        during = clock.elapsed()
+    assert during.working_s == pytest.approx(100, abs=0.1)
+    assert during.wall_s == pytest.approx(150.2, abs=0.1)
+    clock.add_wait(60)
+    clock.checkpoint()
+    assert record.waited_s == pytest.approx(110.2, abs=0.1)
+    assert record.used_s == pytest.approx(40, abs=0.1)
+
+
+def test_a_record_of_before_working_time_is_read(tmp_path: Path) -> None:
+    answer = {"since": "", "final": False, "task_id": None, "attempts_before": 0, "state": "running"}
+    old = {"v": 1, "name": tmp_path.name, "task": "t", "profile": "cpu", "client": "c", "opened": "", "state": "open"}
+    (tmp_path / "session.json").write_text(json.dumps(old | {"used_s": 60.0, "answer": answer}))
+    record = SessionRecord.load(tmp_path)
+    assert (record.used_s, record.waited_s, record.periods) == (60.0, 0.0, [])
+    assert record.answer is not None
+    assert record.answer.wall_s is None
+    assert SessionClock(record).elapsed().working_s == pytest.approx(60, abs=1)

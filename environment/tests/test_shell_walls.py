@@ -103,7 +103,7 @@ def test_nothing_but_workspace_and_tmp_can_be_written(session: Session) -> None:
     ):
         target = path if path.endswith(("command", "hostname")) else f"{path}/new"
         assert session.run(f"echo x > {target}").status == 1, path
-    writable = "~/new /workspace/new /tmp/new /dev/shm/new"
+    writable = "~/new /workspace/new /tmp/new /var/tmp/new /dev/shm/new"
     assert session.says(f"touch {writable}; rm {writable}; id -u | wc -l") == "1\n"
 
 

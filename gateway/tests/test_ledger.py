@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from re_bench.data.redaction import redacted
 from re_bench.errors import UsageError
 from re_bench_gateway.budget import Amount, BudgetCheck, Ledger, exceeds
 from re_bench_gateway.call_cost import charged, worst_case
 from re_bench_gateway.errors import UpstreamError
 from re_bench_gateway.log import CallLog
 from re_bench_gateway.prices import KNOWN, Terms, check_priced, terms_of
-from re_bench_gateway.redaction import redacted
 from re_bench_gateway.settings import Budget, Model, OpenAICompatible
 from re_bench_gateway.streaming import Assembled, EventReader, event, to_chunks
 from re_bench_gateway.upstreams.openai_server import OpenAIServer

@@ -5,20 +5,20 @@ The server itself is imported when it is run.
 
 from __future__ import annotations
 
-import argparse
 import json
-import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from re_bench.cli.command import Command, add_json, add_sandbox, positive
+from re_bench.cli.command import Command, above_zero, add_json, add_sandbox, positive
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu.devices import add_scoring_gpu
 from re_bench.task.chat_model import ChatModel, add_model_options
 from re_bench.task.profile_names import add_profile_option
 
 if TYPE_CHECKING:
+    import argparse
+
     from re_bench_environment.settings import Settings
 
 _NETWORKS = ("none", "proxy", "open")
@@ -36,10 +36,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     address.add_argument("--state", type=Path, metavar="DIR", help="directory for sessions and their attempt logs")
     restart = parser.add_argument_group("end and restart")
     restart.add_argument(
-        "--drain", type=_above_zero, metavar="S", help="seconds that commands may run on after SIGTERM (default: 600)"
+        "--drain", type=above_zero, metavar="S", help="seconds that commands may run on after SIGTERM (default: 600)"
     )
     restart.add_argument(
-        "--reclaim", type=_above_zero, metavar="S", help="seconds to wait for clients after a restart (default: 900)"
+        "--reclaim", type=above_zero, metavar="S", help="seconds to wait for clients after a restart (default: 900)"
     )
     tasks = parser.add_argument_group("tasks")
     tasks.add_argument("--task", action="append", metavar="NAME", help="serve this one; may be repeated (default: all)")
@@ -52,7 +52,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     limits.add_argument("--scorings", type=positive, metavar="N", help="scorings at a time (default: half the cores)")
     add_scoring_gpu(limits, "the last of several")
     limits.add_argument("--max-attempts", type=positive, metavar="N", help="scored answers of a session (default: 100)")
-    limits.add_argument("--hours", type=_above_zero, metavar="H", help="hours to run commands in (default: 8)")
+    limits.add_argument("--hours", type=above_zero, metavar="H", help="hours to run commands in (default: 8)")
+    limits.add_argument(
+        "--wait-hours", type=above_zero, metavar="H", help="more of them, not told to agents, for what they wait for"
+    )
     limits.add_argument(
         "--memory-mib", type=positive, metavar="N", help="memory (default: 8192, or what the task needs)"
     )
@@ -61,7 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     limits.add_argument(
         "--model-dollars",
-        type=_above_zero,
+        type=above_zero,
         metavar="D",
         help="for a session's own calls to its task's model (default: 10)",
     )
@@ -84,8 +87,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     records = parser.add_argument_group("records of sessions, in the state directory")
     records.add_argument("--no-transcripts", action="store_true", help="keep no commands and outputs")
     records.add_argument("--transcript-mib", type=positive, metavar="N", help="of each session (default: 64)")
-    records.add_argument("--keep-days", type=_above_zero, metavar="D", help="remove sessions that ended D days ago")
-    records.add_argument("--keep-gib", type=_above_zero, metavar="G", help="remove the oldest ended ones above G GiB")
+    records.add_argument("--keep-days", type=above_zero, metavar="D", help="remove sessions that ended D days ago")
+    records.add_argument("--keep-gib", type=above_zero, metavar="G", help="remove the oldest ended ones above G GiB")
     inspect = parser.add_argument_group("inspect a running server")
     inspect.add_argument("--status", action="store_true", help="show what the server at --host and --port does")
     inspect.add_argument("--watch", action="store_true", help="show it every second, until interrupted")
@@ -124,8 +127,8 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
     from re_bench_environment.network.policy import NetworkPolicy  # noqa: PLC0415 - takes a moment
     from re_bench_environment.settings import Settings  # noqa: PLC0415
 
-    names = ["max_sessions", "scorings", "max_attempts", "hours", "memory_mib", "disk_mib", "model_dollars"]
-    names += ["transcript_mib", "keep_days", "keep_gib", "scoring_gpu"]
+    names = ["max_sessions", "scorings", "max_attempts", "hours", "wait_hours", "memory_mib", "disk_mib"]
+    names += ["model_dollars", "transcript_mib", "keep_days", "keep_gib", "scoring_gpu"]
     chosen: dict[str, Any] = {name: getattr(options, name) for name in names}
     chosen |= {"drain_s": options.drain, "reclaim_s": options.reclaim}
     return Settings(
@@ -173,16 +176,6 @@ def _health(host: str, port: int, token: str | None) -> dict[str, Any]:
     except (OSError, ValueError, http.client.HTTPException) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         raise ReBenchError(f"{address}: no server answers ({reason})") from None
-
-
-def _above_zero(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (value > 0 and math.isfinite(value)):
-        raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
-    return value
 
 
 COMMAND = Command("serve", "serve the tasks to agents over the Open Reward Standard", add_options, serve)

@@ -66,7 +66,7 @@ def _session(session: Session) -> dict[str, Any]:
         "name": session.name,
         "task": session.served.id,
         "profile": session.served.profile_name,
-        "open_s": round(now - session.started, 1),
+        "open_s": round(now - session.clock.started, 1),
         "gpu": session.record.gpu,
         "doing": session.activity,
         "doing_s": round(now - session.activity_since, 1),

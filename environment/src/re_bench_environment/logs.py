@@ -6,11 +6,11 @@ import hashlib
 import importlib
 import logging
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import structlog
 
-from re_bench_gateway.redaction import redacted
+from re_bench.data.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -55,6 +55,20 @@ def _redact(_logger: object, _method: str, event: MutableMapping[str, Any]) -> M
     }
 
 
+class _Output:
+    """Where the lines go: stderr, unless :func:`write_to` has named a file."""
+
+    def __init__(self) -> None:
+        self.file: TextIO = sys.stderr
+
+    def write(self, text: str) -> None:
+        self.file.write(text)
+
+    def flush(self) -> None:
+        self.file.flush()
+
+
+_output = _Output()
 _secrets: set[str] = set()
 _PROCESSORS: list[Any] = [
     _drop_repetition,
@@ -69,7 +83,7 @@ _PROCESSORS: list[Any] = [
 ]
 
 log: Any = structlog.wrap_logger(
-    structlog.PrintLogger(sys.stderr),
+    structlog.PrintLogger(cast("TextIO", _output)),
     processors=_PROCESSORS,
     wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
 )
@@ -84,6 +98,11 @@ class _ForwardingHandler(logging.Handler):
         if record.exc_info:
             text += "\n" + logging.Formatter().formatException(record.exc_info)
         log.log(record.levelno, "library", logger=record.name, message=text)
+
+
+def write_to(file: TextIO) -> None:
+    """Write our logger's lines into a file from now on, where stderr belongs to another program's display."""
+    _output.file = file
 
 
 def set_up(*secrets: str) -> None:

@@ -62,6 +62,7 @@ def _workspace_lines(served: ServedTask, settings: Settings, workspace: str, rem
         f"Commands run in a sandbox with {gpu}, {bounds}, and {settings.network.describe()}.",
         *_network_lines(settings),
         f"You have {hours}. After that only `answer` works.",
+        "Time in which a call waits for its turn, in the queue of scorings or for the GPU, does not count as such.",
     ]
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from re_bench.task.discovery import open_task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from re_bench.task.anchors import Anchors
     from re_bench.task.discovery import Task
@@ -26,13 +27,21 @@ _RATIONALE = {
 _DEVICES = {"cpu": "none", "cuda": "one NVIDIA GPU"}
 
 
-def with_tables(text: str, tasks: Sequence[Task]) -> str:
+def with_tables(
+    text: str, tasks: Sequence[Task], others: Mapping[str, Callable[[Sequence[Task]], str]] = MappingProxyType({})
+) -> str:
     """Return a README with tables made from the manifests of ``tasks``.
+
+    Args:
+        text: of the README.
+        tasks: those in the tables.
+        others: what makes further tables, by the names of their markers.
 
     Raises:
         KeyError: if it has the marker of an unknown table.
     """
-    return _TABLE.sub(lambda match: f"{match[1]}{_TABLES[match[2]](tasks)}\n{match[3]}", text)
+    tables = {**_TABLES, **others}
+    return _TABLE.sub(lambda match: f"{match[1]}{tables[match[2]](tasks)}\n{match[3]}", text)
 
 
 def _tasks(tasks: Sequence[Task]) -> str:
@@ -42,7 +51,7 @@ def _tasks(tasks: Sequence[Task]) -> str:
         port = next((entry for entry in manifest.published if entry.name == "OpenReward port"), None)
         scores = [f"{port.starting:g}", f"{port.reference:g}"] if port else ["", ""]
         rows.append([f"`{manifest.id}`", manifest.description, f"{manifest.direction} is better", *scores])
-    return _table(("Task ID", "Description", "Scoring direction", "Starting score", "Reference score"), rows)
+    return table(("Task ID", "Description", "Scoring direction", "Starting score", "Reference score"), rows)
 
 
 def _scores(tasks: Sequence[Task]) -> str:
@@ -51,7 +60,7 @@ def _scores(tasks: Sequence[Task]) -> str:
         for name, profile in task.manifest.profiles.items():
             first = [f"`{task.manifest.id}`", name, task.manifest.unit]
             rows += [[*first, *_anchor_cells(profile, anchors)] for anchors in _anchors(profile)]
-    return _table(("Task ID", "Profile", "Unit of the raw score", "Starting", "Reference", "From"), rows)
+    return table(("Task ID", "Profile", "Unit of the raw score", "Starting", "Reference", "From"), rows)
 
 
 def _anchors(profile: Profile) -> Sequence[Anchors | None]:
@@ -79,7 +88,7 @@ def _rewards(tasks: Sequence[Task]) -> str:
         ]
         for task in tasks
     ]
-    return _table(("Task", "Aggregation", "Rationale", "Score shown"), rows)
+    return table(("Task", "Aggregation", "Rationale", "Score shown"), rows)
 
 
 def _compute(tasks: Sequence[Task]) -> str:
@@ -95,7 +104,7 @@ def _compute(tasks: Sequence[Task]) -> str:
         for task in tasks
         for name, profile in task.manifest.profiles.items()
     ]
-    return _table(("Task ID", "Profile", "GPU", "Memory of a scored program", "Longest scoring", "What runs"), rows)
+    return table(("Task ID", "Profile", "GPU", "Memory of a scored program", "Longest scoring", "What runs"), rows)
 
 
 _TABLES: dict[str, Callable[[Sequence[Task]], str]] = {
@@ -106,7 +115,8 @@ _TABLES: dict[str, Callable[[Sequence[Task]], str]] = {
 }
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
     return "\n".join(_lines([header, ["---"] * len(header), *rows]))
 
 

@@ -106,8 +106,11 @@ class Recorder:
             limit = self._settings.transcript_mib * _MIB
             self._transcripts[session] = Transcript(session.directory / FILE, limit)
         own, scorings = session.record.model_dollars, session.record.scoring_model_dollars
-        used = {"hours_used": round(session.hours_used, 6), "model_dollars": own, "scoring_model_dollars": scorings}
-        entry = {"kind": kind, "time": utc(), **fields, **used}
+        elapsed = session.clock.elapsed()
+        hours = {"hours_used": elapsed.working_s / 3600, "hours_waited": elapsed.waited_s / 3600}
+        used = {name: round(value, 6) for name, value in hours.items()}
+        costs = {"model_dollars": own, "scoring_model_dollars": scorings}
+        entry = {"kind": kind, "time": utc(), **fields, **used, **costs}
         secrets = (*session.shell.secrets, *filter(None, [self._settings.token]))
         self._writer.append(self._transcripts[session], entry, secrets)
 

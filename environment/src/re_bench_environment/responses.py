@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _SERVER_FAULT = (
     "Something of ours failed, not your fault. Try again; if it goes on, tell the operator, whose log says why."
 )
+_NOT_COUNTED = "Your hours do not count that."
 _AGGREGATION = {"min": "the lowest", "max": "the highest", "last": "the last"}
 
 
@@ -60,7 +61,7 @@ def command_response(output: Output, waited_s: float) -> ToolResponse:
     """Return the response to a command, which had to wait for the GPU for ``waited_s`` seconds."""
     text = _command_text(output)
     if waited_s >= 1:
-        text += f"\n[the command waited {waited_s:.0f} s for the GPU, which was timing an attempt]"
+        text += f"\n[the command waited {waited_s:.0f} s for the GPU, which was timing an attempt. {_NOT_COUNTED}]"
     metadata = {
         "exit_status": output.status,
         "timed_out": output.timed_out,
@@ -174,7 +175,7 @@ def _scores(manifest: Manifest, raw: float | None, reward: float | None) -> str:
 
 
 def _waited(seconds: float) -> list[str]:
-    return [f"The scoring waited {seconds:.0f} s for its turn."] if seconds >= 1 else []
+    return [f"The scoring waited {seconds:.0f} s for its turn. {_NOT_COUNTED}"] if seconds >= 1 else []
 
 
 def _metadata(attempt: ScoredAttempt) -> dict[str, Any]:

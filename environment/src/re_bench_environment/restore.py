@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from re_bench.runs.attempts import AttemptLog
+from re_bench.runs.elapsed import Elapsed
 from re_bench.runs.score_process import record as append_attempt
 from re_bench.scoring.score import Score
 from re_bench.task.instance import instance_details
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from re_bench_environment.catalog import ServedTask
-    from re_bench_environment.session_record import SessionRecord
+    from re_bench_environment.session_record import AnswerCall, SessionRecord
 
 SHUT_DOWN = (
     "The server is shutting down. This session goes on when it is back: files stay as they are, processes are lost."
@@ -73,8 +74,15 @@ def log_lost_attempt(served: ServedTask, record: SessionRecord, log: Path, reaso
     lost = len(AttemptLog(log).read().attempts) <= record.answer.attempts_before
     if lost:
         instance = instance_details(record.instance)
-        append_attempt(served.task, Score.error(served.task.name, served.profile_name, reason, details=instance), log)
+        score = Score.error(served.task.name, served.profile_name, reason, details=instance)
+        append_attempt(served.task, score, log, _handed_in(record.answer))
     return lost
+
+
+def _handed_in(call: AnswerCall) -> Elapsed | None:
+    if call.wall_s is None or call.working_s is None:
+        return None
+    return Elapsed(call.wall_s, call.working_s)
 
 
 def count_attempts(record: SessionRecord, log: Path) -> None:

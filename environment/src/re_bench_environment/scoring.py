@@ -25,9 +25,10 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu.devices import only_gpus
 from re_bench.processes import cli_entry_point, print_progress
 from re_bench.runs.attempts import AttemptLog, FinalScore
+from re_bench.runs.elapsed import Elapsed
 from re_bench.runs.score_process import record, score_and_record
 from re_bench.runs.submission_store import Store
-from re_bench.scoring.score import Score
+from re_bench.scoring.score import GPU_WAIT, Score
 from re_bench.scoring.time_limit import scorer_limit_s
 from re_bench.task.chat_model import ChatModel, add_model_options
 from re_bench.task.discovery import open_task
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from re_bench_environment.catalog import ServedTask
     from re_bench_environment.queues import GpuGate, Queue
+    from re_bench_environment.session_clock import SessionClock
     from re_bench_environment.settings import Settings
 
 _MAX_RESULT = 8 << 20
@@ -53,6 +55,7 @@ class ScoredAttempt:
     score: Score
     final: FinalScore
     waited_s: float = 0.0
+    """For its turn: a place in the queue, and the GPU."""
 
 
 class Scorer:
@@ -65,7 +68,14 @@ class Scorer:
         self._visible = only_gpus(gpu)
 
     async def score(
-        self, served: ServedTask, workspace: Path, log: Path, variables: Mapping[str, str]
+        self,
+        served: ServedTask,
+        workspace: Path,
+        log: Path,
+        variables: Mapping[str, str],
+        *,
+        clock: SessionClock,
+        handed_in: Elapsed,
     ) -> ScoredAttempt:
         """Score the workspace as it is when a slot is free.
 
@@ -74,25 +84,34 @@ class Scorer:
             workspace: the submission; it is copied first.
             log: the session's attempt log.
             variables: environment variables for the task's scorer.
+            clock: the session's, which leaves out what it waits here.
+            handed_in: what the clock showed when the submission was handed in, for the log.
 
         Raises:
             ReBenchError: if the attempt could not be scored, or not be written to the log.
         """
         async with AsyncExitStack() as stack:
-            waited_s = await stack.enter_async_context(self._queue.slot())
-            if served.profile.device == "cuda":
-                waited_s += await stack.enter_async_context(self._gate.scoring())
-            output = await self._run(served, workspace, log, variables)
+            with clock.waiting():
+                waited_s = await stack.enter_async_context(self._queue.slot())
+                if served.profile.device == "cuda":
+                    waited_s += await stack.enter_async_context(self._gate.scoring())
+            output = await self._run(served, workspace, log, variables, handed_in)
         try:
             result = json.loads(output)
-            return ScoredAttempt(Score.from_dict(result["score"]), FinalScore(**result["final"]), waited_s)
+            score, final = Score.from_dict(result["score"]), FinalScore(**result["final"])
         except (ValueError, TypeError, KeyError):
             raise ReBenchError("the scorer ended without a score; the operator's log says why") from None
+        waited_for_gpu_s = float(score.details.get(GPU_WAIT, 0.0))  # for another process than this server's
+        clock.add_wait(waited_for_gpu_s)
+        return ScoredAttempt(score, final, waited_s + waited_for_gpu_s)
 
-    async def _run(self, served: ServedTask, workspace: Path, log: Path, variables: Mapping[str, str]) -> bytes:
+    async def _run(
+        self, served: ServedTask, workspace: Path, log: Path, variables: Mapping[str, str], handed_in: Elapsed
+    ) -> bytes:
         program = ["-P", "-m", "re_bench_environment.scoring", "--task", str(served.task.directory)]
         program += ["--submission", str(workspace), "--log", str(log), "--profile", served.profile_name]
         program += ["--keep-mib", str(self._keep_mib), "--network", self._network]
+        program += ["--wall-s", repr(handed_in.wall_s), "--working-s", repr(handed_in.working_s)]
         program += ["--sandbox", self._sandbox] if self._sandbox else []
         program += served.task.chat_model.words() if served.task.chat_model else []
         with log.with_name("scorer.log").open("ab") as stderr:
@@ -148,6 +167,8 @@ def main() -> None:
     parser.add_argument("--profile", required=True)
     parser.add_argument("--sandbox")
     parser.add_argument("--keep-mib", type=int, required=True)
+    for name in ("--wall-s", "--working-s"):
+        parser.add_argument(name, type=float, required=True, help="of the session, when it was handed in")
     parser.add_argument("--network", required=True, help="which one the agent had; a scoring has none")
     add_model_options(parser)
     options = parser.parse_args()
@@ -155,6 +176,7 @@ def main() -> None:
         threading.Thread(target=_end_with_server, daemon=True).start()
         task = choose_model(open_task(options.task), options.profile, ChatModel.from_options(options))
         started, instance = time.monotonic(), instance_details(instance_of(task, options.profile))
+        handed_in = Elapsed(options.wall_s, options.working_s)
         Store(options.log).trim(options.keep_mib << 20)
         try:
             score, final = score_and_record(
@@ -164,12 +186,13 @@ def main() -> None:
                 options.sandbox,
                 options.log,
                 details={"network": options.network},
+                handed_in=handed_in,
             )
         except UsageError as error:
             print_progress(f"scorer: {error}")
             seconds = time.monotonic() - started
             score = Score.error(task.name, options.profile, str(error), seconds=seconds, details=instance)
-            final = record(task, score, options.log)
+            final = record(task, score, options.log, handed_in)
     print(json.dumps({"score": score.to_dict(), "final": asdict(final)}, allow_nan=False), flush=True)
 
 

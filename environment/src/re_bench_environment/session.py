@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TYPE_CHECKING, Unpack
 
 from re_bench.errors import ReBenchError
 from re_bench_environment import restore
 from re_bench_environment.prompt import Remainder, prompt
+from re_bench_environment.session_clock import SessionClock
 from re_bench_environment.session_record import utc
 from re_bench_environment.session_scoring import SessionScoring
 from re_bench_environment.session_shell import SessionShell
@@ -18,12 +19,13 @@ from re_bench_environment.shell.shell import WORKSPACE
 from re_bench_environment.state_dir import clear, remove_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 
     from re_bench_environment.app_state import AppState
     from re_bench_environment.catalog import ServedTask
     from re_bench_environment.responses import ToolResponse
     from re_bench_environment.session_record import SessionRecord
+    from re_bench_environment.shell.program import ProgramOptions, ProgramOutput
     from re_bench_environment.shell.protocol import Output
 
 
@@ -53,17 +55,17 @@ class Session:
         self.name = record.name
         self.served = served
         self.record = record
-        self.started = time.monotonic() - record.used_s
-        """When it would have begun, had its server never been down."""
+        self.clock = SessionClock(record)
         self.activity, self.activity_since = "beginning", time.monotonic()
         self._app, self._key, self._on_closed = app, key, on_closed
         self.directory = app.state_directory.sessions / self.name
         self._workspace = self.directory / "workspace"
-        self._scoring = SessionScoring(app, served, record, self.directory)
+        self._scoring = SessionScoring(app, served, record, self.directory, self.clock)
         self.shell = SessionShell(app, served, record, self.directory)
         self.restored = False
         """Whether an earlier server began it."""
         self._notice = ""
+        self._calls: list[str] = []
         self._opening: asyncio.Future[None] | None = None
         self._abandoned = threading.Event()
         """Set when the session ends: its workspace need not be laid out any more."""
@@ -81,13 +83,13 @@ class Session:
 
     @property
     def hours_used(self) -> float:
-        """How much of its hours the session has used."""
-        return (time.monotonic() - self.started) / 3600
+        """How much of its hours the session has used: of working time."""
+        return self.clock.elapsed().working_s / 3600
 
     @property
     def busy(self) -> bool:
-        """Whether a command runs or an attempt is scored."""
-        return self.activity in {"bash", "answer", "final answer"}
+        """Whether a command or a program runs or an attempt is scored."""
+        return self.activity in {"bash", "program", "answer", "final answer"}
 
     @property
     def closing(self) -> bool:
@@ -127,7 +129,7 @@ class Session:
             self.record.instance = self.served.instance
             await self._app.lay_out(self.served, self._workspace, self._abandoned)
             self._check_open()
-            self.started = time.monotonic()
+            self.clock.restart()
             self.record.state = "open"
             await asyncio.to_thread(self.save)
         elif self.restored:
@@ -185,22 +187,53 @@ class Session:
             ReBenchError: if there is no shell to run it.
         """
         settings = self._app.settings
-        self._check_open()
-        if await self._time_is_up():
-            raise SessionClosedError(
-                f"the {settings.hours:g} hours of this session are over; call answer with get_final_score=true"
-            )
-        with self._busy_with("bash"):
-            waited_s = await self._app.gpu_gate.wait_until_idle() if self.served.profile.device == "cuda" else 0.0
+        async with self._using_shell("bash") as waited_s:
             limit = min(timeout_s or settings.command_s, settings.longest_command_s, max(self._remaining_s(), 1.0))
-            try:
-                output = await self.shell.run(command, limit)
-            except ReBenchError:
-                self._check_open()
-                raise
+            output = await self.shell.run(command, limit)
             if output.status is None:  # the shell was ended
                 self._check_open()
             return output, waited_s
+
+    async def execute(self, command: Sequence[str], **options: Unpack[ProgramOptions]) -> ProgramOutput:
+        """Run a program in the session's sandbox, beside its shell; see :meth:`Shell.execute` for the arguments.
+
+        It may take what is left of the session's hours, and no longer than it is given.
+
+        Raises:
+            SessionClosedError: if the session has ended, or its time is up.
+            ReBenchError: if there is no sandbox for it.
+        """
+        async with self._using_shell("program"):
+            remaining_s = max(self._remaining_s(), 1.0)
+            options["timeout_s"] = min(options.get("timeout_s") or remaining_s, remaining_s)
+            output = await self.shell.execute(command, **options)
+            if output.status is None:
+                self._check_open()
+            return output
+
+    @asynccontextmanager
+    async def _using_shell(self, activity: str) -> AsyncIterator[float]:
+        """Check that the session may use its sandbox, and wait for its GPU; return for how long.
+
+        Raises:
+            SessionClosedError: if it may not, or does not any more.
+        """
+        self._check_open()
+        if await self._time_is_up():
+            raise SessionClosedError(
+                f"the {self._app.settings.hours:g} hours of this session are over; call answer with "
+                "get_final_score=true"
+            )
+        with self._busy_with(activity):
+            waited_s = 0.0
+            if self.served.profile.device == "cuda":
+                with self.clock.waiting():
+                    waited_s = await self._app.gpu_gate.wait_until_idle()
+            try:
+                yield waited_s
+            except ReBenchError:
+                self._check_open()
+                raise
 
     async def answer(self, *, final: bool, task_id: str | None = None) -> ToolResponse:
         """Score the workspace as it is; at the end, all attempts together.
@@ -245,6 +278,7 @@ class Session:
     async def _close(self, reason: str) -> None:
         try:
             await self._stop()
+            self.checkpoint()
             with suppress(OSError, ReBenchError):  # on a full disk
                 await asyncio.to_thread(self._scoring.settle, "the session ended while this attempt was scored")
             self.record.final = self.record.final or await asyncio.to_thread(self._scoring.final_so_far)
@@ -276,7 +310,7 @@ class Session:
     def checkpoint(self) -> bool:
         """Write the hours used into the record, to be saved; tell whether the session is open."""
         if self.record.state == "open":
-            self.record.used_s = time.monotonic() - self.started
+            self.clock.checkpoint()
         return self.record.state == "open"
 
     def save(self) -> None:
@@ -295,7 +329,8 @@ class Session:
             raise SessionClosedError(message if self._closing is not None else "the episode has ended")
 
     def _remaining_s(self) -> float:
-        return self._app.settings.hours * 3600 - (time.monotonic() - self.started)
+        hours = self._app.settings.hours + self._app.settings.wait_hours
+        return hours * 3600 - self.clock.elapsed().working_s
 
     async def _time_is_up(self) -> bool:
         """Tell whether the session's hours are over; then what runs in the background ends."""
@@ -309,9 +344,11 @@ class Session:
 
     @contextmanager
     def _busy_with(self, activity: str) -> Iterator[None]:
+        self._calls.append(activity)
         self._set_activity(activity)
         try:
             yield
         finally:
+            self._calls.remove(activity)
             if self.activity == activity:
-                self._set_activity("idle")
+                self._set_activity(self._calls[-1] if self._calls else "idle")

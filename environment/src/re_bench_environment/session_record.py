@@ -38,6 +38,9 @@ class AnswerCall:
     task_id: str | None
     """The SDK's id, with which a client asks for the result again."""
     attempts_before: int
+    wall_s: float | None = None
+    """When it was made, as in the attempt's line; None in a record of an early version."""
+    working_s: float | None = None
     state: CallState = "running"
 
 
@@ -57,7 +60,11 @@ class SessionRecord:
     None before, and where the task has none."""
     state: State = "opening"
     used_s: float = 0.0
-    """Seconds of the session's hours that are over; only those count in which a server ran."""
+    """Seconds of the session's hours that are over: of working time, and only those in which a server ran."""
+    waited_s: float = 0.0
+    """Seconds that the server made it wait for a place in the scoring queue and for a GPU's turn; not in ``used_s``."""
+    periods: list[list[float]] = field(default_factory=list)
+    """When a server ran: pairs of beginning and end in seconds since 1970, the last as of the last checkpoint."""
     key: bool = False
     """Whether it came with a key for the real model, which is on no disk."""
     attempts: int = 0
@@ -125,7 +132,9 @@ class SessionRecord:
             raise TypeError("task, profile, client and opened must be text")
         if not isinstance(self.instance, int | str | None):
             raise TypeError("instance must be a number or a name")
-        self.used_s, self.attempts, self.scored = float(self.used_s), int(self.attempts), int(self.scored)
+        self.used_s, self.waited_s = float(self.used_s), float(self.waited_s)
+        self.periods = [[float(began), float(ended)] for began, ended in self.periods]
+        self.attempts, self.scored = int(self.attempts), int(self.scored)
 
 
 def utc() -> str:

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from re_bench.runs.elapsed import Elapsed
     from re_bench_environment.app_state import AppState
     from re_bench_environment.catalog import ServedTask
+    from re_bench_environment.session_clock import SessionClock
     from re_bench_environment.session_record import SessionRecord
 
 _MAX_FAILED_FINALS = 3
@@ -37,7 +39,9 @@ _MAX_FAILED_FINALS = 3
 class SessionScoring:
     """Scores the attempts of one session, one at a time."""
 
-    def __init__(self, app: AppState, served: ServedTask, record: SessionRecord, directory: Path) -> None:
+    def __init__(
+        self, app: AppState, served: ServedTask, record: SessionRecord, directory: Path, clock: SessionClock
+    ) -> None:
         """Prepare.
 
         Args:
@@ -45,10 +49,12 @@ class SessionScoring:
             served: the task.
             record: the session's; each attempt changes it, and it is saved.
             directory: the session's.
+            clock: the session's.
         """
         self.best_reward: float | None = None
         """The highest reward of an attempt; nothing of what is held back for the final score is in it."""
         self._app, self._served, self._record, self._directory = app, served, record, directory
+        self._clock = clock
         self._workspace, self._log = directory / "workspace", directory / "attempts.jsonl"
         self._running: asyncio.Task[ScoredAttempt] | None = None
         self._stopped = False
@@ -67,10 +73,11 @@ class SessionScoring:
         """
         if self._record.scored >= self._app.settings.max_attempts:
             return await self._answer_without_scoring(final=final, task_id=task_id)
-        call = self._record.answer = AnswerCall(utc(), final, task_id, self._record.attempts)
+        handed_in = self._clock.elapsed()
+        call = self._record.answer = AnswerCall(utc(), final, task_id, self._record.attempts, **asdict(handed_in))
         await self._save()
         try:
-            attempt = await self._score(key)
+            attempt = await self._score(key, handed_in)
         except ReBenchError as error:
             if self._stopped:
                 raise
@@ -129,7 +136,7 @@ class SessionScoring:
         final = final_so_far(self._served, self._log)
         return asdict(final) if final.attempts else None
 
-    async def _score(self, key: str | None) -> ScoredAttempt:
+    async def _score(self, key: str | None, handed_in: Elapsed) -> ScoredAttempt:
         # What a scorer that is killed leaves there, the next start removes.
         variables = {"RE_BENCH_SESSION": self._record.name, "TMPDIR": str(self._app.state_directory.sockets)}
         variables |= self._served.instance_environment(self._record.instance)
@@ -147,7 +154,9 @@ class SessionScoring:
             if self._stopped:
                 raise ReBenchError("it was stopped")
             self._running = asyncio.create_task(
-                self._app.scorer.score(self._served, self._workspace, self._log, variables)
+                self._app.scorer.score(
+                    self._served, self._workspace, self._log, variables, clock=self._clock, handed_in=handed_in
+                )
             )
             return await self._running
         except asyncio.CancelledError:
@@ -164,6 +173,7 @@ class SessionScoring:
             return attempts_used_response(self._app.settings.max_attempts)
         self._record.answer = AnswerCall(utc(), final, task_id, self._record.attempts, state="done")
         score = await asyncio.to_thread(final_so_far, self._served, self._log)
+        self._clock.checkpoint()
         self._record.state, self._record.final = "finished", asdict(score)
         await self._save()
         return unscored_final_response(self._served.manifest, score)
@@ -193,6 +203,7 @@ class SessionScoring:
         return self._failed_finals >= _MAX_FAILED_FINALS
 
     async def _finish(self, attempt: ScoredAttempt) -> ToolResponse:
+        self._clock.checkpoint()
         self._record.state, self._record.final = "finished", asdict(attempt.final)
         await self._save_outcome()
         return final_response(self._served.manifest, attempt)

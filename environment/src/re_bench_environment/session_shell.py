@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from re_bench.errors import ReBenchError
 from re_bench.gpu.devices import only_gpus
@@ -15,10 +15,13 @@ from re_bench_environment.shell.shell import Shell
 from re_bench_gateway import Budget
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from re_bench_environment.app_state import AppState
     from re_bench_environment.catalog import ServedTask
     from re_bench_environment.services.model import ModelAccess
     from re_bench_environment.session_record import SessionRecord
+    from re_bench_environment.shell.program import ProgramOptions, ProgramOutput
     from re_bench_environment.shell.protocol import Output
 
 _GUEST_DIRECTORY = "/run/re-bench"
@@ -44,6 +47,7 @@ class SessionShell:
         self._meter: MeterProxy | None = None
         self._network = NetworkAccess()
         self._shell: Shell | None = None
+        self._opening = asyncio.Lock()
         self._closed = False
 
     @property
@@ -97,7 +101,20 @@ class SessionShell:
         Raises:
             ReBenchError: if there is no shell to run it.
         """
-        if self._shell is None:
+        return await (await self._ensure_shell()).run(command, timeout_s)
+
+    async def execute(self, command: Sequence[str], **options: Unpack[ProgramOptions]) -> ProgramOutput:
+        """Run a program beside the shell, which is opened if it is not open; see :meth:`Shell.execute`.
+
+        Raises:
+            ReBenchError: if there is no sandbox for it.
+        """
+        return await (await self._ensure_shell()).execute(command, **options)
+
+    async def _ensure_shell(self) -> Shell:
+        async with self._opening:
+            if self._shell is not None:
+                return self._shell
             shell = await self._open_shell()
             if self._closed:
                 await shell.close()
@@ -106,7 +123,7 @@ class SessionShell:
             if self._record.disk_before is None:  # else a kill would make what is written until then the beginning
                 self._record.disk_before = shell.disk_before
                 await asyncio.to_thread(self._record.save, self._directory)
-        return await self._shell.run(command, timeout_s)
+            return shell
 
     async def close_shell(self) -> None:
         """End everything that runs in the sandbox."""

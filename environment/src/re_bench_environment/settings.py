@@ -56,6 +56,8 @@ class Settings:
     """How many attempts of a session are scored; those that fail by a fault of ours are not counted."""
     hours: float = 8.0
     """How long a session may run commands."""
+    wait_hours: float = 0.0
+    """How much longer it may, without being told: for who runs agents and counts their working time."""
     command_s: float = 600.0
     """Default time limit of a command, in seconds."""
     longest_command_s: float = 3600.0
@@ -93,8 +95,8 @@ class Settings:
         """Return the limits of a session whose task needs at least ``needed``."""
         cores = os.cpu_count() or 1
         return Limits(
-            wall_s=2 * self.hours * _HOUR_S,  # commands end at the deadline; this ends what remains
-            cpu_s=int(self.hours * _HOUR_S * cores),
+            wall_s=2 * (self.hours + self.wait_hours) * _HOUR_S,  # commands end at the deadline; this ends what remains
+            cpu_s=int((self.hours + self.wait_hours) * _HOUR_S * cores),
             memory_mib=max(self.memory_mib, needed.memory_mib),
             processes=max(self.processes, needed.processes),
             file_mib=max(self.disk_mib, needed.file_mib),

@@ -8,12 +8,11 @@ import shutil
 import signal
 import stat
 import tempfile
-import time
 from contextlib import suppress
 from pathlib import Path
 
 from re_bench.errors import UsageError
-from re_bench.processes import tree
+from re_bench.processes import all_processes, command_line, end_processes, tree
 from re_bench_environment.session_record import FILE, RecordError, SessionRecord
 
 KEPT = (
@@ -140,20 +139,15 @@ def remove_tree(path: Path) -> None:
 
 def _end_processes(directories: set[str]) -> None:
     """End sandboxes, meters and scorers that have one of the directories as argument, with all that they run."""
-    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    pids = all_processes()
     for pid in filter(_is_half_started_sandbox, pids):
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)  # as the first of its namespace it ignores others
     roots = [pid for pid in pids if pid != os.getpid() and _has_argument(pid, directories)]
-    left = {pid for root in roots for pid in tree(root)}
     # They are ending already, since their server is gone, and clean up after themselves if they get the time.
-    for number, seconds in ((signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _KILL_TIMEOUT_S)):
-        for pid in left:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, number)
-        deadline = time.monotonic() + seconds
-        while (left := {pid for pid in left if _runs(pid)}) and time.monotonic() < deadline:
-            time.sleep(0.02)
+    end_processes(
+        {pid for root in roots for pid in tree(root)}, (signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _KILL_TIMEOUT_S)
+    )
 
 
 def _is_half_started_sandbox(pid: int) -> bool:
@@ -172,18 +166,8 @@ def _is_half_started_sandbox(pid: int) -> bool:
         return False
 
 
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in {b"Z", b"X"}
-    except OSError:
-        return False
-
-
 def _has_argument(pid: int, directories: set[str]) -> bool:
     """Tell whether one of the directories is a whole argument of a process that may be ours."""
-    try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return False
-    program = os.fsdecode(words[0]).rpartition("/")[2]
-    return program.startswith(_PROGRAMS) and not directories.isdisjoint(map(os.fsdecode, words[1:]))
+    words = command_line(pid)
+    program = words[0].rpartition("/")[2] if words else ""
+    return program.startswith(_PROGRAMS) and not directories.isdisjoint(words[1:])

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
+from re_bench.data.redaction import redacted_value
 from re_bench_gateway.errors import UpstreamError, error_body
-from re_bench_gateway.redaction import redacted_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

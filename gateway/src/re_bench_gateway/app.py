@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from re_bench.data.redaction import redacted_value
 from re_bench_gateway.calls import Call
 from re_bench_gateway.errors import (
     ApiError,
@@ -25,7 +26,6 @@ from re_bench_gateway.errors import (
     unknown_model,
     unknown_url,
 )
-from re_bench_gateway.redaction import redacted_value
 from re_bench_gateway.streaming import DONE, event, to_chunks
 from re_bench_gateway.upstreams.protocol import CallState
 

@@ -11,10 +11,10 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from re_bench.data.redaction import redacted
 from re_bench.errors import UsageError
 from re_bench_gateway.budget import Amount
 from re_bench_gateway.errors import internal
-from re_bench_gateway.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -1,49 +1,14 @@
-"""Taking keys out of what is written or passed on."""
+"""Taking keys out of an answer that is passed on while it arrives."""
 
 from __future__ import annotations
 
-import json
-import re
 from typing import TYPE_CHECKING, Any
 
+from re_bench.data.redaction import forms, redacted, redacted_value
 from re_bench_gateway.streaming import SAID_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-_LIKE_A_KEY = re.compile(r"\bsk-[A-Za-z0-9_*.-]{8,}")
-_INSTEAD = "[redacted]"
-_SHORTEST = 4  # a "key" such as "x", for servers that want any, is no secret
-
-
-def redacted(text: str, secrets: Iterable[str], *, similar: bool = False) -> str:
-    """Return the text without the secrets, and without all that looks like a key of OpenAI's if ``similar``."""
-    for secret in secrets:
-        if len(secret) >= _SHORTEST:
-            # Also as JSON has it: a text may be JSON itself.
-            for form in (secret, json.dumps(secret)[1:-1]):
-                text = text.replace(form, _INSTEAD)
-    return _LIKE_A_KEY.sub(_INSTEAD, text) if similar else text
-
-
-def redacted_value(value: Any, secrets: Iterable[str], *, similar: bool = False) -> Any:
-    """Return a value of JSON whose strings, names in objects too, are redacted, however its text has spelled them."""
-    secrets = tuple(secrets)
-    text = json.dumps(value)
-    return value if redacted(text, secrets, similar=similar) == text else _walked(value, secrets, similar=similar)
-
-
-def _walked(value: Any, secrets: tuple[str, ...], *, similar: bool) -> Any:
-    if isinstance(value, str):
-        return redacted(value, secrets, similar=similar)
-    if isinstance(value, list):
-        return [_walked(part, secrets, similar=similar) for part in value]
-    if isinstance(value, dict):
-        return {
-            redacted(name, secrets, similar=similar): _walked(part, secrets, similar=similar)
-            for name, part in value.items()
-        }
-    return value
 
 
 class StreamRedaction:
@@ -54,7 +19,7 @@ class StreamRedaction:
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = tuple(secret for secret in secrets if len(secret) >= _SHORTEST)
+        self._secrets = tuple(secret for secret in secrets if forms(secret))
         self._most = max(map(len, self._secrets), default=0)
         self._held: list[dict[str, Any]] = []
         self._ready: list[dict[str, Any]] = []

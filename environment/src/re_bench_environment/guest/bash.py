@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import IO
 
 from re_bench.guest.truncate import HeadTail
+from re_bench_environment.guest.processes import DEFAULT_SIGNALS
 
 COMMAND = "/command"
 """The name of the file with the next command, after the directory of our files."""
@@ -18,7 +19,6 @@ EVALUATE = "/evaluate"
 _OUTPUT, _REPORT = 250, 251
 """Descriptors in bash: where commands write, and where it reports. Commands themselves do not have them."""
 _INIT = b"set +H +o history -m\nshopt -s execfail\nunset HISTFILE MAILCHECK\nPS1= PS2=\n"
-_DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 _SUBSTITUTIONS = (b"$(", b"<(", b">(")
 _MAX_REPORT = 1 << 16
 _MIB = 1 << 20
@@ -65,7 +65,7 @@ class Bash:
                     (os.POSIX_SPAWN_DUP2, inherited[-1], _REPORT),
                 ],
                 setpgroup=0,
-                setsigdef=_DEFAULT_SIGNALS,
+                setsigdef=DEFAULT_SIGNALS,
                 setsigmask=(),
             )
         except BaseException:

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
+"""What commands get as every program does, whatever Python or a shell in the background does with it."""
+
 _THREADS, _START_TIME = 16, 18
 """Of the fields after the state in /proc/PID/stat, counted from 0; see proc(5)."""
 _READY_TIMEOUT_S = 10.0

@@ -17,11 +17,13 @@ import sys
 import termios
 import time
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from re_bench.guest import ipc
 from re_bench.guest.truncate import HeadTail
 from re_bench_environment.guest.bash import Bash, CommandOutput
+from re_bench_environment.guest.child_programs import Programs
 from re_bench_environment.guest.processes import (
     Process,
     Service,
@@ -33,7 +35,8 @@ from re_bench_environment.guest.processes import (
 
 _CHUNK = 1 << 16
 _BACKGROUND_BYTES = 1 << 13
-_MAX_REQUEST = 1 << 16
+_MAX_REQUEST = 1 << 26
+"""What the server sends is trusted; this is beyond what a command line can be."""
 _PROCESS_GRACE_S = 0.5
 """How long a command's processes have to end after an interrupt, before they are killed."""
 _SHELL_GRACE_S = 2.5
@@ -86,24 +89,25 @@ class Supervisor:
         self.selector = selectors.DefaultSelector()
         self.selector.register(channel, selectors.EVENT_READ, self.on_request)
         self.selector.register(self.output, selectors.EVENT_READ, self.on_output)
+        self.programs = Programs(self.selector, partial(ipc.send, channel))
 
     def run(self) -> None:
         """Serve until the connection ends."""
         self.start()
         ipc.send(self.channel, {"ready": True})
         while True:
-            wait = max(0.0, self.command.next_check - time.monotonic()) if self.command else None
+            times = [self.programs.check(), self.command.next_check if self.command else None]
+            next_check = min((when for when in times if when is not None), default=None)
+            wait = None if next_check is None else max(0.0, next_check - time.monotonic())
             for key, _events in self.selector.select(wait):
-                if key.fd in self.selector.get_map():  # else it was closed in this round
+                if self.selector.get_map().get(key.fd) is key:  # else it was closed in this round
                     key.data()
             if self.command and time.monotonic() >= self.command.next_check:
                 self.time_out(self.command)
 
     def start(self) -> None:
         """Start bash and the services, unless they run."""
-        for service in self.services:
-            if not service.alive():
-                service.start()
+        self.start_services()
         if self.bash is None:
             for directory in (self.directory, self.workspace, "/"):
                 with suppress(OSError):
@@ -113,10 +117,26 @@ class Supervisor:
             self.selector.register(self.bash.reports, selectors.EVENT_READ, self.on_report)
             self.selector.register(self.bash.ended, selectors.EVENT_READ, self.on_end)
 
+    def start_services(self) -> None:
+        """Start the services that do not run."""
+        for service in self.services:
+            if not service.alive():
+                service.start()
+
     def on_request(self) -> None:
-        """Carry out a request of the server: run a command, interrupt one, or end everything."""
-        request, _none = ipc.receive(self.channel, _MAX_REQUEST, accept_descriptors=False)
-        if "run" in request:
+        """Carry out a request of the server: a command, a program, the end of one, or of everything."""
+        request, descriptors = ipc.receive(self.channel, _MAX_REQUEST, accept_descriptors=True)
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)  # noqa: FBT003 - its only argument
+        if "execute" in request:
+            with suppress(OSError):  # the program cannot be started either, and says so
+                self.start_services()
+            self.programs.start(request, descriptors)
+        elif "drain" in request:
+            self.programs.drain(descriptors)
+        elif "kill" in request:
+            self.programs.end(request["kill"])
+        elif "run" in request:
             try:
                 self.start()
             except OSError as error:  # the limit on processes is reached, for example
@@ -218,6 +238,7 @@ class Supervisor:
         """Kill everything but this process, for a reason that is in the next reply."""
         self.end_reason = reason
         self.notes.append(f"{reason}; all processes of the session were ended")
+        self.programs.note_end_of_all()
         while others := [pid for pid in self.visible_processes() if pid not in {1, os.getpid()}]:
             signal_all(others, signal.SIGKILL)
             time.sleep(_RETRY_S / 10)
@@ -232,7 +253,9 @@ class Supervisor:
 
     def started_by(self, command: RunningCommand) -> list[int]:
         """Return the processes that a command has started and that still run."""
-        return started_since(command.before, self.visible_processes(), command.shell)
+        now = self.visible_processes()
+        started = started_since(command.before, now, command.shell)
+        return [pid for pid in started if not self.programs.owns(now[pid])]
 
     def drain_output(self) -> list[bytes]:
         """Return what is in the pipe now, without waiting for more."""

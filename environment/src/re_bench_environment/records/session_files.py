@@ -38,6 +38,9 @@ class Summary:
     reason: str | None
     """Why it ended."""
     hours_used: float | None
+    """Of the session's hours: of working time."""
+    hours_waited: float | None
+    """What the server made it wait for its turn, beyond that."""
     model_dollars: float | None
     scoring_model_dollars: float | None
     attempts: int
@@ -113,6 +116,7 @@ class SessionFiles:
             ended=record.get("ended"),
             reason=record.get("reason"),
             hours_used=_highest(record.get("used_s", 0.0) / 3600, latest.get("hours_used")),
+            hours_waited=_highest(record.get("waited_s", 0.0) / 3600, latest.get("hours_waited")),
             model_dollars=_highest(record.get("model_dollars"), latest.get("model_dollars")),
             scoring_model_dollars=_highest(record.get("scoring_model_dollars"), latest.get("scoring_model_dollars")),
             attempts=len(attempts),

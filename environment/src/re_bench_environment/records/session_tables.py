@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from re_bench.runs.attempts import Attempt
     from re_bench_environment.records.session_files import Summary
 
-_LIST = ("session", "task", "profile", "state", "hours", "model", "attempts", "best reward", "last activity")
+_LIST = ("session", "task", "profile", "state", "hours", "waited", "model", "attempts", "best reward", "last activity")
 _ATTEMPTS = ("attempt", "time", "status", "raw", "reward", "seconds", "message")
 _COMMAND_LINES, _OUTPUT_LINES, _WIDTH = 8, 8, 200
 
@@ -64,6 +64,7 @@ def _row(one: Summary) -> list[str]:
         printable(one.profile or "-"),
         one.state,
         number(one.hours_used, 2),
+        number(one.hours_waited, 2),
         dollars(one.model_dollars),
         str(one.attempts),
         number(one.best_reward),

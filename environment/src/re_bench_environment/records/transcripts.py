@@ -17,8 +17,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from re_bench.data.jsonl import locked_log, read_lines
+from re_bench.data.redaction import redacted
 from re_bench_environment.logs import log
-from re_bench_gateway.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

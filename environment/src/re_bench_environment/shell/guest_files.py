@@ -62,13 +62,17 @@ def write_command(directory: Path, command: str) -> None:
 
 
 def write_etc(directory: Path, user: int, home: str) -> dict[str, Path]:
-    """Write files of ``/etc`` that name the sandbox's user and host; return them by their paths inside."""
+    """Write files of ``/etc`` that name the sandbox's user and host; return them by their paths inside.
+
+    What names the system is the machine's own, whose programs the sandbox shows.
+    """
     contents = {
         "passwd": f"root:x:0:0::/root:/bin/sh\nagent:x:{user}:{user}::{home}:/bin/bash\n",
         "group": f"root:x:0:\nagent:x:{user}:\n",
         "hosts": "127.0.0.1 localhost sandbox\n::1 localhost sandbox\n",
     }
-    files = {}
+    system = Path("/etc/os-release")
+    files = {str(system): system.resolve()} if system.is_file() else {}
     for name, text in contents.items():
         path = directory / f"etc-{name}"
         path.write_text(text, encoding="ascii")

@@ -10,6 +10,7 @@ import json
 import os
 import socket
 import subprocess
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -24,7 +25,7 @@ from re_bench_environment.shell.guest_files import CHANNEL, PROGRAM
 from re_bench_environment.shell.limit_watcher import DISK, MEMORY, LimitCheck, LimitWatcher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from re_bench.limits import Limits
@@ -36,6 +37,7 @@ Result = TypeVar("Result")
 _START_S = 60.0
 _POLL_S = 0.02
 _MAX_ERROR = 600
+_BROKEN = "it broke the protocol"
 _MESSAGE_OVERHEAD = 1 << 20
 _MAX_ESCAPE = 8
 """More than the bytes that a byte of output can become in JSON."""
@@ -56,7 +58,7 @@ async def in_thread(function: Callable[..., Result], *arguments: Any) -> Result:
 
 
 class Sandbox(asyncio.Protocol):
-    """A sandbox with a supervisor that answers one request at a time."""
+    """A sandbox with a supervisor, which runs one command of the shell at a time, and programs beside it."""
 
     def __init__(self, process: subprocess.Popen[bytes], cleanup: Callable[[], None], max_reply: int) -> None:
         """Prepare for a connection with the supervisor in ``process``, whose replies have at most that many bytes."""
@@ -65,11 +67,18 @@ class Sandbox(asyncio.Protocol):
         self._max_reply = max_reply
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
+        self._socket: socket.socket | None = None
+        self._outbox: deque[tuple[memoryview, list[int]]] = deque()
         self._reply: asyncio.Future[dict[str, Any] | None] | None = None
+        self._early_reply: dict[str, Any] | None = None
+        self._programs: dict[int, asyncio.Future[dict[str, Any] | None]] = {}
+        self._program_count = 0
         self._ending: asyncio.Future[None] | None = None
         self._checks: list[tuple[LimitWatcher, LimitCheck]] = []
         self.end_reason = ""
         """Why we ended it, in words, or the empty string."""
+        self.violation = ""
+        """Which limit it was over last, in words, or the empty string."""
 
     @classmethod
     async def start(
@@ -131,21 +140,34 @@ class Sandbox(asyncio.Protocol):
         for _watcher, check in self._checks:
             check.busy = busy
 
-    def request(self, message: dict[str, Any]) -> None:
-        """Send a request, unless the sandbox has ended."""
-        if self._transport is not None:
-            self._transport.write(ipc.encode(message))
+    def request(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
+        """Send a request with descriptors, which are closed here, unless the sandbox has ended."""
+        self._outbox.append((memoryview(ipc.encode(message, len(descriptors))), list(descriptors)))
+        self._flush()
+
+    def start_program(
+        self, message: dict[str, Any], descriptors: Sequence[int]
+    ) -> tuple[int, asyncio.Future[dict[str, Any] | None]]:
+        """Send the request for a program; return its number, and a future for its end: None if the sandbox ended."""
+        self._program_count += 1
+        number, ended = self._program_count, asyncio.get_running_loop().create_future()
+        if self._transport is None:
+            ended.set_result(None)
+        else:
+            self._programs[number] = ended
+        self.request({"execute": number, **message}, descriptors)
+        return number, ended
 
     async def reply(self, within_s: float) -> dict[str, Any] | None:
-        """Return the next reply, or None if the sandbox has ended.
+        """Return the next reply to a command, or None if the sandbox has ended.
 
         Raises:
             TimeoutError: if neither happens in time.
         """
-        if self._transport is None:
-            return None
+        early, self._early_reply = self._early_reply, None
+        if early is not None or self._transport is None:
+            return early
         self._reply = asyncio.get_running_loop().create_future()
-        self._take_replies()
         try:
             async with asyncio.timeout(within_s):
                 return await self._reply
@@ -164,37 +186,64 @@ class Sandbox(asyncio.Protocol):
         return self._ending
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
+        """Keep the transport, which reads; what is sent may have descriptors with it, which transports cannot send."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by class
+        self._socket = socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno()))
 
     def data_received(self, data: bytes) -> None:
         """Take in a part of a reply; invalid data end the sandbox."""
         self._buffer += data
-        self._take_replies()
+        try:
+            while self._ending is None and (message := ipc.take(self._buffer, self._max_reply)) is not None:
+                self._take(message)
+        except ipc.FrameError:
+            self.end(_BROKEN)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the reason does not matter
         """End the sandbox after its supervisor."""
         self._transport = None
         self._buffer.clear()
-        self._resolve(None)
+        if self._socket is not None:
+            asyncio.get_running_loop().remove_writer(self._socket)
+            self._socket.close()
+            self._socket = None
+        self._flush()
+        for waiting in (self._reply, *self._programs.values()):
+            if waiting is not None and not waiting.done():
+                waiting.set_result(None)
         self.end("")
 
-    def _take_replies(self) -> None:
-        try:
-            while self._reply is not None and not self._reply.done():
-                message = ipc.take(self._buffer, self._max_reply)
-                if message is None:
-                    break
-                self._resolve(message)
-        except ipc.FrameError:
-            self.end("it broke the protocol")
-            return
-        if len(self._buffer) > ipc.HEADER.size + self._max_reply:
-            self.end("it broke the protocol")
-
-    def _resolve(self, message: dict[str, Any] | None) -> None:
-        if self._reply is not None and not self._reply.done():
+    def _take(self, message: dict[str, Any]) -> None:
+        """Hand a message to who waits for it; one that nobody has asked for ends the sandbox."""
+        number = message.get("program")
+        if type(number) is int and number in self._programs:
+            self._programs.pop(number).set_result(message)
+        elif number is None and self._reply is not None and not self._reply.done():
             self._reply.set_result(message)
+        elif number is None and self._early_reply is None:
+            self._early_reply = message  # to a command whose caller was cancelled
+        else:
+            self.end(_BROKEN)
+
+    def _flush(self) -> None:
+        """Send what the socket takes now; the rest when it takes more."""
+        loop = asyncio.get_running_loop()
+        while self._outbox:
+            data, descriptors = self._outbox.popleft()
+            sent = len(data)
+            with suppress(ConnectionError):  # of which we hear
+                try:
+                    sent = _send(self._socket, data, descriptors) if self._socket is not None else sent
+                except BlockingIOError:
+                    self._outbox.appendleft((data, descriptors))
+                    loop.add_writer(cast("socket.socket", self._socket), self._flush)
+                    return
+            for descriptor in descriptors:
+                os.close(descriptor)
+            if sent < len(data):
+                self._outbox.appendleft((data[sent:], []))
+        if self._socket is not None:
+            loop.remove_writer(self._socket)
 
     async def _connect(self, listener: socket.socket) -> None:
         """Accept the supervisor's connection, and wait for its first message."""
@@ -222,6 +271,10 @@ class Sandbox(asyncio.Protocol):
         os.set_blocking(self._process.stderr.fileno(), False)
         stderr = (self._process.stderr.read() or b"").decode(errors="replace").strip()[-_MAX_ERROR:]
         return ReBenchError(f"the shell's sandbox did not start: {stderr or self._process.poll()}")
+
+
+def _send(channel: socket.socket, data: memoryview, descriptors: list[int]) -> int:
+    return socket.send_fds(channel, [data], descriptors) if descriptors else channel.send(data)
 
 
 def _listen(listener: socket.socket, directory: Path) -> None:
