@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlab_agent.budget import Budget, Clock, duration
+from mlab_agent.budget import Budget, duration
+from mlab_agent.clock import Clock
 from mlab_agent.fake_server import Completion, ErrorResponse
 from mlab_agent.helper_calls import parse_summaries, summary_prompt, summary_without_model
 from mlab_agent.memory import PLAN, LogEntry, Memory, MemoryLimits, ResearchLog, Step

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import email.utils
+import json
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlab_agent.clock import Clock
 from mlab_agent.fake_server import Completion, ErrorResponse, FakeServer
 from mlab_agent.models import (
     BudgetSpent,
@@ -28,6 +30,10 @@ from mlab_agent.models import (
 )
 from mlab_agent.models.client import wait_before
 from mlab_agent.models.dialect import Dialect
+from mlab_agent.waits import Waits
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
 Make = Callable[..., Model]
@@ -40,6 +46,7 @@ class Server:
         self.answer: Callable[[dict[str, Any]], Any] = lambda _request: "fine"
         self.notes: list[tuple[str, dict[str, Any]]] = []
         self.spending = Spending()
+        self.waits = Waits()
         self.fake = FakeServer(self.respond)
 
     def respond(self, request: dict[str, Any]) -> Any:
@@ -47,7 +54,7 @@ class Server:
 
     def model(self, left: float | None = None, **settings: Any) -> Model:
         chosen = ModelSettings(name="m", base_url=self.fake.url, **{"first_wait_s": 0.01, **settings})
-        return Model(chosen, "key", self.spending, self.note, lambda: left)
+        return Model(chosen, "key", self.spending, self.note, lambda: left, waits=self.waits)
 
     def note(self, kind: str, fields: dict[str, Any]) -> None:
         self.notes.append((kind, fields))
@@ -177,10 +184,43 @@ def test_no_attempt_is_made_without_time(server: Server) -> None:
     with pytest.raises(BudgetSpent) as spent:
         server.model(left=0.0).complete([user("x")], purpose="step")
     assert spent.value.cap == "time"
-    server.answer = lambda _request: ErrorResponse(503, headers={"Retry-After": "3600"})
-    with pytest.raises(BudgetSpent):
-        server.model(left=5.0).complete([user("x")], purpose="step")
+    assert server.fake.requests == []
+
+
+def test_a_wait_that_is_asked_for_is_bounded(server: Server) -> None:
+    server.answer = lambda _request: ErrorResponse(503, headers={"Retry-After": "3601"})
+    with pytest.raises(ModelError, match="asks to wait for 3601 s"):
+        server.model().complete([user("x")], purpose="step")
     assert len(server.fake.requests) == 1
+
+
+def test_what_is_no_answering_of_the_model_is_no_working_time(server: Server, tmp_path: Path) -> None:
+    replies = iter([ErrorResponse(429, headers={"Retry-After-Ms": "300"}), Completion("late", delay_s=0.6),
+                    ErrorResponse(400, "Unsupported parameter: 'stop' is not supported", param="stop"),
+                    Completion("fine", delay_s=0.3)])  # fmt: skip
+    server.answer = lambda _request: next(replies)
+    clock, began = Clock(), time.time()
+    server.waits = Waits(clock, [tmp_path / "waits"], lambda wait: server.note("wait", wait))
+    assert server.model(timeout_s=0.5).complete([user("x")], purpose="step", stop=["END"]).text == "fine"
+    worked_s, ended = clock(), time.time()
+    waits = [json.loads(line) for line in (tmp_path / "waits").read_text().splitlines()]
+    assert [fields for kind, fields in server.notes if kind == "wait"] == waits
+    assert len(waits) == 4  # each failed attempt, and the pause after it
+    assert all(began - 0.01 <= wait["began"] <= wait["ended"] <= ended + 0.01 for wait in waits)
+    assert ["429" in wait["reason"] for wait in waits] == [True, True, False, False]
+    waited_s = sum(wait["ended"] - wait["began"] for wait in waits)
+    assert waited_s >= 0.8
+    assert worked_s == pytest.approx(ended - began - waited_s, abs=0.05)
+    assert worked_s >= 0.3  # the answer itself
+
+
+def test_an_attempt_that_our_own_time_ends_is_no_wait(server: Server) -> None:
+    server.answer = lambda _request: Completion("late", delay_s=1.0)
+    clock = Clock()
+    server.waits = Waits(clock)
+    with pytest.raises(ModelError):
+        server.model(left=0.2, attempts=1).complete([user("x")], purpose="step")
+    assert clock() >= 0.2
 
 
 def test_attempts_end(server: Server) -> None:

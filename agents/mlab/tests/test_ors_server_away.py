@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mlab_agent.cli import main
+from mlab_agent.clock import Clock
 from mlab_agent.run import Run, settings_of
 from mlab_agent.trace_view import one_line
+from mlab_agent.waits import Waits
 from mlab_agent.workspaces.files import WorkspaceError, WorkspaceLostError
 from mlab_agent.workspaces.ors import OrsWorkspace
 
@@ -49,6 +51,13 @@ def is_answer(call: dict[str, Any]) -> bool:
     return bool(call["name"] == "answer")
 
 
+def absences_s(waits: Path) -> float:
+    """Return how long a server was away."""
+    lines = [json.loads(line) for line in waits.read_text().splitlines()]
+    assert {wait["reason"] for wait in lines} == {"ORS server: it does not answer"}
+    return float(sum(wait["ended"] - wait["began"] for wait in lines))
+
+
 def kill_at_the_answer(relay: Relay, agent: subprocess.Popen[str]) -> str:
     """Kill an agent just before it gets the result of ``answer``; return what it wrote to stderr."""
 
@@ -67,7 +76,8 @@ def kill_at_the_answer(relay: Relay, agent: subprocess.Popen[str]) -> str:
 
 def test_what_the_connection_loses(ors_url: str, relay: Relay, tmp_path: Path) -> None:
     said: list[str] = []
-    workspace = OrsWorkspace(relay.url, TASK, state=tmp_path, wait_s=4, report=said.append)
+    clock, waits, began = Clock(), tmp_path / "waits", time.monotonic()
+    workspace = OrsWorkspace(relay.url, TASK, state=tmp_path, wait_s=4, report=said.append, waits=Waits(clock, [waits]))
 
     # files are handled again
     relay.lose = once(lambda call, line: "a.txt" in call["input"].get("command", "") and bool(line))
@@ -114,6 +124,9 @@ def test_what_the_connection_loses(ors_url: str, relay: Relay, tmp_path: Path) -
     assert "does not answer; waiting up to 4 s" in said[0]
     assert "answers again" in said[1]
     assert said[2] == "stdout: done"
+    waited_s = absences_s(waits)
+    assert waited_s > 0.5  # the client itself has tried again before
+    assert clock() == pytest.approx(time.monotonic() - began - waited_s, abs=0.5)
     workspace.finish("done")
     assert workspace.finished
     workspace.close()
@@ -129,13 +142,8 @@ def test_a_server_that_stays_away_is_waited_for_so_long(relay: Relay, tmp_path: 
         workspace.read("train.py")
     assert time.monotonic() - began >= 1
     workspace.close()
-    kept = json.loads((tmp_path / "session.json").read_text())
     assert (tmp_path / "session.json").stat().st_mode & 0o777 == 0o600
-    again = OrsWorkspace(relay.target, TASK, state=tmp_path)  # another address: not the session's
-    assert not again.joined
-    again.close()
-    (tmp_path / "session.json").write_text(json.dumps({**kept, "url": relay.target}))
-    again = OrsWorkspace(relay.target, TASK, state=tmp_path)
+    again = OrsWorkspace(relay.target, TASK, state=tmp_path)  # the same server, at another address
     assert again.joined
     again.close()
 

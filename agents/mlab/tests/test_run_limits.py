@@ -175,6 +175,34 @@ def test_the_time_limit_ends_a_call_that_does_not_end(agents: Agents) -> None:
     assert agents.submission
 
 
+_SLOW_END = """
+import time
+from mlab_agent.workspaces.local import LocalWorkspace
+finish = LocalWorkspace.finish
+def slow(self, answer):
+    time.sleep(3)
+    finish(self, answer)
+LocalWorkspace.finish = slow
+"""
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGTERM])
+def test_a_run_that_is_ending_is_not_stopped(agents: Agents, number: int | None) -> None:
+    (agents.top / "sitecustomize.py").write_text(_SLOW_END)
+    agents.model.replies = [Completion("too late", delay_s=30) if number is None else ErrorResponse(401, "wrong key")]
+    with agents.start("--max-time", "1s" if number is None else "50s", PYTHONPATH=str(agents.top)) as process:
+        if number is not None:
+            while not agents.server.requests:
+                time.sleep(0.02)
+            time.sleep(1)
+            process.send_signal(number)
+        _out, err = process.communicate(timeout=50)
+    assert agents.events("end")[0]["reason"] == ("time" if number is None else "model"), err
+    assert process.returncode == (3 if number is None else 1)
+    assert agents.submission
+    assert "Traceback" not in err
+
+
 def test_passing_failures_are_tried_again(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [
         ErrorResponse(429, "slow down", headers={"Retry-After": "0.3"}),

@@ -11,6 +11,7 @@ from mlab_agent.helper_calls import HelperCalls
 from mlab_agent.models import BudgetSpent, ModelError
 from mlab_agent.reply_parser import plain
 from mlab_agent.response import Response, read_response
+from mlab_agent.usage import write_usage
 from mlab_agent.workspaces.files import WorkspaceError, WorkspaceLostError
 
 if TYPE_CHECKING:
@@ -36,11 +37,20 @@ _REPEATED = "[{0} was carried out {1} times in a row, with the same arguments. T
 
 
 class RunStopped(BaseException):
-    """The run is to end now, because of a signal or of its time limit; the message says which."""
+    """The run is to end now, because of a signal, of its time limit, or of who runs it; the message says which."""
+
+    def __init__(self, detail: str, reason: str = "stopped") -> None:
+        super().__init__(detail)
+        self.reason = reason
+        """As that of an :class:`~mlab_agent.state.Outcome`."""
 
 
 class Agent:
-    """The research agent of MLAgentBench. Everything it does goes through its trace."""
+    """The research agent of MLAgentBench. Everything it does goes through its trace.
+
+    Attributes:
+        ending: whether the end of the run is being written, so that nothing is left for a `RunStopped` to end.
+    """
 
     def __init__(
         self,
@@ -51,7 +61,7 @@ class Agent:
         trace: Trace,
         budget: Budget,
         journal: Journal,
-        snapshots: Path,
+        snapshots: Path | None,
         limits: Limits | None = None,
         tools: str = "auto",
         max_malformed: int = 10,
@@ -67,7 +77,7 @@ class Agent:
             trace: where all events are written.
             budget: the limits of the run.
             journal: the record of writes, for undo.
-            snapshots: a directory for snapshots of the workspace.
+            snapshots: a directory for snapshots of the workspace; None for none, so that the run cannot be resumed.
             limits: of actions.
             tools: ``auto``, ``native`` or ``text``.
             max_malformed: so many malformed replies in a row end the run.
@@ -83,6 +93,7 @@ class Agent:
         self._max_malformed = max_malformed
         self._repeat_remark = repeat_remark
         self._new_workspace = new_workspace
+        self.ending = False
         self._rewards = 0
         self._actions = actions_for(workspace)
         helper_calls = HelperCalls(clients.fast, clients.edit, state, self.emit)
@@ -98,9 +109,20 @@ class Agent:
     def emit(self, kind: str, **fields: Any) -> None:
         """Write an event to the trace, and apply it to the state."""
         self.state.apply(self._trace.add(kind, **fields))
+        write_usage(self._trace.path.parent, kind, self.state)
 
     def run(self) -> Outcome:
         """Work until the end; an answer is handed in however the run ends."""
+        try:
+            self._work()
+        except RunStopped as error:
+            self._end(error.reason, detail=str(error))
+        except KeyboardInterrupt as error:
+            self._end("stopped", detail=str(error) or "interrupted")
+        return self.state.outcome()
+
+    def _work(self) -> None:
+        """Work until the end, or until `RunStopped`; that may come while an error is being dealt with, too."""
         try:
             self.prepare()
             while self.state.end is None:
@@ -113,11 +135,8 @@ class Agent:
             self._end("model", detail=str(error))
         except WorkspaceLostError as error:
             self._end("workspace", detail=str(error), hand_in=False)
-        except (RunStopped, KeyboardInterrupt) as error:
-            self._end("time" if str(error) == "time" else "stopped", detail=str(error) or "interrupted")
         except Exception:  # noqa: BLE001 - an answer is handed in after any error
             self._end("failure", detail=traceback.format_exc())
-        return self.state.outcome()
 
     def prepare(self) -> None:
         """Make the workspace what the state says, and finish what a killed process had begun."""
@@ -129,6 +148,8 @@ class Agent:
             if state.pending is not None and state.pending.action == FINAL_ANSWER.name:
                 self._repeat(state.pending)
             self._end("final answer", detail="the episode has ended")
+            return
+        if self._snapshots is None:
             return
         if state.snapshot is None:
             self.emit("snapshot", name=self.workspace.snapshot(self._snapshots))
@@ -271,7 +292,7 @@ class Agent:
 
     def _snapshot(self, action: str) -> str | None:
         """Save the workspace after an action; None if it cannot have changed, or cannot be saved."""
-        if action in _READ_ONLY_ACTIONS or self.workspace.finished:
+        if self._snapshots is None or action in _READ_ONLY_ACTIONS or self.workspace.finished:
             return None
         try:
             return self.workspace.snapshot(self._snapshots)
@@ -285,6 +306,7 @@ class Agent:
         """End the run; unless the model gave an answer, hand in its last Research Plan and Status if that can be."""
         if self.state.end is not None:
             return
+        self.ending = True
         if answer is None:
             answer = self.state.memory.plan or f"No final answer was given: {reason}."
             try:

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mlab_agent.clock import Clock
     from mlab_agent.models import Spending
 
 _RESERVE_SHARE, _MAX_RESERVE_S = 0.05, 120.0
 _WARNING_SHARE = 0.1
 _MINUTE, _HOUR = 60, 3600
-
-
-class Clock:
-    """The seconds that a run has worked, including those before it was resumed."""
-
-    def __init__(self, before: float = 0.0) -> None:
-        self._start = time.monotonic() - before
-
-    def __call__(self) -> float:
-        """Return the seconds."""
-        return time.monotonic() - self._start
 
 
 @dataclass
@@ -40,13 +29,12 @@ class Budget:
 
     def working_seconds_left(self) -> float | None:
         """Return the seconds left for work, without the reserve for the final answer; None without a limit."""
-        if self.max_seconds is None:
-            return None
-        return self._working_seconds(self.max_seconds) - self.clock()
+        left = self.seconds_left()
+        return None if self.max_seconds is None or left is None else left - self._reserve(self.max_seconds)
 
     @staticmethod
-    def _working_seconds(seconds: float) -> float:
-        return seconds - min(_MAX_RESERVE_S, _RESERVE_SHARE * seconds)
+    def _reserve(seconds: float) -> float:
+        return min(_MAX_RESERVE_S, _RESERVE_SHARE * seconds)
 
     def reached(self, steps: int) -> str | None:
         """Return the limit that is reached after so many steps, ``steps`` or ``time``; None if none is."""
@@ -57,31 +45,38 @@ class Budget:
 
     def line(self, steps: int) -> str:
         """Return the line about the budget that the model sees after so many steps."""
-        caps, spending = self.spending.caps, self.spending
-        parts, shares = [], []
-        if self.max_steps is not None:
-            parts.append(f"{self.max_steps - steps} of {self.max_steps} steps")
-            shares.append(1 - steps / self.max_steps)
-        left = self.working_seconds_left()
-        if self.max_seconds is not None and left is not None:
-            working = self._working_seconds(self.max_seconds)
-            parts.append(f"{duration(max(left, 0.0))} of {duration(working)}")
-            shares.append(left / working)
-        if caps.dollars is not None:
-            unpriced = f" (without {spending.unpriced_calls} calls of unknown cost)" if spending.unpriced_calls else ""
-            parts.append(f"${max(caps.dollars - spending.dollars, 0):.2f} of ${caps.dollars:.2f}{unpriced}")
-            shares.append(1 - spending.dollars / caps.dollars if caps.dollars else 0.0)
-        if caps.tokens is not None:
-            parts.append(f"{max(caps.tokens - spending.tokens, 0)} of {caps.tokens} tokens")
-            shares.append(1 - spending.tokens / caps.tokens if caps.tokens else 0.0)
-        if not parts:
+        shown = [*self._run_limits(steps), *self._spending_limits()]
+        if not shown:
             return "[Budget left: no limit]"
-        line = f"[Budget left: {', '.join(parts)}]"
+        line = f"[Budget left: {', '.join(text for text, _share in shown)}]"
         if self.reached(steps):
             return f"{line}\n[The budget is used up. Only Final Answer is carried out now.]"
-        if min(shares) < _WARNING_SHARE:
+        if min(share for _text, share in shown) < _WARNING_SHARE:
             return f"{line}\n[Little is left. Put the best result so far in place, then give the Final Answer.]"
         return line
+
+    def _run_limits(self, steps: int) -> list[tuple[str, float]]:
+        """Return what is left of steps and of the time, in words, each with the share that it is."""
+        shown = []
+        if self.max_steps is not None:
+            shown.append((f"{self.max_steps - steps} of {self.max_steps} steps", 1 - steps / self.max_steps))
+        left = self.working_seconds_left()
+        if self.max_seconds is not None and left is not None:
+            working = self.max_seconds - self._reserve(self.max_seconds)
+            shown.append((f"{duration(max(left, 0.0))} of {duration(working)}", left / working))
+        return shown
+
+    def _spending_limits(self) -> list[tuple[str, float]]:
+        """Return what is left of money and tokens, in words, each with the share that it is."""
+        caps, spending, shown = self.spending.caps, self.spending, []
+        if caps.dollars is not None:
+            unpriced = f" (without {spending.unpriced_calls} calls of unknown cost)" if spending.unpriced_calls else ""
+            text = f"${max(caps.dollars - spending.dollars, 0):.2f} of ${caps.dollars:.2f}{unpriced}"
+            shown.append((text, 1 - spending.dollars / caps.dollars if caps.dollars else 0.0))
+        if caps.tokens is not None:
+            text = f"{max(caps.tokens - spending.tokens, 0)} of {caps.tokens} tokens"
+            shown.append((text, 1 - spending.tokens / caps.tokens if caps.tokens else 0.0))
+        return shown
 
 
 def duration(seconds: float) -> str:

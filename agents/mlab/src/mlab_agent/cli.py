@@ -19,7 +19,7 @@ from mlab_agent.demo import create_task, reply_to
 from mlab_agent.fake_server import FakeServer
 from mlab_agent.files_command import files
 from mlab_agent.options import changed_settings, demo_parser, new_settings, resume_parser, run_parser
-from mlab_agent.run import Run, new_run_directory, settings_of
+from mlab_agent.run import Run, RunSuspended, check_models, new_run_directory, settings_of
 from mlab_agent.settings import ModelOptions, RunSettings, SettingsError
 from mlab_agent.trace import TRACE_FILE, TraceError, read_trace
 from mlab_agent.trace_view import one_line, pages
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from mlab_agent.state import Outcome
 
+_SUSPENDED = 4
 _LIMITS = frozenset({"steps", "time", "cost", "tokens"})
 
 
@@ -50,6 +51,9 @@ def main(arguments: Sequence[str]) -> int:
         return _usage_error(problems)
     except (SettingsError, TraceError, WorkspaceError) as error:
         return _usage_error(str(error))
+    except RunSuspended:
+        print("mlab-agent: suspended; to go on with the run: mlab-agent resume RUN", file=sys.stderr)
+        return _SUSPENDED
     except KeyboardInterrupt:
         print("mlab-agent: interrupted; to go on with a run: mlab-agent resume RUN", file=sys.stderr)
         return 1
@@ -67,6 +71,9 @@ def _run(arguments: Sequence[str]) -> int:
         parser.error("give --model NAME")
     settings = new_settings(options)
     name = options.task if options.ors else Path(options.workdir).resolve().name
+    if options.check:
+        check_models(settings, read_keys(settings.key_variables))
+        return 0
     directory = Path(options.run) if options.run else new_run_directory(re.sub(r"\W+", "-", name or "run"))
     return _start(settings, directory, task=_task(options.task_file), live=not options.no_live_output)
 

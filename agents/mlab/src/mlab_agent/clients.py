@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mlab_agent.models import Model, ModelSettings, Prices, Spending, known_context, known_prices
+from mlab_agent.models import LanguageModel, Model, ModelSettings, Prices, Spending, known_context, known_prices
 from mlab_agent.settings import OPENAI_URL, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mlab_agent.settings import ModelOptions, RunSettings
+    from mlab_agent.waits import Waits
 
 _DEFAULT_CONTEXT = 100_000
 
@@ -18,9 +19,9 @@ _DEFAULT_CONTEXT = 100_000
 class Clients(NamedTuple):
     """The clients; several may be the same one."""
 
-    model: Model
-    fast: Model
-    edit: Model
+    model: LanguageModel
+    fast: LanguageModel
+    edit: LanguageModel
 
 
 def make_clients(
@@ -29,6 +30,8 @@ def make_clients(
     spending: Spending,
     emit: Callable[[str, dict[str, Any]], None],
     seconds_left: Callable[[], float | None],
+    *,
+    waits: Waits,
 ) -> Clients:
     """Return the clients of a run, which count what they spend together.
 
@@ -38,6 +41,7 @@ def make_clients(
         spending: of the run.
         emit: called with the events of calls.
         seconds_left: of the run.
+        waits: of the run.
 
     Raises:
         SettingsError: if a key is missing, or a price that the cap on dollars needs.
@@ -48,7 +52,7 @@ def make_clients(
         if options not in made:
             model_settings = _model_settings(settings, role, options)
             key = _key(settings, role, options, keys)
-            made[options] = Model(model_settings, key, spending, emit, seconds_left)
+            made[options] = Model(model_settings, key, spending, emit, seconds_left, waits=waits)
         return made[options]
 
     fast = settings.fast_model or settings.model
@@ -68,6 +72,7 @@ def _model_settings(settings: RunSettings, role: str, options: ModelOptions) -> 
         context_tokens=options.context_tokens or known_context(options.name) or _DEFAULT_CONTEXT,
         max_output_tokens=options.max_output_tokens,
         temperature=options.temperature,
+        seed=settings.seed,
         timeout_s=settings.call_timeout_s,
         attempts=settings.attempts,
         first_wait_s=settings.first_wait_s,

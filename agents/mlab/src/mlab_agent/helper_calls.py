@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlab_agent.actions import EDIT, TruncatedReply
 from mlab_agent.memory import LogEntry
-from mlab_agent.models import BudgetSpent, Model, ModelError, user
+from mlab_agent.models import BudgetSpent, LanguageModel, ModelError, user
 from mlab_agent.truncate import truncate_middle
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ names of files. Add nothing. Write only the text.
 class HelperCalls:
     """Asks the model; a reply that a killed process of the run had already received is not asked for again."""
 
-    def __init__(self, model: Model, edit_model: Model, state: RunState, emit: Callable[..., Any]) -> None:
+    def __init__(
+        self, model: LanguageModel, edit_model: LanguageModel, state: RunState, emit: Callable[..., Any]
+    ) -> None:
         self._model = model
         self._edit_model = edit_model
         self._state = state

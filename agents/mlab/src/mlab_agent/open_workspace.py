@@ -16,11 +16,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mlab_agent.trace import Trace
+    from mlab_agent.waits import Waits
     from mlab_agent.workspaces.base import Workspace
 
 
 def open_workspace(
-    settings: RunSettings, directory: Path, trace: Trace, secrets: Sequence[str], report: Callable[[str], None]
+    settings: RunSettings,
+    directory: Path,
+    trace: Trace,
+    secrets: Sequence[str],
+    report: Callable[[str], None],
+    *,
+    waits: Waits,
 ) -> tuple[Workspace, str | None]:
     """Return the workspace, and for a server whether its session is the ``same`` as before or a ``new`` one.
 
@@ -30,13 +37,14 @@ def open_workspace(
         trace: which is not to have the session's id.
         secrets: values that no script may see.
         report: called with a sentence when the server goes away and comes back.
+        waits: of the run.
 
     Raises:
         SettingsError: if what the settings name is not there.
         WorkspaceError: if it cannot be opened.
     """
     if settings.ors is not None:
-        return _session(settings, settings.ors, directory, trace, report)
+        return _session(settings, settings.ors, directory, trace, report, waits=waits)
     assert settings.workdir is not None
     workdir = Path(settings.workdir).resolve()
     inside = directory.resolve().is_relative_to(workdir)
@@ -74,7 +82,7 @@ def server_secrets(settings: RunSettings) -> list[str]:
 
 
 def _session(
-    settings: RunSettings, url: str, directory: Path, trace: Trace, report: Callable[[str], None]
+    settings: RunSettings, url: str, directory: Path, trace: Trace, report: Callable[[str], None], *, waits: Waits
 ) -> tuple[Workspace, str]:
     assert settings.task is not None
     try:
@@ -94,6 +102,7 @@ def _session(
         snapshot_excludes=settings.left_out,
         wait_s=settings.server_wait_seconds,
         report=report,
+        waits=waits,
     )
     trace.redact(session.session_id)
     return session, "same" if session.joined else "new"

@@ -16,6 +16,7 @@ from mlab_agent.workspaces.read_only_files import list_of_task, read_patterns
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|m|s)(?:ours?|ays?|in(?:utes?)?|ec(?:onds?)?)?\s*")
 _CHANGEABLE_SETTINGS = (
+    "ors",
     "base_url",
     "key_variable",
     "python",
@@ -39,7 +40,8 @@ mlab-agent --workdir DIR --task-file FILE --model NAME [options]
        mlab-agent demo [--model NAME]
 """
 _STATUS = """\
-Exit status: 0 after a final answer, 3 at a limit, 2 if the run cannot be made, 1 otherwise. Each command has --help.
+Exit status: 0 after a final answer, 3 at a limit, 4 after SIGUSR1, 2 if the run cannot be made, 1 otherwise. Each
+command has --help.
 """
 
 
@@ -76,10 +78,12 @@ def run_parser() -> argparse.ArgumentParser:
     files.add_argument("--token-variable", metavar="NAME", help="has the server's token")
     files.add_argument("--secret", action="append", default=[], metavar="NAME=VARIABLE", help="of the session; repeat")
     files.add_argument("--run", metavar="DIR", help="the run's own directory (default: a new one in mlab-runs)")
+    files.add_argument("--check", action="store_true", help="check options, keys and prices, and start nothing")
     model = parser.add_argument_group("models")
     model.add_argument("--model", metavar="NAME", help="the model of the steps")
     model.add_argument("--max-output-tokens", type=int, default=8192, metavar="N", help="a reply's (default: 8192)")
     model.add_argument("--temperature", type=float, metavar="T", help="default: the server's")
+    model.add_argument("--seed", type=int, metavar="N", help="sent with each call, for servers that know it")
     model.add_argument("--tools", choices=("auto", "native", "text"), default="auto", help="how actions are written")
     model.add_argument("--recent-steps", type=int, default=8, metavar="N", help="steps kept word for word (default: 8)")
     _add_models(parser)
@@ -103,6 +107,7 @@ def resume_parser() -> argparse.ArgumentParser:
         help="go on from how things were after step N (0: before the first): files, memory, time and steps. What came "
         "after it stays in the trace, and what it cost counts. A server's attempts and hours are not undone",
     )
+    parser.add_argument("--ors", metavar="URL", help="where the server is now, with the sessions that it had")
     _add_models(parser)
     _add_access(parser, None)
     _add_limits(parser)
@@ -141,7 +146,14 @@ def _add_access(parser: argparse.ArgumentParser, base_url: str | None) -> None:
 def _add_limits(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("limits and scripts")
     group.add_argument("--max-steps", type=int, metavar="N", help="default: 50")
-    group.add_argument("--max-time", dest="max_seconds", type=_seconds, metavar="T", help="such as 90m (default: 5h)")
+    group.add_argument(
+        "--max-time",
+        dest="max_seconds",
+        type=_seconds,
+        metavar="T",
+        help="of working time, such as 90m (default: 5h): waiting for a server that refuses or does not answer is "
+        "left out",
+    )
     group.add_argument("--max-cost", dest="max_dollars", type=float, metavar="DOLLARS", help="default: no cap")
     group.add_argument("--max-tokens", type=int, metavar="N", help="of all calls together (default: no cap)")
     group.add_argument(
@@ -185,6 +197,7 @@ def new_settings(options: argparse.Namespace) -> RunSettings:
         model=ModelOptions(
             name=options.model, max_output_tokens=options.max_output_tokens, temperature=options.temperature
         ),
+        seed=options.seed,
         tools=options.tools,
         recent_steps=options.recent_steps,
         base_url=options.base_url,

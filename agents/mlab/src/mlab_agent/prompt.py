@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mlab_agent.models import ContextFull, Message, Model, ModelError, Reply, system, user
+from mlab_agent.models import ContextFull, LanguageModel, Message, ModelError, Reply, system, user
 from mlab_agent.state import STEP
 from mlab_agent.truncate import truncate_middle
 
@@ -111,7 +111,12 @@ class Conversation:
     """Composes the messages of the next call, and summarises old steps before the context is full."""
 
     def __init__(
-        self, state: RunState, model: Model, helper_calls: HelperCalls, actions: Mapping[str, Action], tools: str
+        self,
+        state: RunState,
+        model: LanguageModel,
+        helper_calls: HelperCalls,
+        actions: Mapping[str, Action],
+        tools: str,
     ) -> None:
         self._state = state
         self._model = model

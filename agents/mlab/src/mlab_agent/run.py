@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mlab_agent.actions import Limits
 from mlab_agent.agent import Agent, RunStopped
-from mlab_agent.budget import Budget, Clock
+from mlab_agent.budget import Budget
 from mlab_agent.clients import make_clients
+from mlab_agent.clock import Clock
 from mlab_agent.history import REWIND, histories, journal_after, until_step
 from mlab_agent.journal import Journal
 from mlab_agent.memory import MemoryLimits
-from mlab_agent.models import Caps
+from mlab_agent.models import Caps, Spending
 from mlab_agent.open_workspace import open_workspace, server_secrets
 from mlab_agent.settings import RunSettings, SettingsError
 from mlab_agent.state import Outcome, RunState
 from mlab_agent.trace import TRACE_FILE, Trace, TraceError, has_begun, last_settings, read_trace
+from mlab_agent.waits import Waits, files_for_waits
 from mlab_agent.workspaces.files import WorkspaceError
 from mlab_agent.workspaces.run_script import kill_processes_of_run, mark_processes_of_run
 
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
 
 _ALARM_DELAY_S = 1.0  # after the time limit, which the agent itself keeps in most cases
 _REPEATED_SIGNAL_S = 1.0  # shells, timeout and npm send a signal twice
+
+
+class RunSuspended(BaseException):
+    """The run was told by SIGUSR1 to stop for now: nothing is handed in, and a server's session stays open."""
 
 
 class Run:
@@ -113,8 +119,10 @@ class Run:
             kill_processes_of_run(str(directory))
         mark_processes_of_run(str(directory))
         self.budget = Budget(settings.max_steps, settings.max_seconds, self.state.spending, clock)
-        clients = make_clients(settings, keys, self.state.spending, self._emit_fields, self.budget.seconds_left)
-        workspace, session = open_workspace(settings, directory, self.trace, secrets, self._report)
+        waits = Waits(clock, files_for_waits(directory), self._report_wait, self.trace.redacted)
+        left = self.budget.seconds_left
+        clients = make_clients(settings, keys, self.state.spending, self._emit_fields, left, waits=waits)
+        workspace, session = open_workspace(settings, directory, self.trace, secrets, self._report, waits=waits)
         workspace.left_open = session == "same"  # a resume that fails takes nothing from the run
         self._resources.callback(workspace.close)
         if show_output is not None:
@@ -188,15 +196,21 @@ class Run:
         if self.state.task:
             self.trace.add("server", text=text)
 
+    def _report_wait(self, wait: dict[str, object]) -> None:
+        """Write a wait to the trace, if the trace has begun."""
+        if self.state.task:
+            self.trace.add("wait", **wait)
+
     def run(self) -> Outcome:
         """Run the agent to its end; after SIGTERM, SIGHUP and at the time limit an answer is handed in, too.
 
         Raises:
             KeyboardInterrupt: at another signal meanwhile; a session of a server is left open then, for a resumed run.
+            RunSuspended: at SIGUSR1; the session is left open, too.
         """
         workspace = self.agent.workspace
         workspace.left_open = True
-        with _stop_on_signals(self.budget.seconds_left()):
+        with _stop_on_signals(self.budget.seconds_left, lambda: self.agent.ending):
             outcome = self.agent.run()
         workspace.left_open = False
         return outcome
@@ -210,6 +224,15 @@ class Run:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def check_models(settings: RunSettings, keys: Mapping[str, str]) -> None:
+    """Do nothing if the models of a run could be asked, as far as that can be known without asking them.
+
+    Raises:
+        SettingsError: if a key is missing, or a price that the cap on dollars needs.
+    """
+    make_clients(settings, keys, Spending(), lambda _kind, _fields: None, lambda: None, waits=Waits())
 
 
 def settings_of(directory: Path) -> RunSettings:
@@ -235,8 +258,11 @@ def new_run_directory(name: str) -> Path:
 
 
 @contextlib.contextmanager
-def _stop_on_signals(seconds: float | None) -> Iterator[None]:
-    """Raise RunStopped at the first signal or the end of the time, then KeyboardInterrupt; in the main thread only."""
+def _stop_on_signals(seconds_left: Callable[[], float | None], is_ending: Callable[[], bool]) -> Iterator[None]:
+    """Raise RunStopped at the first signal or the end of the time, then KeyboardInterrupt; in the main thread only.
+
+    A run that is ending already is not stopped by the first.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -244,19 +270,34 @@ def _stop_on_signals(seconds: float | None) -> Iterator[None]:
 
     def stop(number: int, _frame: object) -> None:
         nonlocal stopped_at
+        if number == signal.SIGALRM and (left := seconds_left() or 0.0) > 0:  # it has waited meanwhile
+            _set_alarm(left)
+            return
         if stopped_at is None:
             stopped_at = time.monotonic()
-            raise RunStopped("time" if number == signal.SIGALRM else signal.Signals(number).name)
+            if is_ending():
+                return
+            is_time = number == signal.SIGALRM
+            raise RunStopped("time" if is_time else signal.Signals(number).name, "time" if is_time else "stopped")
         if number != signal.SIGALRM and time.monotonic() - stopped_at > _REPEATED_SIGNAL_S:
             raise KeyboardInterrupt
 
+    def suspend(_number: int, _frame: object) -> None:
+        if stopped_at is None:
+            raise RunSuspended
+
     signals = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGALRM)
     previous = {number: signal.signal(number, stop) for number in signals}
-    if seconds is not None:
-        signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.0) + _ALARM_DELAY_S)
+    previous[signal.SIGUSR1] = signal.signal(signal.SIGUSR1, suspend)
+    _set_alarm(seconds_left())
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def _set_alarm(seconds_left: float | None) -> None:
+    if seconds_left is not None:
+        signal.setitimer(signal.ITIMER_REAL, max(seconds_left, 0.0) + _ALARM_DELAY_S)

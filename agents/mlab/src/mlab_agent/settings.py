@@ -67,6 +67,8 @@ class RunSettings(BaseModel):
     """For questions about files and for summaries; None for ``model``."""
     edit_model: ModelOptions | None = None
     """For edits; None for the fast model."""
+    seed: int | None = None
+    """Sent with every call; servers that know it give similar replies to similar prompts, most not the same."""
     tools: Literal["auto", "native", "text"] = "auto"
     call_timeout_s: float = Field(default=600.0, gt=0)
     attempts: int = Field(default=8, ge=1)

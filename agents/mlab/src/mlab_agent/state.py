@@ -115,6 +115,11 @@ class RunState:
             self._call = None
 
     @property
+    def call_under_way(self) -> Event | None:
+        """The event of a call whose reply has not come yet."""
+        return self._call
+
+    @property
     def next_step(self) -> str:
         """A text for the next step that no other step of the run has, also none that a rewind set aside."""
         return f"{self.rewinds}:{self.steps + 1}"

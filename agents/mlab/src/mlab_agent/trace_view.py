@@ -141,6 +141,7 @@ _WRITERS: Mapping[str, Callable[[Event, int, int | None], str | None]] = {
     REWIND: lambda event, _step, _limit: f"--- {_rewound(event)}\n".replace("--- back", "--- Back"),
     "server": lambda event, _step, _limit: f"--- {event['text']}\n",
     "retry": lambda event, _step, _limit: f"--- Attempt {event['attempt']} of a call, after: {event['error']}\n",
+    "wait": lambda event, _step, _limit: f"--- Waited {event['ended'] - event['began']:.1f} s: {event['reason']}\n",
     "call failed": lambda event, _step, _limit: f"--- A call failed: {event['error']}\n",
     "dialect": lambda event, _step, _limit: f"--- The server refused a part of the request: {event['because']}\n",
     "mistake": lambda event, _step, _limit: f"--- A mistake in {event['where']}:\n{event['traceback']}\n",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from mlab_agent.models.client import ContextFull, Model, ModelError, ModelSettings
+from mlab_agent.models.client import Model, ModelSettings
 from mlab_agent.models.costs import BudgetSpent, Caps, Prices, Spending, known_context, known_prices
 from mlab_agent.models.messages import Message, Reply, ToolCall, assistant, message_bytes, system, tool_result, user
+from mlab_agent.models.model import ContextFull, LanguageModel, ModelError, ModelProfile
 
 __all__ = [
     "BudgetSpent",
     "Caps",
     "ContextFull",
+    "LanguageModel",
     "Message",
     "Model",
     "ModelError",
+    "ModelProfile",
     "ModelSettings",
     "Prices",
     "Reply",

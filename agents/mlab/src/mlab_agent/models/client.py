@@ -11,47 +11,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import openai
+from typing_extensions import override
 
 from mlab_agent.models.costs import BudgetSpent
-from mlab_agent.models.dialect import Dialect
-from mlab_agent.models.messages import Message, Reply, ToolCall, message_bytes
+from mlab_agent.models.messages import Message, Reply, ToolCall
+from mlab_agent.models.model import BYTES_A_TOKEN, LanguageModel, ModelError, ModelProfile, one_line
+from mlab_agent.waits import Waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mlab_agent.models.costs import Prices, Spending
+    from mlab_agent.models.costs import Spending
 
-_TOO_LONG = re.compile(
-    r"context.?length|context.?window|maximum context|prompt is too long|too many tokens|context_length_exceeded",
-    re.IGNORECASE,
-)
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
 _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
-_BAD_REQUEST_STATUSES = frozenset({400, 422})
-_TOO_LARGE = 413
-_INITIAL_BYTES_A_TOKEN = 2.5  # until the first reply has shown how the model counts
-_ESTIMATE_MARGIN = 1.1
+_LONGEST_REQUESTED_WAIT_S = 3600.0  # what a server asks for beyond that is no temporary failure
 
 
-class ModelError(Exception):
-    """A call failed for good: the model could not be asked, or its answer not be read. The message says why."""
-
-
-class ContextFull(ModelError):  # noqa: N818 - named for the state that it reports
-    """The prompt is longer than the model's context."""
-
-
-@dataclass(frozen=True)
-class ModelSettings:
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings(ModelProfile):
     """The settings of one model's client."""
 
-    name: str
     base_url: str
-    prices: Prices | None = None
-    context_tokens: int = 100_000
-    """Prompt and reply together."""
-    max_output_tokens: int = 8_192
     temperature: float | None = None
+    seed: int | None = None
     timeout_s: float = 600.0
     attempts: int = 8
     """How often a call is tried before it fails."""
@@ -59,8 +42,13 @@ class ModelSettings:
     longest_wait_s: float = 60.0
 
 
-class Model:
-    """A model. ``emit(kind, fields)`` is called for every call, retry and reply, as they happen."""
+class Model(LanguageModel):
+    """A model of a server. ``emit(kind, fields)`` is called for retries, too.
+
+    What is no answering of the model's is a wait: attempts that fail for a temporary reason, and the pauses after.
+    """
+
+    settings: ModelSettings
 
     def __init__(
         self,
@@ -69,100 +57,64 @@ class Model:
         spending: Spending,
         emit: Callable[[str, dict[str, Any]], None],
         seconds_left: Callable[[], float | None] = lambda: None,
+        *,
+        waits: Waits | None = None,
     ) -> None:
-        self.settings = settings
-        self.dialect = Dialect(settings.context_tokens)
-        self._spending = spending
-        self._emit = emit
+        super().__init__(settings, spending, emit)
+        self._waits = waits or Waits()
         self._seconds_left = seconds_left
-        self._bytes_a_token = _INITIAL_BYTES_A_TOKEN
         self._client = openai.OpenAI(api_key=key or "none", base_url=settings.base_url, max_retries=0)
 
-    def estimate(self, messages: Sequence[Message], other_bytes: int = 0) -> int:
-        """Return about how many tokens messages have, rather too many than too few; ``other_bytes`` are sent too."""
-        return int((sum(map(message_bytes, messages)) + other_bytes) / self._bytes_a_token * _ESTIMATE_MARGIN) + 8
-
-    def complete(
+    @override
+    def _ask(
         self,
         messages: Sequence[Message],
-        *,
-        purpose: str,
-        tools: Sequence[Mapping[str, Any]] = (),
-        stop: Sequence[str] = (),
-        details: Mapping[str, Any] | None = None,
+        max_output: int,
+        tools: Sequence[Mapping[str, Any]],
+        stop: Sequence[str],
+        estimated: int,
     ) -> Reply:
-        """Ask the model, and again after temporary failures.
-
-        Args:
-            messages: the conversation.
-            purpose: of the call, for the trace.
-            tools: native tools; left out where the server refuses them.
-            stop: texts that end the reply.
-            details: further fields of the trace's entry.
-
-        Raises:
-            BudgetSpent: if the caps or the time do not allow the call.
-            ContextFull: if the prompt is longer than the model's context.
-            ModelError: if the server refuses, or all attempts failed.
-        """
-        settings = self.settings
-        prompt_tokens = self.estimate(messages, len(json.dumps(list(tools))) if tools else 0)
-        output = self.dialect.max_output(settings.max_output_tokens)
-        output = self._spending.affordable_output(prompt_tokens, output, settings.prices)
-        dollars = settings.prices.dollars(prompt_tokens, output) if settings.prices else None
-        entry = {"purpose": purpose, "model": settings.name, "prompt_tokens": prompt_tokens, "dollars": dollars}
-        self._emit("call", {**entry, **(details or {})})
-        start = time.monotonic()
         parameters = {
-            "model": settings.name,
+            "model": self.settings.name,
             "messages": list(messages),
-            "max_output": output,
-            "temperature": settings.temperature,
+            "max_output": max_output,
+            "temperature": self.settings.temperature,
+            "seed": self.settings.seed,
             "stop": list(stop) or None,
             "tools": list(tools) or None,
             "parallel_tool_calls": False if tools else None,
         }
-        try:
-            completion = self._request(parameters)
-            reply = self._read(completion, messages, prompt_tokens)
-        except (ModelError, BudgetSpent) as error:
-            self._emit("call failed", {"purpose": purpose, "error": str(error)})
-            raise
-        seconds = round(time.monotonic() - start, 3)
-        self._emit("reply", {"purpose": purpose, "model": settings.name, **reply.record(), "seconds": seconds})
-        return reply
+        return self._read(self._request(parameters), messages, estimated)
 
     def _request(self, parameters: dict[str, Any]) -> Any:
         attempt = 1
         while True:
             parameters["max_output"] = self.dialect.max_output(parameters["max_output"])
             request = self.dialect.request(**parameters)
+            timeout, start = self._timeout(), time.monotonic()
             try:
-                completion = self._client.chat.completions.create(**request, timeout=self._timeout())
+                completion = self._client.chat.completions.create(**request, timeout=timeout)
                 if getattr(completion, "choices", None):
                     return completion
-                failure, headers = "the server's answer has no choices: " + _one_line(completion), {}
+                failure, headers = "the server's answer has no choices: " + one_line(completion), {}
             except openai.APIStatusError as error:
-                if self._adapt(request, error):
+                if self._is_adapted(request, error):
                     continue
-                failure, headers = _one_line(error), dict(error.response.headers)
+                failure, headers = one_line(error), dict(error.response.headers)
+            except openai.APITimeoutError as error:
+                failure, headers = one_line(error), {}
+                if timeout < self.settings.timeout_s:  # our own time was over, the server's was not
+                    start = time.monotonic()
             except (openai.APIConnectionError, openai.APIResponseValidationError, ValueError) as error:
-                failure, headers = _one_line(error), {}
+                failure, headers = one_line(error), {}
+            self._waits.add(time.monotonic() - start, _reason(failure))
             attempt += 1
             self._wait(attempt, failure, {name.lower(): value for name, value in headers.items()})
 
-    def _adapt(self, request: dict[str, Any], error: openai.APIStatusError) -> bool:
+    def _is_adapted(self, request: dict[str, Any], error: openai.APIStatusError) -> bool:
         """Adapt the dialect to an error; tell whether it changed. Raise if no repetition can help."""
-        text = _one_line(error)
-        status = error.status_code
-        if status == _TOO_LARGE or (
-            status in _BAD_REQUEST_STATUSES and (error.code == "context_length_exceeded" or _TOO_LONG.search(text))
-        ):
-            self.dialect.learn_context(text)
-            self._emit("dialect", {"model": self.settings.name, **self.dialect.record(), "because": text})
-            raise ContextFull(text) from None
-        if status in _BAD_REQUEST_STATUSES and self.dialect.learn(request, error.param, text):
-            self._emit("dialect", {"model": self.settings.name, **self.dialect.record(), "because": text})
+        text, status = one_line(error), error.status_code
+        if self._adapt(request, status=status, code=error.code, param=error.param, text=text):
             return True
         temporary = status in _RETRIED_STATUSES or status >= 500  # noqa: PLR2004
         if not temporary or error.code == "insufficient_quota" or _QUOTA.search(text):
@@ -174,14 +126,11 @@ class Model:
         if attempt > settings.attempts:
             raise ModelError(f"{settings.base_url} did not answer in {settings.attempts} attempts; the last: {failure}")
         seconds = wait_before(attempt, headers, first_s=settings.first_wait_s, longest_s=settings.longest_wait_s)
-        left = self._seconds_left()
-        if left is not None and seconds >= left:
-            raise BudgetSpent(
-                f"the time is over before {settings.base_url} can be asked again; the last failure: {failure}",
-                cap="time",
-            )
+        if seconds > _LONGEST_REQUESTED_WAIT_S:
+            raise ModelError(f"{settings.base_url} asks to wait for {seconds:.0f} s; its failure: {failure}")
         self._emit("retry", {"attempt": attempt, "wait_s": round(seconds, 3), "error": failure})
-        time.sleep(seconds)
+        with self._waits.waiting(_reason(failure)):
+            time.sleep(seconds)
 
     def _timeout(self) -> float:
         left = self._seconds_left()
@@ -203,11 +152,10 @@ class Model:
         prompt = getattr(usage, "prompt_tokens", None)
         completed = getattr(usage, "completion_tokens", None)
         if prompt:
-            measured = sum(map(message_bytes, messages)) / prompt
-            self._bytes_a_token = min(max(measured, 1.0), 8.0)
+            self._measure(messages, prompt)
         prompt = estimated if prompt is None else int(prompt)
         chars = len(text) + (len(tool.arguments) if tool else 0)
-        completed = int(chars / _INITIAL_BYTES_A_TOKEN) if completed is None else int(completed)
+        completed = int(chars / BYTES_A_TOKEN) if completed is None else int(completed)
         prices = self.settings.prices
         dollars = prices.dollars(prompt, completed) if prices else None
         return Reply(text, tool, choice.finish_reason == "length", prompt, completed, dollars)
@@ -224,9 +172,8 @@ def _arguments(arguments: Any) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments or {})
 
 
-def _one_line(value: object) -> str:
-    text = " ".join(str(value).split()) or type(value).__name__
-    return text if len(text) <= 500 else text[:500] + "…"  # noqa: PLR2004
+def _reason(failure: str) -> str:
+    return f"models' server: {failure}"
 
 
 def wait_before(attempt: int, headers: Mapping[str, str], *, first_s: float = 1.0, longest_s: float = 60.0) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 _NO_TOOLS = re.compile(r"\btools?\b|tool_choice|function.?call", re.IGNORECASE)
 _OUTPUT = re.compile(r"(?:at most|less than or equal to|maximum (?:value|of)|<=)\s*(\d[\d,]*)", re.IGNORECASE)
 _CONTEXT = re.compile(r"maximum context length (?:is|of) (\d[\d,]*)", re.IGNORECASE)
-_DROPPABLE = ("stop", "temperature", "parallel_tool_calls", "tool_choice")
+_DROPPABLE = ("stop", "temperature", "seed", "parallel_tool_calls", "tool_choice")
 
 
 @dataclass

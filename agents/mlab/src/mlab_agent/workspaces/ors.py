@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
-import secrets as random
-import shlex
-import time
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from mlab_agent.truncate import truncated_file
-from mlab_agent.workspaces.base import ScriptResult, Workspace
 from mlab_agent.workspaces.files import MIB, WorkspaceError, WorkspaceLostError
-from mlab_agent.workspaces.live_output import printable
-from mlab_agent.workspaces.ors_files import RECEIVED_BYTES, TIMEOUT_S, OrsFiles
+from mlab_agent.workspaces.ors_files import OrsFiles
 from mlab_agent.workspaces.ors_session import EpisodeFinishedError, OrsSession, OutcomeUnknownError
-from mlab_agent.workspaces.script_outputs import KEPT_OUTPUTS, OUTPUT_DIRECTORY
+from mlab_agent.workspaces.shell_workspace import ShellWorkspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from mlab_agent.waits import Waits
     from mlab_agent.workspaces.ors_record import ToolResult
 
 _FINAL: Mapping[str, object] = {"get_final_score": True}
 _FINAL_TRIES = 3
-_TIMEOUT_STATUSES = (124, 137)
-_SIGNAL_STATUSES = range(129, 193)
-_NEXT_NUMBER = (
-    f"mkdir -p {OUTPUT_DIRECTORY}"
-    f" && n=$(ls {OUTPUT_DIRECTORY} | sed -n 's/^\\([0-9][0-9]*\\)\\..*/\\1/p' | sort -n | tail -n 1)"
-    f" && n=$((${{n:-0}} + 1)) && ls {OUTPUT_DIRECTORY} | sort -n | head -n -{KEPT_OUTPUTS - 1}"
-    f' | while read -r f; do rm -f "{OUTPUT_DIRECTORY}/$f"; done; echo "$n"'
-)
-"""Prints the number of the next script, and removes old outputs."""
-_KILL_MARKED = (
-    'for e in /proc/[0-9]*/environ; do if grep -qz "^{mark}$" "$e" 2>/dev/null; then p=${{e#/proc/}};'
-    ' kill -9 "${{p%/environ}}" 2>/dev/null; fi; done; true'
-)
 
 
-class OrsWorkspace(Workspace):
+class OrsWorkspace(ShellWorkspace):
     """A session. It has scores if the server has the tool ``answer``."""
 
     files: OrsFiles
@@ -61,6 +43,7 @@ class OrsWorkspace(Workspace):
         snapshot_limit: int = 2 * MIB,
         wait_s: float = 0.0,
         report: Callable[[str], None] = lambda _text: None,
+        waits: Waits | None = None,
     ) -> None:
         """Open a session; with ``state``, join the one of a process that was killed, if the server still has it.
 
@@ -78,6 +61,7 @@ class OrsWorkspace(Workspace):
             snapshot_limit: bytes of the longest file in a snapshot.
             wait_s: how long a call waits for a server that does not answer.
             report: called with a sentence when the server goes away and comes back.
+            waits: get the time in which the server was away.
 
         Raises:
             WorkspaceError: if there is no session, or no such interpreter in it.
@@ -93,6 +77,7 @@ class OrsWorkspace(Workspace):
             record=record,
             wait_s=wait_s,
             report=report,
+            waits=waits,
         )
         self.instructions = self._session.prompt
         self.gives_scores = "answer" in self._session.tools
@@ -102,7 +87,7 @@ class OrsWorkspace(Workspace):
         files = OrsFiles(self._session)
         super().__init__(
             files,
-            python=python or "python3" if self.finished else _interpreter(files, python),
+            python=python or "python3" if self.finished else files.program(python),
             read_only=() if self.finished else read_only,
             copies=state / "read-only" if state else None,
             copy_limit=MIB,
@@ -128,60 +113,6 @@ class OrsWorkspace(Workspace):
     def session_id(self) -> str:
         """The session's id, which gives access to it."""
         return self._session.sid
-
-    @override
-    def _run_command(self, name: str, command: Sequence[str], timeout_s: float) -> ScriptResult:
-        files = f"{OUTPUT_DIRECTORY}/{int(self.files.shell(_NEXT_NUMBER).decode())}"
-        mark = f"MLAB_AGENT_EXECUTION={random.token_hex(8)}"
-        start = time.monotonic()
-        result = self.files.bash(
-            f"cd {shlex.quote(self.root)} && {mark} timeout -k 2 {timeout_s:.3f} {shlex.join(command)}"
-            f" > {files}.stdout 2> {files}.stderr < /dev/null; s=$?; mkdir -p {OUTPUT_DIRECTORY};"
-            f' echo "$s" > {files}.status; {_KILL_MARKED.format(mark=mark)}',
-            timeout_s + TIMEOUT_S,
-        )
-        seconds = time.monotonic() - start
-        printed = self.files.shell(f"cat {files}.status 2>/dev/null || true; rm -f {files}.status").decode().strip()
-        status = int(printed) if printed else None
-        too_late = status is None or (status in _TIMEOUT_STATUSES and seconds >= timeout_s)
-        timed_out = too_late and not result.interrupted
-        notes = self._read_only_files.restore()
-        stdout, stderr, output_file = self._collect(files)
-        self._show(stdout, stderr)
-        if status is None:
-            notes.append(f"The server stopped it: {result.text.strip()[-300:]}")
-        elif status in _SIGNAL_STATUSES:
-            status = 128 - status
-        return ScriptResult(
-            stdout, stderr, None if timed_out else status, timed_out, seconds, output_file, tuple(notes)
-        )
-
-    def _collect(self, files: str) -> tuple[str, str, str | None]:
-        """Join both outputs in one file; return stdout, stderr, and the path of that file if one was truncated."""
-        streams = [f"{files}.stdout", f"{files}.stderr"]
-        joined = (
-            f"{{ echo '=== stdout ==='; cat {streams[0]}; printf '\\n=== stderr ===\\n'; cat {streams[1]}; echo; }}"
-        )
-        sizes = self.files.shell(
-            f"touch {' '.join(streams)}; {joined} > {files}.txt; stat -c %s {' '.join(streams)}"
-        ).split()
-        texts = [
-            truncated_file(int(size), RECEIVED_BYTES, lambda at, count, file=file: self._read_part(file, at, count))  # type: ignore[misc]
-            for file, size in zip(streams, sizes, strict=True)
-        ]
-        self.files.shell(f"rm -f {' '.join(streams)}")
-        is_truncated = any(int(size) > RECEIVED_BYTES for size in sizes)
-        return texts[0], texts[1], f"{files}.txt" if is_truncated else None
-
-    def _show(self, stdout: str, stderr: str) -> None:
-        """Show output after the script's end: the protocol brings nothing before."""
-        for stream, text in (("stdout", stdout), ("stderr", stderr)):
-            for line in text.splitlines() if self.show_output else ():
-                assert self.show_output is not None
-                self.show_output(stream, printable(line))
-
-    def _read_part(self, file: str, offset: int, count: int) -> bytes:
-        return self.files.shell(f"tail -c +{offset + 1} {file} | head -c {count}")
 
     @override
     def score(self) -> str | None:
@@ -258,12 +189,3 @@ class OrsWorkspace(Workspace):
     def close(self) -> None:
         """End the session, unless it is to be left open."""
         self._session.close(left_open=self.left_open)
-
-
-def _interpreter(files: OrsFiles, python: str | None) -> str:
-    if python is None:
-        return files.shell("command -v python || command -v python3 || echo python3").decode().split("\n")[0]
-    program = files.shell(f"command -v {shlex.quote(python)} || true").decode().strip()
-    if not program:
-        raise WorkspaceError(f"the session has no program {python} to run Python scripts with")
-    return program

@@ -56,7 +56,7 @@ class SessionRecord:
 
         Args:
             path: the file; None to keep nothing.
-            origin: the server, the task and the environment.
+            origin: the task and the environment; the server may be at another address by now.
         """
         self._path = path
         self._origin = dict(origin)

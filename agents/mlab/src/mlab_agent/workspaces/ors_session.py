@@ -19,6 +19,7 @@ import tenacity
 from openreward.api._session.http import AuthenticationError, _RemoteSSEError, resumable_sse
 from openreward.api.errors import HeartbeatTimeoutError, MaxRetriesError, SessionTerminatedError
 
+from mlab_agent.waits import Waits
 from mlab_agent.workspaces.files import WorkspaceError, WorkspaceLostError
 from mlab_agent.workspaces.ors_record import Call, SessionRecord, ToolResult
 
@@ -61,6 +62,7 @@ class OrsSession:
         record: Path | None,
         wait_s: float = 0.0,
         report: Callable[[str], None] = lambda _text: None,
+        waits: Waits | None = None,
     ) -> None:
         """Open a session, or join the one of the file ``record``, if the server still has it.
 
@@ -74,6 +76,7 @@ class OrsSession:
             record: the file that the session's id is kept in; None to keep it nowhere.
             wait_s: how long a call waits for a server that does not answer.
             report: called with a sentence when the server goes away and comes back.
+            waits: get the time in which the server was away.
 
         Raises:
             WorkspaceError: if there is no such server or task, or the server refuses.
@@ -86,7 +89,8 @@ class OrsSession:
         self._url = url
         self._wait_s = wait_s
         self._report = report
-        self._record = SessionRecord(record, {"url": url, "task": task, "environment": environment})
+        self._waits = waits or Waits()
+        self._record = SessionRecord(record, {"task": task, "environment": environment})
         self._lost = False
         self._away_since: float | None = None
         self.finished = False  # the episode
@@ -177,12 +181,13 @@ class OrsSession:
         self._client.environments.close()
 
     def _settle(self, call: Call) -> ToolResult:
-        away = False
+        away, began = False, time.monotonic()
         self._away_since = None
 
         def stays_away(state: tenacity.RetryCallState) -> bool:
             nonlocal away
             self._away_since = self._away_since or time.monotonic()  # the call itself may have taken hours
+            self._waits.begin("ORS server: it does not answer")
             if time.monotonic() - self._away_since + state.upcoming_sleep >= self._wait_s:
                 return True
             if not away:
@@ -202,6 +207,11 @@ class OrsSession:
         except _AwayError as error:
             self._lost = True
             raise WorkspaceLostError(f"{self._url} does not answer: {error}") from None
+        finally:
+            self._waits.end()
+        waited_s = result.metadata.get("waited_s")  # for its turn at the server, which knows of it
+        if isinstance(waited_s, int | float) and waited_s > 0:
+            self._waits.leave_out(min(waited_s, time.monotonic() - began))
         if away:
             self._report(f"{self._url} answers again, in the same session")
         if call.step is not None:
@@ -258,6 +268,7 @@ class OrsSession:
 
         def note(event: str, data: str) -> None:
             self._away_since = None
+            self._waits.end()
             if event == "task_id":
                 call.task_id = data.strip()
                 if call is self._record.call:  # not one that was interrupted meanwhile
