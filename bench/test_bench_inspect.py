@@ -1,0 +1,76 @@
+"""What the sandbox ``rebench`` costs in Inspect beside its ``local``: the start, the end, a command, files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import time
+from typing import TYPE_CHECKING, Any
+
+from inspect_ai.util._sandbox.local import LocalSandboxEnvironment
+
+from re_bench_inspect.provider import ReBenchSandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    import pytest
+    from inspect_ai.util import SandboxEnvironment
+
+PROVIDERS: dict[str, type[SandboxEnvironment]] = {"rebench": ReBenchSandbox, "local": LocalSandboxEnvironment}
+STARTS, ROUNDS, AT_ONCE = 20, 100, 20
+FILE = bytes(1 << 20)
+MOST_FOR_A_COMMAND = 3
+"""How many times as long as with ``local`` a command may take."""
+
+
+def test_beside_the_local_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    times = asyncio.run(measure())
+    for step, values in times.items():
+        ms = {name: 1e3 * statistics.median(values[name]) for name in PROVIDERS}
+        ratio = ms["rebench"] / ms["local"]
+        print(json.dumps({"step": step, "ratio": round(ratio, 2)} | {name: round(ms[name], 2) for name in PROVIDERS}))
+        assert step != "true" or ratio < MOST_FOR_A_COMMAND
+
+
+async def measure() -> dict[str, dict[str, list[float]]]:
+    """Return the seconds that each step took with each provider, which take turns."""
+    times: dict[str, dict[str, list[float]]] = {}
+
+    async def timed(step: str, name: str, doing: Awaitable[Any]) -> Any:
+        began = time.perf_counter()
+        result = await doing
+        times.setdefault(step, {}).setdefault(name, []).append(time.perf_counter() - began)
+        return result
+
+    for provider in PROVIDERS.values():
+        await provider.task_init("bench", None)
+    for _ in range(STARTS):
+        for name, provider in PROVIDERS.items():
+            opened = await timed("start", name, provider.sample_init("bench", None, {}))
+            await timed("first command", name, opened["default"].exec(["true"]))
+            await timed("end", name, provider.sample_cleanup("bench", None, opened, interrupted=False))
+    opened = {name: await provider.sample_init("bench", None, {}) for name, provider in PROVIDERS.items()}
+    for _ in range(ROUNDS):
+        for name, environments in opened.items():
+            for step, action in steps(environments["default"]).items():
+                await timed(step, name, action())
+    for name, provider in PROVIDERS.items():
+        await provider.sample_cleanup("bench", None, opened[name], interrupted=False)
+        await provider.task_cleanup("bench", None, cleanup=True)
+    return times
+
+
+def steps(sandbox: SandboxEnvironment) -> dict[str, Callable[[], Awaitable[Any]]]:
+    """Return what is measured in a sandbox that runs."""
+    return {
+        "true": lambda: sandbox.exec(["true"]),
+        f"{AT_ONCE} at once": lambda: asyncio.gather(
+            *(sandbox.exec(["true"], concurrency=False) for _ in range(AT_ONCE))
+        ),
+        "write 1 MiB": lambda: sandbox.write_file("file", FILE),
+        "read 1 MiB": lambda: sandbox.read_file("file", text=False),
+    }

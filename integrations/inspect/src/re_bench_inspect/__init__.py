@@ -1,0 +1,1 @@
+"""The tasks of re-bench, their sandbox and the MLAgentBench agent in Inspect."""

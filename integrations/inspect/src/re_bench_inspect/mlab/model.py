@@ -1,0 +1,181 @@
+"""A model of Inspect as the agent's: the same messages and tools, through Inspect's model API."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from inspect_ai.model import (
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageTool,
+    ChatMessageUser,
+    ContentReasoning,
+    ContentText,
+    GenerateConfig,
+    ModelOutput,
+    get_model_info,
+)
+from inspect_ai.tool import ToolCall as InspectToolCall
+from inspect_ai.tool import ToolInfo, ToolParams
+from typing_extensions import override
+
+from mlab_agent.models import LanguageModel, ModelError, ModelProfile, Reply, ToolCall
+from mlab_agent.models.model import BYTES_A_TOKEN, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from inspect_ai.model import CachePolicy, ChatMessage, Content, Model
+
+    from mlab_agent.models import Message, Spending
+    from re_bench_inspect.mlab.loop_calls import LoopCalls
+
+_DEFAULT_CONTEXT = 100_000
+_DEFAULT_OUTPUT = 8_192
+
+
+class InspectModel(LanguageModel):
+    """A model of Inspect. Retries, limits, caching and the events of calls are Inspect's."""
+
+    def __init__(
+        self,
+        model: Model,
+        loop: LoopCalls,
+        spending: Spending,
+        emit: Callable[[str, dict[str, Any]], None],
+        *,
+        cache: bool | CachePolicy = False,
+        context_tokens: int | None = None,
+        max_output_tokens: int | None = None,
+    ) -> None:
+        """Take a model.
+
+        Args:
+            model: of Inspect.
+            loop: calls it.
+            spending: counts what its calls have used.
+            emit: called with the events of calls.
+            cache: as Inspect's ``generate`` has it.
+            context_tokens: prompt and reply together; None for what Inspect knows of the model, or 100 000.
+            max_output_tokens: of a reply; None for Inspect's own setting.
+        """
+        info = get_model_info(model)
+        known_output = model.config.max_tokens or model.api.max_tokens() or _DEFAULT_OUTPUT
+        profile = ModelProfile(
+            name=str(model),
+            context_tokens=context_tokens or (info and info.context_length) or _DEFAULT_CONTEXT,
+            max_output_tokens=max_output_tokens or known_output,
+        )
+        super().__init__(profile, spending, emit)
+        self.model = model
+        self._loop = loop
+        self._cache = cache
+        self._sets_output = max_output_tokens is not None
+        self.last = ModelOutput()
+        """The output of the last call."""
+        self.reasoning: dict[str, list[Content]] = {}
+        """What was thought before native tool calls, by their ids in prompts: some providers want it back."""
+
+    @override
+    def _ask(
+        self,
+        messages: Sequence[Message],
+        max_output: int,
+        tools: Sequence[Mapping[str, Any]],
+        stop: Sequence[str],
+        estimated: int,
+    ) -> Reply:
+        chat = [self._chat_message(message) for message in messages]
+        while True:
+            request = self.dialect.request(
+                max_output=max_output if self._sets_output else None,
+                stop=list(stop) or None,
+                tools=list(tools) or None,
+                parallel_tool_calls=False if tools else None,
+            )
+            output = self._loop.call(partial(self._generate, chat, request))
+            if isinstance(output, ModelOutput):
+                self.last = output
+                return self._read(output, messages, estimated)
+            if not self._is_adapted(request, output):
+                self._loop.call(partial(_raise, output))
+
+    async def _generate(self, chat: list[ChatMessage], request: dict[str, Any]) -> ModelOutput | Exception:
+        """Ask the model; return an error where the provider refused the request, and another one may do."""
+        config = GenerateConfig(
+            max_tokens=request.get(self.dialect.length),
+            stop_seqs=request.get("stop"),
+            parallel_tool_calls=request.get("parallel_tool_calls"),
+        )
+        tools = [_tool_info(tool["function"]) for tool in request.get("tools", ())]
+        options: dict[str, Any] = {"cache": self._cache} if self._cache else {}
+        try:
+            return await self.model.generate(chat, tools=tools, config=config, **options)
+        except Exception as error:
+            if isinstance(getattr(error, "status_code", None), int):
+                return error
+            raise
+
+    def _is_adapted(self, request: dict[str, Any], error: Exception) -> bool:
+        parameter, status = getattr(error, "param", None), getattr(error, "status_code", None)
+        return self._adapt(
+            request,
+            status=status,
+            code=getattr(error, "code", None),
+            param=parameter if isinstance(parameter, str) else None,
+            text=one_line(error),
+        )
+
+    def _read(self, output: ModelOutput, messages: Sequence[Message], estimated: int) -> Reply:
+        if output.stop_reason == "model_length":
+            self._context_full(output.error or "the model's context is full")
+        if output.empty:
+            raise ModelError(f"{self.settings.name} gave no reply: {output.error or 'it is empty'}")
+        message, usage = output.message, output.usage
+        call = _tool_call(message.tool_calls[0]) if message.tool_calls else None
+        if usage is None:
+            completion = int((len(message.text) + len(call.arguments if call else "")) / BYTES_A_TOKEN)
+            return Reply(message.text, call, output.stop_reason == "max_tokens", estimated, completion, None)
+        cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+        if prompt := usage.input_tokens + cached:
+            self._measure(messages, prompt)
+        truncated = output.stop_reason == "max_tokens"
+        return Reply(message.text, call, truncated, prompt, usage.output_tokens, usage.total_cost)
+
+    def _chat_message(self, message: Message) -> ChatMessage:
+        text, role = str(message["content"] or ""), message["role"]
+        if role == "system":
+            return ChatMessageSystem(content=text)
+        if role == "user":
+            return ChatMessageUser(content=text)
+        if role == "tool":
+            return ChatMessageTool(content=text, tool_call_id=message["tool_call_id"])
+        calls = [
+            InspectToolCall(call["id"], call["function"]["name"], json.loads(call["function"]["arguments"]))
+            for call in message.get("tool_calls", ())
+        ]
+        thoughts = [part for call in calls for part in self.reasoning.get(call.id, ())]
+        content = [*thoughts, ContentText(text=text)] if thoughts else text
+        return ChatMessageAssistant(content=content, tool_calls=calls or None, model=self.settings.name)
+
+
+async def _raise(error: Exception) -> None:
+    raise error
+
+
+def thoughts_of(output: ModelOutput) -> list[Content]:
+    """Return what a model has thought before its reply, as far as its provider gives that."""
+    content = output.message.content
+    return [part for part in content if isinstance(part, ContentReasoning)]
+
+
+def _tool_info(function: Mapping[str, Any]) -> ToolInfo:
+    parameters = ToolParams.model_validate(function["parameters"])
+    return ToolInfo(name=function["name"], description=function["description"], parameters=parameters)
+
+
+def _tool_call(call: InspectToolCall) -> ToolCall:
+    # arguments that are no JSON are in the message of the error, and are repaired where that can be
+    return ToolCall(call.function, call.parse_error or json.dumps(call.arguments))

@@ -1,0 +1,126 @@
+"""The run in Inspect's transcript: a span for each step, with its thought, action and observation."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+from inspect_ai.log import transcript
+from inspect_ai.model import ChatMessageTool, ChatMessageUser, ModelOutput
+from inspect_ai.util import span
+
+from mlab_agent.state import STEP
+from mlab_agent.truncate import truncate_middle
+from re_bench_inspect.mlab.model import thoughts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from inspect_ai.agent import AgentState
+
+    from re_bench_inspect.mlab.model import InspectModel
+
+_SOURCE = "mlab"
+_SHOWN_CHARS = 20_000
+_BACKTICKS = re.compile(r"`{3,}")
+Event = dict[str, Any]
+
+
+class Steps:
+    """Follows the agent's trace in the task of the sample: its transcript, and the messages of the agent's state."""
+
+    def __init__(self, state: AgentState, model: InspectModel) -> None:
+        """Begin before the first event.
+
+        Args:
+            state: gets the messages of the steps and the last output.
+            model: of the steps.
+        """
+        self._state = state
+        self._model = model
+        self._last = ModelOutput()
+        self._span = AsyncExitStack()
+        self._number = 1
+        self._is_open = False
+
+    async def take(self, event: Event) -> None:
+        """Take the next event of the trace.
+
+        Raises:
+            LimitExceededError: if the messages are too many.
+        """
+        kind, purpose = event["kind"], event.get("purpose")
+        if kind == "call" and purpose == STEP and not self._is_open:
+            await self._span.enter_async_context(span(f"step {self._number}", type="mlab"))
+            self._is_open = True
+        if kind == "reply" and purpose == STEP:
+            self._add_reply()
+        self.show(event)
+        if kind in {"observation", "malformed"}:
+            self._add_answer(event["text"])
+        if kind == "observation":
+            self._number += 1
+            await self.close()
+
+    def show(self, event: Event) -> None:
+        """Write an event to the transcript, if people want to see it."""
+        writer = _WRITERS.get(event["kind"])
+        if writer is not None:
+            transcript().info(writer(event), source=_SOURCE)
+
+    async def close(self) -> None:
+        """End the span that is open."""
+        self._is_open = False
+        await self._span.aclose()
+
+    def _add_reply(self) -> None:
+        self._last = self._state.output = self._model.last
+        message = self._last.message
+        first = message.tool_calls[:1] if message.tool_calls else None  # the agent takes no others
+        self._state.messages.append(message.model_copy(update={"tool_calls": first}))
+
+    def _add_answer(self, text: str) -> None:
+        """Add an observation, or what was wrong with a reply."""
+        calls = self._last.message.tool_calls
+        if not calls:
+            self._state.messages.append(ChatMessageUser(content=text))
+            return
+        self._state.messages.append(ChatMessageTool(content=text, tool_call_id=calls[0].id, function=calls[0].function))
+        self._model.reasoning[f"step_{self._number}"] = thoughts_of(self._last)
+
+
+def _fenced(text: str, language: str = "") -> str:
+    """Return a text as a block of Markdown that nothing in it can end."""
+    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{truncate_middle(text, _SHOWN_CHARS)}\n{fence}"
+
+
+def _action(event: Event) -> str:
+    fields = {name: f"**{name}**\n\n{text}\n\n" for name, text in event["fields"].items()}
+    arguments = _fenced(json.dumps(event["input"], ensure_ascii=False, indent=2), "json")
+    thought = fields.pop("Thought", "")  # first: the viewer folds long texts
+    return f"{thought}**Action: {event['action']}**\n\n{arguments}\n\n{''.join(fields.values())}"
+
+
+def _observation(event: Event) -> str:
+    return f"**Observation**\n\n{_fenced(event['text'])}"
+
+
+def _end(event: Event) -> str:
+    detail = f"\n\n{_fenced(event['detail'])}" if event["detail"] else ""
+    return f"**The end: {event['reason']}**{detail}\n\n{_fenced(event['answer'])}"
+
+
+_WRITERS: Mapping[str, Callable[[Event], str]] = {
+    "action": _action,
+    "observation": _observation,
+    "malformed": lambda event: f"**A reply that cannot be acted on**\n\n{_fenced(event['text'])}",
+    "folded": lambda event: f"**{len(event['entries'])} older steps went into the research log**",
+    "reward": lambda event: f"**Reward: {event['reward']:.4f}**",
+    "dialect": lambda event: f"**The provider refused a part of the request**\n\n{_fenced(event['because'])}",
+    "mistake": lambda event: f"**A mistake in {event['where']}**\n\n{_fenced(event['traceback'])}",
+    "end": _end,
+}

@@ -1,0 +1,135 @@
+"""The scorer of a session: attempts while the episode goes on, and the score of all attempts at its end.
+
+It scores a copy of the workspace, so that it can be called at any time and any number of times; each call but the last
+is an attempt of the session, whoever makes it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, mean, metric, scorer, stderr
+
+from re_bench.runs.attempts import FinalScore
+from re_bench_environment.session import SessionClosedError
+from re_bench_inspect.samples import record_attempts, report_wait, session_of_sample
+from re_bench_inspect.store import SessionStore
+
+if TYPE_CHECKING:
+    from inspect_ai.scorer import Target
+    from inspect_ai.solver import TaskState
+    from inspect_ai.util import Store
+
+    from re_bench_environment.responses import ToolResponse
+    from re_bench_environment.session import Session
+
+NO_VALID_ATTEMPT = "no_valid_attempt"
+"""Why there is no score: every attempt was invalid, or none was made."""
+SCORING_FAILED = "scoring_failed"
+"""Why there is no score: no attempt was valid, and something of ours failed."""
+NO_ANCHORS = "no_anchors"
+"""Why there is no score: there is a raw score, but the profile has no anchors yet."""
+
+_FINAL_TRIES = 3
+_responses: WeakKeyDictionary[Session, ToolResponse] = WeakKeyDictionary()
+
+
+@metric(name="best")
+def best() -> Metric:
+    """Return the metric that is the highest score of all epochs: best of k runs."""
+
+    def compute(scores: list[SampleScore]) -> float:
+        return max((score.score.as_float() for score in scores), default=float("nan"))
+
+    return compute
+
+
+@scorer(metrics=[mean(), stderr(), best()], name="reward")
+def reward() -> Scorer:
+    """Return the scorer of the tasks: the reward, 0 at the starting score and 1 at the reference's.
+
+    A sample without a valid attempt is unscored, and no part of a mean.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:
+        del target
+        session = session_of_sample()
+        if session is None:  # a log is scored again
+            return _final_score(SessionStore(store=state.store))
+        if state.completed:
+            return _final_score(await end_episode(state.store, session))
+        return attempt_score(session, await score_attempt(state.store, session))
+
+    return score
+
+
+async def score_attempt(store: Store, session: Session) -> ToolResponse:
+    """Score the workspace as it is, an attempt of the session; the store has it then.
+
+    Raises:
+        SessionClosedError: if the episode has ended.
+        ReBenchError: if the log cannot be written.
+    """
+    response = await session.answer(final=False)
+    report_wait(response)
+    _responses[session] = response
+    await record_attempts(store, session)
+    return response
+
+
+def last_response(session: Session) -> ToolResponse:
+    """Return the response to the session's last attempt.
+
+    Raises:
+        KeyError: if there was none.
+    """
+    return _responses[session]
+
+
+async def end_episode(store: Store, session: Session) -> SessionStore:
+    """Score the workspace once more and end the episode, unless it has ended; return what the store has then.
+
+    Raises:
+        ReBenchError: if the log cannot be written.
+    """
+    for _try in range(_FINAL_TRIES):
+        if session.record.state == "finished":
+            break
+        try:
+            report_wait(await session.answer(final=True))
+        except SessionClosedError:
+            break
+    return await record_attempts(store, session)
+
+
+def attempt_score(session: Session, response: ToolResponse) -> Score:
+    """Return the score of one attempt: its reward, or none where it was not valid."""
+    metadata: dict[str, Any] = {"profile": session.served.profile_name, **response.metadata}
+    if response.metadata.get("status") != "valid":
+        reason = str(response.metadata.get("status"))
+        return Score.unscored(reason=reason, explanation=response.text, metadata=metadata)
+    return Score(value=response.reward, explanation=response.text, metadata=metadata)
+
+
+def _final_score(kept: SessionStore) -> Score:
+    final = FinalScore(**kept.final) if kept.final else FinalScore(0, None, None, 0, 0)
+    statuses = [attempt["status"] for attempt in kept.attempts]
+    metadata = {
+        "profile": kept.task.get("profile"),
+        "raw": final.raw,
+        "attempts": final.attempts,
+        "valid": final.valid,
+        "hours": kept.hours,
+    }
+    if final.reward is not None:
+        unit = kept.task.get("unit")
+        text = f"{final.valid} of {final.attempts} attempts were valid; raw score {final.raw:g} ({unit})"
+        return Score(value=final.reward, explanation=text, metadata=metadata)
+    if final.raw is not None:
+        reason, text = NO_ANCHORS, f"raw score {final.raw:g}, and no anchors to make a reward of it"
+    elif "error" in statuses:
+        reason, text = SCORING_FAILED, "no attempt was valid, and something of ours failed: see the attempts' messages"
+    else:
+        reason, text = NO_VALID_ATTEMPT, f"none of {final.attempts} attempts was valid"
+    return Score.unscored(reason=reason, explanation=text, metadata=metadata)

@@ -1,0 +1,164 @@
+"""Sessions of re-bench's environment within an evaluation of Inspect, without a server.
+
+Everything that sessions share (catalog, prepared tasks, gateways, the queue of scorings) is opened once for all samples
+of an event loop and closed with the last task of it. A state directory of its own holds the sessions' attempt logs and
+the copies of what was scored; they stay when the evaluation has ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import os
+import secrets
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from re_bench.data.instances import pin_instances
+from re_bench.errors import ReBenchError, UsageError
+from re_bench_environment import logs
+from re_bench_environment.app_state import AppState
+from re_bench_environment.network.policy import NetworkPolicy
+from re_bench_environment.registry import SessionRegistry
+from re_bench_environment.session_record import utc
+from re_bench_environment.settings import Settings, default_state
+from re_bench_environment.state_dir import StateDirectory, clear
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import TextIO
+
+    from re_bench_environment.session import Session
+    from re_bench_inspect.sandbox_config import SandboxConfig
+
+_SECRETS = ("OPENAI_API_KEY",)
+"""Variables of this process whose values sessions get as secrets: keys of the tasks' chat models."""
+_LOG = "sessions.log"
+_KILLED = "the evaluation was ended"
+
+
+@dataclass
+class _Host:
+    """What all sessions with the same settings share."""
+
+    tasks: set[str] = field(default_factory=set)
+    """Ids of the tasks that the evaluation has."""
+    users: int = 0
+    """Tasks of the evaluation that have begun and not ended."""
+    registry: SessionRegistry | None = None
+    log: TextIO | None = None
+
+
+_hosts: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[SandboxConfig, _Host]] = WeakKeyDictionary()
+
+
+def settings_of(config: SandboxConfig, state: Path, tasks: set[str]) -> Settings:
+    """Return the settings of what serves sessions with this configuration.
+
+    Raises:
+        UsageError: if the network's settings contradict one another.
+    """
+    return Settings(
+        state=state,
+        profile=config.profile,
+        tasks=tuple(sorted(tasks)),
+        hours=config.hours,
+        max_attempts=config.max_attempts,
+        memory_mib=config.memory_mib,
+        disk_mib=config.disk_mib,
+        processes=config.processes,
+        max_sessions=1 << 20,  # Inspect bounds samples and sandboxes
+        network=NetworkPolicy.from_options(config.network, list(config.allow), None),
+        transcripts=False,  # Inspect's log has everything
+    )
+
+
+async def task_init(config: SandboxConfig) -> None:
+    """Note that a task of an evaluation begins, whose samples will have sessions."""
+    host = _host(config)
+    host.users += 1
+    if config.task is not None:
+        host.tasks.add(config.task)
+
+
+async def task_cleanup(config: SandboxConfig) -> None:
+    """End what sessions share, with the last task of an evaluation."""
+    host = _host(config)
+    host.users -= 1
+    if host.users > 0:
+        return
+    hosts = _hosts[asyncio.get_running_loop()]
+    hosts.pop(_shared(config))
+    try:
+        if host.registry is not None:
+            await host.registry.close()
+    finally:
+        logs.write_to(next((other.log for other in hosts.values() if other.log), sys.stderr))
+        if host.log is not None:
+            host.log.close()
+
+
+async def open_session(config: SandboxConfig) -> Session:
+    """Open a session, with its workspace laid out.
+
+    Raises:
+        UsageError: if the task is not there, or cannot be served here.
+        ReBenchError: if the session cannot be opened.
+    """
+    host = _host(config)
+    if host.registry is None:
+        host.tasks |= {config.task} if config.task else set()
+        _open(host, config)
+    assert host.registry is not None
+    served = host.registry.app.catalog.lookup({"id": config.task})
+    keys = {name.lower(): os.environ[name] for name in _SECRETS if os.environ.get(name)}
+    session = host.registry.create(served, keys)
+    try:
+        await session.open()
+    except BaseException:
+        await asyncio.shield(session.close("it could not be opened"))
+        raise
+    return session
+
+
+async def close_session(session: Session, *, interrupted: bool) -> None:
+    """End all that a session runs, and remove its workspace; its log and the copies of what was scored stay."""
+    await session.close("the sample was interrupted" if interrupted else "the sample has ended")
+
+
+def _shared(config: SandboxConfig) -> SandboxConfig:
+    """Return what sessions must have in common to share a host: everything but the task."""
+    return config.model_copy(update={"task": None})
+
+
+def _host(config: SandboxConfig) -> _Host:
+    return _hosts.setdefault(asyncio.get_running_loop(), {}).setdefault(_shared(config), _Host())
+
+
+def _open(host: _Host, config: SandboxConfig) -> None:
+    root = default_state().with_name("inspect")
+    _end_killed(root)
+    stamp = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%S")
+    state = root / f"{stamp}-{secrets.token_hex(3)}"
+    pin_instances()
+    app = AppState(settings_of(config, state, host.tasks))
+    host.log = (app.state_directory.path / _LOG).open("a", encoding="utf-8")
+    logs.write_to(host.log)
+    host.registry = SessionRegistry(app)
+    host.registry.restore()
+
+
+def _end_killed(root: Path) -> None:
+    """End what killed evaluations have left: their processes and workspaces; logs and copies stay."""
+    for marker in root.glob("*/sockets"):  # which an evaluation that ends removes
+        with suppress(UsageError):  # another one still uses it
+            directory = StateDirectory(marker.parent)
+            for record in directory.open_records:
+                record.state, record.ended, record.reason = "ended", utc(), _KILLED
+                with suppress(ReBenchError):
+                    record.save(directory.sessions / record.name)
+                    clear(directory.sessions / record.name)
+            directory.close()

@@ -1,0 +1,146 @@
+"""The tasks of re-bench as tasks of Inspect: all that are discovered here, also those of other packages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import inspect_ai
+from inspect_ai import Epochs
+from inspect_ai.agent import AgentState, react
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.util import SandboxEnvironmentSpec
+
+from re_bench.errors import ReBenchError
+from re_bench.task.discovery import find_tasks
+from re_bench_environment.catalog import build_catalog
+from re_bench_environment.prompt import prompt
+from re_bench_environment.shell.shell import WORKSPACE
+from re_bench_inspect import registered
+from re_bench_inspect.samples import current_session
+from re_bench_inspect.sandbox_config import SandboxConfig
+from re_bench_inspect.scorer import reward
+from re_bench_inspect.sessions import settings_of
+from re_bench_inspect.tools import answer, bash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from inspect_ai.agent import Agent
+
+    from re_bench.task.discovery import Task
+    from re_bench_environment.catalog import ServedTask
+
+_GO_ON = (
+    "Go on with the task. When there is nothing left to improve, call answer with get_final_score=true, which ends the "
+    "episode with the score of all attempts."
+)
+_HOUR_S = 3600
+
+
+def make_task(task: Task) -> Callable[..., inspect_ai.Task]:
+    """Return the function that Inspect calls for one of our tasks, registered as ``re_bench/NAME``."""
+
+    def build(
+        profile: str = "auto",
+        hours: float = 8.0,
+        attempts: int = 100,
+        network: str = "none",
+        allow: str | list[str] = "",
+    ) -> inspect_ai.Task:
+        config = SandboxConfig(
+            task=task.manifest.id,
+            profile=profile,
+            network=network,  # type: ignore[arg-type] # pydantic checks what the command line gives
+            allow=tuple(registered.words(allow)),
+            hours=hours,
+            max_attempts=attempts,
+        )
+        return task_of(config)
+
+    build.__name__ = build.__qualname__ = task.name
+    build.__doc__ = f"""{task.manifest.title}.
+
+    Args:
+        profile: auto, cpu, gpu or paper: the size of the task
+        hours: working hours in which commands can run
+        attempts: how many attempts are scored
+        network: none, proxy or open: the sandbox's network
+        allow: hosts that the proxy lets through, with commas between them
+    """
+    return registered.task(task.name)(build)
+
+
+def task_of(config: SandboxConfig) -> inspect_ai.Task:
+    """Return the task of Inspect for a configuration: one sample, whose sandbox is a session.
+
+    Raises:
+        UsageError: if the task cannot be served here in this profile, or the settings contradict one another.
+        ManifestError: if its manifest is malformed.
+    """
+    assert config.task is not None
+    settings = settings_of(config, Path(), {config.task})
+    (served,) = build_catalog(config.profile, (config.task,)).by_id.values()
+    manifest = served.manifest
+    stand_in = manifest.model is not None and not manifest.asks_model(served.profile_name)
+    chosen = config.model_copy(update={"profile": served.profile_name})
+    sample = Sample(
+        id=served.task.name,
+        input=prompt(served, settings, WORKSPACE, stand_in=stand_in),
+        sandbox=SandboxEnvironmentSpec("rebench", chosen),
+        metadata=_metadata(served, stand_in=stand_in),
+    )
+    return inspect_ai.Task(
+        dataset=MemoryDataset([sample], name=served.task.name),
+        solver=tool_agent(),
+        scorer=reward(),
+        epochs=Epochs(1, []),  # no mean over epochs before the metrics: each run counts
+        working_limit=round(config.hours * _HOUR_S),
+        version=manifest.version,
+        display_name=manifest.title,
+        metadata={"profile": served.profile_name},
+        tags=["re-bench", served.profile_name],
+    )
+
+
+def tool_agent() -> Agent:
+    """Return the agent that runs unless another is chosen: Inspect's ReAct loop with the tools of a session."""
+    return react(prompt=None, tools=[bash(), answer()], submit=False, on_continue=_go_on, truncation="auto")
+
+
+async def _go_on(state: AgentState) -> bool | str:
+    """Tell the loop to go on until the episode has ended."""
+    if current_session().record.state == "finished":
+        return False
+    return True if state.output.message.tool_calls else _GO_ON
+
+
+def _metadata(served: ServedTask, *, stand_in: bool) -> dict[str, Any]:
+    """Return what a reader of scores has to know of the scale."""
+    manifest = served.manifest
+    anchors = manifest.anchors(served.profile_name)
+    return {
+        "task": served.task.name,
+        "task_version": str(manifest.version),
+        "profile": served.profile_name,
+        "unit": manifest.unit,
+        "direction": manifest.direction,
+        "aggregation": manifest.aggregation,
+        "starting": anchors.starting if anchors else None,
+        "reference": anchors.reference if anchors else None,
+        "modelled": served.profile.modelled,
+        "model_stand_in": stand_in,
+    }
+
+
+def make_tasks() -> dict[str, Callable[..., inspect_ai.Task]]:
+    """Return the functions of all tasks that are here, by name.
+
+    Raises:
+        RuntimeError: if they cannot be discovered.
+    """
+    try:
+        tasks = find_tasks()
+    except ReBenchError as error:
+        raise RuntimeError(f"the tasks of re-bench cannot be read: {error}") from None
+    return {name: make_task(task) for name, task in tasks.items() if task.scorer.is_file()}

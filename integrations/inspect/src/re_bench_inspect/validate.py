@@ -1,0 +1,131 @@
+"""``re_bench/validate``: shows without a model that tasks, sandbox and scorer give what they must, here in Inspect.
+
+For each task one sample for the baseline, the reference and two cheats. A solution gets into the sandbox as an agent
+would bring it, through the provider, and its command runs there; the session scores it, and the verdict is that of
+``re-bench validate``.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import inspect_ai
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.scorer import CORRECT, INCORRECT, Score, Scorer, accuracy, scorer
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.util import SandboxEnvironmentSpec, sandbox
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.runs.validation import judge
+from re_bench.scoring.score import Score as TaskScore
+from re_bench.task.discovery import find_task, find_tasks
+from re_bench.task.workspace import recipe_of, solution_files
+from re_bench_environment.catalog import build_catalog
+from re_bench_environment.shell.shell import WORKSPACE
+from re_bench_inspect import registered
+from re_bench_inspect.samples import current_session
+from re_bench_inspect.sandbox_config import SandboxConfig
+from re_bench_inspect.scorer import end_episode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from inspect_ai.scorer import Target
+
+    from re_bench.task.discovery import Task
+    from re_bench_environment.catalog import ServedTask
+
+_CHEATS = 2
+_TAIL = 2000
+
+
+@registered.task("validate", kind="maintenance")
+def validate(tasks: str | list[str] = "", profile: str = "auto") -> inspect_ai.Task:
+    """Check that baseline, reference and two cheats of each task score as they must; no model is asked.
+
+    Args:
+        tasks: names with commas between them; all that are here by default
+        profile: auto, cpu, gpu or paper: the size of the tasks
+
+    Raises:
+        UsageError: if there is no such task, or it cannot be had here in this profile.
+    """
+    names = registered.words(tasks)
+    chosen = [find_task(name) for name in names] if names else list(find_tasks().values())
+    served = build_catalog(profile, [task.name for task in chosen]).by_id.values()
+    if names and len(served) < len(chosen):
+        raise UsageError(f"not all of {', '.join(names)} can be had here in profile {profile}")
+    samples = [sample for task in served for sample in _samples(task)]
+    return inspect_ai.Task(
+        dataset=MemoryDataset(samples, name="solutions"),
+        solver=lay_in(),
+        scorer=verdict(),
+        metadata={"maintenance": True},
+    )
+
+
+@solver
+def lay_in() -> Solver:
+    """Return the solver that puts the sample's solution into the workspace and runs its command."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        del generate
+        session, variant = current_session(), str(state.metadata["variant"])
+        task, profile = session.served.task, session.served.profile_name
+        for path, name in solution_files(task, variant, profile):
+            await sandbox().write_file(posixpath.join(WORKSPACE, name), path.read_bytes())
+        recipe = recipe_of(task, variant)
+        if recipe is not None:
+            command, seconds = list(recipe.command), round(recipe.time_limit_s)
+            done = await sandbox().exec(command, cwd=WORKSPACE, env={"RE_BENCH_SEED": "0"}, timeout=seconds)
+            if not done.success:
+                raise ReBenchError(f"{variant}: its command failed:\n{(done.stdout + done.stderr)[-_TAIL:]}")
+        return state
+
+    return solve
+
+
+@scorer(metrics=[accuracy()])
+def verdict() -> Scorer:
+    """Return the scorer that tells whether a solution came out as it must."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        del target
+        session, variant = current_session(), str(state.metadata["variant"])
+        kept = await end_episode(state.store, session)
+        scores = {variant: list(map(_score_of, kept.attempts))}
+        if variant != "baseline":  # what is by definition the reward of the baseline
+            scores["baseline"] = [replace(entry, status="valid", reward=0.0) for entry in scores[variant]]
+        row = judge(session.served.task, variant, scores)
+        metadata = {"reward": row.reward, "message": row.scores[-1].message}
+        return Score(value=CORRECT if row.holds else INCORRECT, explanation=row.verdict, metadata=metadata)
+
+    return score
+
+
+def _samples(served: ServedTask) -> Iterator[Sample]:
+    task, profile = served.task, served.profile_name
+    for variant in ("baseline", "reference", *_chosen_cheats(task, profile)):
+        yield Sample(
+            id=f"{task.name}/{variant}",
+            input=f"{task.manifest.title}: {variant}",
+            sandbox=SandboxEnvironmentSpec("rebench", SandboxConfig(task=task.manifest.id, profile=profile)),
+            metadata={"task": task.name, "profile": profile, "variant": variant},
+        )
+
+
+def _chosen_cheats(task: Task, profile: str) -> list[str]:
+    """Return two cheats that need nothing but the baseline beside them, refused ones first."""
+    known = {name: cheat for name, cheat in task.manifest.cheats.items() if cheat.runs_on(profile)}
+    usable = [name for name, cheat in known.items() if cheat.expectation(profile).base is None]
+    usable.sort(
+        key=lambda name: (known[name].expectation(profile).expect != "invalid", known[name].make is not None, name)
+    )
+    return [f"cheats/{name}" for name in usable[:_CHEATS]]
+
+
+def _score_of(attempt: dict[str, object]) -> TaskScore:
+    names = ("task", "profile", "status", "raw", "reward", "message", "details", "seconds", "final_raw")
+    return TaskScore(**{name: attempt[name] for name in names})  # type: ignore[arg-type] # as Attempt has them

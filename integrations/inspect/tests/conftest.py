@@ -1,0 +1,112 @@
+"""The real ``inspect`` command as a process, a scripted model behind a real server, and state of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from integrations.inspect.tests.evaluations import run_agent
+
+from mlab_agent.fake_server import Completion, FakeServer
+
+TOP = Path(__file__).resolve().parents[3]
+sys.path.append(str(TOP / "environment" / "tests"))
+
+from example_tasks import make_tasks  # noqa: E402 - of another package's tests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from integrations.inspect.tests.evaluations import Evaluated
+
+Call = tuple[str, dict[str, Any]]
+"""A tool's name and arguments."""
+
+
+class InspectProcess:
+    """Runs ``inspect`` with a model that makes the calls of a script, one after the other, whatever it is answered."""
+
+    def __init__(self, place: Path) -> None:
+        self.script: Sequence[Call] = [("answer", {"get_final_score": True})]
+        self.logs = place / "logs"
+        self.state = place / "state" / "re-bench" / "inspect"
+        self._server = FakeServer(self._reply)
+        variables = {"XDG_STATE_HOME": str(place / "state"), "SCRIPTED_API_KEY": "none"}
+        variables |= {"SCRIPTED_BASE_URL": self._server.url, "INSPECT_DISPLAY": "plain"}
+        self.environment = {name: text for name, text in os.environ.items() if name != "OPENAI_API_KEY"} | variables
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start ``inspect`` with these arguments."""
+        command, pipe = [str(Path(sys.executable).with_name("inspect")), *arguments], subprocess.PIPE
+        return subprocess.Popen(
+            command, env=self.environment, stdout=pipe, stderr=pipe, text=True, cwd=self.logs.parent
+        )
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run ``inspect`` to its end."""
+        with self.start(*arguments) as process:
+            out, err = process.communicate()
+        return subprocess.CompletedProcess([], process.returncode, out, err)
+
+    def options(self, model: str = "model") -> list[str]:
+        """Return the options of ``eval`` for the scripted model, in profile ``cpu``."""
+        return ["--model", f"openai-api/scripted/{model}", "-T", "profile=cpu", "--log-dir", str(self.logs)]
+
+    def eval(self, task: str, *options: str) -> EvalLog:
+        """Run a task of ours to its end, and return the log."""
+        done = self.run("eval", f"re_bench/{task}", *self.options(), *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return self.read_logs()[-1]
+
+    def read_logs(self) -> list[EvalLog]:
+        """Return all logs, the newest last."""
+        return [read_eval_log(info) for info in reversed(list_eval_logs(str(self.logs)))]
+
+    def processes(self) -> list[str]:
+        """Return the command lines of processes that name the state directory."""
+        lines = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                words = path.read_bytes()
+                if str(self.state).encode() in words:
+                    lines.append(words.replace(b"\0", b" ").decode(errors="replace"))
+        return lines
+
+    def _reply(self, request: dict[str, Any]) -> Completion:
+        done = sum(message["role"] == "assistant" for message in request["messages"])
+        name, arguments = self.script[min(done, len(self.script) - 1)]
+        return Completion(call=(name, json.dumps(arguments)))
+
+    def __enter__(self) -> Self:
+        self._server.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.__exit__()
+
+
+@pytest.fixture
+def inspect(tmp_path: Path) -> Iterator[InspectProcess]:
+    with InspectProcess(tmp_path) as process:
+        yield process
+
+
+@pytest.fixture
+def quick(inspect: InspectProcess, tmp_path: Path) -> InspectProcess:
+    """Return the command, where made-up quick tasks are installed beside the real ones."""
+    inspect.environment |= {"PYTHONPATH": str(make_tasks(tmp_path / "site"))}
+    return inspect
+
+
+@pytest.fixture
+def evaluate(tmp_path: Path) -> Callable[..., Evaluated]:
+    """Return :func:`run_agent` with this test's directory."""
+    return partial(run_agent, tmp_path)

@@ -1,0 +1,167 @@
+"""Tasks for logs: their agent follows a script, and their tools fill a sample's store as those of re-bench do."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.log import transcript
+from inspect_ai.model import ChatMessageAssistant, ModelOutput, ModelUsage, execute_tools, get_model
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.tool import Tool, ToolCall, tool
+from inspect_ai.util import store_as
+
+from re_bench.runs.attempts import Attempt, AttemptLog
+from re_bench.runs.evaluation.records import ATTEMPTS, TaskRecord
+from re_bench.runs.submission_store import Store
+from re_bench_inspect.mlab.steps import _WRITERS, Event
+from re_bench_inspect.store import SessionStore
+
+RECORD = TaskRecord(
+    name="made_up", id="made_up", title="A made-up task", version=3, profile="cpu", direction="lower",
+    aggregation="min", unit="seconds", anchors={"starting": 2.0, "reference": 1.0},
+)  # fmt: skip
+USAGE = ModelUsage(input_tokens=100, output_tokens=20, total_tokens=120, total_cost=0.25)
+FAIL = "fail"
+"""While this file is in the directory of sessions, the agent breaks at the end of its second epoch."""
+
+
+@tool(name="bash")
+def bash() -> Tool:
+    """Return a tool that says what it was told."""
+
+    async def execute(command: str) -> str:
+        """Run a command.
+
+        Args:
+            command: the command.
+        """
+        return f"ran {command}\n" + "a line of output\n" * 40
+
+    return execute
+
+
+@tool(name="answer")
+def answer() -> Tool:
+    """Return a tool that logs an attempt, with a copy of what was handed in, as a session does."""
+
+    async def execute(raw: float) -> str:
+        """Hand in a solution.
+
+        Args:
+            raw: what it scores; below 0 for one that is refused.
+        """
+        session = store_as(SessionStore)
+        log = AttemptLog(Path(session.directory) / ATTEMPTS)
+        with tempfile.TemporaryDirectory() as name:
+            (Path(name) / "solution.py").write_text(f"SECONDS = {raw}\n")
+            submission = Store(log.path).keep(Path(name)).name
+        attempt = log.append(_attempt(raw, submission, len(session.attempts)))
+        session.attempts = [*session.attempts, json.loads(json.dumps(asdict(attempt)))]
+        return attempt.message
+
+    return execute
+
+
+def _attempt(raw: float, submission: str, before: int) -> Attempt:
+    valid = raw >= 0
+    return Attempt(
+        time=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"), task="made_up", profile="cpu",
+        status="valid" if valid else "invalid", raw=raw if valid else None, reward=2.0 - raw if valid else None,
+        message=f"raw score {raw}" if valid else "it is refused", seconds=0.01, submission=submission,
+        sandbox="bubblewrap", scorer="re-bench-common 0.1.0, task version 3", wall_s=before + 1.0,
+        working_s=before + 0.5,
+    )  # fmt: skip
+
+
+@solver(name="open_session")
+def open_session(directory: str, record: dict[str, Any]) -> Solver:
+    """Return what begins a session."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001 - a part of Inspect's protocol
+        session = store_as(SessionStore)
+        session.task = record
+        session.directory = tempfile.mkdtemp(prefix="session-", dir=directory)
+        return state
+
+    return solve
+
+
+@solver(name="scripted")
+def scripted(script: str = "ls;1.5;-1;1.2", *, infos: bool = False) -> Solver:
+    """Return an agent that calls a tool for each word: ``answer`` with a number, ``bash`` with anything else.
+
+    Args:
+        script: the words, with semicolons between them.
+        infos: whether it writes what mlab does to the transcript first.
+    """
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001 - a part of Inspect's protocol
+        outputs = [_output(word) for word in script.split(";")]
+        model = get_model("mockllm/model", custom_outputs=outputs, memoize=False)
+        for word in script.split(";") if infos else ():
+            fields = {"Reflection": "```\nno\n```", "Thought": f"run **{word}**"}
+            action: Event = {"kind": "action", "fields": fields, "action": "Execute Script", "input": {"name": word}}
+            for event in (action, {"kind": "observation", "text": f"{word} ran"}):
+                transcript().info(_WRITERS[event["kind"]](event), source="mlab")
+        for _output_again in outputs:
+            output = await model.generate(state.messages, [bash(), answer()])
+            state.messages.append(output.message)
+            state.messages.extend((await execute_tools(state.messages, [bash(), answer()])).messages)
+        directory = store_as(SessionStore).directory
+        if state.epoch == 2 and directory and Path(directory).with_name(FAIL).exists():
+            raise RuntimeError("the agent broke")
+        return state
+
+    return solve
+
+
+def _output(word: str) -> ModelOutput:
+    number = word.lstrip("-").replace(".", "").isdigit()
+    call = ToolCall(
+        id=word,
+        function="answer" if number else "bash",
+        arguments={"raw": float(word)} if number else {"command": word},
+    )
+    output = ModelOutput.from_message(ChatMessageAssistant(content="", tool_calls=[call]))
+    return output.model_copy(update={"usage": USAGE})
+
+
+@scorer(metrics=[mean()], name="aggregate")
+def aggregate() -> Scorer:
+    """Return what scores a session by its attempt log."""
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 - as above
+        session = store_as(SessionStore)
+        final = AttemptLog(Path(session.directory) / ATTEMPTS).final("min", (2.0, 1.0))
+        session.final = asdict(final)
+        return Score(value=final.reward) if final.reward is not None else Score.unscored(reason="nothing_valid")
+
+    return score
+
+
+@task
+def made_up(directory: str, hours: float = 2.0, version: int = 3) -> Task:
+    """Return a task with a session."""
+    record = RECORD.model_copy(update={"version": version})
+    return Task(
+        dataset=[Sample(id="made_up", input="Make it quick.")],
+        setup=open_session(directory, record.model_dump(mode="json")),
+        solver=scripted(),
+        scorer=aggregate(),
+        version=f"{version}-A",
+        metadata={"hours": hours},
+    )
+
+
+@task
+def plain() -> Task:
+    """Return a task that has nothing to do with re-bench."""
+    return Task(dataset=[Sample(id="plain", input="Say it.")], solver=scripted("ls"))

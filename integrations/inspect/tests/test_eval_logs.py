@@ -1,0 +1,241 @@
+"""Logs of real evaluations of Inspect in ``re-bench report``: a sample in an epoch is a run; nothing is believed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.cli.main import main
+from re_bench.errors import UsageError
+from re_bench.processes import run_program
+from re_bench.report.details import Room
+from re_bench.report.html.page import render
+from re_bench.report.html.view import LiveReport
+from re_bench.report.read import read_report
+from re_bench_inspect import eval_logs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from re_bench.report.data import ReportData
+
+WRITE = Path(__file__).parent / "support" / "write_logs.py"
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RE_BENCH_CACHE", str(cache))
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Path:
+    """Logs of real runs, and changed copies of them; all of them have been read once, since a process reads them."""
+    top = tmp_path_factory.mktemp("logs")
+    subprocess.run([sys.executable, WRITE, top], check=True, timeout=120, cwd=top)
+    (log,) = (top / "eval").iterdir()
+    (top / "damaged.eval").write_bytes(log.read_bytes()[:2000])
+    with (
+        zipfile.ZipFile(top / "large.eval", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("header.json", "w", force_zip64=True) as member,
+    ):
+        for _mib in range(600):
+            member.write(bytes(1 << 20))
+    change(top, "unfinished.json", status="error", epochs=4)
+    change(top, "another.json", message="another")
+    change(top, "maintenance.json", kind="maintenance")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RE_BENCH_CACHE", str(cache))
+        read_report([top])
+    return top
+
+
+def change(
+    logs: Path, name: str, *, status: str = "success", epochs: int = 1, message: str = "it is refused", kind: str = ""
+) -> Path:
+    """Write the log of one run with changes, and return it."""
+    log = json.loads((logs / "json" / "log.json").read_bytes())
+    log["eval"]["task_attribs"] = {"kind": kind} if kind else {}
+    log["eval"]["config"]["epochs"], log["eval"]["task_id"], log["status"] = epochs, name, status
+    log["samples"][0]["store"]["SessionStore:attempts"][0]["message"] = message
+    (logs / name).write_text(json.dumps(log))
+    return logs / name
+
+
+def read(*paths: Path) -> ReportData:
+    return read_report(paths, room=Room())
+
+
+def test_a_sample_is_a_run_with_the_attempts_of_its_store(logs: Path) -> None:
+    (run,) = read(logs / "eval").runs
+    assert (run.agent, run.model, run.task, run.seed) == ("scripted", "mockllm/model", "made_up/cpu/v3", 1)
+    assert (run.state, run.reason, run.tokens, run.dollars, run.steps) == ("ended", "finished", 240, 0.5, 2)
+    assert run.began is not None
+    assert 0 <= (run.working_s or 0) <= (run.wall_s or 0) < 60
+    (attempt,) = run.attempts
+    assert (attempt.status, attempt.message, attempt.wall_s, attempt.working_s) == ("invalid", "it is refused", 1, 0.5)
+    assert (run.reward, run.counted) == (None, 0.0)
+
+
+def test_diffs_and_steps_come_from_the_session_and_the_events(logs: Path) -> None:
+    run = read(logs / "retried").runs[0]
+    assert [attempt.reward for attempt in run.attempts] == [0.5, None, 0.8]
+    assert [attempt.diff.files[0].text for attempt in run.attempts if attempt.diff] == [
+        "@@ -0,0 +1 @@\n+SECONDS = 1.5",
+        "@@ -1 +1 @@\n-SECONDS = 1.5\n+SECONDS = -1.0",
+        "@@ -1 +1 @@\n-SECONDS = -1.0\n+SECONDS = 1.2",
+    ]
+    (step,) = run.attempts[0].steps
+    assert (step.title, step.text) == ("bash", "ls")
+    assert step.output.startswith("ran ls\na line of output")
+
+
+def test_what_mlab_wrote_to_the_transcript_are_its_steps(logs: Path) -> None:
+    (run,) = read(logs / "eval").runs
+    assert [(step.title, step.text, step.output) for step in run.attempts[0].steps] == [
+        ("Execute Script", "train.py", "train.py ran"),
+        ("Execute Script", "-1", "-1 ran"),
+    ]
+
+
+def test_of_a_task_that_was_retried_each_sample_counts_once(logs: Path) -> None:
+    data = read(logs / "retried")
+    assert [(run.seed, run.state, run.tries, run.dollars) for run in data.runs] == [
+        (1, "ended", 1, 1.0),
+        (2, "ended", 2, 2.0),
+        (3, "ended", 1, 1.0),
+    ]
+    assert data.problems == ()
+    assert data.cells[0].reward.n == 3
+    assert len(read(*sorted((logs / "retried").glob("*.eval")), logs / "retried").runs) == 3
+
+
+def test_a_sample_that_broke_is_a_run_that_failed(logs: Path) -> None:
+    first = min((logs / "retried").glob("*.eval"))
+    failed = read(first).runs[1]
+    assert (failed.state, failed.counted, failed.reason) == ("failed", None, "RuntimeError('the agent broke')")
+    assert len(failed.attempts) == 3
+
+
+def test_runs_of_unequal_limits_arguments_or_tasks_are_not_averaged(logs: Path) -> None:
+    data = read(logs / "mixed")
+    assert {cell.reward.n for cell in data.cells} == {1}
+    assert sorted((cell.task, cell.reward.value) for cell in data.cells) == [
+        ("made_up/cpu/v3", 0.5),
+        ("made_up/cpu/v3", 0.8),
+        ("made_up/cpu/v4", 0.8),
+    ]
+    assert {run.reason for run in data.runs} == {"tokens", "finished"}
+    assert any("2 h, 4 h" in flag.text for board in data.leaderboards for flag in board.flags)
+
+
+def test_a_log_in_json_says_the_same(logs: Path) -> None:
+    (run,), (other,) = read(logs / "eval").runs, read(logs / "json" / "log.json").runs
+    assert run.attempts == other.attempts
+    assert (run.tokens, run.wall_s, run.reason) == (other.tokens, other.wall_s, other.reason)
+
+
+def test_what_is_no_sample_of_ours_is_a_problem_and_the_rest_is_shown(
+    logs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (log,) = (logs / "plain").iterdir()
+    with pytest.raises(UsageError, match=r"plain_epoch_1\.json: it is no sample of a re-bench task"):
+        read(log)
+    assert main(["report", str(log), str(logs / "eval")]) == 0
+    assert "it is no sample of a re-bench task" in capsys.readouterr().out
+
+
+def test_a_damaged_log_is_named_and_the_exit_status_says_so(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(logs / "damaged.eval"), str(logs / "eval"), "--json"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert [problem["path"] for problem in data["problems"]] == [str(logs / "damaged.eval")]
+    assert len(data["runs"]) == 1
+
+
+def test_a_log_of_maintenance_is_of_no_agent(logs: Path) -> None:
+    with pytest.raises(UsageError, match="its task is one of maintenance: no agent's runs"):
+        read(logs / "maintenance.json")
+
+
+def test_a_page_that_is_open_hears_of_a_new_log(logs: Path, tmp_path: Path) -> None:
+    shutil.copytree(logs / "eval", tmp_path / "logs")
+    live = LiveReport(lambda: read_report([tmp_path / "logs"]), lambda: read(tmp_path / "logs"))
+    shutil.copy(logs / "another.json", tmp_path / "logs")
+    live.refresh()
+    assert [json.loads(event.data)["attempts"] for event in live.wait(0, 0)] == [1]
+
+
+def test_a_log_that_unpacks_to_much_is_refused_before_it_is_unpacked(logs: Path) -> None:
+    with pytest.raises(UsageError, match="a part of it has 629,145,600 bytes, more than 536,870,912"):
+        read(logs / "large.eval")
+
+
+def test_a_log_that_lacks_samples_says_so(logs: Path) -> None:
+    data = read(logs / "unfinished.json")
+    assert len(data.runs) == 1
+    assert [problem.text for problem in data.problems] == [
+        "1 of 4 samples are in it: its evaluation has ended with status error"
+    ]
+
+
+def test_what_a_strangers_log_says_is_checked_as_a_log_of_ours(logs: Path) -> None:
+    data = read(logs / "hostile.eval")
+    (run,) = data.runs
+    assert (len(run.attempts), run.counted, run.attempts[0].kept) == (1, None, False)
+    assert sorted(problem.text for problem in data.problems)[:2] == [
+        "SessionStore: task: Input should be a valid dictionary",
+        "TaskRecord: id: Field required",
+    ]
+    assert any("counts 9 attempts, its log has 1" in problem.text for problem in data.problems)
+    page = render(data)
+    assert "<b>\x1b" not in page
+    assert "\x07" not in page
+
+
+def test_copies_are_shown_only_of_a_session_with_the_same_attempts(logs: Path) -> None:
+    (run,), (changed,) = read(logs / "eval").runs, read(logs / "another.json").runs
+    assert (run.attempts[0].message, run.attempts[0].kept) == ("it is refused", True)
+    assert (changed.attempts[0].message, changed.attempts[0].kept) == ("another", False)
+
+
+def test_a_log_is_read_once(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = read(logs / "eval").runs
+    monkeypatch.setattr(eval_logs, "run_program", None)
+    assert read(logs / "eval").runs == before
+
+
+def test_what_ends_the_reader_of_a_log_or_keeps_it_from_the_cache_does_not_hide_the_others(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (log,) = (logs / "eval").iterdir()
+    fatal, whole = tmp_path / "a.eval", tmp_path / "b.eval"
+    for copy in (fatal, whole):
+        shutil.copy(log, copy)
+    going_on = change(logs, "started.json", status="started", epochs=2).rename(tmp_path / "started.json")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "file"))
+    calls = []
+
+    def ends(program: Sequence[str], *, capture: bool, time_limit_s: float | None) -> tuple[int, bytes]:
+        calls.append([Path(word).name for word in program[3::2]])
+        return run_program(program, capture=capture, time_limit_s=time_limit_s) if len(calls) > 1 else (-9, b"")
+
+    monkeypatch.setattr(eval_logs, "run_program", ends)
+    data = read(fatal, whole, going_on)
+    assert calls == [["a.eval", "b.eval", "started.json"], ["b.eval", "started.json"]]
+    assert {problem.path: problem.text for problem in data.problems} == {
+        str(fatal): "it cannot be read: what reads it ended with exit status -9; see its messages above",
+        f"{going_on}/samples": "1 of 2 samples are in it: its evaluation goes on, or was killed",
+    }
+    assert len(data.runs) == 2

@@ -1,0 +1,117 @@
+"""Threads that call functions of the event loop."""
+
+from __future__ import annotations
+
+import contextvars
+import time
+from functools import partial
+
+import anyio
+import pytest
+
+from mlab_agent.agent import RunStopped
+from re_bench_inspect.mlab.loop_calls import LoopCalls
+
+WHERE = contextvars.ContextVar("WHERE", default="nowhere")
+THREADS = 60  # more than an event loop has by itself
+
+
+def stopped(error: BaseException) -> RunStopped:
+    return RunStopped(type(error).__name__)
+
+
+async def where(new: str | None = None) -> str:
+    if new is not None:
+        WHERE.set(new)
+    return WHERE.get()
+
+
+def test_calls_are_in_the_context_of_the_task() -> None:
+    async def main() -> None:
+        WHERE.set("here")
+        loop = LoopCalls(stopped)
+
+        def work() -> list[str]:
+            loop.post(partial(where, "there"))
+            return [loop.call(where), loop.call(partial(where, "elsewhere")), loop.call(where)]
+
+        assert await loop.run(work) == ["there", "elsewhere", "elsewhere"]
+        assert WHERE.get() == "elsewhere"
+
+    anyio.run(main)
+
+
+def test_more_threads_than_an_event_loop_has() -> None:
+    async def main() -> None:
+        begun = 0
+        all_begun = anyio.Event()
+
+        async def wait() -> None:
+            nonlocal begun
+            begun += 1
+            if begun == THREADS:
+                all_begun.set()
+            await all_begun.wait()
+
+        async with anyio.create_task_group() as group:
+            for loop in [LoopCalls(stopped) for _ in range(THREADS)]:
+                group.start_soon(loop.run, partial(loop.call, wait))
+
+    anyio.run(main)
+
+
+def test_an_exception_ends_the_thread_unless_it_is_expected() -> None:
+    async def main() -> None:
+        loop = LoopCalls(stopped)
+        ends = []
+
+        async def fail(error: Exception) -> None:
+            raise error
+
+        def work() -> None:
+            with pytest.raises(KeyError):
+                loop.call(partial(fail, KeyError("expected")), KeyError, OSError)
+            for _again in range(2):
+                try:
+                    loop.call(partial(fail, ValueError("not expected")))
+                except RunStopped as error:
+                    ends.append(str(error))
+            loop.post(where)
+
+        with pytest.raises(ValueError, match="not expected"):
+            await loop.run(work)
+        assert ends == ["ValueError", "ValueError"]
+
+    anyio.run(main)
+
+
+def test_an_error_of_the_thread_comes_through() -> None:
+    def work() -> None:
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        anyio.run(LoopCalls(stopped).run, work)
+
+
+@pytest.mark.parametrize("in_a_call", [True, False])
+def test_a_cancellation_ends_the_thread(in_a_call: bool) -> None:
+    ends = []
+
+    async def main() -> None:
+        loop = LoopCalls(stopped)
+
+        def work() -> None:
+            try:
+                while True:
+                    loop.call(partial(anyio.sleep, 60 if in_a_call else 0))
+                    time.sleep(0.2)  # work of the thread's own
+            except RunStopped as error:
+                ends.append(str(error))
+                time.sleep(0.2)  # it is waited for
+
+        with anyio.move_on_after(0.5) as scope:
+            await loop.run(work)
+        assert scope.cancelled_caught
+        assert ends == ["CancelledError"]
+
+    anyio.run(main)

@@ -1,0 +1,231 @@
+"""The agent through every action, in real evaluations with Inspect's local sandbox."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from integrations.inspect.tests.evaluations import TASK, Scripted, output, running, step
+
+from mlab_agent.actions import ACTIONS, find
+from re_bench_inspect.mlab import mlab
+from re_bench_inspect.mlab.answers import Answered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from inspect_ai.model import ModelOutput
+    from integrations.inspect.tests.evaluations import Evaluated, Request
+
+ALL: list[tuple[str, dict[str, Any], str]] = [
+    ("List Files", {"directory": "."}, "train.py  62 bytes"),
+    ("Read File", {"filename": "train.py"}, "RATE = 0.1"),
+    ("Write File", {"filename": "notes/a.txt", "content": "one\n"}, "Wrote notes/a.txt: 4 bytes"),
+    ("Append File", {"filename": "notes/a.txt", "content": "two\n"}, "Appended 4 bytes"),
+    ("Copy File", {"source": "notes/a.txt", "destination": "b.txt"}, "Copied notes/a.txt to b.txt"),
+    (
+        "Inspect Script Lines",
+        {"filename": "train.py", "start_line_number": 3, "end_line_number": 3},
+        "train.py has 4 lines. Lines 3 to 3:\nRATE = 0.1",
+    ),
+    ("Understand File", {"filename": "train.py", "query": "the rate"}, "The rate is 0.1."),
+    (
+        "Edit Script",
+        {"filename": "train.py", "edit_instruction": "RATE = 0.1 -> RATE = 0.2", "save_filename": "train.py"},
+        "-RATE = 0.1\n+RATE = 0.2",
+    ),
+    ("Execute Script", {"filename": "train.py", "arguments": ["--deep", "a b"]}, "loss 0.8 --deep a b"),
+    (
+        "Edit Script Segment",
+        {
+            "filename": "train.py",
+            "start_line_number": 3,
+            "end_line_number": 3,
+            "edit_instruction": "RATE = 0.2 -> RATE = 0.5",
+            "save_filename": "other.py",
+        },
+        "+RATE = 0.5",
+    ),
+    ("Undo Edit Script", {"filename": "train.py"}, "RATE = 0.1"),
+    ("Execute Script", {"filename": "other.py"}, "Exit status 0"),
+    ("Score", {}, "Score: I"),
+    ("Final Answer", {"final_answer": "0.5: it is best"}, "The answer was handed in."),
+]
+
+
+async def edit(request: Request) -> str:
+    """Play the model of edits."""
+    prompt = request.messages[0].text
+    marked = re.search(r"^(EDIT-\w+) TEXT\n(.*)^\1 END", prompt, re.MULTILINE | re.DOTALL)
+    change = re.search(r"What to do: (.*) -> (.*)", prompt)
+    assert marked
+    assert change
+    return f"{marked[1]} WHOLE\n{marked[2].replace(change[1], change[2])}{marked[1]} DONE"
+
+
+def test_all_are_here() -> None:
+    assert {name for name, _given, _seen in ALL} == {*ACTIONS}
+
+
+def check(done: Evaluated) -> None:
+    sample = done.sample
+    assert (done.log.status, sample.error, sample.limit) == ("success", None, None)
+    observations = done.observations()
+    assert len(observations) == len(ALL)
+    for (name, _given, seen), observation in zip(ALL, observations, strict=True):
+        assert seen in observation, name
+        assert "[Budget left: " in observation
+    assert sample.output.completion == "0.5: it is best"
+    assert sample.scores
+    assert sample.scores["includes"].value == "C"
+    assert [event.intermediate for event in done.events("score")] == [True, False]
+    assert (sample.store["MlabStore:reason"], sample.store["MlabStore:steps"]) == ("final answer", len(ALL))
+    steps = [event.name for event in done.events("span_begin") if event.type == "mlab"]
+    assert steps == [f"step {number + 1}" for number in range(len(ALL))]
+    shown = "\n".join(done.shown())
+    for words in (
+        "**Thought**\n\ngo on",
+        "**Action: Undo Edit Script**",
+        "loss 0.8 --deep a b",
+        "**The end: final answer**",
+    ):
+        assert words in shown
+    assert len(sample.messages) == 1 + 2 * len(ALL)
+
+
+def test_every_action_in_the_text_format(evaluate: Callable[..., Evaluated]) -> None:
+    fast, editor = Scripted(["The rate is 0.1."]), Scripted([edit])
+    done = evaluate(
+        mlab(tools="text", score=True),
+        [step(name, given) for name, given, _seen in ALL],
+        model_roles={"fast": fast.model("cheap"), "edit": editor.model("editor")},
+    )
+    check(done)
+    assert (fast.given, editor.given, done.scripted.given) == (1, 2, len(ALL))
+    assert [event.role for event in done.events("model") if event.role] == ["fast", "edit", "edit"]
+    assert set(done.sample.model_usage) == {"mockllm/model", "mockllm/cheap", "mockllm/editor"}
+    assert done.sample.model_usage["mockllm/editor"].total_tokens == 220
+    request = done.scripted.requests[0]
+    assert TASK in request.messages[1].text
+    assert request.config.stop_seqs == ["\nObservation:"]
+    assert not request.tools
+    assert "Action: Score" in request.messages[0].text
+
+
+def test_every_action_by_native_tools(evaluate: Callable[..., Evaluated]) -> None:
+    calls = []
+    for name, given, _seen in ALL:
+        action = find(name)
+        assert action
+        calls.append(output("Thought: go on", (action.tool_name, given)))
+    asked = Scripted(["The rate is 0.1.", edit, edit])
+    done = evaluate(mlab(fast_model=asked.model("other"), score=True), calls)
+    check(done)
+    request = done.scripted.requests[-1]
+    assert {tool.name for tool in request.tools} == {action.tool_name for action in ACTIONS.values()}
+    assert request.config.parallel_tool_calls is False
+    roles = [message.role for message in request.messages]
+    assert roles[:2] == ["system", "user"]
+    assert {"assistant", "tool"} == set(roles[2:])
+    ids = [call.id for message in request.messages for call in getattr(message, "tool_calls", None) or ()]
+    assert ids == [message.tool_call_id for message in request.messages if message.role == "tool"]
+    assert {message.role for message in done.sample.messages[1:]} == {"assistant", "tool"}
+
+
+def test_scores_are_offered_only_where_there_are_any(evaluate: Callable[..., Evaluated]) -> None:
+    end = step("Final Answer", {"final_answer": "x"})
+    for done in (evaluate(mlab(score=True), [end], scorer=None), evaluate(mlab(), [end])):
+        assert "Action: Score" not in done.scripted.requests[0].messages[0].text
+        assert "score" not in {tool.name for tool in done.scripted.requests[0].tools}
+        assert done.sample.output.completion == "x"
+
+
+def test_scores_of_a_callable(evaluate: Callable[..., Evaluated]) -> None:
+    asked = []
+
+    async def answer(*, final: bool) -> Answered:
+        asked.append(final)
+        return Answered(f"reward {len(asked) / 4}", len(asked) / 4, finished=final, metadata={"raw": 1})
+
+    replies = [step("Score", {}), step("Score", {}), step("Final Answer", {"final_answer": "x"})]
+    done = evaluate(mlab(answer=answer), replies, scorer=None)
+    assert asked == [False, False, True]
+    assert done.observations()[1].startswith("reward 0.5\n")
+    assert [event["reward"] for event in done.trace if event["kind"] == "reward"] == [0.25, 0.5, 0.75]
+    assert done.trace[-1]["final"] == {"raw": 1}
+
+
+def test_read_only_files_stay_so_and_long_outputs_are_in_a_file(evaluate: Callable[..., Evaluated]) -> None:
+    spoil = "echo spoilt > kept.txt\nseq 20000\nexit 3\n"
+    replies = [
+        step("Write File", {"filename": "./kept.txt", "content": "no"}),
+        step("Execute Script", {"filename": "spoil.sh"}),
+        step("Read File", {"filename": "kept.txt"}),
+        step("Read File", {"filename": "../../etc/passwd"}),
+        step("Execute Script", {"filename": "slow.sh", "time_limit_s": 1}),
+        step("Final Answer", {"final_answer": "x"}),
+    ]
+    files = {"kept.txt": "whole\n", "spoil.sh": spoil, "slow.sh": "echo begun\nsetsid sleep 61.7 &\nsleep 61.7\n"}
+    done = evaluate(mlab(read_only="kept.txt, data/*"), replies, files=files)
+    refused, ran, read, outside, slow, _end = done.observations()
+    assert "is read-only" in refused
+    assert "The script changed the read-only file kept.txt; it was put back." in ran
+    assert "Exit status 3" in ran
+    assert "left out" in ran
+    assert "All of the output is in .mlab-agent/outputs/1.txt." in ran
+    assert read.startswith("whole\n")
+    assert "leads out of the workspace" in outside
+    assert "Stopped at its time limit" in slow
+    assert "begun" in slow
+    assert not running("61.7")
+
+
+@pytest.mark.slow
+def test_many_read_only_files(evaluate: Callable[..., Evaluated]) -> None:
+    """Their names are longer together than an argument of a program may be."""
+    name = f"data/{'x' * 200}"
+    make = f"mkdir data; for i in $(seq 700); do echo whole > {name}$i; done\n"
+    spoil = f"rm {name}7; echo spoilt > {name}600\n"
+    replies = [step("Execute Script", {"filename": "spoil.sh"}), step("Final Answer", {"final_answer": "x"})]
+    done = evaluate(mlab(read_only="data"), replies, files={"spoil.sh": spoil}, setup=make)
+    assert done.observations()[0].count("it was put back") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("length", [0, 1, 700_000])
+def test_contents_of_any_length(evaluate: Callable[..., Evaluated], length: int) -> None:
+    text = json.dumps("é'\"$(x)\\\n" * (length // 8))
+    replies = [
+        step("Write File", {"filename": "a 'b\" $(c)/é\n.txt", "content": text}),
+        step("Copy File", {"source": "a 'b\" $(c)/é\n.txt", "destination": "-copy"}),
+        step("Execute Script", {"filename": "size.py"}),
+        step("Final Answer", {"final_answer": "x"}),
+    ]
+    size = "import hashlib\nprint(hashlib.sha256(open('-copy', 'rb').read()).hexdigest())\n"
+    fast = Scripted(["Step 1: a summary"])  # of a step that is too long for the model's context
+    done = evaluate(mlab(fast_model=fast.model("fast")), replies, files={"size.py": size})
+    assert hashlib.sha256(text.encode()).hexdigest() in done.observations()[2]
+
+
+def test_a_reply_that_cannot_be_acted_on_is_answered(evaluate: Callable[..., Evaluated]) -> None:
+    replies: list[ModelOutput | str] = [
+        output("", ("no_such_tool", {})),
+        output("", ("write_file", {"filename": "a", "content": "half"}), stop="max_tokens"),
+        "no call at all",
+        output("", ("final_answer", {"final_answer": "y"})),
+    ]
+    done = evaluate(mlab(), replies)
+    complaints = [event["text"] for event in done.trace if event["kind"] == "malformed"]
+    assert len(complaints) == 3
+    assert "no_such_tool" in complaints[0]
+    assert "cut off" in complaints[1]
+    assert "one tool" in complaints[2]
+    assert done.sample.output.completion == "y"
+    steps = [event.name for event in done.events("span_begin") if event.type == "mlab"]
+    assert steps == ["step 1"]
+    ended = evaluate(mlab(max_malformed=2), ["nothing"])
+    assert ended.sample.store["MlabStore:reason"] == "malformed"
+    assert ended.sample.error is None

@@ -1,0 +1,103 @@
+"""The agent by Inspect's command, as users start it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from inspect_ai.log import read_eval_log
+from integrations.inspect.tests.evaluations import running, step
+
+from mlab_agent.trace import TRACE_FILE, has_begun, read_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+TASK_FILE = """
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import includes
+
+REPLIES = {replies!r}
+
+def play(*_request):
+    output = ModelOutput.from_content("mockllm/model", REPLIES.pop(0))
+    output.usage = ModelUsage(input_tokens=100, output_tokens=10, total_tokens=110)
+    return output
+
+@task
+def small():
+    files = {{"train.py": "print('loss', 0.5)\\n", "slow.sh": "setsid sleep 63.9 &\\nsleep 63.9\\n"}}
+    model = get_model("mockllm/model", custom_outputs=play)
+    return Task([Sample("Make it small.", target="0.5", files=files)], scorer=includes(), sandbox="local", model=model)
+"""
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start ``inspect eval`` with the agent on a small task, whose model gives replies in turn."""
+    processes = []
+
+    def run(replies: list[str], *options: str) -> subprocess.Popen[str]:
+        (tmp_path / "small.py").write_text(TASK_FILE.format(replies=replies))
+        command = [sys.executable, "-m", "inspect_ai", "eval", "small.py", "--solver", "re_bench/mlab"]
+        process = subprocess.Popen(
+            [*command, "--log-dir", "logs", "--display", "plain", *options],
+            cwd=tmp_path,
+            env={**os.environ, "NO_COLOR": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        processes.append(process)
+        return process
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.slow
+def test_an_evaluation(start: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
+    replies = [step("Execute Script", {"filename": "train.py"}), step("Final Answer", {"final_answer": "0.5"})]
+    process = start(replies, "-S", "max_steps=7", "-S", "tools=text", "-S", "read_only=train.py,slow.sh")
+    printed, _ = process.communicate(timeout=100)
+    assert process.returncode == 0, printed
+    (log,) = (tmp_path / "logs").glob("*.eval")
+    sample = (read_eval_log(str(log)).samples or [])[0]
+    assert sample.scores
+    assert sample.scores["includes"].value == "C"
+    (run,) = log.with_suffix(".mlab").iterdir()
+    assert sample.store["MlabStore:directory"] == str(run)
+    shown = subprocess.run(
+        [sys.executable, "-m", "mlab_agent", "show", run], capture_output=True, text=True, check=True
+    )
+    assert "loss 0.5" in shown.stdout
+    assert "6 of 7 steps" in shown.stdout
+
+
+@pytest.mark.slow
+def test_control_c_while_a_script_runs(start: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
+    process = start([step("Execute Script", {"filename": "slow.sh"})])
+    end = time.monotonic() + 60
+    while not running("63.9"):
+        assert time.monotonic() < end
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=40)
+    (trace,) = (tmp_path / "logs").glob(f"*.mlab/*/{TRACE_FILE}")
+    assert has_begun(trace)
+    last = read_trace(trace)[-1]
+    assert (last["kind"], last["reason"]) == ("end", "stopped")
+    assert not running("63.9")
+    (log,) = (tmp_path / "logs").glob("*.eval")
+    assert read_eval_log(str(log)).status == "cancelled"

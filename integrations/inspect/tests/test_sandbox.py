@@ -1,0 +1,247 @@
+"""The sandbox provider on its own: limits hold for programs, nothing is left, hostile files stay inside."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.util import (
+    ComposeConfig,
+    OutputLimitExceededError,
+    SandboxEnvironmentSpec,
+    SandboxUnavailableError,
+    SandboxUserUnsupportedError,
+)
+from inspect_ai.util._sandbox.limits import override_max_exec_output_size
+
+from re_bench_inspect import plain_sandbox
+from re_bench_inspect.provider import ReBenchSandbox
+from re_bench_inspect.sandbox_config import SandboxConfig
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from pydantic import BaseModel
+
+pytestmark = pytest.mark.anyio
+
+SMALL = SandboxConfig(memory_mib=256, disk_mib=16, processes=60)
+_HOLD = "b = bytearray(150 << 20); b[::4096] = b'x' * len(b[::4096]); import time; time.sleep(30)"
+_ASK = (
+    "import os, urllib.request, urllib.error\n"
+    "try: urllib.request.urlopen('http://not-allowed.example/', timeout=20)\n"
+    "except urllib.error.HTTPError as error: print(error.code, os.environ['http_proxy'][:17])\n"
+)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return where sandboxes have their directories."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return tmp_path / "re-bench" / "inspect-sandboxes"
+
+
+@asynccontextmanager
+async def opened(config: BaseModel | str | None = SMALL) -> AsyncIterator[ReBenchSandbox]:
+    await ReBenchSandbox.task_init("task", config)
+    try:
+        environments = await ReBenchSandbox.sample_init("task", config, {})
+        try:
+            yield environments["default"].as_type(ReBenchSandbox)
+        finally:
+            await ReBenchSandbox.sample_cleanup("task", config, environments, interrupted=False)
+    finally:
+        await ReBenchSandbox.task_cleanup("task", config, cleanup=True)
+
+
+def directories(state: Path) -> list[Path]:
+    return [path for path in state.iterdir() if path.is_dir()]
+
+
+def running(mark: str) -> list[str]:
+    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return [line for line in listing.stdout.splitlines() if mark in line and "ps -eo" not in line]
+
+
+async def test_limits_hold_for_all_programs_together() -> None:
+    async with opened() as sandbox:
+        results = await asyncio.gather(*(sandbox.exec(["python3", "-c", _HOLD], concurrency=False) for _ in range(3)))
+        for result in results:
+            assert (result.success, result.returncode) == (False, 137)
+            assert result.stderr == "it used more than 256 MiB of memory\n"
+        result = await sandbox.exec(["bash", "-c", "for i in $(seq 99); do sleep 9 & done 2>&1 | head -1; kill -9 0"])
+        assert "Resource temporarily unavailable" in result.stdout
+        await sandbox.write_file("kept", b"x")
+        result = await sandbox.exec(["sh", "-c", "head -c 12M /dev/zero > a; head -c 12M /dev/zero > b; sleep 9"])
+        assert "it wrote more than 16 MiB" in result.stderr
+        with pytest.raises(OSError, match="disk may be full"):
+            await sandbox.write_file("c", b"x")
+        assert (await sandbox.exec(["rm", "a", "b"])).success
+        await sandbox.write_file("c", b"x")
+        assert await sandbox.read_file("kept") == "x"
+
+
+async def test_no_network_but_through_the_proxy() -> None:
+    interfaces = ["python3", "-c", "import socket; print(socket.if_nameindex())"]
+    async with opened() as sandbox:
+        assert (await sandbox.exec(interfaces)).stdout == "[(1, 'lo')]\n"
+    async with opened(SandboxConfig(network="proxy", allow=("allowed.example",))) as sandbox:
+        assert (await sandbox.exec(interfaces)).stdout == "[(1, 'lo')]\n"
+        assert (await sandbox.exec(["python3", "-c", _ASK])).stdout == "403 http://127.0.0.1:\n"
+
+
+async def test_output_past_the_limit_is_an_error_with_what_was_kept() -> None:
+    async with opened() as sandbox:
+        with override_max_exec_output_size(1000), pytest.raises(OutputLimitExceededError) as caught:
+            await sandbox.exec(["sh", "-c", "echo first; seq 10000; echo last"])
+        assert caught.value.truncated_output is not None
+        assert caught.value.truncated_output.startswith("first\n")
+        assert caught.value.truncated_output.endswith("last\n")
+
+
+async def test_a_time_out_has_what_was_written_until_then() -> None:
+    async with opened() as sandbox:
+        with pytest.raises(TimeoutError) as caught:
+            await sandbox.exec(["sh", "-c", "echo begun; sleep 921.5"], timeout=1)
+        assert vars(caught.value)["truncated_output"] == "begun\n"
+        assert running("sleep 921.5") == []
+
+
+async def test_what_is_cancelled_is_ended() -> None:
+    async with opened() as sandbox:
+        task = asyncio.ensure_future(sandbox.exec(["sh", "-c", "setsid sleep 922.5 & sleep 922.5"]))
+        while len(running("sleep 922.5")) < 2:  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(0.05)
+        task.cancel()
+        await asyncio.wait([task])
+        deadline = time.monotonic() + 10
+        while running("sleep 922.5") and time.monotonic() < deadline:  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.05)
+        assert running("sleep 922.5") == []
+
+
+async def test_twenty_at_once() -> None:
+    async with opened() as sandbox:
+        script = 'echo $1 >> "at-$1"; until [ "$(ls at-* | wc -l)" = 20 ]; do sleep 0.1; done; echo $1'
+        results = await asyncio.gather(
+            *(sandbox.exec(["sh", "-c", script, "sh", str(n)], timeout=60, concurrency=False) for n in range(20))
+        )
+    assert [int(result.stdout) for result in results] == list(range(20))
+
+
+async def test_a_process_in_the_background_outlives_its_program_and_not_its_sandbox() -> None:
+    async with opened() as sandbox:
+        await sandbox.exec(["sh", "-c", "setsid sleep 923.5 & sleep 923.5 &"])
+        assert len(running("sleep 923.5")) == 2
+    assert running("sleep 923.5") == []
+
+
+async def test_one_user() -> None:
+    async with opened() as sandbox:
+        assert (await sandbox.exec(["whoami"], user="agent")).stdout == "agent\n"
+        assert (await sandbox.exec(["sh", "-c", "echo $HOME; pwd"])).stdout == "/home/agent\n/workspace\n"
+        for user in ("root", "0", "nobody"):
+            with pytest.raises(SandboxUserUnsupportedError, match="one user"):
+                await sandbox.exec(["true"], user=user)
+
+
+async def test_what_cannot_be_started() -> None:
+    async with opened() as sandbox:
+        missing = await sandbox.exec(["no-such-program"])
+        assert (missing.returncode, missing.stderr) == (127, "no-such-program: No such file or directory\n")
+        nowhere = await sandbox.exec(["true"], cwd="nowhere")
+        assert (nowhere.returncode, nowhere.stderr) == (126, "/workspace/nowhere: No such file or directory\n")
+        assert (await sandbox.exec(["echo", "a\0b"])).returncode == 126
+        with pytest.raises(PermissionError):
+            await sandbox.exec(["true"], cwd="/proc/1/root")
+
+
+async def test_links_lead_to_nothing_outside(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("of the host")
+    async with opened() as sandbox:
+        await sandbox.exec(["ln", "-s", str(tmp_path / "secret"), "link"])
+        with pytest.raises(FileNotFoundError):
+            await sandbox.read_file("link")
+        with pytest.raises(FileNotFoundError):
+            await sandbox.write_file("link", "changed")
+        with pytest.raises(PermissionError):
+            await sandbox.write_file("/usr/bin/new", "x")
+        with pytest.raises(PermissionError):
+            await sandbox.write_file("/new/file", "x")
+    assert (tmp_path / "secret").read_text() == "of the host"
+
+
+@pytest.mark.parametrize(
+    "name", ["-rf", "a\nb: Permission denied", "$(touch x)", "é\udcff", "a b/ c", "No such file or directory"]
+)
+async def test_odd_names_of_files(name: str) -> None:
+    async with opened() as sandbox:
+        await sandbox.write_file(name, b"\xff\r\n")
+        assert await sandbox.read_file(name, text=False) == b"\xff\r\n"
+        with pytest.raises(UnicodeDecodeError):
+            await sandbox.read_file(name)
+        with pytest.raises(FileNotFoundError):
+            await sandbox.read_file(f"{name}-not")
+
+
+async def test_a_sandbox_that_was_closed_is_unavailable(state: Path) -> None:
+    async with opened() as sandbox:
+        await sandbox.write_file("file", "x")
+    assert directories(state) == []
+    with pytest.raises(SandboxUnavailableError, match="has ended"):
+        await sandbox.exec(["true"])
+    with pytest.raises(SandboxUnavailableError):
+        await sandbox.read_file("file")
+
+
+async def test_a_sandbox_comes_back_when_all_in_it_was_killed() -> None:
+    async with opened() as sandbox:
+        await sandbox.write_file("kept", "x")
+        result = await sandbox.exec(["sh", "-c", "touch /var/tmp/kept; kill -9 -1"])
+        assert (result.returncode, result.stderr) == (137, "all processes of the sandbox were ended\n")
+        assert (await sandbox.exec(["sh", "-c", "cat kept && ls /var/tmp/kept"])).success
+
+
+async def test_configurations(tmp_path: Path) -> None:
+    file = tmp_path / "sandbox.toml"
+    file.write_text("memory_mib = 300\n")
+    assert SandboxConfig.of(str(file)).memory_mib == 300
+    spec = SandboxEnvironmentSpec("rebench", SMALL)
+    assert SandboxEnvironmentSpec.model_validate(spec.model_dump(mode="json")) == spec
+    for config, reason in (
+        (str(tmp_path / "none.toml"), "cannot be read"),
+        (ComposeConfig(services={}), "not ComposeConfig"),
+        (SandboxConfig(allow=("example.org",)), "--network"),
+        (SandboxConfig(network="proxy"), "--allow"),
+        (SandboxConfig(gpu="99"), "GPU"),
+    ):
+        with pytest.raises(PrerequisiteError, match=reason):
+            await ReBenchSandbox.task_init("task", config)
+    for text, reason in (("memory_mib = 'much'", "memory_mib"), ("no toml", "no TOML"), ("memory = 1", "memory")):
+        file.write_text(text)
+        with pytest.raises(PrerequisiteError, match=reason):
+            await ReBenchSandbox.task_init("task", str(file))
+
+
+def test_what_a_killed_evaluation_leaves_is_removed_and_what_runs_is_kept(state: Path) -> None:
+    async def both() -> list[Any]:
+        abandoned = state / "123-abandoned"
+        (abandoned / "deep").mkdir(parents=True)
+        async with opened():
+            (mine,) = directories(state)
+            again = state / "124-abandoned"
+            again.mkdir()
+            return [abandoned.exists(), plain_sandbox.remove_abandoned(state), mine.exists()]
+
+    assert asyncio.run(both()) == [False, ["124-abandoned"], True]

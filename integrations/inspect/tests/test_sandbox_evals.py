@@ -1,0 +1,135 @@
+"""Tasks that know nothing of re-bench, run by the real ``inspect`` command in the sandbox ``rebench``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from inspect_ai.log import list_eval_logs, read_eval_log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from inspect_ai.log import EvalSample
+
+INSPECT = Path(sys.executable).with_name("inspect")
+TASK = """
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import includes
+from inspect_ai.solver import basic_agent
+from inspect_ai.tool import bash, bash_session, text_editor
+
+
+def call(name, **arguments):
+    output = ModelOutput.for_tool_call("mockllm/model", name, arguments)
+    output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return output
+
+
+@task
+def tiny():
+    sample = Sample(
+        id="one",
+        input="Look at what is there.",
+        target="42",
+        files={"data/numbers.txt": "40\\n2\\n", "empty": "data:;base64,"},
+        setup="#!/bin/bash\\nset -e\\necho made by $(whoami) in $PWD > made.txt",
+    )
+    script = [CALLS]
+    return Task(
+        dataset=[sample],
+        solver=basic_agent(tools=[bash(timeout=120), text_editor(), bash_session()], max_attempts=1),
+        scorer=includes(),
+        sandbox="rebench",
+        model=get_model("mockllm/model", custom_outputs=script),
+    )
+"""
+
+
+def command(directory: Path, calls: str, *options: str) -> tuple[list[str], dict[str, str]]:
+    """Return the command that runs the task with a model that makes these calls, and its environment."""
+    (directory / "tiny.py").write_text(TASK.replace("CALLS", calls))
+    environment = os.environ | {"XDG_STATE_HOME": str(directory / "state")}
+    command = [str(INSPECT), "eval", "tiny.py", "--log-dir", "logs", "--display", "plain", *options]
+    return command, environment
+
+
+def run(directory: Path, calls: str, *options: str) -> EvalSample:
+    arguments, environment = command(directory, calls, *options)
+    done = subprocess.run(arguments, cwd=directory, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (log,) = list_eval_logs(str(directory / "logs"))
+    samples = read_eval_log(log).samples
+    assert samples
+    assert samples[0].error is None, samples[0].error.message
+    return samples[0]
+
+
+def outputs(sample: EvalSample) -> list[str]:
+    return [message.text for message in sample.messages if message.role == "tool"]
+
+
+def processes(*marks: str) -> list[str]:
+    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [line for line in listing if any(mark in line for mark in marks)]
+
+
+@pytest.mark.slow
+def test_files_setup_and_the_tools_of_inspect(tmp_path: Path) -> None:
+    (tmp_path / "sandbox.toml").write_text("memory_mib = 2000\n")
+    sample = run(
+        tmp_path,
+        'call("bash", command="cat made.txt; wc -c < empty; ulimit -d"),'
+        'call("bash", command="sort data/numbers.txt; ls /etc/shadow"),'
+        'call("text_editor", command="create", path="/workspace/note.txt", file_text="of the editor"),'
+        'call("bash_session", action="type_submit", input="cd data && X=$(cat ../note.txt)"),'
+        'call("bash_session", action="type_submit", input="echo $PWD $X"),'
+        'call("submit", answer="42"),',
+        "--sandbox",
+        "rebench:sandbox.toml",
+    )
+    made, numbers, edited, _typed, session, _submitted = outputs(sample)
+    assert made.split("\n")[:3] == ["made by agent in /workspace", "0", str(2000 << 10)]
+    assert numbers.startswith("ls: cannot access '/etc/shadow'")
+    assert numbers.rstrip().endswith("2\n40")
+    assert "created" in edited
+    assert "/workspace/data of the editor" in session
+    assert sample.scores
+    assert sample.scores["includes"].value == "C"
+    assert processes(str(tmp_path)) == []
+    assert [path for path in (tmp_path / "state" / "re-bench" / "inspect-sandboxes").iterdir() if path.is_dir()] == []
+
+
+@pytest.mark.slow
+def test_a_killed_evaluation_leaves_no_process_and_its_files_can_be_removed(tmp_path: Path) -> None:
+    calls = 'call("bash", command="setsid sleep 931.5 & sleep 931.5")'
+    arguments, environment = command(tmp_path, calls)
+    evaluation = subprocess.Popen(arguments, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL)
+    try:
+        until(lambda: len([line for line in processes("sleep 931.5") if line == "sleep 931.5"]) == 2)
+    finally:
+        evaluation.send_signal(signal.SIGKILL)
+        evaluation.wait()
+    until(lambda: not processes("sleep 931.5", str(tmp_path)))
+    state = tmp_path / "state" / "re-bench" / "inspect-sandboxes"
+    left = [path for path in state.iterdir() if path.is_dir()]
+    assert len(left) == 1
+    cleanup = [str(INSPECT), "sandbox", "cleanup", "rebench"]
+    done = subprocess.run(cleanup, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert f"removed {left[0].name}" in done.stdout
+    assert not left[0].exists()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

@@ -1,0 +1,53 @@
+"""Inspect's own checks of a sandbox provider, all of them, on a sandbox of ours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from inspect_ai.util._sandbox import self_check
+from inspect_ai.util._sandbox.self_check import *  # noqa: F403 - which says which functions are checks
+
+from re_bench_inspect.provider import ReBenchSandbox
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from inspect_ai.util import SandboxEnvironment
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+CANNOT_HOLD = {
+    "test_exec_as_user": "a sandbox has one user without privileges, who cannot add another",
+}
+"""Checks that fail, and why; a check here that passes fails the test."""
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def opened(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SandboxEnvironment]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        await ReBenchSandbox.task_init("checks", None)
+        environments = await ReBenchSandbox.sample_init("checks", None, {})
+        try:
+            yield environments["default"]
+        finally:
+            await ReBenchSandbox.sample_cleanup("checks", None, environments, interrupted=False)
+            await ReBenchSandbox.task_cleanup("checks", None, cleanup=True)
+
+
+@pytest.fixture
+def sandbox_env(opened: SandboxEnvironment, request: pytest.FixtureRequest) -> SandboxEnvironment:
+    if reason := CANNOT_HOLD.get(request.node.originalname):
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    return opened
+
+
+def test_all_checks_are_here() -> None:
+    assert len(self_check.__all__) >= 44
+    assert set(self_check.__all__) <= set(globals())

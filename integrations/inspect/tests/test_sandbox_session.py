@@ -1,0 +1,81 @@
+"""The sandbox of a session at one of our tasks: programs beside its shell, in its workspace and within its hours."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from example_tasks import make_tasks
+from inspect_ai.util import SandboxUnavailableError
+
+from re_bench_inspect.provider import ReBenchSandbox
+from re_bench_inspect.sandbox_config import SandboxConfig
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from re_bench_environment.session import Session
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the sessions' state apart, and bring made-up tasks."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.syspath_prepend(str(make_tasks(tmp_path / "site")))
+
+
+@asynccontextmanager
+async def opened(hours: float = 1.0) -> AsyncIterator[tuple[ReBenchSandbox, Session]]:
+    config = SandboxConfig(task="example_quick", profile="cpu", hours=hours)
+    await ReBenchSandbox.task_init("task", config)
+    try:
+        environments = await ReBenchSandbox.sample_init("task", config, {})
+        sandbox = environments["default"].as_type(ReBenchSandbox)
+        assert sandbox.session is not None
+        try:
+            yield sandbox, sandbox.session
+        finally:
+            await ReBenchSandbox.sample_cleanup("task", config, environments, interrupted=False)
+    finally:
+        await ReBenchSandbox.task_cleanup("task", config, cleanup=True)
+
+
+async def test_programs_and_the_shell_share_a_workspace() -> None:
+    async with opened() as (sandbox, session):
+        await sandbox.write_file("answer.txt", "7")
+        output, _waited = await session.run("cat answer.txt; echo -1 > answer.txt; cd /tmp", None)
+        assert output.text == "7"
+        assert await sandbox.read_file("answer.txt") == "-1\n"
+        assert (await sandbox.exec(["pwd"])).stdout == "/workspace\n"
+        assert (await session.answer(final=False)).reward == 0.5
+    with pytest.raises(SandboxUnavailableError):
+        await sandbox.exec(["true"])
+
+
+async def test_a_session_is_busy_until_its_last_program_has_ended() -> None:
+    async with opened() as (sandbox, session):
+        await sandbox.exec(["true"])
+        long = asyncio.ensure_future(sandbox.exec(["sh", "-c", "until [ -e end ]; do sleep 0.05; done"]))
+        await session.run("echo beside", None)
+        assert (session.activity, session.busy) == ("program", True)
+        await sandbox.exec(["touch", "end"], concurrency=False)
+        await long
+        assert (session.activity, session.busy) == ("idle", False)
+
+
+async def test_no_program_runs_past_the_hours() -> None:
+    async with opened(hours=1 / 3600) as (sandbox, _session):
+        with pytest.raises(TimeoutError):
+            await sandbox.exec(["sleep", "60"])
+        with pytest.raises(SandboxUnavailableError, match="hours of this session are over"):
+            await sandbox.exec(["true"])

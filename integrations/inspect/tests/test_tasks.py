@@ -1,0 +1,172 @@
+"""Tasks in the real ``inspect``: scores on the way, the final one, epochs, limits, and what is left when it ends."""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from inspect_ai._util.error import PrerequisiteError
+
+from re_bench.runs.attempts import AttemptLog
+from re_bench_inspect.registry import TASKS
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalSample
+    from inspect_ai.scorer import Score
+    from integrations.inspect.tests.conftest import Call, InspectProcess
+
+FINAL: Call = ("answer", {"get_final_score": True})
+
+
+def bash(command: str, **options: float) -> Call:
+    return "bash", {"command": command, **options}
+
+
+def scores(sample: EvalSample) -> list[Score]:
+    return [event.score for event in sample.events if event.event == "score"]
+
+
+def outputs(sample: EvalSample) -> list[str]:
+    return [message.text for message in sample.messages if message.role == "tool"]
+
+
+def test_scores_on_the_way_and_at_the_end(quick: InspectProcess) -> None:
+    quick.script = [
+        ("answer", {}),
+        bash("cd /tmp && export WHERE=here && echo -1 > /workspace/answer.txt"),
+        bash("echo $WHERE $PWD; exit 3"),
+        ("answer", {}),
+        bash("echo nonsense > /workspace/answer.txt"),
+        ("answer", {}),
+        bash("echo -0.5 > /workspace/answer.txt"),
+        FINAL,
+    ]
+    log = quick.eval("quick")
+    assert log.samples
+    sample = log.samples[0]
+    *attempts, final = scores(sample)
+    assert [score.value for score in attempts[:2]] == [0.0, 0.5]
+    assert math.isnan(attempts[2].as_float())
+    assert attempts[2].reason == "invalid"
+    assert "'nonsense' is no number" in (attempts[2].explanation or "")
+    assert final.value == 0.5  # the best of all attempts, not the last
+    assert final.metadata is not None
+    assert (final.metadata["raw"], final.metadata["attempts"], final.metadata["valid"]) == (-1.0, 4, 3)
+    assert "here /tmp" in outputs(sample)[2]
+    assert "exit status 3" in outputs(sample)[2]
+    assert "The episode has ended." in outputs(sample)[-1]
+    kept = sample.store
+    assert [attempt["status"] for attempt in kept["SessionStore:attempts"]] == ["valid", "valid", "invalid", "valid"]
+    (attempt_log,) = quick.state.glob("*/sessions/*/attempts.jsonl")
+    assert attempt_log.parent.as_posix() == kept["SessionStore:directory"]
+    assert len(AttemptLog(attempt_log).read().attempts) == 4
+    assert not (attempt_log.parent / "workspace").exists()
+    assert not quick.processes()
+    assert log.eval.task == "re_bench/quick"
+    assert log.eval.task_version == 1
+    rescored = quick.run(
+        "score", log.location, "--scorer", "re_bench_inspect/reward", "--action", "append", "--overwrite"
+    )
+    assert rescored.returncode == 0, rescored.stdout + rescored.stderr
+    (again,) = quick.read_logs()
+    assert again.samples
+    assert again.samples[0].scores
+    assert [score.value for score in again.samples[0].scores.values()] == [0.5, 0.5]
+
+
+@pytest.mark.slow
+def test_a_hidden_score_is_told_to_nobody_but_the_log(quick: InspectProcess) -> None:
+    quick.script = [bash("echo 2 > answer.txt"), ("answer", {}), bash("echo 3 > answer.txt"), FINAL]
+    (sample,) = quick.eval("quiet").samples or []
+    assert [score.value for score in scores(sample)] == [0.5, 0.75]
+    assert "This task does not tell its score." in outputs(sample)[1]
+    assert "0.5" not in outputs(sample)[1]
+
+
+@pytest.mark.slow
+def test_every_epoch_counts_and_nothing_valid_is_unscored(quick: InspectProcess) -> None:
+    quick.script = [bash("test $RANDOM -ge 0 && rm answer.txt"), FINAL]
+    log = quick.eval("quick", "--epochs", "3", "--max-samples", "2")
+    assert log.results
+    (result,) = log.results.scores
+    assert (result.scored_samples, result.unscored_samples, result.reducer) == (0, 3, None)
+    assert log.samples
+    assert {scores(sample)[-1].reason for sample in log.samples} == {"no_valid_attempt"}
+    quick.script = [FINAL]
+    log = quick.eval("quick", "--epochs", "2")
+    assert log.results
+    (result,) = log.results.scores
+    assert result.scored_samples == 2
+    assert {name: metric.value for name, metric in result.metrics.items()} == {"mean": 0.0, "stderr": 0.0, "best": 0.0}
+
+
+@pytest.mark.slow
+def test_a_limit_ends_the_agent_and_the_workspace_is_scored(quick: InspectProcess) -> None:
+    quick.script = [bash("echo -2 > answer.txt"), bash("true")]
+    (sample,) = quick.eval("quick", "--message-limit", "9").samples or []
+    assert sample.limit is not None
+    assert sample.limit.type == "message"
+    assert scores(sample)[-1].value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"profile": "none"}, "triton_cumsum has no profile 'none'"),
+        ({"network": "some"}, "network: Input should be 'none', 'proxy' or 'open'"),
+        ({"network": "proxy"}, "allow"),
+        ({"hours": -1}, "hours: Input should be greater than 0"),
+        ({"attempts": 0}, "max_attempts: Input should be greater than or equal to 1"),
+    ],
+)
+def test_bad_options_are_refused_in_a_sentence(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(PrerequisiteError) as refusal:
+        TASKS["triton_cumsum"](**{"profile": "cpu", **options})
+    assert text in str(refusal.value.message)
+    assert str(refusal.value.message).startswith("re_bench/triton_cumsum: ")
+
+
+def test_a_refusal_has_no_traceback(inspect: InspectProcess) -> None:
+    done = inspect.run("eval", "re_bench/validate", "-T", "tasks=nothing")
+    assert done.returncode != 0
+    assert "nothing" in " ".join((done.stdout + done.stderr).split())
+    assert "Traceback" not in done.stdout + done.stderr
+    assert not inspect.state.exists()
+
+
+@pytest.mark.slow
+def test_a_killed_evaluation_leaves_nothing_that_runs(quick: InspectProcess) -> None:
+    quick.script = [bash("sleep 1000 & echo began > answer.txt; sleep 1000", timeout=900.0)]
+    with quick.start("eval", "re_bench/quick", *quick.options()) as process:
+        while not list(quick.state.glob("*/sessions/*/home")):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.1)
+        time.sleep(1)
+        process.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while quick.processes() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not quick.processes()
+    quick.script = [FINAL]
+    quick.eval("quick")
+    assert not list(quick.state.glob("*/sessions/*/workspace"))
+    assert "the evaluation was ended" in "".join(
+        path.read_text() for path in quick.state.glob("*/sessions/*/session.json")
+    )
+
+
+@pytest.mark.slow
+def test_validate_shows_that_the_solutions_score_as_they_must(quick: InspectProcess) -> None:
+    done = quick.run(
+        "eval", "re_bench/validate", "--log-dir", str(quick.logs), "-T", "tasks=quick", "-T", "profile=cpu"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (log,) = quick.read_logs()
+    assert log.samples
+    assert {sample.id: scores(sample)[-1].value for sample in log.samples} == {
+        "quick/baseline": "C",
+        "quick/reference": "C",
+    }
