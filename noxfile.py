@@ -25,14 +25,36 @@ nox.options.sessions = ["lint", "tests"]
 HERE = Path(__file__).parent
 PINS = HERE / "constraints.txt"
 SHARED = HERE / ".nox" / "shared"
+WITH_RAY = HERE / ".nox" / "with-ray"
+RAY_TESTS = ("common/tests/test_ray_pool.py", "tests/test_evaluate_on_ray.py")
 PROJECTS = [
     path.parent
-    for pattern in ("common", "gateway", "environment", "integrations/*", "agents/*", "tasks/*")
+    for pattern in (
+        "common",
+        "gateway",
+        "environment",
+        "agents/*",
+        "integrations/*",
+        "tasks/*",
+    )  # each after what it needs
     for path in sorted(HERE.glob(f"{pattern}/pyproject.toml"))
 ]
 FIRST = ("torch", "triton", "numpy", "safetensors", "scipy")  # by exact version, so that a CPU build at hand is taken
 PLUGINS = ("pytest-timeout", "pytest-xdist", "pytest-benchmark")
-TOOLS = ("pytest", *PLUGINS, "hypothesis", "hatchling", "editables", "nox", "ors-sdk", "ruff", "mypy", "import-linter")
+TOOLS = (
+    "pytest",
+    *PLUGINS,
+    "hypothesis",
+    "hatchling",
+    "editables",
+    "nox",
+    "ors-sdk",
+    "ruff",
+    "mypy",
+    "import-linter",
+    "selenium",
+)
+HEAVY = {"ray"}  # extras, by the names of their packages, that no session but one needs
 SYSTEM = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 
 
@@ -72,9 +94,47 @@ def kill_test(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def browser_test(session: nox.Session) -> None:
+    """Show reports, and logs in inspect view, to a real browser: nothing strange runs, nobody is asked, all works."""
+    missing = [program for program in ("chromium", "chromedriver") if shutil.which(program) is None]
+    if missing:
+        session.skip(f"NOT TESTED: no {' and no '.join(missing)}; type: sudo apt-get install chromium chromium-driver")
+    options = ("-p", "no:benchmark", "-s", "-m", "browser")
+    run(session, "pytest", *options, "common/tests/browser", "integrations/inspect/tests", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def evaluation_test(session: nox.Session) -> None:
+    """Run models at all tasks, RE_BENCH_EVALUATION_RUNS (3) times, stopped on the way; `-- ray`: on a Ray cluster."""
+    options = ("-p", "no:benchmark", "-s", "-m", "slow", "tests/test_evaluate_all_tasks.py")
+    if session.posargs != ["ray"]:
+        run(session, "pytest", *options, *session.posargs)
+        return
+    need_system_programs(session)
+    renew_shared_environment(session)
+    python = renew_environment_with_ray(session)
+    session.run(python, "-m", "pytest", *options, external=True, env={"RE_BENCH_ON_RAY": "1"})
+
+
+@nox.session(venv_backend="none")
+def inspect_test(session: nox.Session) -> None:
+    """Run all tasks in Inspect from start to reference, a killed eval set, and Inspect's own checks of a sandbox."""
+    run(session, "pytest", "-p", "no:benchmark", "-s", "-m", "slow", "integrations/inspect/tests", *session.posargs)
+
+
+@nox.session(venv_backend="none")
 def load_test(session: nox.Session) -> None:
     """Show what a server costs on this machine: one command, 200 sessions at once, workspaces of all tasks."""
     run(session, "pytest", "-p", "no:benchmark", "-s", "bench/test_bench_environment.py", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def ray_test(session: nox.Session) -> None:
+    """Run jobs on a Ray cluster of two nodes, one of which is killed: nothing is lost, nothing counted twice."""
+    need_system_programs(session)
+    renew_shared_environment(session)
+    python = renew_environment_with_ray(session)
+    session.run(python, "-m", "pytest", "-p", "no:benchmark", *RAY_TESTS, *session.posargs, external=True)
 
 
 @nox.session(venv_backend="none")
@@ -150,9 +210,24 @@ def renew_shared_environment(session: nox.Session) -> None:
     stamp.write_text(made_from)
 
 
+def renew_environment_with_ray(session: nox.Session) -> str:
+    """Make the environment that has Ray besides all that the shared one has, and return its Python."""
+    python, stamp = str(WITH_RAY / "bin" / "python"), WITH_RAY / "made-from"
+    made_from = (SHARED / "made-from").read_text()
+    if not stamp.is_file() or stamp.read_text() != made_from:
+        session.run(sys.executable, "-m", "venv", "--clear", "--without-pip", str(WITH_RAY), external=True)
+        inside = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+        # Linked, not found by a path: a sandbox shows the environment of its Python and no other.
+        shutil.copytree(SHARED / inside, WITH_RAY / inside, copy_function=os.link, dirs_exist_ok=True)
+        session.run(python, "-m", "pip", "install", "--quiet", "-c", str(PINS), *sorted(HEAVY), external=True)
+        stamp.write_text(made_from)
+    return python
+
+
 def with_extras(project: Path) -> str:
-    """Return what pip installs of a project: its folder, with all of its extras."""
+    """Return what pip installs of a project: its folder, with all of its extras but the heavy ones."""
     extras = tomllib.loads((project / "pyproject.toml").read_text())["project"].get("optional-dependencies", {})
+    extras = extras.keys() - HEAVY
     return f"{project}[{','.join(sorted(extras))}]" if extras else str(project)
 
 

@@ -228,7 +228,7 @@ def test_a_profile_without_its_device_is_one_line_and_2(quick: Path, tmp_path: P
     command = [sys.executable, str(quick / "score.py"), "--solution", str(submit(tmp_path / "s", "1"))]
     done = subprocess.run([*command, "--profile", "gpu"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "profile gpu needs a CUDA device and this machine shows none; use --profile cpu" in done.stderr
+    assert "profile gpu needs a CUDA device and this machine shows none; choose profile cpu" in done.stderr
 
 
 def test_a_malformed_manifest_is_named_with_all_its_problems(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from re_bench.sandbox.spec import Backend
 
+sys.path.insert(0, str(Path(__file__).parent / "support"))
+
 
 @pytest.fixture(scope="session")
 def backend() -> Backend:

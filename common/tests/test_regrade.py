@@ -11,6 +11,7 @@ import pytest
 from re_bench.data.instances import choose_instance
 from re_bench.data.secret import FILE, secret_name
 from re_bench.runs.attempts import AttemptLog
+from re_bench.runs.elapsed import Elapsed
 from re_bench.runs.regrade import regrade
 from re_bench.runs.score_process import record, score_and_record
 from re_bench.scoring.score import Score
@@ -51,7 +52,7 @@ def test_the_number_that_an_attempt_names_is_scored_again(
     task, log, again = drawn_by("chosen"), tmp_path / "log.jsonl", tmp_path / "again.jsonl"
     for instance in (0, 3, 5):
         choose_instance("made_up", "cpu", instance)
-        score, _final = score_and_record(task, submission, "auto", "none", log)
+        score, _final = score_and_record(task, submission, "auto", "none", log, handed_in=Elapsed(9.0 + instance, 7.0))
         assert (score.raw, score.details["instance"]) == (4.0 + instance, instance)
     (submission / "number").write_text("none")
     score, _final = score_and_record(task, submission, "cpu", "none", log)
@@ -63,7 +64,9 @@ def test_the_number_that_an_attempt_names_is_scored_again(
     assert [score and (score.raw, score.details["instance"]) for score in scores] == [
         (4.0, 0), (7.0, 3), (9.0, 5), (None, 5), (4.0, 0),
     ]  # fmt: skip
-    assert [attempt.details["instance"] for attempt in AttemptLog(again).read().attempts] == [0, 3, 5, 5, 0]
+    attempts = AttemptLog(again).read().attempts
+    assert [attempt.details["instance"] for attempt in attempts] == [0, 3, 5, 5, 0]
+    assert [attempt.handed_in for attempt in attempts] == [*(Elapsed(9.0 + n, 7.0) for n in (0, 3, 5)), None, None]
 
 
 def test_what_the_secret_of_another_machine_drew_is_left_out_with_the_reason(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from re_bench.runs.validate import default_jobs, default_repeats
+from re_bench.runs.shares import default_jobs
+from re_bench.runs.validate import default_repeats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,6 +130,59 @@ def test_a_solution_that_cannot_be_copied_fails_alone(made_up: Task, backend: Ba
     (score,) = rows["cheats/words"]["scores"]
     assert (score["status"], score["raw"]) == ("error", None)
     assert "No such file or directory" in score["message"]
+
+
+def test_a_cheat_is_compared_with_its_honest_base(drawing: Task, change: Change) -> None:
+    expect = 'expect = "no_better"\nmake = {command = ["bash", "make.sh"], time_limit_s = 20}\n\n[cheats.spoils_too]'
+    change(drawing, "task.toml", expect, f'base = "tools/honest"\n{expect}')
+    (drawing.directory / "tools" / "honest").mkdir(parents=True)
+    (drawing.directory / "tools" / "honest" / "number").write_text("6")
+    (drawing.directory / "tools" / "honest" / "drawn").write_text("")
+    cheat = drawing.directory / "cheats" / "spoils" / "make.sh"
+    outcomes = []
+    for number in ("6.1", "6.2"):
+        cheat.write_text(f"test -s base/number && printf {number} > number")
+        status, rows, stderr = validated(drawing)
+        outcomes.append((status, rows["cheats/spoils"]["holds"], rows["cheats/spoils"]["verdict"]))
+        assert rows["tools/honest"]["scores"][0]["reward"] == pytest.approx(0.6), stderr
+    assert outcomes == [(0, True, "no better than the tools/honest"), (1, False, "scores above the tools/honest")]
+    shutil.rmtree(drawing.directory / "tools")
+    cheat.write_text("printf 6 > number")
+    status, rows, _stderr = validated(drawing)
+    assert (status, rows["cheats/spoils"]["verdict"]) == (
+        1,
+        "must be compared with the tools/honest, which has no reward",
+    )
+
+
+LUCK = """
+    import os
+    said = Path(os.environ["RE_BENCH_CACHE"]) / "scored"
+    lucky = (job.submission / "lucky").is_file()
+    if lucky:
+        with said.open("a") as file: file.write("x")
+    luck = LUCKY if lucky and said.read_text() == "x" else 0
+    try:
+"""
+
+
+@pytest.mark.parametrize(
+    ("luck", "parallel", "scored", "holds"),
+    [(1, False, 3, True), (4, False, 3, False), (4, True, 1, False), (0.1, False, 1, True)],
+)
+def test_a_measured_cheat_above_its_base_is_scored_again_and_the_mean_counts(
+    drawing: Task, change: Change, luck: float, scored: int, *, parallel: bool, holds: bool
+) -> None:
+    change(drawing, "score.py", "    try:\n", LUCK.replace("LUCKY", str(luck)).lstrip("\n"))
+    change(drawing, "score.py", "Measured(float(", "Measured(luck + float(")
+    if parallel:
+        change(drawing, "task.toml", 'device = "cpu"', 'device = "cpu"\nparallel = true')
+    make = drawing.directory / "cheats" / "spoils" / "make.sh"
+    make.write_text("printf 0 > number; touch lucky")
+    _status, rows, stderr = validated(drawing)
+    assert [len(rows[name]["scores"]) for name in ("cheats/spoils", "baseline")] == [scored, scored], stderr
+    assert len(rows["cheats/spoils_too"]["scores"]) == 1
+    assert rows["cheats/spoils"]["holds"] == holds
 
 
 def test_a_baseline_without_a_score_is_nothing_to_compare_with(

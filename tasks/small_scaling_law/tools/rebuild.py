@@ -100,6 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make the truth of a profile, or of one of its instances, anew.")
     parser.add_argument("--profile", choices=list(SCALES), required=True)
     parser.add_argument("--instance", type=int, default=0, help="which one of the profile (default: 0)")
+    parser.add_argument("--ray", metavar="ADDRESS", help="make the runs of the sweep on the Ray cluster there")
     options = parser.parse_args()
     profile, instance = options.profile, options.instance
     if SCALES[profile].experiments is None:  # its truth is published
@@ -108,6 +109,7 @@ def main() -> None:
         runs_file(profile, instance).parent.mkdir(parents=True, exist_ok=True)
         for tool in ("sweep.py", "fit.py"):
             arguments = [str(TOOLS / tool), "--profile", profile, "--instance", str(instance)]
+            arguments += ["--ray", options.ray] if options.ray and tool == "sweep.py" else []
             status, _stdout = run_program(arguments, capture=False)
             if status != 0:
                 sys.exit(status)

@@ -1,4 +1,4 @@
-"""Make the runs behind the truth of a profile: ``python tools/sweep.py --profile cpu [--workers N]``; resumable.
+"""Make the runs behind the truth of a profile: ``python tools/sweep.py --profile cpu``; resumable.
 
 Every run is one JSON line of ``truth/PROFILE-runs.jsonl`` with all that is needed to repeat it, written when it is
 done. What is there already, made by the same code on the same text, is not made again. ``fit.py`` fits the truth.
@@ -12,23 +12,24 @@ import hashlib
 import importlib
 import json
 import math
-import multiprocessing
 import os
 import shutil
 import statistics
 import sys
-import tempfile
 from collections import defaultdict
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager, nullcontext
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from re_bench.data.provenance import hardware, versions
-from re_bench.processes import cli_entry_point, print_progress
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.processes import cli_entry_point, print_progress, run_program, temporary_directory
+from re_bench.runs.pool import Pool, Resources, open_pool
 from small_scaling_law.bytes_text import open_bytes, prepare_bytes
 from small_scaling_law.grading import runs_file
 from small_scaling_law.instances import scale_of
@@ -36,7 +37,7 @@ from small_scaling_law.prepare import COPIED, lay_out
 from small_scaling_law.profiles import SCALES, Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
 TOOLS = Path(__file__).parent
 STARTER = TOOLS.parent / "starter"
@@ -179,45 +180,96 @@ def is_made_alike(line: dict[str, Any], made: dict[str, Any]) -> bool:
 
 
 def sweep(
-    profile: str, planned: Sequence[Job], path: Path, workers: int, instance: int = 0
+    profile: str, planned: Sequence[Job], path: Path, pool: Pool, *, workers: int | None = None, instance: int = 0
 ) -> Iterator[dict[str, Any]]:
-    """Make the runs that are not in ``path`` yet, add a line for each, and yield it."""
-    made, scale = made_with(profile, instance), scale_of(profile, instance)
+    """Make the runs that are not in ``path`` yet, add a line for each, and yield it.
+
+    Args:
+        profile: the profile's name.
+        planned: all runs.
+        path: the file of lines.
+        pool: where runs are made that need no GPU.
+        workers: runs at a time; None for one a core.
+        instance: which one of the profile.
+
+    Raises:
+        UsageError: if a GPU is needed, and the pool is of other machines.
+        ReBenchError: if a run fails.
+    """
+    made = made_with(profile, instance)
     done = {(line["n_embd"], line["max_iters"], line["seed"]) for line in finished(path, made)}
     missing = [job for job in planned if (job.n_embd, job.max_iters, job.seed) not in done]
-    with tempfile.TemporaryDirectory(prefix="re-bench-sweep-") as directory:
-        workspace = Path(directory) / "workspace"
-        shutil.copytree(STARTER, workspace, ignore=shutil.ignore_patterns("__pycache__"))
-        lay_out(profile, workspace, instance)
-        with _pool(workers, workspace) as pool, path.open("a", encoding="utf-8") as file:
-            for future in as_completed([pool.submit(_run, job, scale) for job in missing]):
-                line = {**future.result(), **made}
-                file.write(json.dumps(line) + "\n")
-                file.flush()
-                yield line
+    if profile == "gpu" and missing and pool.remote:
+        raise UsageError("runs of profile gpu share a GPU in one process: make them on its machine, without --ray")
+    gpu = torch.cuda.is_available() and not pool.remote
+    runs = _beside(profile, instance, missing, workers) if gpu else _apart(profile, instance, missing, workers, pool)
+    with closing(runs), path.open("a", encoding="utf-8") as file:
+        for run in runs:
+            line = {**run, **made}
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            yield line
+
+
+def _apart(
+    profile: str, instance: int, missing: Sequence[Job], workers: int | None, pool: Pool
+) -> Generator[dict[str, Any], None, None]:
+    """Make each run in a program of its own, which has one thread."""
+    resources = Resources(cores=pool.cores / (workers or pool.cores))
+    program = [str(TOOLS / "sweep.py"), "--profile", profile, "--instance", str(instance), "--run"]
+    make = partial(run_program, capture=True, environment={"OMP_NUM_THREADS": "1"})
+    futures = [pool.submit(make, [*program, json.dumps(asdict(job))], resources=resources) for job in missing]
+    for future in as_completed(futures):
+        status, output = future.result()
+        if status != 0:
+            raise ReBenchError(f"a run ended with exit status {status}; its message is above")
+        yield json.loads(output)
+
+
+def _beside(
+    profile: str, instance: int, missing: Sequence[Job], workers: int | None
+) -> Generator[dict[str, Any], None, None]:
+    """Make runs in threads of this process, which share its GPU."""
+    with _workspace(profile, instance) as workspace:
+        _enter(str(workspace))
+        captured = importlib.import_module("captured")
+        captured.install()
+        pool = ThreadPoolExecutor(workers or os.cpu_count())
+        try:
+            for future in as_completed([pool.submit(_run, job, scale_of(profile, instance)) for job in missing]):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            captured.TURNS.stopped = True
+            raise
+        finally:
+            pool.shutdown()
 
 
 @contextmanager
-def _pool(workers: int, workspace: Path) -> Iterator[Executor]:
-    """Yield what makes runs: processes of one thread each, or threads that share one GPU. All end with the block."""
-    gpu = torch.cuda.is_available()
-    if gpu:
+def _workspace(profile: str, instance: int) -> Iterator[Path]:
+    """Yield a directory as agents have it, in which runs can be made."""
+    with temporary_directory("re-bench-sweep-") as directory:
+        workspace = directory / "workspace"
+        shutil.copytree(STARTER, workspace, ignore=shutil.ignore_patterns("__pycache__"))
+        lay_out(profile, workspace, instance)
+        yield workspace
+
+
+def run_one(profile: str, instance: int, job: Job) -> None:
+    """Make a run in this process, and print its line."""
+    scale = _prepare(profile, instance)
+    with _workspace(profile, instance) as workspace:
         _enter(str(workspace))
-        importlib.import_module("captured").install()
-        pool: Executor = ThreadPoolExecutor(workers)
-    else:
-        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _enter, (str(workspace),))
-    try:
-        yield pool
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        if gpu:
-            importlib.import_module("captured").TURNS.stopped = True
-        for worker in multiprocessing.active_children():
-            worker.terminate()
-        raise
-    finally:
-        pool.shutdown()
+        print(json.dumps(_run(job, scale)))
+
+
+def _prepare(profile: str, instance: int) -> Scale:
+    """Make the text of an instance, and return the sizes."""
+    scale = scale_of(profile, instance)
+    assert scale.experiments is not None
+    prepare_bytes(scale.experiments.text, print_progress)
+    return scale
 
 
 def _enter(workspace: str) -> None:
@@ -245,24 +297,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Make the runs that the truth of a profile is fitted to.")
     parser.add_argument("--profile", choices=list(CENTRES), required=True)
     parser.add_argument("--instance", type=int, default=0, help="which one of the profile (default: 0)")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs at a time (default: one a core)")
+    parser.add_argument("--workers", type=int, help="runs at a time, on each machine (default: one a core)")
+    parser.add_argument("--ray", metavar="ADDRESS", help="make the runs of profile cpu on the Ray cluster there")
     parser.add_argument("--first-seed", type=int, default=1, help="another one repeats the sweep with other seeds")
     parser.add_argument("--out", metavar="FILE", type=Path, help="where the lines go, if not into the task")
+    parser.add_argument("--run", metavar="JSON", help="make this run alone, and print its line")
     options = parser.parse_args(arguments)
     with cli_entry_point("sweep.py"):
-        sweep_all(options.profile, options.instance, options.out, options.workers, options.first_seed)
+        if options.run is not None:
+            run_one(options.profile, options.instance, Job(**json.loads(options.run)))
+            return
+        with open_pool(options.ray) as pool:
+            choice = {"workers": options.workers, "first_seed": options.first_seed}
+            sweep_all(options.profile, options.instance, options.out, pool, **choice)
 
 
-def sweep_all(profile: str, instance: int, out: Path | None, workers: int, first_seed: int) -> None:
+def sweep_all(
+    profile: str, instance: int, out: Path | None, pool: Pool, *, workers: int | None, first_seed: int
+) -> None:
     """Sweep an instance, and go on beyond the edges of a row while its best width is there."""
-    scale, path = scale_of(profile, instance), out or runs_file(profile, instance)
-    assert scale.experiments is not None
-    prepare_bytes(scale.experiments.text, print_progress)
+    scale, path = _prepare(profile, instance), out or runs_file(profile, instance)
     rows: list[Row] = []
     wider = rows_of(profile, instance)
     while rows != wider:
         rows = wider
-        for line in sweep(profile, jobs(scale, rows, first_seed), path, workers, instance):
+        for line in sweep(profile, jobs(scale, rows, first_seed), path, pool, workers=workers, instance=instance):
             print(f"n_embd {line['n_embd']}, {line['max_iters']} steps, seed {line['seed']}: loss {line['loss']}, "
                   f"{line['seconds']:.0f} s", flush=True)  # fmt: skip
         lines = finished(path, made_with(profile, instance))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,16 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    """Add ``--ray`` and ``--gpu-type``: where jobs run, as :func:`re_bench.runs.pool.open_pool` takes it."""
+    parser.add_argument(
+        "--ray", metavar="ADDRESS", help="run on the Ray cluster of this address, or 'auto' on a node of one"
+    )
+    parser.add_argument(
+        "--gpu-type", metavar="TYPE", help="run what needs a GPU on those of this type alone, such as H200"
+    )
+
+
 def positive(text: str) -> int:
     """Return a positive whole number of a command line.
 
@@ -54,6 +65,21 @@ def positive(text: str) -> int:
     value = int(text) if text.isascii() and text.isdigit() else 0
     if value < 1:
         raise argparse.ArgumentTypeError(f"expected a positive whole number, got {text!r}")
+    return value
+
+
+def above_zero(text: str) -> float:
+    """Return a positive number of a command line.
+
+    Raises:
+        ArgumentTypeError: if it is none.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (value > 0 and math.isfinite(value)):
+        raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
     return value
 
 

@@ -8,7 +8,19 @@ from contextlib import suppress
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from re_bench.cli import sandbox_command, score_commands, task_commands, validate_commands
+from re_bench.cli import (
+    bundle_command,
+    evaluate_command,
+    report_command,
+    sandbox_command,
+    scan_command,
+    score_commands,
+    task_commands,
+    transcripts_command,
+    validate_commands,
+    view_command,
+    work_command,
+)
 from re_bench.errors import UsageError
 from re_bench.processes import cli_entry_point
 
@@ -22,7 +34,14 @@ _BUILT_IN = (
     *task_commands.COMMANDS,
     *score_commands.COMMANDS,
     *validate_commands.COMMANDS,
+    *report_command.COMMANDS,
+    *view_command.COMMANDS,
+    *evaluate_command.COMMANDS,
+    *work_command.COMMANDS,
     *sandbox_command.COMMANDS,
+    *bundle_command.COMMANDS,
+    *transcripts_command.COMMANDS,
+    *scan_command.COMMANDS,
 )
 _ELSEWHERE = {"serve": "environment", "sessions": "environment"}
 """Commands of the documentation that other distributions of the repository bring, by the distribution's folder."""

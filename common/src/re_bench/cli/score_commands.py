@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.cli.command import Command, add_json, add_sandbox, add_task, print_json
+from re_bench.cli.command import Command, add_cluster, add_json, add_sandbox, add_task, print_json
 from re_bench.task.chat_model import ChatModel, add_model_options
 from re_bench.task.profile_names import add_profile_option
 
@@ -26,6 +26,7 @@ def _score_options(parser: argparse.ArgumentParser) -> None:
 def _regrade_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("log", metavar="LOG", type=Path, help="an attempt log; it is not changed")
     parser.add_argument("--into", metavar="FILE", type=Path, help="append the new scores to this log")
+    add_cluster(parser)
     add_sandbox(parser)
     add_json(parser)
 
@@ -59,7 +60,9 @@ def _regrade(options: argparse.Namespace) -> int:
 
     if not options.log.is_file():
         raise UsageError(f"{options.log}: there is no attempt log")
-    regraded = regrade(options.log, into=options.into, sandbox=options.sandbox)
+    regraded = regrade(
+        options.log, into=options.into, sandbox=options.sandbox, gpu_type=options.gpu_type, cluster=options.ray
+    )
     if options.json:
         print_json({"regraded": [entry.to_dict() for entry in regraded]})
     else:

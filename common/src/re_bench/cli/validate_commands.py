@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.cli.command import Command, add_json, add_sandbox, add_task, positive, print_json
+from re_bench.cli.command import Command, add_cluster, add_json, add_sandbox, add_task, positive, print_json
 from re_bench.errors import UsageError
 from re_bench.gpu.devices import add_scoring_gpu
 from re_bench.task.chat_model import ChatModel, add_model_options
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import argparse
 
     from re_bench.gpu.devices import GpuPlan
+    from re_bench.task.discovery import Task
+    from re_bench.task.manifest import Profile
 
 
 def _validate_options(parser: argparse.ArgumentParser) -> None:
@@ -29,11 +31,15 @@ def _validate_options(parser: argparse.ArgumentParser) -> None:
         help="scorings of baseline and reference (default: 3, or 1 where the reference is made by a command)",
     )
     parser.add_argument(
-        "--jobs", type=positive, metavar="N", help="scorings at a time (default: as many as disturb no measurement)"
+        "--jobs",
+        type=positive,
+        metavar="N",
+        help="scorings at a time, on each machine (default: as many as disturb no measurement)",
     )
     add_scoring_gpu(parser, "all GPUs, one such scoring at a time on each")
     add_profile_option(parser)
     add_model_options(parser)
+    add_cluster(parser)
     add_sandbox(parser)
     add_json(parser)
 
@@ -43,22 +49,25 @@ def _calibrate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repeats", type=positive, default=5, metavar="N")
     add_profile_option(parser)
     add_model_options(parser)
+    add_cluster(parser)
     add_sandbox(parser)
     add_json(parser)
 
 
 def _validate(options: argparse.Namespace) -> int:
     from re_bench.report.run_tables import validation_table
-    from re_bench.runs.validate import default_jobs, default_repeats, validate
+    from re_bench.runs.validate import default_repeats, validate
     from re_bench.task.discovery import find_task, find_tasks
     from re_bench.task.model_choice import choose_model
-    from re_bench.task.profile_choice import choose_profile
 
     model = ChatModel.from_options(options)
     named = [find_task(name) for name in options.tasks]
     tasks = named or [task for task in find_tasks().values() if task.scorer.is_file()]
-    chosen = [(task, *choose_profile(task, options.profile)) for task in tasks]
-    gpus = _gpus(options.scoring_gpu, needed=any(entry.device == "cuda" for _task, _profile, entry in chosen))
+    chosen = [(task, *_choose_profile(task, options)) for task in tasks]
+    on_gpu = any(entry.device == "cuda" for _task, _profile, entry in chosen)
+    if options.ray and options.scoring_gpu:
+        raise UsageError("--scoring-gpu is of this machine; leave it out with --ray")
+    gpus = None if options.ray else _gpus(options.scoring_gpu, needed=on_gpu)
     reports = []
     for one, profile, entry in chosen:
         task, plan = choose_model(one, profile, model), gpus if entry.device == "cuda" else None
@@ -66,10 +75,12 @@ def _validate(options: argparse.Namespace) -> int:
             task,
             profile,
             repeats=options.repeats or default_repeats(task),
-            jobs=options.jobs or default_jobs(task, profile, plan),
+            jobs=options.jobs,
             sandbox=options.sandbox,
             solution=options.solution,
             gpus=plan,
+            gpu_type=options.gpu_type,
+            cluster=options.ray,
         )
         reports.append(report)
         if not options.json:
@@ -78,6 +89,16 @@ def _validate(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"reports": [report.to_dict() for report in reports], "holds": holds})
     return 0 if holds else 1
+
+
+def _choose_profile(task: Task, options: argparse.Namespace) -> tuple[str, Profile]:
+    """Return the profile; on a cluster this machine may lack the device."""
+    from re_bench.task.profile_choice import choose_profile, profile_name
+
+    if options.ray is None:
+        return choose_profile(task, options.profile)
+    name = profile_name(task, options.profile)
+    return name, task.profile(name)
 
 
 def _gpus(scoring_gpu: str | None, *, needed: bool) -> GpuPlan | None:
@@ -100,12 +121,18 @@ def _calibrate(options: argparse.Namespace) -> int:
     from re_bench.runs.calibrate import calibrate
     from re_bench.task.discovery import find_task
     from re_bench.task.model_choice import choose_model
-    from re_bench.task.profile_choice import choose_profile
 
     task = find_task(options.task)
-    profile, _entry = choose_profile(task, options.profile)
+    profile, _entry = _choose_profile(task, options)
     task = choose_model(task, profile, ChatModel.from_options(options))
-    anchors = calibrate(task, profile, repeats=options.repeats, sandbox=options.sandbox)
+    anchors = calibrate(
+        task,
+        profile,
+        repeats=options.repeats,
+        sandbox=options.sandbox,
+        gpu_type=options.gpu_type,
+        cluster=options.ray,
+    )
     if options.json:
         print_json({"task": task.name, "profile": profile, "anchors": anchors.model_dump(mode="json")})
     else:

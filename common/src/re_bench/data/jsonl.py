@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
+import re
 import stat
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from re_bench.data.files import sync_directory
+from re_bench.guest.json_depth import check_depth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+LONGEST = 1 << 30
+"""Bytes of a log that are read: it is in memory as a whole."""
+_LONGEST_LINE = 16 << 20
+_LINE = re.compile(rb"[^\n]+")
+DEEPEST = 200
+"""Arrays and objects of a line in one another: what is deeper, what handles values by recursion cannot."""
 
 
 class LogError(OSError):
@@ -72,24 +83,91 @@ def locked_log(path: Path) -> Iterator[LockedLog]:
         os.close(handle)
 
 
-def read_lines(path: Path) -> list[bytes]:
+def read_lines(path: Path, most: int = LONGEST) -> list[bytes]:
     """Return the lines of a log without newlines; a log that does not exist yet is empty.
 
     Takes no lock, so a line that is being written at this moment may be torn.
 
+    Args:
+        path: the log.
+        most: bytes that it may have.
+
+    Raises:
+        LogError: if the path is not a plain file, or is longer.
+    """
+    try:
+        return _split(read_plain(path, most))
+    except FileNotFoundError:
+        return []
+
+
+def read_plain(path: Path, most: int) -> bytes:
+    """Return the content of a file that anybody may have put there, without waiting for anyone.
+
+    Args:
+        path: the file.
+        most: bytes that it may have.
+
+    Raises:
+        LogError: if it is not a plain file, or is longer.
+        OSError: if it cannot be read.
+    """
+    with os.fdopen(_open(path, os.O_RDONLY), "rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        content = stream.read(most + 1) if size <= most else b""
+        if size > most or len(content) > most:
+            raise LogError(errno.EFBIG, f"it is longer than {most} bytes", str(path))
+        return content
+
+
+def read_tail(path: Path, most: int, start: int = 0) -> bytes:
+    """Return the last bytes of a file that anybody may have put there, without waiting for anyone.
+
+    Args:
+        path: the file.
+        most: bytes to return at most.
+        start: the offset of the first byte that counts.
+
+    Raises:
+        LogError: if it is not a plain file.
+        OSError: if it cannot be read.
+    """
+    with os.fdopen(_open(path, os.O_RDONLY), "rb") as stream:
+        stream.seek(max(start, os.fstat(stream.fileno()).st_size - most))
+        return stream.read(most)
+
+
+def read_objects(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """Return the JSON objects of a log, one a line, and how many lines are none, such as those that a kill has torn.
+
+    What the lines say may be anybody's: numbers that JSON does not know, and nesting too deep for us, count as none.
+
     Raises:
         LogError: if the path is not a plain file.
     """
+    objects = [json_object(line) for line in read_lines(path)]
+    whole = [entry for entry in objects if entry is not None]
+    return whole, len(objects) - len(whole)
+
+
+def json_object(text: bytes | str) -> dict[str, Any] | None:
+    """Return the object that a text is in JSON; None if it is none, or too long or too deep for us."""
     try:
-        handle = _open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return []
-    with os.fdopen(handle, "rb") as stream:
-        return _split(stream.read())
+        if len(text) > _LONGEST_LINE:
+            return None
+        check_depth(text.encode(errors="surrogatepass") if isinstance(text, str) else text, DEEPEST)
+        value = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")
 
 
 def _split(data: bytes) -> list[bytes]:
-    return [line for line in data.split(b"\n") if line]
+    return _LINE.findall(data)
 
 
 def _open(path: Path, flags: int) -> int:

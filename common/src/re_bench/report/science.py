@@ -59,7 +59,7 @@ def _rows(task: Task) -> Iterator[list[str]]:
 
 
 def _cells(record: Record, file: Records, anchors: Anchors | None) -> list[str]:
-    floor, raw, value = file.floors.get(record.profile, 0.0), record.raw, record.value
+    floor, raw, value = file.floors.get(record.profile, 0.0), file.raw_of(record), record.value
     spread, n, hardware, date = record.spread, record.n, record.hardware, record.date
     if record.kind in ("baseline", "reference") and anchors:
         source = anchors.source
@@ -68,8 +68,6 @@ def _cells(record: Record, file: Records, anchors: Anchors | None) -> list[str]:
         if source.spread:
             spread = source.spread.starting if record.kind == "baseline" else source.spread.reference
         n, hardware, date = source.repeats, source.hardware or source.kind, source.date
-    elif value is not None:
-        raw = math.log(value - floor)
     reward = None if anchors is None or raw is None else normalise(raw, anchors.starting, anchors.reference)
     figures = [_number(value, 4), _number(raw, 3), _number(reward, 2)]
     rest = [record.seconds or "", hardware or "", _number(spread, 4), str(n or ""), str(date or "")]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_SHORT_H = 0.1
+
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return ``rows`` under ``header`` in columns as wide as their widest cell; the last column is not padded."""
@@ -19,9 +21,19 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
+def printable(text: str) -> str:
+    """Return a text that anybody may have written as one line, without what a terminal would obey."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in " ".join(text.split()))
+
+
 def number(value: float | None, digits: int = 4) -> str:
     """Return a number for a cell, a dash for none."""
     return "-" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0 turns -0.0 into 0.0
+
+
+def hours(value: float | None) -> str:
+    """Return hours for a cell, a dash for none; of a few minutes two figures are shown, not 0.01."""
+    return "-" if value is None else f"{value:.2f}" if value >= _SHORT_H or value <= 0 else f"{value:.2g}"
 
 
 def dollars(cost: float | None) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 
 from re_bench.data.jsonl import locked_log, read_lines
 from re_bench.normalise import How, aggregate, finite, normalise
+from re_bench.runs.elapsed import Elapsed
 
 Status = Literal["valid", "invalid", "error"]
 """How an attempt ended: scored, refused for a fault of the submission, or failed for a fault of ours."""
@@ -26,6 +27,8 @@ MAX_LINE = 1 << 20
 _VERSION = 1
 _DETAILS_BUDGET = MAX_LINE // 2
 _MESSAGE_BUDGET = MAX_LINE // 4
+_LATER = ("final_raw", "wall_s", "working_s")
+"""Fields that early logs do not have; a line leaves them out where they are None."""
 _TEXTS = ("time", "task", "profile", "message", "submission", "sandbox", "scorer")
 
 
@@ -48,6 +51,8 @@ class Attempt:
         sandbox: the name of the sandbox backend.
         scorer: the version of the scorer.
         final_raw: the raw score that counts for the final score; None where it is ``raw``.
+        wall_s: seconds from the run's beginning until the submission was handed in, pauses left out; None if unknown.
+        working_s: the same without what the run was made to wait for others; None if unknown.
     """
 
     time: str
@@ -64,11 +69,20 @@ class Attempt:
     scorer: str = ""
     n: int = 0
     final_raw: float | None = None
+    wall_s: float | None = None
+    working_s: float | None = None
 
     @property
     def raw_for_final(self) -> float | None:
         """The raw score that counts for the final score."""
         return self.raw if self.final_raw is None else self.final_raw
+
+    @property
+    def handed_in(self) -> Elapsed | None:
+        """The run's time when the submission was handed in; None if it is not known."""
+        if self.wall_s is None:
+            return None
+        return Elapsed(self.wall_s, self.wall_s if self.working_s is None else self.working_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +124,16 @@ class LogContents:
         own = next((attempt.reward for attempt in reversed(self.attempts) if attempt.raw == raw), None)
         if raw is not None and anchors is not None:
             counted = next(attempt for attempt in reversed(self.attempts) if attempt.raw_for_final == raw)
-            own = normalise(raw, *_anchors(counted, anchors))
+            own = normalise(raw, *anchors_of(counted, anchors))
         return FinalScore(_last(self.attempts), raw, own, len(scores), sum(score is not None for score in scores))
 
 
-def _anchors(attempt: Attempt, others: tuple[float, float]) -> tuple[float, float]:
+def anchors_of(attempt: Attempt, others: tuple[float, float]) -> tuple[float, float]:
     """Return the anchors that an attempt was scored by, which may be those of a task's instance, else ``others``."""
     try:
         own = attempt.details["anchors"]
         return float(own["starting"]), float(own["reference"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return others
 
 
@@ -173,6 +187,11 @@ class AttemptLog:
         return self.read().final(aggregation, anchors)
 
 
+def encoded(attempt: Attempt) -> bytes:
+    """Return the line, without its newline, in which a log tells of an attempt that has its number."""
+    return _line(attempt)[0]
+
+
 def _check(attempt: Attempt) -> None:
     """Raise TypeError or ValueError unless the attempt is one that may stand in a log."""
     for name in _TEXTS:
@@ -184,6 +203,7 @@ def _check(attempt: Attempt) -> None:
         raise ValueError(f"status must be one of {', '.join(get_args(Status))}, got {attempt.status!r}")
     finite(attempt.seconds, "seconds")
     _check_scores(attempt)
+    _check_times(attempt)
 
 
 def _check_scores(attempt: Attempt) -> None:
@@ -200,6 +220,16 @@ def _check_scores(attempt: Attempt) -> None:
         )
 
 
+def _check_times(attempt: Attempt) -> None:
+    """Raise unless working time is part of wall-clock time."""
+    for name in ("wall_s", "working_s"):
+        value = getattr(attempt, name)
+        if value is not None and finite(value, name) < 0:
+            raise ValueError(f"{name} must not be negative, got {value}")
+    if attempt.working_s is not None and (attempt.wall_s is None or attempt.working_s > attempt.wall_s):
+        raise ValueError(f"working_s must be within wall_s, got {attempt.working_s} of {attempt.wall_s}")
+
+
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
@@ -211,6 +241,8 @@ def _encode(fields: object) -> bytes:
 
 def _decode(line: bytes) -> Attempt | None:
     """Return the attempt in a line without its newline, or None if the line is not whole."""
+    if len(line) >= MAX_LINE:
+        return None
     try:
         fields = json.loads(line)["attempt"]
         if _encode(fields) != line:
@@ -247,15 +279,13 @@ def _line(attempt: Attempt) -> tuple[bytes, Attempt]:
 
 def _fields(attempt: Attempt) -> dict[str, Any]:
     values = {key.name: getattr(attempt, key.name) for key in dataclasses.fields(attempt)}
-    if attempt.final_raw is None:
-        del values["final_raw"]  # as in logs from before there was one
-    return values
+    return {name: value for name, value in values.items() if value is not None or name not in _LATER}
 
 
 def _cleaned(attempt: Attempt) -> Attempt:
     """Give every field the one spelling that reading it back gives."""
     changes: dict[str, Any] = {name: _text(getattr(attempt, name)) for name in _TEXTS}
-    for name in ("raw", "reward", "final_raw", "seconds"):
+    for name in ("raw", "reward", "seconds", *_LATER):
         value = getattr(attempt, name)
         changes[name] = None if value is None else float(value)
     try:

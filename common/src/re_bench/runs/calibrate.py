@@ -5,27 +5,44 @@ from __future__ import annotations
 import datetime as dt
 import os
 import statistics
+from concurrent.futures import as_completed
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from re_bench.data.instances import chosen_instance
 from re_bench.data.provenance import hardware, versions
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import run_program
+from re_bench.runs.pool import job_gpus, open_pool
 from re_bench.runs.score_process import score_variant
+from re_bench.runs.shares import conditions, default_jobs, share
+from re_bench.runs.validation import ANCHORED
 from re_bench.task.anchors import Anchors, Source, Spread
 from re_bench.task.manifest_file import write_anchors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from re_bench.runs.node import Conditions
     from re_bench.scoring.score import Score
     from re_bench.task.discovery import Task
 
 _DIGITS = 9
 
 
-def calibrate(task: Task, profile: str, *, repeats: int, sandbox: str | None = None) -> Anchors:
+def calibrate(
+    task: Task,
+    profile: str,
+    *,
+    repeats: int,
+    sandbox: str | None = None,
+    gpu_type: str | None = None,
+    cluster: str | None = None,
+) -> Anchors:
     """Score baseline and reference ``repeats`` times each, interleaved, and write their means into ``anchors.toml``.
+
+    One is scored at a time, or as many as there are cores where the manifest says ``parallel``; on a cluster (see
+    :func:`re_bench.runs.validate.validate`) so many on each node, which must all have the same processor.
 
     The hardware and versions that a scorer names in its details (``hardware``, ``versions``) go before our own. Where
     a profile measures its anchors in every run, they are stored for the device that the scorer names; where it asks a
@@ -43,12 +60,8 @@ def calibrate(task: Task, profile: str, *, repeats: int, sandbox: str | None = N
             f"{task.name}: instance {instance} is chosen, whose anchors are made with its truth; "
             f"run: re-bench prepare {task.name} --profile {profile} --instance 0"
         )
-    _rebuild(task, profile)
-    scores: dict[str, list[Score]] = {"baseline": [], "reference": []}
-    for seed in range(repeats):
-        for variant, repeats_so_far in scores.items():
-            score = score_variant(task, variant, profile, sandbox, seed=seed)
-            repeats_so_far.append(_check_valid(task, variant, score))
+    _rebuild(task, profile, cluster)
+    scores, scored_on = _scores(task, profile, repeats=repeats, sandbox=sandbox, gpu_type=gpu_type, cluster=cluster)
     starting, reference = (
         [raw for score in variant if (raw := score.raw_for_final) is not None] for variant in scores.values()
     )
@@ -59,7 +72,7 @@ def calibrate(task: Task, profile: str, *, repeats: int, sandbox: str | None = N
     source = Source(
         kind="modelled" if task.manifest.profiles[profile].modelled else "measured",
         where=f"nox -s calibrate-{task.name}",
-        hardware=str(details.get("hardware") or hardware()),
+        hardware=str(details.get("hardware") or scored_on),
         model=model.name if model and task.manifest.asks_model(profile) else None,
         date=dt.datetime.now(dt.UTC).date(),
         repeats=repeats,
@@ -76,7 +89,51 @@ def calibrate(task: Task, profile: str, *, repeats: int, sandbox: str | None = N
     return anchors
 
 
-def _rebuild(task: Task, profile: str) -> None:
+def _scores(
+    task: Task, profile: str, *, repeats: int, sandbox: str | None, gpu_type: str | None, cluster: str | None
+) -> tuple[dict[str, list[Score]], str]:
+    """Return the scores of baseline and reference, and the processor of the machines that made them."""
+    entry, made_on = task.manifest.profiles[profile], set()
+    with open_pool(cluster) as pool:
+        jobs = default_jobs(task, profile, None, pool) if entry.parallel else 1
+        job = _Job(task, profile, sandbox, conditions(pool, task, profile))
+        resources = share(pool, task, profile, jobs, gpu_type=gpu_type)
+        futures = {
+            pool.submit(job.score, variant, seed, resources=resources): variant
+            for seed in range(repeats)
+            for variant in ANCHORED
+        }
+        for future in as_completed(futures):
+            score, processor = future.result()
+            made_on.add(processor)
+            _check_valid(task, futures[future], score)
+    if len(made_on) > 1:
+        raise ReBenchError(
+            f"{task.name}: anchors are of one kind of machine, and the nodes have: {'; '.join(sorted(made_on))}"
+        )
+    scores = {variant: [future.result()[0] for future in futures if futures[future] == variant] for variant in ANCHORED}
+    return scores, made_on.pop()
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What the scorings of one calibration have in common; it travels to where they run."""
+
+    task: Task
+    profile: str
+    sandbox: str | None
+    conditions: Conditions | None
+
+    def score(self, variant: str, seed: int) -> tuple[Score, str]:
+        """Return the score, and the processor of this machine."""
+        if self.conditions is not None:
+            self.conditions.check()
+        gpu = next(iter(job_gpus()), None)
+        score = score_variant(self.task, variant, self.profile, self.sandbox, seed=seed, gpu=gpu, make_on=gpu)
+        return score, hardware()
+
+
+def _rebuild(task: Task, profile: str, cluster: str | None) -> None:
     rebuild = task.manifest.rebuild
     if rebuild is None:
         return
@@ -84,18 +141,17 @@ def _rebuild(task: Task, profile: str) -> None:
     if not program.is_file():
         raise ReBenchError(f"{task.name}: {program} is missing, which the manifest names in [rebuild]")
     path = os.pathsep.join(filter(None, (str(task.import_directory), os.environ.get("PYTHONPATH"))))
-    arguments = [str(program), "--profile", profile]
+    arguments = [str(program), "--profile", profile, *(["--ray", cluster] if cluster else [])]
     status, _stdout = run_program(arguments, capture=False, environment={"PYTHONPATH": path})
     if status != 0:
         raise ReBenchError(f"{task.name}: the truth was not rebuilt: {program} ended with exit status {status}")
 
 
-def _check_valid(task: Task, variant: str, score: Score) -> Score:
+def _check_valid(task: Task, variant: str, score: Score) -> None:
     if score.status != "valid":
         raise ReBenchError(
             f"{task.name}: {variant} is {score.status}, so there is nothing to calibrate: {score.message}"
         )
-    return score
 
 
 def _check_device(task: Task, scores: Sequence[Score]) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import os
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from re_bench.errors import UsageError
 from re_bench.processes import print_progress
 from re_bench.runs.attempts import Attempt, AttemptLog
+from re_bench.runs.pool import Pool, Resources, job_gpus, open_pool
 from re_bench.runs.score_process import record, score_submission
+from re_bench.runs.shares import conditions, default_jobs, share
 from re_bench.runs.submission_store import Store
 from re_bench.task.chat_model import ChatModel
 from re_bench.task.discovery import find_task
@@ -15,8 +19,11 @@ from re_bench.task.instance import instance_in, instance_of
 from re_bench.task.model_choice import choose_model
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+    from concurrent.futures import Future
     from pathlib import Path
 
+    from re_bench.runs.node import Conditions
     from re_bench.scoring.score import Score
     from re_bench.task.discovery import Task
     from re_bench.task.instance import Instance
@@ -37,42 +44,97 @@ class Regraded:
         return {"attempt": asdict(self.attempt), "score": score, "reason": self.reason}
 
 
-def regrade(log: Path, *, into: Path | None = None, sandbox: str | None = None) -> list[Regraded]:
+def regrade(
+    log: Path,
+    *,
+    into: Path | None = None,
+    sandbox: str | None = None,
+    gpu_type: str | None = None,
+    cluster: str | None = None,
+    only: Container[int] | None = None,
+    find: Callable[[str], Task] | None = None,
+) -> list[Regraded]:
     """Score every stored submission of ``log`` again, each submission once by each instance.
 
     An attempt is scored by the instance that it names, else by instance 0: a log from before there were others. What
-    the secret of another machine drew cannot be had here, and the attempt is left out, with the reason.
+    the secret of another machine drew cannot be had here, and the attempt is left out, with the reason. As many are
+    scored at a time as for :func:`re_bench.runs.calibrate.calibrate`.
 
     Args:
-        log: the attempt log; it is not changed.
+        log: the attempt log; it is not changed. On a cluster all nodes have to see what is stored beside it.
         into: a log that the new scores are appended to, in the order of the old one.
         sandbox: a backend's name, if not the default.
+        gpu_type: of the GPUs, as in :class:`re_bench.runs.pool.Resources`.
+        cluster: as for :func:`re_bench.runs.validate.validate`.
+        only: the numbers of the attempts to score; None for all.
+        find: gives the task that an attempt names; by default that of the working directory, or one that is here.
 
     Raises:
         UsageError: if a task of the log is not here, or a log cannot be used.
     """
-    store = Store(log)
-    scores: dict[tuple[str, str, object], Score] = {}
+    store = Store(log.resolve())
+    scores: dict[_Job, Future[Score]] = {}
     regraded = []
-    for attempt in AttemptLog(log).read().attempts:
-        submission = store.find(attempt.submission)
-        if submission is None:
-            regraded.append(Regraded(attempt, None, "its submission is not stored"))
-            continue
-        task = find_task(attempt.task)
-        instance, reason = _instance_of(task, attempt)
-        if reason:
-            regraded.append(Regraded(attempt, None, reason))
-            continue
-        task = choose_model(task, attempt.profile, ChatModel.from_details(attempt.details))
-        key = (attempt.profile, attempt.submission, instance)
-        if key not in scores:
-            print_progress(f"regrading attempt {attempt.n} of {attempt.task}")
-            scores[key] = score_submission(task, submission, attempt.profile, sandbox, instance=instance)
-        regraded.append(Regraded(attempt, scores[key]))
-        if into is not None:
-            record(task, scores[key], into)
+    with open_pool(cluster) as pool:
+        attempts = [attempt for attempt in AttemptLog(log).read().attempts if only is None or attempt.n in only]
+        planned = [(attempt, *_plan(pool, attempt, store, sandbox, find or _task_of_log)) for attempt in attempts]
+        for attempt, job, _reason in planned:
+            if job is not None and job not in scores:
+                scores[job] = pool.submit(job.score, attempt.n, resources=job.resources(pool, gpu_type))
+        for attempt, job, reason in planned:
+            score = None if job is None else scores[job].result()
+            regraded.append(Regraded(attempt, score, reason))
+            if into is not None and job is not None and score is not None:
+                record(job.task, score, into, attempt.handed_in)
     return regraded
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One submission by one instance; it travels to where it is scored."""
+
+    task: Task = field(compare=False)
+    name: str
+    profile: str
+    submission: Path
+    instance: Instance | None
+    sandbox: str | None
+    conditions: Conditions | None = field(compare=False)
+
+    def score(self, attempt: int) -> Score:
+        """Score it here."""
+        if self.conditions is not None:
+            self.conditions.check(self.submission)
+        print_progress(f"regrading attempt {attempt} of {self.name}")
+        gpu = next(iter(job_gpus()), None)
+        return score_submission(self.task, self.submission, self.profile, self.sandbox, instance=self.instance, gpu=gpu)
+
+    def resources(self, pool: Pool, gpu_type: str | None) -> Resources:
+        """Return what it needs."""
+        jobs = default_jobs(self.task, self.profile, None, pool) if self.task.profile(self.profile).parallel else 1
+        return share(pool, self.task, self.profile, jobs, gpu_type=gpu_type)
+
+
+def _task_of_log(name: str) -> Task:
+    if os.sep in name:  # no log of ours has a path there, whose program would run outside of any sandbox
+        raise UsageError(f"the log names {name[:200]!r}, which is no task's name")
+    return find_task(name)
+
+
+def _plan(
+    pool: Pool, attempt: Attempt, store: Store, sandbox: str | None, find: Callable[[str], Task]
+) -> tuple[_Job | None, str]:
+    """Return how to score an attempt again, or the reason why it cannot be."""
+    submission = store.find(attempt.submission)
+    if submission is None:
+        return None, "its submission is not stored"
+    task = find(attempt.task)
+    instance, reason = _instance_of(task, attempt)
+    if reason:
+        return None, reason
+    shared = conditions(pool, task, attempt.profile)
+    task = choose_model(task, attempt.profile, ChatModel.from_details(attempt.details))
+    return _Job(task, attempt.task, attempt.profile, submission, instance, sandbox, shared), ""
 
 
 def _instance_of(task: Task, attempt: Attempt) -> tuple[Instance | None, str]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from re_bench.runs.elapsed import Elapsed
     from re_bench.task.discovery import Task
     from re_bench.task.instance import Instance
 
@@ -136,11 +137,13 @@ def score_and_record(
     log: Path,
     *,
     details: Mapping[str, str] | None = None,
+    handed_in: Elapsed | None = None,
 ) -> tuple[Score, FinalScore]:
     """Keep a copy of ``submission`` beside ``log``, score the copy, and append the attempt; see :func:`record`.
 
     The scorer's own logs are kept beside ``log`` too, in :class:`AttemptRecords`. What ``details`` say of the agent's
-    circumstances is added to the score's own.
+    circumstances is added to the score's own. ``handed_in`` is the run's time when the submission was handed in, if
+    something counts it.
 
     A scorer that gives no score is an attempt with the status ``error``.
 
@@ -167,13 +170,15 @@ def score_and_record(
             score = Score.error(task.name, name, str(error), seconds=seconds, details=instance)
             score = replace(score, submission=copy.name if kept else "")
         score = replace(score, details={**score.details, **(details or {})})
-        final = record(task, score, log)
+        final = record(task, score, log, handed_in)
         records.keep(final.attempt)
     return score, final
 
 
-def record(task: Task, score: Score, path: Path) -> FinalScore:
+def record(task: Task, score: Score, path: Path, handed_in: Elapsed | None = None) -> FinalScore:
     """Append ``score`` to the attempt log at ``path``; return the final score so far, with this attempt's number.
+
+    ``handed_in`` is as for :func:`score_and_record`.
 
     Raises:
         UsageError: if the log is of another task or profile, or cannot be written.
@@ -189,7 +194,7 @@ def record(task: Task, score: Score, path: Path) -> FinalScore:
         models = {entry.details["model"] for entry in attempts if "model" in entry.details}
         if models - {score.details.get("model", min(models, default=None))}:
             raise UsageError(f"{path}: holds attempts with {min(models)}; give {score.details['model']} its own log")
-        attempt = log.append(_attempt(task, score))
+        attempt = log.append(_attempt(task, score, handed_in))
         anchors = task.manifest.anchors(score.profile)
         final = log.final(task.manifest.aggregation, (anchors.starting, anchors.reference) if anchors else None)
     except OSError as error:
@@ -197,7 +202,7 @@ def record(task: Task, score: Score, path: Path) -> FinalScore:
     return replace(final, attempt=attempt.n)
 
 
-def _attempt(task: Task, score: Score) -> Attempt:
+def _attempt(task: Task, score: Score, handed_in: Elapsed | None) -> Attempt:
     return Attempt(
         time=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
         task=score.task,
@@ -212,4 +217,6 @@ def _attempt(task: Task, score: Score) -> Attempt:
         details=dict(score.details),
         seconds=score.seconds,
         final_raw=score.final_raw,
+        wall_s=None if handed_in is None else round(handed_in.wall_s, 3),
+        working_s=None if handed_in is None else round(handed_in.working_s, 3),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from contextlib import suppress
@@ -13,6 +14,8 @@ from re_bench.scoring.staging import stage
 
 if TYPE_CHECKING:
     from re_bench.limits import Bounds
+
+_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class Store:
@@ -48,6 +51,6 @@ class Store:
                 shutil.rmtree(copy)
 
     def find(self, sha256: str) -> Path | None:
-        """Return the copy with that hash, or None."""
+        """Return the copy with that hash, or None; a log of a stranger may have anything in the hash's place."""
         path = self.directory / sha256
-        return path if len(sha256) == 64 and path.is_dir() else None  # noqa: PLR2004 - hex digits of a SHA-256
+        return path if _HASH.fullmatch(sha256) and path.is_dir() and not path.is_symlink() else None

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import os
 import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from functools import partial
-from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.processes import print_progress, request_stop, temporary_directory
+from re_bench.gpu.devices import GpuPlan
+from re_bench.processes import print_progress, temporary_directory
+from re_bench.runs.pool import job_gpus, open_pool
 from re_bench.runs.score_process import score_submission, score_variant
-from re_bench.runs.validation import ANCHORED, Report, judge
+from re_bench.runs.shares import conditions, default_jobs, share
+from re_bench.runs.validation import ANCHORED, Report, brief, honest_base, judge, scores_above_base
 from re_bench.scoring.score import Score
 from re_bench.task.prepare import run_preparation
 from re_bench.task.workspace import make_template, variants
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from re_bench.gpu.devices import GpuPlan
+    from re_bench.runs.node import Conditions
     from re_bench.task.discovery import Task
 
 _SUBMISSION = "--solution"
 _LONGEST_FIRST = ("reference", "baseline", _SUBMISSION)
 """What is started before the cheats, so that scorings at the same time end together."""
 _REPEATS = 3
-_WAITING_FOR_GPU = 2
-"""Scorings that may start while another holds a GPU."""
 
 
 def validate(
@@ -39,12 +37,17 @@ def validate(
     profile: str,
     *,
     repeats: int = 1,
-    jobs: int = 1,
+    jobs: int | None = None,
     sandbox: str | None = None,
     solution: Path | None = None,
     gpus: GpuPlan | None = None,
+    gpu_type: str | None = None,
+    cluster: str | None = None,
 ) -> Report:
     """Score baseline, reference and every cheat of a task that makes sense in the profile, which is prepared first.
+
+    The honest bases that cheats name are scored too, each once and as they lie in the task's directory. A measured
+    cheat that scores above its base is scored again, and so is its base, until there are three scores of each.
 
     A solution that cannot be laid out, made or scored gets the status ``error``, and the others are scored all the
     same. The cheats find copies of the same prepared files; baseline and reference find new ones every time.
@@ -53,10 +56,14 @@ def validate(
         task: the task.
         profile: ``cpu``, ``gpu`` or ``paper``.
         repeats: how often baseline and reference are scored.
-        jobs: scorings at a time; more than one only where they do not disturb each other's measurements.
+        jobs: scorings at a time, on each machine; None for :func:`re_bench.runs.shares.default_jobs`. More than
+            one only where they do not disturb each other's measurements.
         sandbox: a backend's name, if not the default.
         solution: the directory of a submission to score beside ours.
         gpus: where scorings run that need a GPU, one job's all on one of them; None for the first that CUDA shows.
+        gpu_type: of the GPUs, as in :class:`re_bench.runs.pool.Resources`.
+        cluster: address of a Ray cluster on which they run instead of this machine, on nodes that are as this one: see
+            :class:`re_bench.runs.node.Conditions`.
 
     Raises:
         UsageError: if this cannot be done here.
@@ -64,27 +71,36 @@ def validate(
     """
     started = time.monotonic()
     skipped = _skipped(task, profile)
-    names = [*(name for name in variants(task) if name not in skipped), *([_SUBMISSION] if solution else [])]
+    ours = [name for name in variants(task) if name not in skipped]
+    names = [*ours, *_bases(task, profile, ours), *([_SUBMISSION] if solution else [])]
     if skipped:
         print_progress(f"{task.name}: {_describe_skipped(profile, skipped)}")
-    with temporary_directory("re-bench-prepared-") as directory:
-        template = _make_template(task, profile, directory / "template")
-        places = _places(jobs, gpus, timed=not task.manifest.profiles[profile].parallel)
-
-        def score_once(name: str, seed: int) -> Score:
-            with _taken(places) as place:
-                score = _score(task, name, profile, sandbox, place, solution=solution, template=template, seed=seed)
-            reward = "-" if score.reward is None else f"{score.reward:.4f}"
-            line = f"{task.name}: {name}: {score.status} {reward}"
-            print_progress(f"[{time.monotonic() - started:6.1f} s] {line}")
-            return score
-
-        order = [(name, seed) for name in _by_length(names) for seed in range(repeats if name in ANCHORED else 1)]
-        scores: dict[str, list[Score]] = {name: [] for name in names}
-        with _workers(jobs, separate_cores=task.manifest.profiles[profile].parallel) as pool:
-            for (name, _seed), score in zip(order, pool.map(score_once, *zip(*order, strict=True)), strict=True):
-                scores[name].append(score)
-    rows = [judge(task, name, repeated, scores["baseline"]) for name, repeated in scores.items()]
+    order = [(name, seed) for name in _by_length(names) for seed in range(repeats if name in ANCHORED else 1)]
+    scores: dict[str, list[Score]] = {name: [] for name in names}
+    plan = gpus or GpuPlan((), ())
+    score_on = plan.other if task.profile(profile).parallel else plan.timed
+    with (
+        temporary_directory("re-bench-prepared-") as directory,
+        open_pool(cluster, gpus=score_on if gpus else None) as pool,
+    ):
+        template = None if pool.remote else _make_template(task, profile, directory / "template")
+        solution = solution and solution.resolve()
+        job = _Job(task, profile, sandbox, solution, template, plan.other, conditions(pool, task, profile))
+        resources = share(
+            pool, task, profile, jobs or default_jobs(task, profile, gpus, pool), gpus=gpus, gpu_type=gpu_type
+        )
+        while order:
+            futures = {
+                pool.submit(job.score, name, seed, number, resources=resources): name
+                for number, (name, seed) in enumerate(order)
+            }
+            for future in as_completed(futures):
+                line = f"{task.name}: {futures[future]}: {_describe_score(future.result())}"
+                print_progress(f"[{time.monotonic() - started:6.1f} s] {line}")
+            for future, name in futures.items():
+                scores[name].append(future.result())
+            order = _in_doubt(task, profile, scores)
+    rows = [judge(task, name, scores) for name in scores]
     return Report(task.name, profile, rows, _note(task, profile, skipped), _problems(task), skipped)
 
 
@@ -96,59 +112,76 @@ def _make_template(task: Task, profile: str, directory: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class _Place:
-    """The GPUs of one job, as UUIDs; None for the first that CUDA shows."""
+class _Job:
+    """What the scorings of one validation have in common; it travels to where they run."""
 
-    score_on: str | None
-    make_on: str | None
+    task: Task
+    profile: str
+    sandbox: str | None
+    solution: Path | None
+    template: Path | None
+    """What all cheats begin with; None: each is laid out from the start, as on other machines."""
+    make_on: tuple[str, ...]
+    """UUIDs of the GPUs on which solutions may be made; none: where they are scored."""
+    conditions: Conditions | None
+
+    def score(self, name: str, seed: int, number: int) -> Score:
+        """Score one solution; an error of ours is printed in full and becomes a score with the status error.
+
+        Args:
+            name: the solution's.
+            seed: for the command that makes it.
+            number: of the scoring, by which GPUs are dealt out.
+        """
+        if self.conditions is not None:
+            self.conditions.check(self.solution)
+        gpu, started = next(iter(job_gpus()), None), time.monotonic()
+        try:
+            if self.solution is not None and name == _SUBMISSION:
+                return score_submission(self.task, self.solution, self.profile, self.sandbox, gpu=gpu)
+            if name not in variants(self.task):
+                return score_submission(self.task, self.task.directory / name, self.profile, self.sandbox, gpu=gpu)
+            start = None if name in ANCHORED else self.template
+            make_on = gpu if gpu in self.make_on or not self.make_on else self.make_on[number % len(self.make_on)]
+            return score_variant(
+                self.task, name, self.profile, self.sandbox, start, seed=seed, gpu=gpu, make_on=make_on
+            )
+        except UsageError:
+            raise
+        except (ReBenchError, OSError) as error:
+            print_progress(f"{self.task.name}: {name}: {error}")
+            return Score.error(self.task.name, self.profile, str(error), seconds=time.monotonic() - started)
 
 
-def _places(jobs: int, gpus: GpuPlan | None, *, timed: bool) -> SimpleQueue[_Place]:
-    """Return a place for each of ``jobs``, spread over the GPUs."""
-    places: SimpleQueue[_Place] = SimpleQueue()
-    score_on, make_on = (gpus.timed if timed else gpus.other, gpus.other) if gpus else ((None,), (None,))
-    for job in range(jobs):
-        places.put(_Place(score_on[job % len(score_on)], make_on[job % len(make_on)]))
-    return places
-
-
-@contextmanager
-def _taken(places: SimpleQueue[_Place]) -> Iterator[_Place]:
-    """Take a place for the length of the block; there are as many as jobs."""
-    place = places.get()
-    try:
-        yield place
-    finally:
-        places.put(place)
-
-
-@contextmanager
-def _workers(jobs: int, *, separate_cores: bool) -> Iterator[ThreadPoolExecutor]:
-    """Yield a pool of ``jobs`` threads; each may have cores of its own, which the programs that it runs inherit.
-
-    Programs start as many threads as they have cores. Together they would have too many, which wait for each other.
-    If the block fails, or we are stopped, the programs are ended, and jobs that wait are not started.
-    """
-    cores = sorted(os.sched_getaffinity(0))
-    shares = iter([cores[job % len(cores) :: jobs] for job in range(jobs)])
-    pool = ThreadPoolExecutor(
-        jobs, initializer=lambda: os.sched_setaffinity(0, next(shares)) if separate_cores else None
-    )
-    try:
-        yield pool
-    except BaseException:
-        with request_stop():
-            pool.shutdown(cancel_futures=True)
-        raise
-    pool.shutdown()
+def _describe_score(score: Score) -> str:
+    reward = "-" if score.reward is None else f"{score.reward:.4f}"
+    return f"{score.status} {reward}" + ("" if score.status == "valid" else f" {brief(score.message)}")
 
 
 def _by_length(names: Sequence[str]) -> list[str]:
     """Return the solutions in the order in which they are started."""
-    return [
-        *(name for name in _LONGEST_FIRST if name in names),
-        *(name for name in names if name not in _LONGEST_FIRST),
-    ]
+    first = [name for name in names if not name.startswith("cheats/")]
+    first.sort(key=lambda name: _LONGEST_FIRST.index(name) if name in _LONGEST_FIRST else len(_LONGEST_FIRST))
+    return [*first, *(name for name in names if name.startswith("cheats/"))]
+
+
+def _in_doubt(task: Task, profile: str, scores: Mapping[str, Sequence[Score]]) -> list[tuple[str, int]]:
+    """Return what to score again, with its number: a measured cheat that scores above its base, and that base.
+
+    A measurement spreads, and one of many cheats lies above by chance; means of :data:`_REPEATS` decide.
+    """
+    if task.manifest.profiles[profile].parallel:  # not measured, so it would come out the same
+        return []
+    above = [name for name in scores if name.startswith("cheats/") and scores_above_base(task, name, scores)]
+    names = dict.fromkeys(above) | dict.fromkeys(honest_base(task, name, profile) for name in above)
+    return [(name, number) for name in names for number in range(len(scores[name]), _REPEATS)]
+
+
+def _bases(task: Task, profile: str, names: Sequence[str]) -> list[str]:
+    """Return the directories of the honest bases of cheats that are there and not among ``names`` anyway."""
+    cheats = [cheat for name, cheat in task.manifest.cheats.items() if f"cheats/{name}" in names]
+    bases = {cheat.expectation(profile).base for cheat in cheats}
+    return sorted(base for base in bases if base and base not in names and (task.directory / base).is_dir())
 
 
 def _skipped(task: Task, profile: str) -> list[str]:
@@ -167,50 +200,14 @@ def _note(task: Task, profile: str, skipped: Sequence[str]) -> str:
     return "; ".join(notes + ([_describe_skipped(profile, skipped)] if skipped else []))
 
 
-def _score(
-    task: Task,
-    name: str,
-    profile: str,
-    sandbox: str | None,
-    place: _Place,
-    *,
-    solution: Path | None,
-    template: Path | None,
-    seed: int,
-) -> Score:
-    """Score one solution; an error of ours is printed on stderr in full and becomes a score with the status error."""
-    started = time.monotonic()
-    try:
-        if solution is not None and name == _SUBMISSION:
-            return score_submission(task, solution, profile, sandbox, gpu=place.score_on)
-        start = None if name in ANCHORED else template
-        gpus = {"gpu": place.score_on, "make_on": place.make_on}
-        return score_variant(task, name, profile, sandbox, start, seed=seed, **gpus)
-    except UsageError:
-        raise
-    except (ReBenchError, OSError) as error:
-        print_progress(f"{task.name}: {name}: {error}")
-        return Score.error(task.name, profile, str(error), seconds=time.monotonic() - started)
-
-
 def _problems(task: Task) -> list[str]:
     tables, directories = set(task.manifest.cheats), set(task.cheats)
     path = task.directory / "task.toml"
     lines = [f"{path}: cheats.{name}: there is no directory cheats/{name}" for name in sorted(tables - directories)]
-    return lines + [f"{path}: cheats/{name} has no table [cheats.{name}]" for name in sorted(directories - tables)]
-
-
-def default_jobs(task: Task, profile: str, gpus: GpuPlan | None = None) -> int:
-    """Return how many scorings to run at a time.
-
-    On each GPU a few start while one is timed, since a GPU has a lock, if there are enough cores not to disturb it.
-    Elsewhere as many as we have cores where the manifest says ``parallel``, else one.
-    """
-    cores, entry = len(os.sched_getaffinity(0)), task.manifest.profiles[profile]
-    if entry.device == "cuda":
-        used = (gpus.other if entry.parallel else gpus.timed) if gpus else ("",)
-        return min((_WAITING_FOR_GPU + 1) * len(used), max(1, cores // 4))
-    return cores if entry.parallel else 1
+    lines += [f"{path}: cheats/{name} has no table [cheats.{name}]" for name in sorted(directories - tables)]
+    bases = {name: cheat.base for name, cheat in task.manifest.cheats.items() if cheat.base is not None}
+    missing = {name: base for name, base in bases.items() if not (task.directory / base).is_dir()}
+    return lines + [f"{path}: cheats.{name}.base: there is no directory {base}" for name, base in missing.items()]
 
 
 def default_repeats(task: Task) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from re_bench.task.model_choice import calibrate_command
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from re_bench.scoring.score import Score
     from re_bench.task.discovery import Task
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 ANCHORED = ("baseline", "reference")
 """The solutions that the scale is made from."""
 
+_BASE_TOLERANCE = 0.01
+"""The reward that a cheat may have above its honest base."""
 _LONGEST_REASON = 150
 
 
@@ -78,29 +80,31 @@ def mean(values: Sequence[float | None]) -> float | None:
     return statistics.fmean(present) if len(present) == len(values) else None
 
 
-def judge(task: Task, variant: str, scores: Sequence[Score], baseline: Sequence[Score]) -> Row:
+def judge(task: Task, variant: str, scores: Mapping[str, Sequence[Score]]) -> Row:
     """Return the row of a solution: whether baseline or reference has its reward, or a cheat has failed as it must.
+
+    A cheat must not exceed the baseline by more than the baseline's tolerance, or the honest base that it names by more
+    than 0.01; means over the repeats are compared.
 
     Args:
         task: the task.
         variant: ``baseline``, ``reference``, ``cheats/NAME``, or anything else, which must only be valid.
-        scores: those of the solution, one for each repeat.
-        baseline: the baseline's, which a cheat must not exceed by more than the baseline's tolerance.
+        scores: those of all solutions, by variant, one for each repeat.
     """
     if variant in ANCHORED:
-        holds, verdict = _judge_anchor(task, variant, scores)
+        holds, verdict = _judge_anchor(task, variant, scores[variant])
     elif variant.startswith("cheats/"):
-        floor = mean([score.reward_for_final for score in baseline])
-        holds, verdict = _judge_cheat(task, variant.removeprefix("cheats/"), scores[0], floor)
+        holds, verdict = _judge_cheat(task, variant, scores)
     else:
-        holds, verdict = scores[0].status == "valid", _brief(scores[0].message)
-    return Row(variant, scores, holds, verdict)
+        holds = all(score.status == "valid" for score in scores[variant])
+        verdict = brief(scores[variant][0].message)
+    return Row(variant, scores[variant], holds, verdict)
 
 
 def _judge_anchor(task: Task, variant: str, scores: Sequence[Score]) -> tuple[bool, str]:
     for score in scores:
         if score.status != "valid":
-            return False, f"must be valid: {_brief(score.message)}"
+            return False, f"must be valid: {brief(score.message)}"
         if score.reward is None:
             return False, f"no anchors for profile {score.profile}; run {calibrate_command(task, score.profile)}"
     tolerance = getattr(task.manifest.profiles[scores[0].profile].tolerance, variant)
@@ -110,26 +114,58 @@ def _judge_anchor(task: Task, variant: str, scores: Sequence[Score]) -> tuple[bo
     return within, f"reward {target:g} +- {tolerance:g}" + ("" if within else f", got {worst:.4f}")
 
 
-def _judge_cheat(task: Task, name: str, score: Score, floor: float | None) -> tuple[bool, str]:
-    cheat = task.manifest.cheats.get(name)
-    expectation = cheat.expectation(score.profile) if cheat is not None else None
-    if score.status == "error":
-        return False, f"must be refused: {_brief(score.message)}"
-    if score.status == "valid":
-        if floor is None:
-            return False, "must be compared with the baseline, which has no reward"
+def honest_base(task: Task, variant: str, profile: str) -> str:
+    """Return what a cheat is at heart and is compared with: what the manifest names, else the baseline."""
+    cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
+    return (cheat.expectation(profile).base if cheat is not None else None) or "baseline"
+
+
+def scores_above_base(task: Task, variant: str, scores: Mapping[str, Sequence[Score]]) -> bool:
+    """Return whether a cheat is valid and its mean reward above its honest base's by more than the margin.
+
+    Args:
+        task: the task.
+        variant: ``cheats/NAME``.
+        scores: those of all solutions, by variant.
+    """
+    rewards = [score.reward_for_final for score in scores[variant] if score.status == "valid"]
+    profile = scores[variant][0].profile
+    base = honest_base(task, variant, profile)
+    floor = _mean_reward(scores.get(base))
+    if not rewards or floor is None:
+        return False
+    tolerance = task.manifest.profiles[profile].tolerance.baseline
+    reward = mean(rewards)
+    return reward is None or reward > floor + (tolerance if base == "baseline" else _BASE_TOLERANCE)
+
+
+def _mean_reward(scores: Sequence[Score] | None) -> float | None:
+    return mean([score.reward_for_final for score in scores]) if scores else None
+
+
+def _judge_cheat(task: Task, variant: str, scores: Mapping[str, Sequence[Score]]) -> tuple[bool, str]:
+    own = scores[variant]
+    cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
+    expectation = cheat.expectation(own[0].profile) if cheat is not None else None
+    for score in own:
+        if score.status == "error":
+            return False, f"must be refused: {brief(score.message)}"
+    if any(score.status == "valid" for score in own):
+        base = honest_base(task, variant, own[0].profile)
+        if _mean_reward(scores.get(base)) is None:
+            return False, f"must be compared with the {base}, which has no reward"
         may_be_valid = expectation is not None and expectation.expect == "no_better"
-        margin = task.manifest.profiles[score.profile].tolerance.baseline
-        reward = score.reward_for_final
-        harmless = reward is not None and reward <= floor + margin
-        outcome = "no better than the baseline" if harmless else "scores above the baseline"
+        harmless = not scores_above_base(task, variant, scores)
+        outcome = f"no better than the {base}" if harmless else f"scores above the {base}"
         return may_be_valid and harmless, outcome if may_be_valid or not harmless else f"must be refused: {outcome}"
     reason = expectation.reason if expectation is not None else None
-    if reason is not None and not re.search(reason, score.message):
-        return False, f"refused for another reason than /{reason}/: {_brief(score.message)}"
-    return True, f"refused: {_brief(score.message)}"
+    for score in own:
+        if reason is not None and not re.search(reason, score.message):
+            return False, f"refused for another reason than /{reason}/: {brief(score.message)}"
+    return True, f"refused: {brief(own[0].message)}"
 
 
-def _brief(message: str) -> str:
+def brief(message: str) -> str:
+    """Return a message on one line, its end left out if it is long."""
     line = " ".join(message.split())
     return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."

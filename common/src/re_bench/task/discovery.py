@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
 from re_bench.task.manifest_file import load
+from re_bench.task.table import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,13 +125,27 @@ def find_task(name: str) -> Task:
     """
     if os.sep in name or (Path(name) / "task.toml").is_file():
         return open_task(Path(name))
+    return task_named(name, or_give=" (or give a task's directory)")
+
+
+def task_named(name: str, or_give: str = "") -> Task:
+    """Return the task that is here under a name or an id that a file tells.
+
+    It is never a directory: a log or a bundle may be a stranger's, and a task's programs run outside of any sandbox.
+
+    Args:
+        name: the name or the id.
+        or_give: what the message of the error says besides.
+
+    Raises:
+        UsageError: if there is none; the text lists those that are here.
+    """
     tasks = find_tasks()
     for task in tasks.values():
         if name in {task.name, task.manifest.id}:
             return task
-    raise UsageError(
-        f"there is no task {name!r}; known tasks: {', '.join(tasks) or 'none'} (or give a task's directory)"
-    )
+    known = f"{', '.join(tasks) or 'none'}{did_you_mean(name, tasks)}"
+    raise UsageError(f"there is no task {name[:200]!r}; known tasks: {known}{or_give}")
 
 
 def _repository_tasks() -> list[Path]:

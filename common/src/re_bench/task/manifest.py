@@ -142,6 +142,9 @@ class Expectation(Table):
     expect: Literal["invalid", "no_better"]
     reason: Regex | None = None
     """What the message of an invalid attempt must match."""
+    base: FileName | None = None
+    """The directory, relative to the task's, of the solution that the cheat is at heart: ``no_better`` means no better
+    than that one; None for the baseline."""
 
 
 class Cheat(Expectation):
@@ -218,6 +221,11 @@ class Manifest(Table):
     def asks_model(self, profile: str) -> bool:
         """Tell whether a profile asks a real chat model."""
         return self.model is not None and profile in self.model.key
+
+    def refusals(self, profile: str) -> tuple[tuple[str, str], ...]:
+        """Return the cheats that a profile refuses for a reason, each with what the message has to match."""
+        expected = {name: cheat.expectation(profile) for name, cheat in self.cheats.items() if cheat.runs_on(profile)}
+        return tuple((name, entry.reason) for name, entry in expected.items() if entry.reason)
 
     def with_model(self, name: str) -> Self:
         """Return the manifest with another chat model, which the names of its own lead to as well.

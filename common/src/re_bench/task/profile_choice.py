@@ -21,7 +21,7 @@ def choose_profile(task: Task, option: str) -> tuple[str, Profile]:
     name = profile_name(task, option)
     profile = task.profile(name)
     if profile.device == "cuda" and not _cuda_present():
-        raise UsageError(f"profile {name} needs a CUDA device and this machine shows none; use --profile cpu")
+        raise UsageError(f"profile {name} needs a CUDA device and this machine shows none; choose profile cpu")
     return name, profile
 
 

@@ -1,6 +1,7 @@
 """Records: what methods have reached on a task, for people; the file ``records.toml`` beside its manifest."""
 
 import datetime as dt
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, get_args
 
@@ -43,6 +44,12 @@ class Records(Table):
     floors: dict[ProfileName, float] = Field(default_factory=dict)
     """What is taken from the values of a profile before the logarithm; 0 if it is not here."""
     records: tuple[Record, ...] = Field(strict=False)
+
+    def raw_of(self, record: Record) -> float | None:
+        """Return the raw score of a record; None for baseline and reference, which are the anchors'."""
+        if record.value is None:
+            return record.raw
+        return math.log(record.value - self.floors.get(record.profile, 0.0))
 
     @classmethod
     def conflicts(cls, data: Mapping[str, Any]) -> Iterator[Conflict]:

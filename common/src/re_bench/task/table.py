@@ -78,11 +78,15 @@ def _error(loc: tuple[str | int, ...], text: str) -> InitErrorDetails:
     return InitErrorDetails(type=PydanticCustomError(_RESTATED, "{text}", {"text": text}), loc=loc, input=None)
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the known one that is like it, or nothing."""
+    matches = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean {matches[0]}?)" if matches else ""
+
+
 def _unknown_key(key: str, known_keys: Iterable[str]) -> str:
     keys = list(known_keys)
-    matches = difflib.get_close_matches(key, keys, n=1)
-    hint = f" (did you mean {matches[0]}?)" if matches else ""
-    return f"unknown key; expected one of: {', '.join(keys)}{hint}"
+    return f"unknown key; expected one of: {', '.join(keys)}{did_you_mean(key, keys)}"
 
 
 def _got(value: object) -> str:

@@ -69,6 +69,8 @@ def lay_out(
 ) -> None:
     """Make the directory ``target``: the starter, over it the prepared files, the baseline, and ``variant``.
 
+    A cheat that names an honest base finds it in the directory ``base``.
+
     What the profile needs is prepared first, if it is not there yet. A failure leaves no directory.
 
     Args:
@@ -99,10 +101,33 @@ def lay_out(
             _copy(template, target, link=task.manifest.shared_data if link else ())
             if personalise is not None:
                 personalise(target)
-        for layer in dict.fromkeys(("baseline", variant)):
-            _copy(task.directory / layer, target)
-        if variant == "reference":  # what is too large to be shipped, as a tool of the task has built it
-            _copy(cache_directory() / task.name / "reference" / profile, target)
+        _copy(task.directory / "baseline", target)
+        for layer, name in _layers(task, variant, profile):
+            _copy(layer, target / name)
+
+
+def solution_files(task: Task, variant: str, profile: str) -> Iterator[tuple[Path, str]]:
+    """Yield the files of a solution that lie over a workspace with the baseline in it, each with its name there."""
+    for layer, name in _layers(task, variant, profile):
+        for path in sorted(layer.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path, str(Path(name) / path.relative_to(layer))
+
+
+def _layers(task: Task, variant: str, profile: str) -> Iterator[tuple[Path, str]]:
+    """Yield the directories that lie over the baseline, each with its place in the workspace."""
+    if variant != "baseline":
+        yield task.directory / variant, "."
+    if (base := _base(task, variant, profile)) is not None:
+        yield task.directory / base, "base"
+    if variant == "reference":  # what is too large to be shipped, as a tool of the task has built it
+        yield cache_directory() / task.name / "reference" / profile, "."
+
+
+def _base(task: Task, variant: str, profile: str) -> str | None:
+    """Return the directory of the honest base that a cheat names, if it does."""
+    cheat = task.manifest.cheats.get(variant.removeprefix("cheats/")) if variant.startswith("cheats/") else None
+    return cheat.expectation(profile).base if cheat is not None else None
 
 
 def make(
@@ -125,7 +150,7 @@ def make(
         UsageError: if there is no sandbox, or no GPU where one is needed.
         ReBenchError: if the command cannot be run, or fails; then the text ends with what it printed.
     """
-    recipe = _recipe(task, variant)
+    recipe = recipe_of(task, variant)
     if recipe is None:
         return
     words = " ".join(recipe.command)
@@ -156,7 +181,8 @@ def lay_out_and_make(
         make(task, target, variant, profile=profile, sandbox=sandbox, seed=seed, gpu=gpu)
 
 
-def _recipe(task: Task, variant: str) -> Recipe | None:
+def recipe_of(task: Task, variant: str) -> Recipe | None:
+    """Return how one of our solutions makes what it submits; None where it has nothing to make."""
     if variant == "reference":
         return task.manifest.reference
     kind, _slash, name = variant.partition("/")

@@ -1,0 +1,50 @@
+"""The command ``view``: a report in the browser, with attempts as they arrive."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.util import find_spec
+from pathlib import Path
+
+from re_bench.cli.command import Command
+from re_bench.errors import UsageError
+
+_LAST_PORT = 65535
+
+
+def need_html() -> None:
+    """Do nothing where pages can be made.
+
+    Raises:
+        UsageError: if a package for them is missing.
+    """
+    missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
+    if missing:
+        raise UsageError(f"no {' and no '.join(missing)}; run: pip install -c constraints.txt -e 'common[report]'")
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="what re-bench report takes")
+    parser.add_argument(
+        "--port", type=_port, default=0, metavar="N", help="to listen at on 127.0.0.1 (default: a free one)"
+    )
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= _LAST_PORT):
+        raise argparse.ArgumentTypeError(f"expected a port from 0 to {_LAST_PORT}, got {text!r}")
+    return int(text)
+
+
+def _view(options: argparse.Namespace) -> int:
+    from re_bench.report.details import Room
+    from re_bench.report.read import read_report
+
+    need_html()
+    from re_bench.report.html.view import view
+
+    view(lambda: read_report(options.paths), lambda: read_report(options.paths, room=Room()), options.port)
+    return 0
+
+
+COMMANDS = (Command("view", "show a report in a browser, with attempts as they arrive", _options, _view),)

@@ -1,0 +1,81 @@
+"""Time that has passed in a run: wall-clock and working seconds, and arithmetic with intervals of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Elapsed:
+    """Seconds since a run began."""
+
+    wall_s: float
+    """Without pauses, and without the time in which its server was down."""
+    working_s: float
+    """The same without what it waited for others: the model's server, a GPU's turn, a place in the scoring queue."""
+
+    @property
+    def waited_s(self) -> float:
+        """What it waited for others."""
+        return self.wall_s - self.working_s
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Interval:
+    """A stretch of time, in seconds since 1970; one that goes on ends at infinity."""
+
+    began: float
+    ended: float = math.inf
+
+
+def merged(intervals: Iterable[Interval]) -> list[Interval]:
+    """Return the union of intervals in order of time: none of them overlaps another, and none is empty."""
+    union: list[Interval] = []
+    for interval in sorted(interval for interval in intervals if interval.ended > interval.began):
+        if union and interval.began <= union[-1].ended:
+            union[-1] = Interval(union[-1].began, max(union[-1].ended, interval.ended))
+        else:
+            union.append(interval)
+    return union
+
+
+def common(first: Iterable[Interval], second: Iterable[Interval]) -> list[Interval]:
+    """Return when both the one and the other were, in order of time."""
+    left, right, both = merged(first), merged(second), []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        overlap = Interval(max(left[i].began, right[j].began), min(left[i].ended, right[j].ended))
+        if overlap.ended > overlap.began:
+            both.append(overlap)
+        if left[i].ended < right[j].ended:
+            i += 1
+        else:
+            j += 1
+    return both
+
+
+def without(first: Iterable[Interval], second: Iterable[Interval]) -> list[Interval]:
+    """Return when the one was and the other was not, in order of time."""
+    union = merged(second)
+    begins = [-math.inf, *(interval.ended for interval in union)]
+    ends = [*(interval.began for interval in union), math.inf]
+    return common(first, map(Interval, begins, ends))
+
+
+def total_s(intervals: Iterable[Interval]) -> float:
+    """Return how many seconds intervals take together; those that overlap count once."""
+    return math.fsum(interval.ended - interval.began for interval in merged(intervals))
+
+
+def seconds_since_1970(time: object) -> float | None:
+    """Return a time in ISO 8601 as seconds since 1970; None if it is none."""
+    try:
+        return datetime.fromisoformat(str(time)).timestamp()
+    except (ValueError, OverflowError):
+        return None

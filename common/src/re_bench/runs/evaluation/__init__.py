@@ -1,0 +1,1 @@
+"""Evaluations: plans of runs, and the directories of their results."""

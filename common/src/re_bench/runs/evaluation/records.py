@@ -1,0 +1,241 @@
+"""What is on disk of an evaluation, for all that writes or reads it; ``docs/evaluations.md`` shows the directory.
+
+``evaluation.json`` says what was planned and on what it runs; each run has a directory in ``runs/`` with ``run.json``,
+the agent's own files, and the state directory of the server that it worked at. The attempt log there is the truth about
+scores; what ``run.json`` says of them is a copy.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from re_bench.data.files import replace_file
+from re_bench.data.jsonl import read_plain
+from re_bench.errors import ReBenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from re_bench.task.discovery import Task
+
+_LONGEST = 32 << 20
+PLAN = "plan.toml"
+"""In an evaluation's directory: the plan as it was given."""
+EVENTS = "events.jsonl"
+"""In an evaluation's directory: what happened, a line of JSON each."""
+RUNS = "runs"
+"""In an evaluation's directory: a directory for each run."""
+AGENT = "agent"
+"""In a run's directory: the agent's own directory, such as that of an mlab run with its ``trace.jsonl``."""
+AGENT_LOG = "agent.log"
+"""In a run's directory: what the agent printed."""
+SERVER = "server"
+"""In a run's directory: the state directory of its server."""
+SERVER_LOG = "server.log"
+"""In a run's directory: what its server printed."""
+SESSIONS = "sessions"
+"""In a server's state directory: a directory for each session."""
+SESSION = "session.json"
+"""In a session's directory: its record."""
+ATTEMPTS = "attempts.jsonl"
+"""In a session's directory: the attempt log."""
+TRANSCRIPT = "transcript.jsonl"
+"""In a session's directory: the calls of its agent."""
+TRACE = "trace.jsonl"
+"""In the directory of an mlab run: its trace."""
+WAITS = "waits.jsonl"
+"""In a run's directory: when its agent waited for a server of others, a line of JSON each:
+``{"began": s, "ended": s, "reason": "..."}`` in seconds since 1970."""
+
+_MOST = 1 << 53
+Amount = Annotated[float, Field(ge=0, le=_MOST)]
+"""Seconds or dollars, of which many can be added up."""
+Count = Annotated[int, Field(ge=0, le=_MOST)]
+
+RunState = Literal["waiting", "running", "ended", "failed"]
+"""``ended``: the agent ended, or a limit did. ``failed``: for a reason of ours, and no further try is left."""
+
+
+class Record(BaseModel):
+    """A JSON file of one record, which is replaced as a whole; keys that we do not know are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    v: Literal[1] = 1
+    """The version of the format."""
+
+    def save(self, directory: Path) -> None:
+        """Write the record into ``directory``; it is on the disk when this returns.
+
+        Raises:
+            OSError: if the system refuses it.
+        """
+        replace_file(directory / self.file_name(), self.model_dump_json(indent=1).encode() + b"\n")
+
+    @classmethod
+    def load(cls, directory: Path) -> Self:
+        """Read the record in ``directory``.
+
+        Raises:
+            ReBenchError: if there is none, it is damaged, or longer than any of ours.
+        """
+        path = directory / cls.file_name()
+        try:
+            return cls.model_validate_json(read_plain(path, _LONGEST))
+        except OSError as error:
+            raise ReBenchError(f"{path}: it cannot be read: {error.strerror}") from None
+        except ValidationError as error:
+            fault = error.errors()[0]
+            where = ".".join(map(str, fault["loc"])) or "the file"
+            raise ReBenchError(f"{path}: it is damaged: {where}: {fault['msg']}") from None
+
+    @classmethod
+    @abstractmethod
+    def file_name(cls) -> str:
+        """Return the name of the file."""
+
+
+class TaskRecord(BaseModel):
+    """A task as it was when the evaluation began."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: str
+    id: str
+    title: str
+    version: int
+    profile: str
+    direction: Literal["higher", "lower"]
+    aggregation: Literal["min", "max", "last"]
+    unit: str
+    anchors: dict[str, Any] | None = None
+    """The profile's anchors as in ``anchors.toml``; None where there are none, or each scoring measures its own."""
+    modelled: bool = False
+    """Whether the raw score is modelled and not measured."""
+    model: str | None = None
+    """The chat model that submissions may ask, for tasks that have one."""
+    stand_in: bool = False
+    """Whether a stand-in of ours answers for that model."""
+
+    @classmethod
+    def of(cls, task: Task, profile: str) -> Self:
+        """Return the record of a task as it is now.
+
+        Raises:
+            UsageError: if the task has no such profile.
+        """
+        manifest, entry = task.manifest, task.profile(profile)
+        return cls(
+            name=task.name,
+            id=manifest.id,
+            title=manifest.title,
+            version=manifest.version,
+            profile=profile,
+            direction=manifest.direction,
+            aggregation=manifest.aggregation,
+            unit=manifest.unit,
+            anchors=entry.anchors.model_dump(mode="json") if entry.anchors else None,
+            modelled=entry.modelled,
+            model=manifest.model.name if manifest.model else None,
+            stand_in=manifest.model is not None and not manifest.asks_model(profile),
+        )
+
+
+class EvaluationRecord(Record):
+    """The file ``evaluation.json``."""
+
+    name: str
+    created: str
+    """ISO 8601 in UTC."""
+    plan: dict[str, Any]
+    """The plan with all defaults filled in."""
+    tasks: tuple[TaskRecord, ...]
+    versions: dict[str, str]
+    """Of Python and of the packages that scores depend on."""
+    hardware: str
+    """Processor and cores of the machine that began it."""
+    gpus: tuple[str, ...] = ()
+    """The names of its GPUs."""
+
+    @classmethod
+    def file_name(cls) -> str:
+        """Return the name of the file."""
+        return "evaluation.json"
+
+
+class RunRecord(Record):
+    """The file ``run.json``: one agent and model at one task with one seed. What is not known is None."""
+
+    run: str
+    """The name of its directory."""
+    agent: str
+    """The agent's name in the plan."""
+    model: str | None = None
+    """The model's name in the plan; None for an agent that has none."""
+    task: str
+    """The task's name."""
+    task_id: str
+    profile: str
+    seed: int
+    state: RunState = "waiting"
+    tries: int = 0
+    """How often it was begun anew; going on after a stop is the same try."""
+    host: str | None = None
+    hardware: str | None = None
+    began: str | None = None
+    """ISO 8601 in UTC, as ``ended``."""
+    ended: str | None = None
+    reason: str | None = None
+    """Why it ended: ``finished``, ``time``, ``steps``, ``dollars``, ``tokens``, or the error's text."""
+    wall_s: Amount | None = None
+    """Seconds in which it ran, without stops of the evaluation."""
+    working_s: Amount | None = None
+    """The same without waiting for other people's machines: the model's server, a GPU's turn, a place in a queue."""
+    dollars: Amount | None = None
+    """What the agent's model has cost."""
+    task_dollars: Amount | None = None
+    """What the task's own model has cost."""
+    dollars_at_most: Amount | None = None
+    """What this try may have cost, which counts towards the cap on dollars; None for what it has cost."""
+    earlier_dollars: Amount = 0.0
+    """What tries before this one have cost, or may have."""
+    failures: int = 0
+    """How often in a row it failed for a reason of ours."""
+    tokens: Count | None = None
+    """Of all calls of the agent's model together."""
+    steps: Count | None = None
+    session: str | None = None
+    """The name of its session: the directory ``server/sessions/NAME`` with ``attempts.jsonl`` and the transcript."""
+    attempts: int = 0
+    valid: int = 0
+    raw: float | None = None
+    """The final score; None if no attempt was valid."""
+    reward: float | None = None
+    tags: dict[str, str] = Field(default_factory=dict)
+
+    @classmethod
+    def file_name(cls) -> str:
+        """Return the name of the file."""
+        return "run.json"
+
+    def session_in(self, run: Path) -> Path | None:
+        """Return the directory of its session below the run's; None while it has none, and for an impossible name."""
+        name = self.session or "."
+        impossible = name in (".", "..") or "/" in name or "\0" in name
+        return None if impossible else run / SERVER / SESSIONS / name
+
+    def attempt_log(self, run: Path) -> Path | None:
+        """Return its attempt log below the run's directory; None while it has no session."""
+        session = self.session_in(run)
+        return session and session / ATTEMPTS
+
+
+def run_directories(evaluation: Path) -> Iterator[Path]:
+    """Yield the directories of an evaluation's runs by name, those that have a record."""
+    for directory in sorted((evaluation / RUNS).glob("*")):
+        if (directory / RunRecord.file_name()).is_file():
+            yield directory

@@ -1,0 +1,320 @@
+"""A pool on a Ray cluster of two nodes gives the results of the local one, whatever becomes of a node.
+
+``nox -s ray_test`` runs this in an environment that has Ray.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.processes import run_program, temporary_directory
+from re_bench.runs.pool import Resources, job_gpus, open_pool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from re_bench.task.discovery import Task
+
+    ReBench = Callable[..., subprocess.CompletedProcess[str]]
+    Change = Callable[[Task, str, str, str], Task]
+
+WITHOUT_RAY = importlib.util.find_spec("ray") is None
+pytestmark = [
+    pytest.mark.skipif(WITHOUT_RAY, reason="Ray is not installed; run: nox -s ray_test"),
+    pytest.mark.timeout(400),
+]
+
+WAIT_S = 150
+
+
+class TwoNodes:
+    """A cluster on this machine, of a head without cores and two nodes of two cores each."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster  # noqa: PLC0415 - of the extra `ray`
+
+        self.cache = os.environ["RE_BENCH_CACHE"]
+        self.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+        self.nodes = [self.add(), self.add()]
+
+    @property
+    def address(self) -> str:
+        return str(self.cluster.address)
+
+    def add(self, **resources: Any) -> Any:
+        return self.cluster.add_node(num_cpus=2, include_dashboard=False, **resources)
+
+    def kill_one(self) -> None:
+        """Kill all of a node at once."""
+        self.cluster.remove_node(self.nodes.pop(), allow_graceful=False)
+
+
+@pytest.fixture(scope="module")
+def two_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoNodes]:
+    from ray import cloudpickle  # noqa: PLC0415 - of the extra `ray`
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # nodes cannot import tests
+    # A short path, for Ray's sockets; in a directory of its own, no other cluster has taken the cores.
+    with pytest.MonkeyPatch.context() as environment, temporary_directory("ray-") as directory:
+        environment.setenv("TMPDIR", str(directory))
+        environment.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        environment.setenv("RE_BENCH_CACHE", str(tmp_path_factory.mktemp("cache")))  # the nodes'
+        nodes = TwoNodes()
+        try:
+            yield nodes
+        finally:
+            nodes.cluster.shutdown()
+
+
+@pytest.fixture
+def shared_cache(two_nodes: TwoNodes, monkeypatch: pytest.MonkeyPatch, made_up: Task) -> Task:
+    """Return the made-up task, with the nodes' cache for this machine, too."""
+    monkeypatch.setenv("RE_BENCH_CACHE", two_nodes.cache)
+    return made_up
+
+
+def started(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+PROGRAM = """
+import os, sys, time
+directory, name, seconds = sys.argv[1:]
+open(os.path.join(directory, f"{name} {os.getpid()}"), "w").write(os.environ.get("RAY_RAYLET_PID", ""))
+time.sleep(float(seconds))
+print(int(name) ** 2)
+"""
+
+
+def submit(pool: Any, directory: Path, name: int, seconds: float) -> Any:
+    """Submit a program that leaves a file with its name and process number, and prints the square of its name."""
+    return pool.submit(partial(run_program, capture=True), ["-c", PROGRAM, str(directory), str(name), str(seconds)])
+
+
+def alive(pids: list[int]) -> list[int]:
+    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+def pids(directory: Path) -> list[int]:
+    return [int(name.split()[1]) for name in started(directory)]
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+
+
+def test_a_node_that_dies_loses_no_job_and_no_job_counts_twice(
+    two_nodes: TwoNodes, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "started"
+    directory.mkdir()
+    with open_pool(two_nodes.address) as pool:
+        assert (pool.cores, pool.gpus, pool.remote) == (2, 0, True)
+        futures = [submit(pool, directory, name, 3) for name in range(8)]
+        wait_until(lambda: len(started(directory)) >= 4, "four jobs run")
+        first = pids(directory)
+        two_nodes.kill_one()
+        results = [future.result(2 * WAIT_S) for future in futures]
+    assert results == [(0, f"{name**2}\n".encode()) for name in range(8)]
+    names = [name.split()[0] for name in started(directory)]
+    assert set(names) == {str(name) for name in range(8)}
+    twice = {name for name in names if names.count(name) == 2}
+    assert len(twice) == 2, names  # those that ran on the node
+    assert len(names) == 10
+    assert capfd.readouterr().err.count("it is submitted again, try 2 of 3") == 2
+    wait_until(lambda: not alive(first), "what ran on the dead node ends")
+    two_nodes.nodes.append(two_nodes.add())
+
+
+def test_an_error_of_the_job_is_its_result_and_not_tried_again(two_nodes: TwoNodes, tmp_path: Path) -> None:
+    with open_pool(two_nodes.address) as pool:
+        missing = pool.submit(run_program, ["-c", "raise SystemExit(3)"])  # lacks an argument
+        refused = pool.submit(fail, str(tmp_path))
+        with pytest.raises(UsageError, match="no node of the cluster has what a job needs: 3 cores"):
+            pool.submit(int, resources=Resources(cores=3))
+        with pytest.raises(UsageError, match="1 cores, 1 GPUs, of type H200"):
+            pool.submit(int, resources=Resources(gpus=1, gpu_type="H200"))
+        with pytest.raises(ReBenchError, match="of the job"):
+            refused.result(WAIT_S)
+        with pytest.raises(TypeError, match="capture"):
+            missing.result(WAIT_S)
+    assert len(started(tmp_path)) == 1
+
+
+def test_what_kills_its_process_every_time_is_tried_three_times(two_nodes: TwoNodes, tmp_path: Path) -> None:
+    with open_pool(two_nodes.address) as pool:
+        killed = pool.submit(kill_own_process, str(tmp_path))
+        with pytest.raises(ReBenchError, match="Ray lost a job 3 times"):
+            killed.result(2 * WAIT_S)
+    assert len(started(tmp_path)) == 3
+
+
+def fail(directory: str) -> None:
+    (Path(directory) / str(time.time_ns())).touch()
+    raise ReBenchError("of the job")
+
+
+def kill_own_process(directory: str) -> None:
+    (Path(directory) / str(time.time_ns())).touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_gpus_are_those_that_ray_has_given(two_nodes: TwoNodes) -> None:
+    node = two_nodes.add(
+        num_gpus=2, resources={"accelerator_type:H200": 1}
+    )  # which has none: Ray believes what it is told
+    try:
+        with open_pool(two_nodes.address) as pool:
+            assert pool.gpus == 2
+            one, two = Resources(gpus=1, gpu_type="H200"), Resources(gpus=2)
+            alone = [pool.submit(shown_gpus, resources=one) for _ in range(2)]
+            both = pool.submit(shown_gpus, resources=two)
+            none = pool.submit(shown_gpus)
+            assert sorted(future.result(WAIT_S) for future in alone) == [(("0",), "0"), (("1",), "1")]
+            assert both.result(WAIT_S) == (("0", "1"), "0,1")
+            assert none.result(WAIT_S)[0] == ()
+    finally:
+        two_nodes.cluster.remove_node(node)
+
+
+def shown_gpus() -> tuple[tuple[str, ...], str | None]:
+    """Return the job's GPUs, and what programs that it starts see; it takes a while, so that two are at a time."""
+    time.sleep(3)
+    return job_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES")
+
+
+def test_own_cores_are_of_one_job_at_a_time_on_a_machine(two_nodes: TwoNodes) -> None:
+    program = "import os, time; print(*sorted(os.sched_getaffinity(0)), flush=True); time.sleep(3)"
+    with open_pool(two_nodes.address) as pool:
+        own = Resources(own_cores=True)
+        make = partial(run_program, capture=True)
+        futures = [pool.submit(make, ["-c", program], resources=own) for _ in os.sched_getaffinity(0)]
+        used = [future.result(WAIT_S)[1].split() for future in futures]
+    assert sorted(used) == sorted([str(core).encode()] for core in os.sched_getaffinity(0))
+
+
+DRIVER = """
+import sys
+from functools import partial
+from re_bench.processes import cli_entry_point, run_program
+from re_bench.runs.pool import open_pool
+address, directory, program = sys.argv[1:]
+with cli_entry_point("test"), open_pool(address) as pool:
+    for name in range(6):
+        pool.submit(partial(run_program, capture=True), ["-c", program, directory, str(name), "600"])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_what_runs_on_all_nodes_ends_with_the_command(
+    two_nodes: TwoNodes, tmp_path: Path, number: signal.Signals
+) -> None:
+    (tmp_path / "started").mkdir()
+    command = [sys.executable, "-c", DRIVER, two_nodes.address, str(tmp_path / "started"), PROGRAM]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as driver:
+        wait_until(lambda: len(started(tmp_path / "started")) == 4, "four jobs run")
+        running = pids(tmp_path / "started")
+        assert alive(running) == running
+        driver.send_signal(number)
+        driver.communicate(timeout=WAIT_S)
+    assert driver.returncode == (-number if number == signal.SIGKILL else 128 + number)
+    wait_until(lambda: not alive(running), "they end")
+    assert pids(tmp_path / "started") == running
+
+
+def results(text: str) -> dict[str, list[tuple[str, float | None, str]]]:
+    (report,) = json.loads(text)["reports"]
+    assert report["holds"]
+    return {
+        row["variant"]: [(score["status"], score["raw"], score["message"]) for score in row["scores"]]
+        for row in report["rows"]
+    }
+
+
+def test_validation_and_regrading_give_what_they_give_here(
+    two_nodes: TwoNodes, shared_cache: Task, re_bench: ReBench, tmp_path: Path
+) -> None:
+    task = shared_cache.directory
+    options = ("--profile", "cpu", "--repeats", "2", "--json", "--sandbox", "none")
+    (tmp_path / "submission").mkdir()
+    (tmp_path / "submission" / "number").write_text("3")
+    command = ("validate", task, "--solution", "submission", *options)
+    here = re_bench(*command, cwd=tmp_path)
+    there = re_bench(*command, "--ray", two_nodes.address, cwd=tmp_path)
+    assert there.returncode == here.returncode == 0, there.stderr
+    assert results(there.stdout) == results(here.stdout)
+    assert there.stderr.count("] made_up: ") == here.stderr.count("] made_up: ") == 6
+    attempt = re_bench("score", task, "submission", "--log", "log.jsonl", "--sandbox", "none", cwd=tmp_path)
+    assert attempt.returncode == 0, attempt.stderr
+    rows = [
+        json.loads(re_bench("regrade", "log.jsonl", "--sandbox", "none", "--json", *where, cwd=task.parent).stdout)
+        for where in ((), ("--ray", two_nodes.address, "--into", "again.jsonl"))
+    ]
+    scores = [[(row["score"]["status"], row["score"]["raw"]) for row in row_["regraded"]] for row_ in rows]
+    assert scores[0] == scores[1] == [("valid", 3.0)]
+    assert len((tmp_path / "again.jsonl").read_text().splitlines()) == 1
+
+
+def test_anchors_are_those_that_are_measured_here(
+    two_nodes: TwoNodes, shared_cache: Task, re_bench: ReBench, tmp_path: Path
+) -> None:
+    anchors = shared_cache.directory / "anchors.toml"
+    texts = []
+    for where in ((), ("--ray", two_nodes.address)):
+        anchors.unlink(missing_ok=True)
+        done = re_bench(
+            "calibrate", shared_cache.directory, "--repeats", "2", "--sandbox", "none", *where, cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stderr
+        texts.append(anchors.read_text())
+    assert texts[0] == texts[1]
+
+
+def test_a_node_that_draws_another_instance_is_not_asked_to_score(
+    two_nodes: TwoNodes, made_up: Task, change: Change, re_bench: ReBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(made_up, "task.toml", 'description = "small"', 'description = "small"\ninstance = "secret"')
+    command = ("validate", made_up.directory, "--profile", "cpu", "--sandbox", "none", "--ray", two_nodes.address)
+    refused = re_bench(*command)
+    assert refused.returncode == 2
+    assert "give all nodes the same file instance.secret in RE_BENCH_CACHE" in refused.stderr
+    monkeypatch.setenv("RE_BENCH_CACHE", two_nodes.cache)
+    assert re_bench(*command).returncode == 0
+
+
+def test_an_instance_that_is_chosen_here_is_scored_there(
+    two_nodes: TwoNodes, made_up: Task, change: Change, re_bench: ReBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(made_up, "task.toml", 'description = "small"', 'description = "small"\ninstance = "chosen"')
+    monkeypatch.setenv("RE_BENCH_INSTANCES", '{"made_up/cpu": 4}')
+    command = ("validate", made_up.directory, "--profile", "cpu", "--sandbox", "none", "--json")
+    done = re_bench(*command, "--ray", two_nodes.address)
+    rows = json.loads(done.stdout)["reports"][0]["rows"]
+    assert {score["details"]["instance"] for row in rows for score in row["scores"] if score["status"] == "valid"} == {
+        4
+    }
+
+
+def test_where_there_is_no_cluster_the_message_says_so(re_bench: ReBench, made_up: Task) -> None:
+    for address, message in (
+        ("127.0.0.1:1", "--ray 127.0.0.1:1: "),
+        ("ray://127.0.0.1:1", "run this on a node of the cluster"),
+    ):
+        refused = re_bench("validate", made_up.directory, "--ray", address)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert message in refused.stderr.splitlines()[-1]

@@ -1,0 +1,218 @@
+"""``re-bench evaluate`` as a process, with servers, agents and scripted models of its own, at quick made-up tasks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+sys.path += [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1] / "environment" / "tests")]
+
+from evaluation_process import COMMAND_AGENT, Evaluating, model_tables, scripted_models
+from example_tasks import make_tasks
+
+from re_bench.cli.main import main
+from re_bench.processes import all_processes, began_with
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HEAD = 'profile = "cpu"\ntasks = ["quick"]\nruns = {runs}\ndollars = 5.0\n'
+BUDGET = "[budget]\nhours = 0.05\ndollars = 1.0\nsteps = 20\n[resources]\nmemory_mib = 100\ncores = 0.5\n"
+MLAB = '[agents.mlab]\nkind = "mlab"\noptions = ["--tools", "text"]\n'
+
+
+@pytest.fixture
+def evaluating(tmp_path: Path) -> Callable[[str], Evaluating]:
+    """Return what makes an evaluation of a plan, at tasks of packages that its processes find installed."""
+    (tmp_path / "agent.py").write_text(COMMAND_AGENT)
+    site = make_tasks(tmp_path / "site")
+    return lambda plan: Evaluating(tmp_path, plan, [site])
+
+
+def command(what: str, **keys: object) -> str:
+    words = [sys.executable, "{plan}/agent.py", what, "{task}", "{seed}"]
+    tables = "".join(f"{name} = {json.dumps(value)}\n" for name, value in keys.items())
+    return f'[agents.{what}]\nkind = "command"\nmodels = []\ncommand = {json.dumps(words)}\n{tables}'
+
+
+def test_a_plan_to_its_end(evaluating: Callable[[str], Evaluating]) -> None:
+    with scripted_models() as url:
+        plan = HEAD.format(runs=1) + BUDGET + model_tables(url) + MLAB + 'models = ["careful"]\n' + command("once")
+        one = evaluating(plan)
+        done = one.finish("--json")
+        assert done.returncode == 0, done.stderr
+        runs = {run["run"]: run for run in json.loads(done.stdout)["runs"]}
+        assert {name: run["state"] for name, run in runs.items()} == dict.fromkeys(runs, "ended")
+        assert runs == one.records()
+        rewards = {name: run["reward"] for name, run in runs.items()}
+        assert rewards == {"mlab.careful.quick.0": 0.5, "once.quick.0": 0.25}
+        agent, bare = runs["mlab.careful.quick.0"], runs["once.quick.0"]
+        assert (agent["attempts"], agent["steps"], agent["reason"], agent["tries"]) == (2, 4, "finished", 1)
+        assert 0 < agent["dollars"] < 1
+        assert (bare["dollars"], bare["tokens"], bare["steps"], bare["model"]) == (0.25, 7, 2, None)
+        assert not one.processes()
+        assert not list(one.out.glob("runs/*/server/sessions/*/workspace"))
+        began = len(one.events("begins"))
+        again = one.finish()
+        assert (again.returncode, again.stderr) == (0, "")
+        assert "mlab   careful  quick" in again.stdout
+        assert len(one.events("begins")) == began == 2
+        one.plan.write_text(plan.replace("hours = 0.05", "hours = 0.06"))
+        changed = one.finish()
+        assert changed.returncode == 2
+        assert "what changed: budget.hours. Runs, seeds" in changed.stderr
+
+
+def test_what_would_fail_later_is_told_at_once(evaluating: Callable[[str], Evaluating]) -> None:
+    plan = HEAD.format(runs=1).replace('"quick"', '"quick", "none"') + MLAB + model_tables("http://127.0.0.1:1")
+    missing = evaluating(plan + BUDGET).finish("--dry-run")
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert "tasks[1]: there is no task 'none'" in missing.stderr
+    plan = plan.replace(', "none"', "").replace("price = [1, 2]", 'price = [1, 2]\nkey_variable = "NO_SUCH"')
+    plan = plan.replace('"text"]', '"loud"]') + BUDGET + '[agents.gone]\nkind = "command"\ncommand = ["no-such"]\n'
+    one = evaluating(plan.replace("memory_mib = 100", "memory_mib = 100_000_000"))
+    failing = one.finish("--dry-run")
+    assert failing.returncode == 2
+    for text in (
+        "models.careful.key_variable: the environment has no NO_SUCH",
+        "agents.mlab with careful: mlab-agent: error: argument --tools: invalid choice",
+        "agents.gone.command: there is no program no-such",
+        "a job needs 1e+08 MiB of memory",
+    ):
+        assert text in failing.stderr
+    assert not one.out.exists()
+
+
+HOSTILE_AGENT = """
+import os, signal, subprocess, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+os.mkfifo("usage.json")
+open("server.token", "w").write("def")
+for _ in range(1200):
+    os.mkdir("a")
+    os.chdir("a")
+os.chdir(os.environ["RE_BENCH_RUN"])
+open(os.environ["RE_BENCH_WAITS"], "w").write('{"began": 0, "ended": 1e300}\\n' * 1000 + "[" * 100_000)
+if os.environ["RE_BENCH_SEED"] == "1":
+    subprocess.Popen(["sh", "-c", "trap : TERM; while :; do sleep 1; done"], start_new_session=True)
+    os.remove("../agent.log")
+    os.mkfifo("../agent.log")
+print("last words \\x1b[31m [/red] \\u202e", flush=True)
+if os.environ["RE_BENCH_SEED"] == "2":
+    signal.pause()
+"""
+
+
+@pytest.mark.slow
+def test_an_agent_that_does_what_it_should_not_ends_and_leaves_nothing(
+    evaluating: Callable[[str], Evaluating], tmp_path: Path
+) -> None:
+    (tmp_path / "hostile.py").write_text(HOSTILE_AGENT)
+    words = json.dumps([sys.executable, "{plan}/hostile.py"])
+    agent = f'[agents.hostile]\nkind = "command"\nmodels = []\ncommand = {words}\n'
+    plan = HEAD.format(runs=3).replace("dollars = 5.0", "tries = 1")
+    one = evaluating(plan + BUDGET + agent)
+    assert one.stop_when(lambda: one.states().count("failed") == 2, signal.SIGINT) == 130
+    assert not one.processes()
+    assert not [pid for pid in all_processes() if str(one.out) in (began_with(pid, "RE_BENCH_AGENT_OF") or "")]
+    records = one.records()
+    assert "last words" in records["hostile.quick.0"]["reason"]
+    assert "has opened no session" in records["hostile.quick.1"]["reason"]
+    assert {record["state"] for record in records.values()} == {"failed", "waiting"}
+    try:
+        assert main(["report", str(one.out)]) == 0
+        assert main(["bundle", str(one.out), "--out", str(tmp_path / "bundle")]) == 0
+    finally:
+        subprocess.run(["rm", "-rf", one.out], check=True)  # Python's own recurses
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_runs_go_on_after_a_kill_and_an_interrupt(evaluating: Callable[[str], Evaluating]) -> None:
+    with scripted_models(pause_s=0.7) as url:
+        plan = HEAD.format(runs=2) + BUDGET + model_tables(url) + MLAB + command("once")
+        one = evaluating(plan)
+        assert one.stop_when(lambda: one.scored() >= 2, signal.SIGKILL) == -signal.SIGKILL
+        sessions = {path.name for path in one.out.glob("runs/*/server/sessions/*")}
+        scored = one.scored()
+        assert one.processes(), "a kill leaves what ran"
+        assert one.stop_when(lambda: one.events("goes on") and one.scored() > scored, signal.SIGINT) == 130
+        assert not one.processes()
+        assert "running" not in one.states()
+        done = one.finish()
+    assert done.returncode == 0, done.stderr
+    records = one.records()
+    assert set(one.states()) == {"ended"}
+    assert not one.processes()
+    assert sessions <= {path.name for path in one.out.glob("runs/*/server/sessions/*")} | {
+        path.name for path in one.out.glob("runs/*/tries/*/server/sessions/*")
+    }
+    for name, record in records.items():
+        assert 1 <= record["valid"] <= (2 if name.startswith("mlab") else 1), record
+        assert record["attempts"] <= record["valid"] + 1, "one that was interrupted"
+        assert record["reward"] == {"careless": 0.0, "careful": 0.5, None: 0.25}[record["model"]]
+    resumed = {event["run"] for event in one.events("goes on")}
+    assert any(records[run]["tries"] == 1 and records[run]["session"] in sessions for run in resumed)
+    ended = [event["run"] for event in one.events("ended")]
+    assert len(ended) == len(set(ended)), "nothing is repeated that has ended"
+
+
+def test_an_agent_that_is_stopped_before_it_begins_has_cost_nothing(evaluating: Callable[[str], Evaluating]) -> None:
+    with scripted_models() as url:
+        one = evaluating(HEAD.format(runs=1) + BUDGET + model_tables(url) + MLAB)
+        assert one.stop_when(lambda: list(one.out.glob("runs/*/agent.log")), signal.SIGINT) == 130
+    stopped = [path.parent for path in one.out.glob("runs/*/agent.log")]
+    early = [run.name for run in stopped if not list(run.glob("agent/trace.jsonl"))]
+    assert early, "the interrupt came too late for this test"
+    assert {one.records()[name]["dollars_at_most"] for name in early} == {0.0}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_what_failed_for_reasons_of_ours_is_tried_again(evaluating: Callable[[str], Evaluating]) -> None:
+    with scripted_models(pause_s=0.7) as url:
+        plan = HEAD.format(runs=1) + BUDGET + model_tables(url) + MLAB + command("away")
+        one = evaluating(plan)
+        with one.start() as process:
+            while not one.scored():
+                time.sleep(0.1)
+            for pid in all_processes():
+                if (began_with(pid, "RE_BENCH_SERVER_OF") or "").startswith(f"{one.out}/runs/mlab."):
+                    os.kill(pid, signal.SIGKILL)
+            _out, err = process.communicate()
+        assert process.returncode == 0, err
+    records = one.records()
+    assert records["away.quick.0"]["tries"] == 2
+    assert {name: record["tries"] for name, record in records.items() if record["agent"] == "mlab"} == {
+        "mlab.careless.quick.0": 1, "mlab.careful.quick.0": 1
+    }  # fmt: skip
+    assert records["mlab.careful.quick.0"]["reward"] == 0.5
+    assert "its server has ended" in json.dumps(one.events("tried again"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_an_agent_is_stopped_at_its_time_and_the_cap_keeps_others_from_starting(
+    evaluating: Callable[[str], Evaluating],
+) -> None:
+    plan = HEAD.format(runs=3).replace("dollars = 5.0", "dollars = 1.5") + BUDGET + command("hang")
+    one = evaluating(plan.replace("hours = 0.05", "hours = 0.001"))
+    done = one.finish()
+    assert done.returncode == 1
+    records = one.records()
+    assert [(record["state"], record["reason"]) for record in records.values()] == [
+        ("ended", "time"), ("waiting", "the cap on dollars leaves no room for its budget"),
+        ("waiting", "the cap on dollars leaves no room for its budget"),
+    ]  # fmt: skip
+    assert "hang.quick.1: the cap on dollars" in done.stdout
+    one.plan.write_text(one.plan.read_text().replace("dollars = 1.5", "dollars = 2.5"))
+    assert one.finish().returncode == 1
+    assert one.states().count("ended") == 2
