@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import signal
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
 DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 """What commands get as every program does, whatever Python or a shell in the background does with it."""
@@ -17,6 +19,7 @@ DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT
 _THREADS, _START_TIME = 16, 18
 """Of the fields after the state in /proc/PID/stat, counted from 0; see proc(5)."""
 _READY_TIMEOUT_S = 10.0
+_POLL_S = 0.005
 
 
 class Process(NamedTuple):
@@ -83,6 +86,17 @@ def signal_all(pids: Iterable[int], number: int) -> None:
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
+
+
+def kill_until_gone(remaining: Callable[[], Collection[int]], timeout_s: float = math.inf) -> None:
+    """Kill the processes that ``remaining`` lists until it lists none, or the time is over.
+
+    A killed process is there until it has run once more, and one may have started another meanwhile.
+    """
+    deadline = time.monotonic() + timeout_s
+    while (pids := remaining()) and time.monotonic() < deadline:
+        signal_all(pids, signal.SIGKILL)
+        time.sleep(_POLL_S)
 
 
 def _same(process: Process | None, now: Mapping[int, Process]) -> bool:

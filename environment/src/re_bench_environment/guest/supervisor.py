@@ -28,6 +28,7 @@ from re_bench_environment.guest.processes import (
     Process,
     Service,
     descendants,
+    kill_until_gone,
     list_processes,
     signal_all,
     started_since,
@@ -41,6 +42,8 @@ _PROCESS_GRACE_S = 0.5
 """How long a command's processes have to end after an interrupt, before they are killed."""
 _SHELL_GRACE_S = 2.5
 """How long the shell has to return after an interrupt, before it is killed."""
+_KILL_GRACE_S = 2.0
+"""How long a reply waits for killed processes to be gone: the kernel may be busy with one."""
 _RETRY_S = 0.05
 _NOTED_SHARE = 0.75
 _NICE = 5
@@ -201,8 +204,7 @@ class Supervisor:
         if command is None:
             return
         if command.timed_out:
-            for number in (signal.SIGCONT, signal.SIGKILL):
-                signal_all(self.started_by(command), number)
+            kill_until_gone(partial(self.started_by, command), _KILL_GRACE_S)
         for data in self.drain_output():
             command.output.add(data)
         directory = self.bash.directory() if self.bash else None
@@ -239,9 +241,7 @@ class Supervisor:
         self.end_reason = reason
         self.notes.append(f"{reason}; all processes of the session were ended")
         self.programs.note_end_of_all()
-        while others := [pid for pid in self.visible_processes() if pid not in {1, os.getpid()}]:
-            signal_all(others, signal.SIGKILL)
-            time.sleep(_RETRY_S / 10)
+        kill_until_gone(lambda: [pid for pid in self.visible_processes() if pid not in {1, os.getpid()}])
         self.on_end()
         if not self.command:
             self.end_reason = ""
