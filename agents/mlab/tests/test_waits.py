@@ -22,17 +22,17 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def test_a_limit_on_time_leaves_out_what_a_server_makes_wait(agents: Agents, say: Callable[..., str]) -> None:
-    busy = ErrorResponse(429, "slow down", headers={"Retry-After": "4"})
+    busy = ErrorResponse(429, "slow down", headers={"Retry-After": "9"})
     agents.model.replies = [busy, say("List Files", {"dir_path": "."}), say("Final Answer", {"final_answer": "ok"})]
     waits = agents.top / "waits.jsonl"
     began = time.monotonic()
-    done = agents.finish("--max-time", "3", RE_BENCH_WAITS=str(waits))  # less than it waits
+    done = agents.finish("--max-time", "8", RE_BENCH_WAITS=str(waits))  # less than it waits
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - began > 4
+    assert time.monotonic() - began > 9
     assert lines(waits) == lines(agents.run / "waits.jsonl")
-    assert sum(wait["ended"] - wait["began"] for wait in lines(waits)) >= 4
+    assert sum(wait["ended"] - wait["began"] for wait in lines(waits)) >= 9
     assert [event["reason"] for event in agents.events("wait")] == [wait["reason"] for wait in lines(waits)]
-    assert agents.events("end")[0]["elapsed"] < 3
+    assert agents.events("end")[0]["elapsed"] < 8
 
 
 def test_a_limit_on_time_holds_after_a_wait_and_in_a_run_that_is_resumed(
