@@ -79,7 +79,7 @@ def copy_tree(source: Path, target: Path) -> None:
     """
     target.mkdir(parents=True, exist_ok=True)
     for path in sorted(source.rglob("*")):
-        if _LEFT_OUT in path.relative_to(source).parts or path.is_dir() and not path.is_symlink():
+        if _LEFT_OUT in path.relative_to(source).parts or (path.is_dir() and not path.is_symlink()):
             continue
         if path.is_symlink() or not path.is_file():
             raise ReBenchError(f"{path}: only files and directories can be exported; replace it by a file")

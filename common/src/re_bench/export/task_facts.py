@@ -89,7 +89,9 @@ class TaskFacts:
         ]
         if manifest.model is not None:
             lines.append("No model is offered for trials of your own; `OPENAI_BASE_URL` is not set. Scorings have one.")
-        if manifest.meter is not None and (manifest.meter.profiles is None or self.profile_name in manifest.meter.profiles):
+        if manifest.meter is not None and (
+            manifest.meter.profiles is None or self.profile_name in manifest.meter.profiles
+        ):
             lines.append("Experiments are counted in your workspace alone: `RE_BENCH_EXPERIMENTS` is not set.")
         return lines
 
