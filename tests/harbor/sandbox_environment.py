@@ -23,7 +23,8 @@ HERE = Path(__file__).parent
 PYTHON = os.environ.get("RE_BENCH_TEST_PYTHON", "python3")
 """The interpreter that has re-bench."""
 
-_SHOWN = ("/home/agent", "/solution", "/tests", "/logs", "/attempts", "/tmp")
+_TMP = "/tmp"  # noqa: S108 - the container's, in which Harbor packs what it transfers
+_SHOWN = ("/home/agent", "/solution", "/tests", "/logs", "/attempts", _TMP)
 _LOGS = ("/logs/agent", "/logs/verifier", "/logs/artifacts")
 _WORKSPACE = "/home/agent/solution"
 _LONGEST_S = 1800
@@ -155,13 +156,13 @@ class SandboxEnvironment(BaseEnvironment):
             else:
                 words += ["--dev-bind", str(path), str(path)]
         for path in _SHOWN:
-            if path != "/tmp":  # the machine's, where scorers put what sandboxes see
+            if path != _TMP:  # the machine's, where scorers put what sandboxes see
                 words += ["--bind", str(self._outside(path)), path]
-        return [*words, "--dev-bind", "/tmp", "/tmp", "--chdir", cwd or "/", "bash", "-c", command]
+        return [*words, "--dev-bind", _TMP, _TMP, "--chdir", cwd or "/", "bash", "-c", command]
 
     def _outside(self, path: str) -> Path:
         """Return where a path of the container lies on this machine."""
-        if self._scores and path.startswith("/tmp/"):
+        if self._scores and path.startswith(f"{_TMP}/"):
             return Path(path)
         return self._root / path.lstrip("/")
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _SANDBOX = {
     "bubblewrap": "Submissions run in bubblewrap there, so `tests/docker-compose.yaml` lets that container make\n"
     "namespaces; an environment that cannot ends the trial with an exception and no reward.",
-    "none": "Submissions run there without a sandbox, **in reach of scorer and truth**: a submission can give itself any "
-    "reward. The scores say so (`sandbox` in `score.json`).",
+    "none": "Submissions run there without a sandbox, **in reach of scorer and truth**: a submission can give itself\n"
+    "any reward. The scores say so (`sandbox` in `score.json`).",
 }
 
 
@@ -34,8 +34,8 @@ def readme(facts: TaskFacts, options: HarborOptions, image: str, cheat: str | No
         )
     else:
         solution = (
-            f"`oracle` runs our reference and gets 1, within {tolerance.reference:g}; `nop` leaves the baseline and gets "
-            f"0, within {tolerance.baseline:g}."
+            f"`oracle` runs our reference and gets 1, within {tolerance.reference:g}; `nop` leaves the baseline and\n"
+            f"gets 0, within {tolerance.baseline:g}."
         )
     return filled(
         "harbor-readme.md",
@@ -58,11 +58,11 @@ def readme(facts: TaskFacts, options: HarborOptions, image: str, cheat: str | No
 def _attempts_text(facts: TaskFacts, options: HarborOptions) -> str:
     if not options.attempts:
         return (
-            "One score, of the workspace as the agent leaves it. `--attempts N` of the export adds a tool to get scores "
+            "One score, of the workspace as the agent leaves it. `--attempts N` of the export adds a tool to get scores\n"
             "before."
         )
     return (
-        f"Up to {options.attempts} attempts: the service `{ANSWER}` scores the workspace when the agent asks, and keeps "
+        f"Up to {options.attempts} attempts: the service `{ANSWER}` scores the workspace when the agent asks, and keeps\n"
         f"the log; the verifier scores once more, and the reward is that of the {facts.manifest.aggregation} of all."
     )
 
