@@ -22,49 +22,24 @@ from mcp.client.streamable_http import streamablehttp_client
 from re_bench.data.files import sha256_of
 from re_bench.export.task_facts import CANARY
 
+sys.path.append(str(Path(__file__).parent))
+
+from number_task import write_exportable_task
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TOP = Path(__file__).resolve().parents[1]
 TASKS = sorted(path.parent.name for path in (TOP / "tasks").glob("*/task.toml"))
 
-QUICK = ("fix_embedding", "triton_cumsum")
-"""Tasks whose export takes a few seconds; fix_embedding draws something for each workspace."""
+QUICK = ("triton_cumsum",)
+"""Tasks whose export takes no second: they have nothing prepared."""
 
 
 @pytest.fixture
 def quick(tmp_path: Path) -> Path:
     """Return a task whose scoring takes a moment: the raw score is a number that the submission holds."""
-    task = tmp_path / "tasks" / "quick"
-    for name, value in (("starter", "0"), ("baseline", "0"), ("reference", "10"), ("cheats/letters", "ten")):
-        (task / name).mkdir(parents=True)
-        (task / name / "number").write_text(value)
-    (task / "instructions.md").write_text("Write a large number.\n")
-    (task / "Dockerfile").write_text(
-        "# Build it so.\nFROM python:3.11-slim\nCOPY pins.txt \\\n  /opt/\nRUN useradd agent\n"
-        "COPY --from=workspace --chown=agent:agent . /home/agent/solution/\nUSER agent\n"
-    )
-    (tmp_path / "pins.txt").write_text("numpy==2.4.6\n")
-    (task / "task.toml").write_text(
-        'id = "quick"\ntitle = "Quick"\ndescription = "A number"\nversion = 3\ndirection = "higher"\n'
-        'aggregation = "max"\nunit = "points"\nsubmission = ["number"]\n'
-        '[profiles.cpu]\ndescription = "small"\ndevice = "cpu"\ntime_limit_s = 30\n'
-        "[profiles.cpu.anchors]\nstarting = 0.0\nreference = 10.0\n"
-        'source = {kind = "published", where = "here"}\n'
-        '[cheats.letters]\ndescription = "words"\nexpect = "invalid"\nreason = "no number"\n'
-    )
-    (task / "score.py").write_text(
-        "from pathlib import Path\n"
-        "from re_bench.errors import InvalidSubmissionError\n"
-        "from re_bench.scoring.score import Measured, main\n"
-        "def measure(job):\n"
-        "    text = (job.submission / 'number').read_text()\n"
-        "    if text == 'bug': raise KeyError('ours')\n"
-        "    try: return Measured(float(text), 'fine')\n"
-        "    except ValueError: raise InvalidSubmissionError('that is no number')\n"
-        "main(measure, Path(__file__).parent)\n"
-    )
-    return task
+    return write_exportable_task(tmp_path)
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -123,7 +98,7 @@ def test_a_task_has_the_facts_that_readers_of_rewards_need(quick: Path, tmp_path
     config = tomllib.loads((directory / "task.toml").read_text())
     assert config["task"] | {"keywords": 0} == {
         "name": "re-bench/quick",
-        "version": "3",
+        "version": "1",
         "description": "A number",
         "keywords": 0,
     }

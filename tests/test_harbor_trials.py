@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+sys.path.append(str(Path(__file__).parent))
+
+from number_task import write_exportable_task
 
 TOP = Path(__file__).resolve().parents[1]
 HARBOR = os.environ.get("RE_BENCH_HARBOR", "")
@@ -59,10 +65,26 @@ def trials(tasks: Path, agent: str, out: Path) -> dict[str, dict[str, Any]]:
         "run", "-p", tasks, "-a", agent, "-e", ENVIRONMENT, "-o", out, "--job-name", agent, "-n", "1", "-q", "-y"
     )
     assert done.returncode == 0, done.stderr + done.stdout
-    results = [json.loads(path.read_text()) for path in out.glob(f"{agent}/*/result.json")]
-    for result in results:
+    expected, rewards = refusals(tasks), {}
+    for path in out.glob(f"{agent}/*/result.json"):
+        result = json.loads(path.read_text())
         assert result["exception_info"] is None, result["exception_info"]
-    return {result["task_name"].partition("/")[2]: result["verifier_result"]["rewards"] for result in results}
+        name = result["task_name"].partition("/")[2]
+        rewards[name] = result["verifier_result"]["rewards"]
+        if name in expected:  # for the reason that the manifest names, and no other
+            score = json.loads((path.parent / "verifier" / "score.json").read_text())
+            assert re.search(expected[name], score["message"]), score
+    return rewards
+
+
+def refusals(tasks: Path) -> dict[str, str]:
+    """Return what the messages of those cheats must match that have to be invalid, by their directories' names."""
+    found = {}
+    for path in tasks.glob("*/task.toml"):
+        cheat = tomllib.loads(path.read_text())["metadata"]["re_bench"].get("cheat", {})
+        if cheat.get("expect") == "invalid":
+            found[path.parent.name] = cheat["reason"]
+    return found
 
 
 @pytest.mark.parametrize("task", sorted(CHEATS))
@@ -107,6 +129,44 @@ def test_harbor_finds_nothing_to_say_of_a_task(task: str, tmp_path: Path) -> Non
         (tmp_path / "compose" / "tests" / "docker-compose.yaml").unlink()
     done = harbor("lint", tmp_path / "compose")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+ANSWERING_SOLUTION = """
+import asyncio
+from pathlib import Path
+
+from mcp import ClientSession
+from mcp.client.streamable_http import streamablehttp_client
+
+
+async def main():
+    address = Path("/home/agent/answer.url").read_text()
+    async with streamablehttp_client(address) as (read, write, _), ClientSession(read, write) as session:
+        await session.initialize()
+        for number in ("8", "words", "2"):
+            Path("number").write_text(number)
+            print((await session.call_tool("answer", {})).content[0].text)
+
+
+asyncio.run(main())
+"""
+
+
+def test_attempts_on_the_way_reach_the_verifier(tmp_path: Path) -> None:
+    export(str(write_exportable_task(tmp_path)), tmp_path / "task", "--attempts", "3")
+    for name in ("environment/docker-compose.yaml", "tests/test.sh"):  # an image would know the task by its name
+        path = tmp_path / "task" / name
+        path.write_text(
+            re.sub(r"(answer_server,|harbor_reward) quick", rf"\1 {tmp_path}/tasks/quick", path.read_text())
+        )
+    (tmp_path / "task" / "solution" / "files" / "ask.py").write_text(ANSWERING_SOLUTION)
+    with (tmp_path / "task" / "solution" / "solve.sh").open("a") as file:
+        file.write("python ask.py\n")
+    (rewards,) = trials(tmp_path / "task", "oracle", tmp_path / "out").values()
+    (log,) = (tmp_path / "out").glob("oracle/*/agent/oracle.txt")
+    assert "Attempt 1: raw score 8 points, reward 0.8000" in log.read_text()
+    assert "Attempt 2: invalid" in log.read_text()
+    assert rewards == {"reward": 0.8, "valid": 1.0, "raw": 8.0, "attempts": 4.0}
 
 
 def test_a_failure_of_ours_is_an_exception_and_no_reward(tmp_path: Path) -> None:

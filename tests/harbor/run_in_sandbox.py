@@ -23,6 +23,7 @@ def main() -> None:
         directory=request["directory"],
         limits=limits,
         user=request["user"],
+        host_network=request["network"],
         hidden=hidden_directories(Path(__file__).parents[2] / "tasks" / "triton_cumsum"),
     )
     finished = run(open_backend("bubblewrap"), request["program"], spec)

@@ -8,14 +8,17 @@ holds and how its parts work together, and nothing of the images.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shlex
 import shutil
+import socket
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import yaml
 from harbor.environments.base import BaseEnvironment, ExecResult
 from harbor.environments.capabilities import EnvironmentCapabilities
 
@@ -28,6 +31,8 @@ _SHOWN = ("/home/agent", "/solution", "/tests", "/logs", "/attempts", _TMP)
 _LOGS = ("/logs/agent", "/logs/verifier", "/logs/artifacts")
 _WORKSPACE = "/home/agent/solution"
 _LONGEST_S = 1800
+ADDRESS = "/home/agent/answer.url"
+"""Where an agent's container has the address of the service, which a network of Docker's would give a name."""
 
 
 class SandboxEnvironment(BaseEnvironment):
@@ -37,6 +42,7 @@ class SandboxEnvironment(BaseEnvironment):
         super().__init__(*args, **kwargs)
         self._root = Path()
         self._user: int | None = None
+        self._service: asyncio.subprocess.Process | None = None
 
     @staticmethod
     def type() -> str:
@@ -44,7 +50,7 @@ class SandboxEnvironment(BaseEnvironment):
 
     @property
     def capabilities(self) -> EnvironmentCapabilities:
-        return EnvironmentCapabilities(disable_internet=True)
+        return EnvironmentCapabilities(disable_internet=True, docker_compose=True)
 
     def _validate_definition(self) -> None:
         if not (self.environment_dir / "Dockerfile").is_file():
@@ -52,7 +58,7 @@ class SandboxEnvironment(BaseEnvironment):
 
     @property
     def _scores(self) -> bool:
-        return self.environment_dir.name == "tests"
+        return Path(self.environment_dir).name == "tests"
 
     async def start(self, force_build: bool) -> None:
         del force_build
@@ -62,10 +68,39 @@ class SandboxEnvironment(BaseEnvironment):
             self._user = (1 << 30) + int.from_bytes(os.urandom(3), "big")
         for path in (*_SHOWN, *_LOGS):
             self._outside(path).mkdir(parents=True, exist_ok=True)
-        for line in (self.environment_dir / "Dockerfile").read_text().splitlines():
+        for line in (self.environment_dir / "Dockerfile").read_text().replace("\\\n", " ").splitlines():
             if line.startswith("COPY "):
                 self._copy([word for word in shlex.split(line)[1:] if not word.startswith("--")])
         self._hand_over(self._root)
+        compose = Path(self.environment_dir) / "docker-compose.yaml"
+        if not self._scores and compose.is_file():
+            await self._start_service(yaml.safe_load(compose.read_text())["services"]["answer"]["command"])
+
+    async def _start_service(self, words: list[str]) -> None:
+        """Start the service beside the agent, and wait for it as its health check does.
+
+        Its own directory is ``/attempts``, and the workspace the agent's.
+        """
+        with socket.socket() as listening:
+            listening.bind(("127.0.0.1", 0))
+            port: int = listening.getsockname()[1]
+        (self._root / ADDRESS.lstrip("/")).write_text(f"http://127.0.0.1:{port}/mcp")
+        places = {"/workspace": self._outside(_WORKSPACE), "/attempts": self._attempts}
+        self._attempts.mkdir()
+        command = [PYTHON, *words[1:], "--host", "127.0.0.1", "--port", str(port)]
+        for inside, outside in places.items():
+            command = [f"{outside}{word.removeprefix(inside)}" if word.startswith(inside) else word for word in command]
+        self._service = await asyncio.create_subprocess_exec(*command)
+        for _try in range(600):
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                return
+            await asyncio.sleep(0.1)
+        raise RuntimeError("the service does not answer")
+
+    @property
+    def _attempts(self) -> Path:
+        return self._root / "service"
 
     def _copy(self, words: list[str]) -> None:
         *sources, target = words
@@ -81,6 +116,9 @@ class SandboxEnvironment(BaseEnvironment):
 
     async def stop(self, delete: bool) -> None:
         del delete
+        if self._service is not None:
+            self._service.terminate()
+            await self._service.wait()
         shutil.rmtree(self._root, ignore_errors=True)
 
     async def upload_file(self, source_path: Path | str, target_path: str) -> None:
@@ -98,6 +136,22 @@ class SandboxEnvironment(BaseEnvironment):
 
     async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
         shutil.copytree(self._outside(source_dir), target_dir, dirs_exist_ok=True, symlinks=True)
+
+    async def stop_service(self, service: str) -> None:
+        """Do nothing: what runs in a sandbox has ended with its command."""
+
+    async def service_is_dir(self, path: str, *, service: str | None = None, user: str | int | None = None) -> bool:
+        if service != "answer":
+            return bool(await super().service_is_dir(path, service=service, user=user))
+        return path == "/attempts"
+
+    async def service_download_dir(
+        self, source_dir: str, target_dir: Path | str, *, service: str | None = None
+    ) -> None:
+        if service != "answer":
+            await self.download_dir(source_dir, target_dir)
+            return
+        shutil.copytree(self._attempts, target_dir, dirs_exist_ok=True)
 
     async def exec(
         self,
@@ -138,6 +192,7 @@ class SandboxEnvironment(BaseEnvironment):
             "environment": {"HOME": "/home/agent", **variables},
             "directory": cwd or _WORKSPACE,
             "user": self._user,
+            "network": self._service is not None,
         }
         return [PYTHON, str(HERE / "run_in_sandbox.py"), json.dumps(request)]
 
@@ -155,9 +210,9 @@ class SandboxEnvironment(BaseEnvironment):
                 words += ["--symlink", str(path.readlink()), str(path)]
             else:
                 words += ["--dev-bind", str(path), str(path)]
-        for path in _SHOWN:
-            if path != _TMP:  # the machine's, where scorers put what sandboxes see
-                words += ["--bind", str(self._outside(path)), path]
+        for inside in _SHOWN:
+            if inside != _TMP:  # the machine's, where scorers put what sandboxes see
+                words += ["--bind", str(self._outside(inside)), inside]
         return [*words, "--dev-bind", _TMP, _TMP, "--chdir", cwd or "/", "bash", "-c", command]
 
     def _outside(self, path: str) -> Path:

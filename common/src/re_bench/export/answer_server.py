@@ -43,7 +43,7 @@ class Answers:
     workspace: Path
     log: Path
     attempts: int
-    """How many attempts are scored."""
+    """How many attempts are scored; those that we fail to score are not counted."""
     sandbox: str | None = None
     _one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
 
@@ -61,7 +61,8 @@ class Answers:
             return f"Attempt {final.attempt}: {self._told(score)}\n{self._left()} attempts are left."
 
     def _left(self) -> int:
-        return self.attempts - len(AttemptLog(self.log).read().attempts)
+        scored = [attempt for attempt in AttemptLog(self.log).read().attempts if attempt.status != "error"]
+        return self.attempts - len(scored)
 
     def _told(self, score: Score) -> str:
         if score.status == "error":

@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _COMMENT = f"# {CANARY}\n"
-_PRIVILEGES = '    cap_add: [SYS_ADMIN]\n    security_opt: ["seccomp=unconfined", "apparmor=unconfined"]\n'
+_PRIVILEGES = """\
+    cap_add: [SYS_ADMIN]
+    security_opt: ["seccomp=unconfined", "apparmor=unconfined", "systempaths=unconfined"]
+"""
 _IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._:/@-]*")
 
 

@@ -58,12 +58,12 @@ def readme(facts: TaskFacts, options: HarborOptions, image: str, cheat: str | No
 def _attempts_text(facts: TaskFacts, options: HarborOptions) -> str:
     if not options.attempts:
         return (
-            "One score, of the workspace as the agent leaves it. `--attempts N` of the export adds a tool to get scores\n"
-            "before."
+            "One score, of the workspace as the agent leaves it. `--attempts N` of the export adds a tool to get\n"
+            "scores before."
         )
     return (
-        f"Up to {options.attempts} attempts: the service `{ANSWER}` scores the workspace when the agent asks, and keeps\n"
-        f"the log; the verifier scores once more, and the reward is that of the {facts.manifest.aggregation} of all."
+        f"Up to {options.attempts} attempts: the service `{ANSWER}` scores the workspace when the agent asks, and\n"
+        f"keeps the log. The verifier scores once more; the reward is that of the {facts.manifest.aggregation} of all."
     )
 
 
