@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import re
@@ -11,16 +12,22 @@ import subprocess
 import sys
 import time
 import tomllib
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
 
+from re_bench.cli.main import main
 from re_bench.data.files import sha256_of
-from re_bench.export.task_facts import CANARY
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.export import harbor_reward
+from re_bench.export.harbor import export_harbor
+from re_bench.export.harbor_config import HarborOptions, harbor_config
+from re_bench.export.task_facts import CANARY, TaskFacts
+from re_bench.task.discovery import find_task, open_task
 
 sys.path.append(str(Path(__file__).parent))
 
@@ -42,15 +49,13 @@ def quick(tmp_path: Path) -> Path:
     return write_exportable_task(tmp_path)
 
 
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 def export(task: str | Path, directory: Path, *options: str) -> list[Path]:
-    done = run("re_bench.cli", "export", "harbor", task, directory, "--profile", "cpu", "--json", *options)
-    assert done.returncode == 0, done.stderr
-    return [Path(entry["directory"]) for entry in json.loads(done.stdout)["directories"]]
+    """Export a task, and return the directories."""
+    words = ["export", "harbor", str(task), str(directory), "--profile", "cpu", "--json", *options]
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        assert main(words) == 0
+    return [Path(entry["directory"]) for entry in json.loads(printed.getvalue())["directories"]]
 
 
 def contents(directory: Path) -> dict[str, tuple[int, str]]:
@@ -117,6 +122,25 @@ def test_a_task_has_the_facts_that_readers_of_rewards_need(quick: Path, tmp_path
     assert (directory / "instruction.md").read_text().startswith(f"<!-- {CANARY} -->\nWrite a large number.\n")
 
 
+def config_of(task: str, profile: str) -> dict[str, Any]:
+    return harbor_config(TaskFacts(find_task(task), profile), HarborOptions())
+
+
+def test_what_a_profile_needs_is_asked_for() -> None:
+    timed = config_of("triton_cumsum", "gpu")
+    assert (timed["environment"]["gpus"], timed["verifier"]["environment"]["gpus"]) == (1, 1)
+    about = timed["metadata"]["re_bench"]
+    assert (about["anchors_in_run"], about["anchors"][0]["source"]["hardware"]) == (True, "NVIDIA H200")
+    asking = config_of("rust_codecontests", "paper")["verifier"]
+    assert asking["environment"]["network_mode"] == "public"
+    assert asking["env"]["OPENAI_API_KEY"] == "${OPENAI_API_KEY}"
+    chosen = config_of("small_scaling_law", "cpu")
+    assert json.loads(chosen["verifier"]["env"]["RE_BENCH_INSTANCES"]) == {"small_scaling_law/cpu": 0}
+    assert chosen["artifacts"] == [{"source": "/home/agent/solution/answer.json"}]
+    staged = config_of("restricted_mlm", "cpu")["artifacts"]
+    assert staged == [{"source": "/home/agent/solution", "exclude": ["./data"]}]
+
+
 def test_each_cheat_is_a_task_of_its_own(quick: Path, tmp_path: Path) -> None:
     own, cheat = export(quick, tmp_path / "out", "--cheats")
     assert (own.name, cheat.name) == ("quick", "quick-cheat-letters")
@@ -127,37 +151,44 @@ def test_each_cheat_is_a_task_of_its_own(quick: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "change", "said"),
+    ("change", "said"),
     [
-        (["--cheats", "numbers"], "", "it has: letters"),
-        (["--verifier-image", "two words"], "", "--verifier-image 'two words'"),
-        (
-            [],
-            "COPY tasks/quick/reference /r/",
-            "of a task an agent may see instructions.md, starter and baseline alone",
-        ),
-        ([], "COPY tasks /t/", "which is more than an agent may see"),
-        ([], "COPY . /t/", "which is more than an agent may see"),
-        ([], "COPY nowhere /t/", "nowhere is not in"),
-        ([], "COPY --from=wheels . /t/", "no such context in an export"),
-        ([], "RUN --mount=type=bind,from=wheels,target=/w ls", "a mount from 'wheels' cannot be exported"),
+        ("COPY tasks/quick/reference /r/", "of a task an agent may see instructions.md, starter and baseline alone"),
+        ("COPY tasks /t/", "which is more than an agent may see"),
+        ("COPY . /t/", "which is more than an agent may see"),
+        ("COPY nowhere /t/", "nowhere is not in"),
+        ("COPY --from=wheels . /t/", "no such context in an export"),
+        ("RUN --mount=type=bind,from=wheels,target=/w ls", "a mount from 'wheels' cannot be exported"),
+        ("RUN --mount=type=bind,source=tasks/quick/score.py,target=/s ls", "of a task an agent may see"),
     ],
 )
-def test_what_cannot_be_exported_is_refused_and_leaves_nothing(
-    quick: Path, tmp_path: Path, options: list[str], change: str, said: str
+def test_an_image_that_shows_too_much_is_refused_and_leaves_nothing(
+    quick: Path, tmp_path: Path, change: str, said: str
 ) -> None:
     with (quick / "Dockerfile").open("a") as file:
         file.write(f"{change}\n")
-    done = run("re_bench.cli", "export", "harbor", quick, tmp_path / "out", "--profile", "cpu", *options)
-    assert done.returncode in {1, 2}
-    assert said in done.stderr
+    with pytest.raises(ReBenchError, match=re.escape(said)):
+        export_harbor(TaskFacts(open_task(quick), "cpu"), tmp_path / "out", HarborOptions())
     assert not (tmp_path / "out").exists()
 
 
-def test_an_existing_directory_is_left_alone(quick: Path, tmp_path: Path) -> None:
-    done = run("re_bench.cli", "export", "harbor", quick, tmp_path, "--profile", "cpu")
-    assert done.returncode == 2
-    assert "give a directory that does not exist yet" in done.stderr
+def test_what_is_not_there_cannot_be_exported(quick: Path, tmp_path: Path) -> None:
+    facts = TaskFacts(open_task(quick), "cpu")
+    with pytest.raises(UsageError, match="no cheat 'numbers' in profile cpu; it has: letters"):
+        export_harbor(facts, tmp_path / "out", HarborOptions(), ["numbers"])
+    with pytest.raises(UsageError, match="--verifier-image 'two words': expected an image's name"):
+        export_harbor(facts, tmp_path / "out", HarborOptions(verifier_image="two words"))
+    (quick / "Dockerfile").unlink()
+    with pytest.raises(UsageError, match=r"Dockerfile: No such file or directory; an export takes the agent's image"):
+        export_harbor(facts, tmp_path / "out", HarborOptions())
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_existing_directory_is_left_alone(quick: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        export(quick, tmp_path)
+    assert ended.value.code == 2
+    assert "give a directory that does not exist yet" in capfd.readouterr().err
     assert quick.is_dir()
 
 
@@ -166,9 +197,12 @@ def reward(quick: Path, number: str, *options: str | Path) -> tuple[int, object]
     workspace, out = quick.parents[1] / "workspace", quick.parents[1] / "verifier" / "reward.json"
     workspace.mkdir(exist_ok=True)
     (workspace / "number").write_text(number)
-    module = "re_bench.export.harbor_reward"
-    done = run(module, quick, "--solution", workspace, "--out", out, "--profile", "cpu", *options)
-    return done.returncode, json.loads(out.read_text()) if out.exists() else None
+    words = [quick, "--solution", workspace, "--out", out, "--profile", "cpu", *options]
+    try:
+        status = harbor_reward.main(list(map(str, words)))
+    except SystemExit as ended:
+        status = int(ended.code or 0)
+    return status, json.loads(out.read_text()) if out.exists() else None
 
 
 def test_rewards_are_flat_finite_numbers_and_absent_where_we_fail(quick: Path) -> None:

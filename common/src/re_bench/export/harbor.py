@@ -123,15 +123,14 @@ def _lines(facts: TaskFacts, options: HarborOptions) -> list[str]:
 
 def _write_solution(facts: TaskFacts, directory: Path, variant: str) -> None:
     """Write a solution's files, and the script that lays them over the workspace and runs its command."""
+    lines = ["#!/bin/sh", f"# {CANARY}", "set -eu", f"cd {WORKSPACE}"]
     for source, name in solution_files(facts.task, variant, facts.profile_name):
         copy_file(source, directory / "files" / name)
-    recipe = recipe_of(facts.task, variant)
-    command = (
-        ""
-        if recipe is None
-        else f"RE_BENCH_PROFILE={facts.profile_name} RE_BENCH_SEED=0 {shlex.join(recipe.command)}\n"
-    )
-    script = f"#!/bin/sh\n{_COMMENT}set -eu\ncd {WORKSPACE}\ncp -R /solution/files/. .\n{command}"
+    if (directory / "files").is_dir():  # else the command makes all
+        lines.append("cp -R /solution/files/. .")
+    if (recipe := recipe_of(facts.task, variant)) is not None:
+        lines.append(f"RE_BENCH_PROFILE={facts.profile_name} RE_BENCH_SEED=0 {shlex.join(recipe.command)}")
+    script = "".join(f"{line}\n" for line in lines)
     write_text(directory / "solve.sh", script, executable=True)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from re_bench.data.instances import PINNED
 from re_bench.export.task_facts import WORKSPACE
 from re_bench.scoring.time_limit import scorer_limit_s
+from re_bench.task.chat_model import OPENAI
 from re_bench.task.instance import instance_of
 
 if TYPE_CHECKING:
@@ -131,5 +132,5 @@ def _verifier_env(facts: TaskFacts) -> dict[str, str]:
         chosen = instance_of(facts.task, facts.profile_name)
         variables[PINNED] = json.dumps({f"{facts.task.name}/{facts.profile_name}": chosen})
     if facts.manifest.asks_model(facts.profile_name):
-        variables |= {name: f"${{{name}}}" for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL")}
+        variables |= {"OPENAI_API_KEY": "${OPENAI_API_KEY}", "OPENAI_BASE_URL": f"${{OPENAI_BASE_URL:-{OPENAI}}}"}
     return variables
