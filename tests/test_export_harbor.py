@@ -21,6 +21,7 @@ from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
 
 from re_bench.cli.main import main
+from re_bench.data.cache import cache_directory
 from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.export import harbor_reward
@@ -64,6 +65,22 @@ def contents(directory: Path) -> dict[str, tuple[int, str]]:
     return {str(path.relative_to(directory)): (path.stat().st_mode & 0o777, sha256_of(path)) for path in files}
 
 
+def hidden_files(name: str) -> list[Path]:
+    """Return the files of a task that no agent may see, and its held-out data."""
+    task, package = TOP / "tasks" / name, TOP / "tasks" / name / name
+    shown = [
+        task / "instructions.md",
+        task / "starter",
+        task / "baseline",
+        package / "harness",
+        package / "profiles.py",
+    ]
+    own = [path for path in task.rglob("*") if not any(path.is_relative_to(part) for part in shown)]
+    cached = [path for part in ("text", name) for path in (cache_directory() / part).rglob("*")]
+    held_out = [path for path in cached if path.name in {"heldout.bin", "test.jsonl"}]
+    return [path for path in (*own, *held_out) if path.is_file() and path.stat().st_size]
+
+
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in TASKS]
 )
@@ -78,14 +95,7 @@ def test_the_bytes_are_the_same_each_time_and_nothing_hidden_is_among_them(name:
     assert first == contents(tmp_path / "two")
     assert {mode for mode, _sum in first.values()} <= {0o644, 0o755}
 
-    task = TOP / "tasks" / name
-    hidden = [
-        task / "score.py",
-        *task.glob(f"{name}/**/grading.py"),
-        *task.glob("cheats/*/*"),
-        *task.glob("reference/*"),
-    ]
-    secret = {sha256_of(path) for path in hidden if path.is_file() and path.stat().st_size}
+    secret = {sha256_of(path) for path in hidden_files(name)}
     assert secret
     of_agents = {entry for entry in first if not entry.startswith("solution/")}
     assert {entry for entry in of_agents if first[entry][1] in secret} == set()

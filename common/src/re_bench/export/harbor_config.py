@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
 from re_bench.data.instances import PINNED
@@ -24,6 +25,8 @@ ATTEMPT_LOG = f"{ATTEMPTS}/attempts.jsonl"
 ANSWER = "answer"
 """The compose service beside the agent's container, and the tool that it offers."""
 ANSWER_PORT = 8000
+FINAL = {"min": "lowest", "max": "highest", "last": "last valid"}
+"""The score that counts of several attempts, in words, by the manifest's aggregation."""
 
 _ORGANISATION = "re-bench"
 _PATIENCE_S = 120.0
@@ -47,8 +50,8 @@ class HarborOptions:
 
 
 def verifier_image_of(facts: TaskFacts) -> str:
-    """Return the name of the image that ``nox -s images`` builds to score a task."""
-    return f"re-bench/verifier-{facts.task.name}:{facts.manifest.version}"
+    """Return the name of the image that ``nox -s images`` builds to score a task; its tag is the core's version."""
+    return f"re-bench/verifier-{facts.task.name}:{version('re-bench-common')}"
 
 
 def harbor_config(facts: TaskFacts, options: HarborOptions, cheat: str | None = None) -> dict[str, Any]:

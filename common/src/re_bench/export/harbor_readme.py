@@ -6,7 +6,7 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from re_bench.export.harbor_config import ANSWER
+from re_bench.export.harbor_config import ANSWER, FINAL
 from re_bench.export.task_facts import CANARY
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _attempts_text(facts: TaskFacts, options: HarborOptions) -> str:
         )
     return (
         f"Up to {options.attempts} attempts: the service `{ANSWER}` scores the workspace when the agent asks, and\n"
-        f"keeps the log. The verifier scores once more; the reward is that of the {facts.manifest.aggregation} of all."
+        f"keeps the log. The verifier scores once more; the {FINAL[facts.manifest.aggregation]} score counts."
     )
 
 
@@ -73,13 +73,13 @@ def _lost(facts: TaskFacts) -> list[str]:
     lost = ["Working time: an agent's clock goes on while it waits for a scoring or for other people's machines."]
     if manifest.aggregation != "last":
         lost.append(
-            f"Without `--attempts`, the {manifest.aggregation} of several attempts: the last state alone is scored."
+            f"Without `--attempts`, the {FINAL[manifest.aggregation]} score of several: the last state alone counts."
         )
     if manifest.model is not None:
         lost.append("The model gateway: an agent has no model for its own trials; scorings have one.")
     if manifest.meter is not None:
         lost.append("Experiments that are made and counted outside: the budget is a rule, nothing holds it.")
-    if not facts.profile.parallel:
+    if facts.profile.device == "cuda" and not facts.profile.parallel:
         lost.append("Times are measured wherever the verifier runs, beside whatever else runs there.")
     return lost
 
