@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp import ClientSession
-from mcp.client.streamable_http import streamablehttp_client
+from mcp.client.streamable_http import streamable_http_client
 
 from re_bench.cli.main import main
 from re_bench.data.cache import cache_directory
@@ -241,7 +241,7 @@ def answering(task: Path, workspace: Path, log: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "re_bench.export.answer_server", *map(str, words)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 100
             while time.monotonic() < deadline:
                 try:
                     socket.create_connection(("127.0.0.1", port), 1).close()
@@ -255,7 +255,7 @@ def answering(task: Path, workspace: Path, log: Path) -> Iterator[str]:
 
 async def answer(address: str) -> str:
     """Call the tool as an agent's client does."""
-    async with streamablehttp_client(address) as (read, write, _id), ClientSession(read, write) as session:
+    async with streamable_http_client(address) as (read, write, _id), ClientSession(read, write) as session:
         await session.initialize()
         assert [tool.name for tool in (await session.list_tools()).tools] == ["answer"]
         result = await session.call_tool("answer", {})
@@ -264,7 +264,6 @@ async def answer(address: str) -> str:
     return text
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_attempts_are_scored_on_the_way_and_the_best_counts(quick: Path, tmp_path: Path) -> None:
     workspace, log = tmp_path / "workspace", tmp_path / "attempts" / "attempts.jsonl"
     workspace.mkdir()
