@@ -68,7 +68,9 @@ def trials(tasks: Path, agent: str, out: Path) -> dict[str, dict[str, Any]]:
     expected, rewards = refusals(tasks), {}
     for path in out.glob(f"{agent}/*/result.json"):
         result = json.loads(path.read_text())
-        assert result["exception_info"] is None, result["exception_info"]
+        said = path.parent / "verifier" / "test-stdout.txt"
+        why = said.read_text()[-2000:] if said.exists() else "the verifier said nothing"
+        assert result["exception_info"] is None, f"{result['exception_info']}\n{why}"
         name = result["task_name"].partition("/")[2]
         rewards[name] = result["verifier_result"]["rewards"]
         if name in expected:  # for the reason that the manifest names, and no other
