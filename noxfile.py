@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -26,6 +27,10 @@ HERE = Path(__file__).parent
 PINS = HERE / "constraints.txt"
 SHARED = HERE / ".nox" / "shared"
 WITH_RAY = HERE / ".nox" / "with-ray"
+WITH_HARBOR = HERE / ".nox" / "harbor"
+HARBOR = ("harbor==0.24.0", "harbor==0.25.0")
+"""The first brings what the second needs; the second asks for a newer certifi than indexes have everywhere."""
+HARBOR_PYTHONS = ("python3.12", "python3.13", "python3.14")
 RAY_TESTS = ("common/tests/test_ray_pool.py", "tests/test_evaluate_on_ray.py")
 PROJECTS = [
     path.parent
@@ -120,6 +125,14 @@ def evaluation_test(session: nox.Session) -> None:
 def inspect_test(session: nox.Session) -> None:
     """Run all tasks in Inspect from start to reference, a killed eval set, and Inspect's own checks of a sandbox."""
     run(session, "pytest", "-p", "no:benchmark", "-s", "-m", "slow", "integrations/inspect/tests", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def harbor_test(session: nox.Session) -> None:
+    """Have Harbor itself run the exported tasks, on our sandbox: oracle, nop and cheats; needs Python 3.12 or newer."""
+    harbor = renew_environment_with_harbor(session)
+    options = ("-p", "no:benchmark", "-s", "-m", "slow", "tests/test_harbor_trials.py", "tests/test_export_harbor.py")
+    run(session, "pytest", *options, *session.posargs, env={"RE_BENCH_HARBOR": harbor})
 
 
 @nox.session(venv_backend="none")
@@ -222,6 +235,37 @@ def renew_environment_with_ray(session: nox.Session) -> str:
         session.run(python, "-m", "pip", "install", "--quiet", "-c", str(PINS), *sorted(HEAVY), external=True)
         stamp.write_text(made_from)
     return python
+
+
+def renew_environment_with_harbor(session: nox.Session) -> str:
+    """Make the environment that has Harbor, in an interpreter new enough for it, and return its command."""
+    program, stamp = WITH_HARBOR / "bin" / "harbor", WITH_HARBOR / "made-from"
+    if not stamp.is_file() or stamp.read_text() != " ".join(HARBOR):
+        interpreter = next((found for name in HARBOR_PYTHONS if (found := working_python(name))), None)
+        if interpreter is None:
+            session.skip(f"NOT TESTED: Harbor needs one of {', '.join(HARBOR_PYTHONS)} on PATH; install one")
+        session.run(interpreter, "-m", "venv", "--clear", str(WITH_HARBOR), external=True)
+        first, second = HARBOR
+        install = (str(WITH_HARBOR / "bin" / "python"), "-m", "pip", "install", "--quiet")
+        session.run(*install, first, external=True)
+        session.run(*install, "--no-deps", second, external=True)
+        stamp.write_text(" ".join(HARBOR))
+    return str(program)
+
+
+def working_python(name: str) -> str | None:
+    """Return an interpreter that starts and can make environments: what pyenv puts on PATH may lead nowhere.
+
+    Its own prefix tells the program behind such a link.
+    """
+    code = "import ensurepip, sys, venv; print(sys.executable)"
+    versions = sorted((Path.home() / ".pyenv" / "versions").glob(f"{name.removeprefix('python')}*"))
+    for program in (name, *(str(version / "bin" / "python") for version in versions)):
+        found = shutil.which(program)
+        done = subprocess.run([found, "-c", code], check=False, capture_output=True, text=True) if found else None
+        if done is not None and done.returncode == 0:
+            return done.stdout.strip()
+    return None
 
 
 def with_extras(project: Path) -> str:

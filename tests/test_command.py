@@ -10,36 +10,17 @@ from pathlib import Path
 
 import pytest
 
+sys.path.append(str(Path(__file__).parent))
+
+from number_task import write_number_task
+
 TOP = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a task whose scoring takes a tenth of a second: the raw score is a number that the submission holds."""
-    task = tmp_path_factory.mktemp("tasks") / "quick"
-    for name, value in (("baseline", "0"), ("reference", "10"), ("cheats/letters", "ten")):
-        (task / name).mkdir(parents=True)
-        (task / name / "number").write_text(value)
-    (task / "task.toml").write_text(
-        'id = "quick"\ntitle = "Quick"\ndescription = "A number"\nversion = 1\ndirection = "higher"\n'
-        'aggregation = "max"\nunit = "points"\nsubmission = ["number"]\n'
-        '[profiles.cpu]\ndescription = "small"\ndevice = "cpu"\ntime_limit_s = 30\n'
-        '[profiles.gpu]\ndescription = "large"\ndevice = "cuda"\ntime_limit_s = 30\n'
-        '[cheats.letters]\ndescription = "words"\nexpect = "invalid"\nreason = "no number"\n'
-    )
-    (task / "score.py").write_text(
-        "from pathlib import Path\n"
-        "from re_bench.errors import InvalidSubmissionError\n"
-        "from re_bench.scoring.score import Measured, main\n"
-        "def measure(job):\n"
-        "    text = (job.submission / 'number').read_text()\n"
-        "    if text != '2': (job.records / 'calls').write_text(text)\n"
-        "    if text == 'bug': raise KeyError('ours')\n"
-        "    try: return Measured(float(text), 'fine')\n"
-        "    except ValueError: raise InvalidSubmissionError('that is no number')\n"
-        "main(measure, Path(__file__).parent)\n"
-    )
-    return task
+    return write_number_task(tmp_path_factory.mktemp("tasks") / "quick")
 
 
 def re_bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

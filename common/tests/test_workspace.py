@@ -229,6 +229,22 @@ def test_copied_prepared_files_are_a_workspaces_own(made_up: Task, tmp_path: Pat
     assert ((workspace / "own").read_text(), (workspace / "both").read_text()) == ("of one workspace", "baseline")
 
 
+def test_with_a_drawing_what_is_a_workspaces_own_is_the_same_each_time(made_up: Task, tmp_path: Path) -> None:
+    own = (
+        "\n\nimport random\n\n\ndef personalise(profile, target, drawing=None):\n"
+        "    draw = random.SystemRandom() if drawing is None else random.Random(drawing)\n"
+        "    (target / 'own').write_text(str(draw.getrandbits(128)))\n"
+    )
+    with made_up.preparer.open("a") as file:
+        file.write(own)
+    drawn = {}
+    for name, drawing in {"one": 1 << 100, "same": 1 << 100, "other": 7, "free": None}.items():
+        lay_out(made_up, tmp_path / name, profile="cpu", drawing=drawing)
+        drawn[name] = (tmp_path / name / "own").read_text()
+    assert drawn["one"] == drawn["same"]
+    assert len(set(drawn.values())) == 3
+
+
 def test_calibration_makes_the_reference_too(backend: Backend, made_up: Task, re_bench: Command) -> None:
     del backend  # there is one
     done = re_bench("calibrate", made_up.directory, "--profile", "cpu", "--repeats", "1", "--json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import secrets
 import shutil
 from dataclasses import asdict
@@ -72,9 +73,12 @@ def lay_out(profile: str, target: Path) -> None:
     (target / "profile.json").write_text(contents, encoding="utf-8")
 
 
-def personalise(profile: str, target: Path) -> None:
-    """Put a freshly corrupted large model into the workspace ``target``, also as ``fixed_model.pth``, the start."""
-    _save(corrupted(_intact_models(profile).large), PROFILES[profile].dtype, target / "large_model.pth")
+def personalise(profile: str, target: Path, drawing: int | None = None) -> None:
+    """Put a freshly corrupted large model into the workspace ``target``, also as ``fixed_model.pth``, the start.
+
+    With a ``drawing`` it is the same one each time; who knows the number knows how to mend it.
+    """
+    _save(corrupted(_intact_models(profile).large, drawing), PROFILES[profile].dtype, target / "large_model.pth")
     shutil.copyfile(target / "large_model.pth", target / "fixed_model.pth")
 
 
@@ -84,10 +88,11 @@ def _intact_models(profile: str) -> Models:
     return open_models(profile, open_text(PROFILES[profile].text))
 
 
-def corrupted(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state dict with the rows of the embedding in an order that the system's randomness drew."""
+def corrupted(state: dict[str, Any], drawing: int | None = None) -> dict[str, Any]:
+    """Return the state dict with the rows of the embedding in an order that ``drawing`` or the system draws."""
     rows = len(state[EMBEDDING])
-    order = secrets.SystemRandom().sample(range(rows), rows)
+    draw = secrets.SystemRandom() if drawing is None else random.Random(drawing)
+    order = draw.sample(range(rows), rows)
     return {**state, EMBEDDING: state[EMBEDDING][torch.tensor(order)]}
 
 

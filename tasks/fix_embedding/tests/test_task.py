@@ -20,6 +20,7 @@ import torch
 
 from fix_embedding import grading
 from fix_embedding.harness import checks, evaluator
+from fix_embedding.prepare import corrupted
 from re_bench.errors import InvalidSubmissionError, ReBenchError
 from re_bench.lm.gpt import GPT, GPTConfig
 from re_bench.runs.score_process import score_submission
@@ -200,3 +201,12 @@ def test_cheats_say_what_they_try_and_what_stops_them() -> None:
         text = path.read_text()
         assert text.startswith('"""'), path
         assert "\nStopped by: " in text, path
+
+
+def test_a_drawing_corrupts_the_same_way_each_time_and_nothing_else_does() -> None:
+    intact = {WTE: torch.arange(4000.0).reshape(2000, 2), "other": torch.ones(3)}
+    one, again, other, free = (corrupted(intact, drawing) for drawing in (1 << 100, 1 << 100, 5, None))
+    assert torch.equal(one[WTE], again[WTE])
+    assert not any(torch.equal(one[WTE], state[WTE]) for state in (intact, other, free))
+    assert torch.equal(one[WTE].sort(dim=0).values, intact[WTE])
+    assert one["other"] is intact["other"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from re_bench.cli import (
     bundle_command,
     evaluate_command,
+    export_command,
     report_command,
     sandbox_command,
     scan_command,
@@ -42,6 +43,7 @@ _BUILT_IN = (
     *bundle_command.COMMANDS,
     *transcripts_command.COMMANDS,
     *scan_command.COMMANDS,
+    *export_command.COMMANDS,
 )
 _ELSEWHERE = {"serve": "environment", "sessions": "environment"}
 """Commands of the documentation that other distributions of the repository bring, by the distribution's folder."""

@@ -1,12 +1,15 @@
 """Prepare what a task needs before it can run.
 
-As a program: ``python -m re_bench.task.prepare DIRECTORY --profile NAME [--instance N] [--into DIR | --worker]``.
+As a program: ``python -m re_bench.task.prepare DIRECTORY --profile NAME [--instance N] [--into DIR [--drawing N] |
+--worker]``.
 
 A task that needs something has a module ``prepare.py`` in its package. ``prepare(profile, say)`` makes what the profile
 needs in the cache of prepared data, nothing twice, and tells ``say`` what it does, line by line.
 ``lay_out(profile, target)`` puts the prepared files that all workspaces have into the directory ``target``. A task
-whose workspaces differ also has ``personalise(profile, target)``, which writes there afterwards what is its own. One
-that has instances has ``prepare_instance(profile, instance, say)``, which prepares for one, or raises a UsageError.
+whose workspaces differ also has ``personalise(profile, target, drawing=None)``, which writes there afterwards what is
+its own: drawn by the system's randomness, or by the number ``drawing``, the same each time, for what has to be the same
+each time it is made. One that has instances has ``prepare_instance(profile, instance, say)``, which prepares for one,
+or raises a UsageError.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("directory", type=Path, help="the task's directory")
     parser.add_argument("--profile", required=True, help="the profile to prepare for")
     parser.add_argument("--instance", type=int, help="prepare for this one, and choose it")
+    parser.add_argument("--drawing", type=int, help="with --into: draws what differs from workspace to workspace")
     after = parser.add_mutually_exclusive_group()
     after.add_argument("--into", metavar="DIR", type=Path, help="put a workspace's prepared files into this directory")
     after.add_argument("--worker", action="store_true", help="then answer requests on stdin; see prepare_worker.py")
@@ -67,10 +71,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if options.into is not None:
                 module.lay_out(options.profile, options.into)
                 if hasattr(module, PERSONALISE):
-                    module.personalise(options.profile, options.into)
+                    drawing = {} if options.drawing is None else {"drawing": options.drawing}
+                    module.personalise(options.profile, options.into, **drawing)
 
 
-def run_preparation(task: Task, profile: str, into: Path | None = None, instance: int | None = None) -> bool:
+def run_preparation(
+    task: Task, profile: str, into: Path | None = None, instance: int | None = None, drawing: int | None = None
+) -> bool:
     """Run the task's ``prepare.py``, if it has one, in a process of its own; its output goes to our stderr.
 
     Args:
@@ -78,6 +85,7 @@ def run_preparation(task: Task, profile: str, into: Path | None = None, instance
         profile: ``cpu``, ``gpu`` or ``paper``.
         into: an existing directory that gets the prepared files of a workspace.
         instance: the instance to prepare for and to choose, if not the one that is chosen.
+        drawing: what ``personalise`` draws from; None for the system's randomness.
 
     Returns:
         Whether it has one.
@@ -90,6 +98,7 @@ def run_preparation(task: Task, profile: str, into: Path | None = None, instance
         return False
     where = ["--into", str(into)] if into is not None else []
     where += ["--instance", str(instance)] if instance is not None else []
+    where += ["--drawing", str(drawing)] if drawing is not None else []
     program = ["-P", "-m", __name__, str(task.directory), "--profile", profile, *where]
     status, _nothing = run_program(program, capture=False)
     if status == UsageError.exit_status:

@@ -66,6 +66,7 @@ def lay_out(
     template: Path | None = None,
     personalise: Callable[[Path], object] | None = None,
     link: bool = False,
+    drawing: int | None = None,
 ) -> None:
     """Make the directory ``target``: the starter, over it the prepared files, the baseline, and ``variant``.
 
@@ -82,6 +83,8 @@ def lay_out(
         personalise: writes into a directory that was copied from ``template`` what differs from others.
         link: whether the manifest's ``shared_data`` become links to the files of ``template``. Only for a target
             whose user can change neither: whoever writes into one of them changes all.
+        drawing: without a template, what the workspace's own files are drawn from, so that they are the same each
+            time; None for the system's randomness.
 
     Raises:
         UsageError: if ``target`` exists already, cannot be made, the task has no such variant, or the profile cannot
@@ -96,7 +99,7 @@ def lay_out(
         raise UsageError(f"{target}: {error.strerror}; give a directory that does not exist yet") from None
     with _removed_on_failure(target), _failing_as(f"{task.name}: {variant}: cannot be laid out in {target}"):
         if template is None:
-            make_template(task, target, partial(run_preparation, task, profile))
+            make_template(task, target, partial(run_preparation, task, profile, drawing=drawing))
         else:
             _copy(template, target, link=task.manifest.shared_data if link else ())
             if personalise is not None:

@@ -1,0 +1,66 @@
+"""The sub-command ``export harbor``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.cli.command import above_zero, add_json, add_task, positive, print_json
+from re_bench.task.profile_names import add_profile_option
+
+if TYPE_CHECKING:
+    import argparse
+
+_HOURS = 8.0
+
+
+def add_harbor(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the sub-command to those of ``export``."""
+    text = "write a task as a directory of Harbor"
+    parser = subparsers.add_parser("harbor", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    parser.set_defaults(export=_run)
+    add_task(parser)
+    parser.add_argument("directory", metavar="DIR", type=Path, help="a directory that does not exist yet")
+    add_profile_option(parser)
+    parser.add_argument("--hours", metavar="H", type=above_zero, default=_HOURS, help="an agent's time (default: 8)")
+    parser.add_argument(
+        "--verifier-image", metavar="IMAGE", help="what scores (default: re-bench/verifier-TASK:VERSION)"
+    )
+    parser.add_argument(
+        "--verifier-sandbox",
+        choices=("bubblewrap", "none"),
+        default="bubblewrap",
+        help="what submissions run in there; 'none' protects nothing and is recorded in the score",
+    )
+    parser.add_argument(
+        "--attempts", metavar="N", type=positive, default=0, help="offer a tool that scores up to N attempts on the way"
+    )
+    parser.add_argument(
+        "--cheats",
+        metavar="NAME",
+        nargs="*",
+        help="also write these cheats, or all of the profile, each as a task: DIR is then the directory of all",
+    )
+    add_json(parser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from re_bench.export.files import digest_of
+    from re_bench.export.harbor import export_harbor
+    from re_bench.export.harbor_config import HarborOptions
+    from re_bench.export.task_facts import TaskFacts
+    from re_bench.task.discovery import find_task
+    from re_bench.task.profile_choice import profile_name
+
+    task = find_task(options.task)
+    facts = TaskFacts(task, profile_name(task, options.profile))
+    task.profile(facts.profile_name)
+    chosen = HarborOptions(options.hours, options.verifier_image, options.verifier_sandbox, options.attempts)
+    written = export_harbor(facts, options.directory, chosen, options.cheats)
+    digests = {str(directory): digest_of(directory) for directory in written}
+    if options.json:
+        entries = [{"directory": directory, "sha256": digest} for directory, digest in digests.items()]
+        print_json({"task": task.name, "profile": facts.profile_name, "format": "harbor", "directories": entries})
+    for directory, digest in {} if options.json else digests.items():
+        print(f"{directory}: {task.name}, profile {facts.profile_name}, SHA-256 {digest}")
+    return 0
