@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from re_bench.cli import (
     bundle_command,
     evaluate_command,
+    export_command,
     report_command,
     sandbox_command,
     scan_command,
@@ -40,6 +41,7 @@ _BUILT_IN = (
     *work_command.COMMANDS,
     *sandbox_command.COMMANDS,
     *bundle_command.COMMANDS,
+    *export_command.COMMANDS,
     *transcripts_command.COMMANDS,
     *scan_command.COMMANDS,
 )

@@ -1,0 +1,98 @@
+"""Every task as a family of METR's Task Standard, installed from what the export carries, from start to final score."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+sys.path.append(str(Path(__file__).parent))
+
+from metr_container import TOP, Container
+
+from re_bench.data.cache import cache_directory
+from re_bench.export.metr.write import export_metr
+from re_bench.task.discovery import Task, open_task
+from re_bench.task.workspace import recipe_of, solution_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
+
+TASKS = sorted(path.parent for path in TOP.glob("tasks/*/task.toml"))
+PROFILE = "cpu"
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the Python of an environment that holds nothing but pip, for all families to install into."""
+    directory = tmp_path_factory.mktemp("python")
+    subprocess.run([sys.executable, "-m", "venv", str(directory / "environment")], check=True)
+    return directory / "environment" / "bin" / "python"
+
+
+@pytest.mark.parametrize("directory", TASKS, ids=lambda path: path.name)
+def test_baseline_cheat_and_reference(directory: Path, python: Path, tmp_path: Path) -> None:
+    task = open_task(directory)
+    family = tmp_path / f"re_bench_{task.name}"
+    export_metr(task, family, PROFILE)
+    cache_directory().mkdir(parents=True, exist_ok=True)
+    container = Container(tmp_path / "container", family, python, cache_directory())
+    container.operate("install")
+    where = container.run(python, "-c", "import importlib.util as u; print(u.find_spec('re_bench'))")
+    assert where.stdout == "None\n", "re_bench must come from the export"
+    container.operate("start", "--task", PROFILE)
+    secret = f"/root/assets/tasks/{task.name}"
+    assert container.run("ls", f"{secret}/score.py").returncode == 0
+    assert container.as_agent(f"cat {secret}/score.py {secret}/task.toml; ls {secret}/reference").stdout == ""
+
+    tolerance = task.profile(PROFILE).tolerance
+    log = [score_of(container, task, "baseline")]
+    assert log[0]["score"] == pytest.approx(0, abs=tolerance.baseline)
+    for cheat, reason in refused(task):
+        log.append(score_of(container, task, f"cheats/{cheat}"))
+        assert math.isnan(log[-1]["score"]), log[-1]
+        assert log[-1]["message"]["status"] == "invalid", reason
+        break
+    log.append(score_of(container, task, "reference"))
+    assert log[-1]["score"] == pytest.approx(1, abs=tolerance.reference)
+    shown = {"raw", "unit", "reward"} & log[-1]["message"].keys()
+    assert bool(shown) is task.manifest.show_score
+    final = container.operate("score", "--task", PROFILE, "--score-log", json.dumps(log))
+    assert final == pytest.approx(1, abs=tolerance.reference)
+    print(f"{task.name}: {', '.join(str(entry['score']) for entry in log)}; final {final}")
+
+
+def refused(task: Task) -> Iterator[tuple[str, str | None]]:
+    """Yield the cheats that come out invalid in the profile, those that are not made first."""
+    for name, cheat in sorted(task.manifest.cheats.items(), key=lambda item: item[1].make is not None):
+        expected = cheat.expectation(PROFILE)
+        if cheat.runs_on(PROFILE) and expected.expect == "invalid":
+            yield name, expected.reason
+
+
+def score_of(container: Container, task: Task, variant: str) -> dict[str, Any]:
+    """Lay one of our solutions over a fresh workspace, make it, and have it scored."""
+    workspace, fresh = container.place / "home" / "agent" / "solution", container.place / "fresh"
+    if not fresh.exists():
+        shutil.copytree(workspace, fresh)
+    shutil.rmtree(workspace)
+    shutil.copytree(fresh, workspace)
+    for path, name in solution_files(task, variant, PROFILE):
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, workspace / name)
+    recipe = recipe_of(task, variant)
+    if recipe is not None:
+        command = " ".join(recipe.command).replace("python", str(container.python), 1)
+        variables = ("env", f"RE_BENCH_PROFILE={PROFILE}", "RE_BENCH_SEED=0")
+        made = container.run(*variables, "sh", "-c", f"cd /home/agent/solution && exec {command}")
+        assert made.returncode == 0, made.stderr[-2000:]
+    result: dict[str, Any] = container.operate("intermediate_score", "--task", PROFILE)
+    return result
