@@ -74,6 +74,9 @@ class Container:
         """
         if os.geteuid() != 0 or shutil.which("unshare") is None:
             pytest.skip("NOT TESTED: a stand-in for a container takes root, and unshare of util-linux")
+        programs = json.loads((self.family / "assets" / "family.json").read_text())["programs"]
+        if missing := [program for program in programs if shutil.which(program) is None]:
+            pytest.skip(f"NOT TESTED: install {', '.join(missing)}, else the family installs them on this machine")
         for name in ("home/agent", "kept", "nothing"):
             (self.place / name).mkdir(parents=True)
         os.chown(self.place / "home" / "agent", AGENT, AGENT)
@@ -88,9 +91,10 @@ class Container:
 
     def run(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
         """Run a command as root, in ``/root``."""
-        # Of Python, what lies below a directory that is hidden.
-        pythons = dict.fromkeys((sys.base_prefix, str(self.python.parents[1])))
-        kept = [path for path in pythons if Path(path).is_relative_to("/root") or Path(path).is_relative_to(TOP)]
+        # Of Python and Rust, what lies below a directory that is hidden.
+        rust = [str(path) for name in (".cargo", ".rustup") if (path := Path("/root", name)).is_dir()]
+        programs = dict.fromkeys((sys.base_prefix, str(self.python.parents[1]), *rust))
+        kept = [path for path in programs if Path(path).is_relative_to("/root") or Path(path).is_relative_to(TOP)]
         words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _ENTER, "sh"]
         words += [str(self.place), str(self.cache or ""), str(TOP), *map(str, command)]
         passed = [name for name in os.environ if name in {"PATH", "LANG"} or name.startswith("PIP_")]

@@ -18,6 +18,7 @@ from metr_container import TOP, Container
 
 from re_bench.data.cache import cache_directory
 from re_bench.export.metr.write import export_metr
+from re_bench.processes import temporary_directory
 from re_bench.task.discovery import Task, open_task
 from re_bench.task.workspace import recipe_of, solution_files
 
@@ -31,24 +32,31 @@ PROFILE = "cpu"
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def python() -> Iterator[Path]:
     """Return the Python of an environment that holds nothing but pip, for all families to install into."""
-    directory = tmp_path_factory.mktemp("python")
-    subprocess.run([sys.executable, "-m", "venv", str(directory / "environment")], check=True)
-    return directory / "environment" / "bin" / "python"
+    with temporary_directory("re-bench-metr-") as directory:
+        directory.chmod(0o755)  # submissions run as other users
+        subprocess.run([sys.executable, "-m", "venv", str(directory / "environment")], check=True)
+        yield directory / "environment" / "bin" / "python"
+
+
+@pytest.mark.parametrize("directory", TASKS, ids=lambda path: path.name)
+def test_baseline_and_a_cheat_as_another_user(directory: Path, python: Path, tmp_path: Path) -> None:
+    task = open_task(directory)
+    container = started(task, python, tmp_path, "user")
+    baseline = score_of(container, task, "baseline")
+    assert baseline["details"]["details"]["sandbox"] == "user"
+    assert baseline["score"] == pytest.approx(0, abs=task.profile(PROFILE).tolerance.baseline)
+    cheat = score_of(container, task, f"cheats/{first_refused(task)}")
+    assert math.isnan(cheat["score"]), cheat
 
 
 @pytest.mark.parametrize("directory", TASKS, ids=lambda path: path.name)
 def test_baseline_cheat_and_reference(directory: Path, python: Path, tmp_path: Path) -> None:
     task = open_task(directory)
-    family = tmp_path / f"re_bench_{task.name}"
-    export_metr(task, family, PROFILE)
-    cache_directory().mkdir(parents=True, exist_ok=True)
-    container = Container(tmp_path / "container", family, python, cache_directory())
-    container.operate("install")
+    container = started(task, python, tmp_path, "bubblewrap")
     where = container.run(python, "-c", "import importlib.util as u; print(u.find_spec('re_bench'))")
     assert where.stdout == "None\n", "re_bench must come from the export"
-    container.operate("start", "--task", PROFILE)
     secret = f"/root/assets/tasks/{task.name}"
     assert container.run("ls", f"{secret}/score.py").returncode == 0
     assert container.as_agent(f"cat {secret}/score.py {secret}/task.toml; ls {secret}/reference").stdout == ""
@@ -56,11 +64,9 @@ def test_baseline_cheat_and_reference(directory: Path, python: Path, tmp_path: P
     tolerance = task.profile(PROFILE).tolerance
     log = [score_of(container, task, "baseline")]
     assert log[0]["score"] == pytest.approx(0, abs=tolerance.baseline)
-    for cheat, reason in refused(task):
-        log.append(score_of(container, task, f"cheats/{cheat}"))
-        assert math.isnan(log[-1]["score"]), log[-1]
-        assert log[-1]["message"]["status"] == "invalid", reason
-        break
+    log.append(score_of(container, task, f"cheats/{first_refused(task)}"))
+    assert math.isnan(log[-1]["score"]), log[-1]
+    assert log[-1]["message"]["status"] == "invalid"
     log.append(score_of(container, task, "reference"))
     assert log[-1]["score"] == pytest.approx(1, abs=tolerance.reference)
     shown = {"raw", "unit", "reward"} & log[-1]["message"].keys()
@@ -70,12 +76,22 @@ def test_baseline_cheat_and_reference(directory: Path, python: Path, tmp_path: P
     print(f"{task.name}: {', '.join(str(entry['score']) for entry in log)}; final {final}")
 
 
-def refused(task: Task) -> Iterator[tuple[str, str | None]]:
-    """Yield the cheats that come out invalid in the profile, those that are not made first."""
-    for name, cheat in sorted(task.manifest.cheats.items(), key=lambda item: item[1].make is not None):
-        expected = cheat.expectation(PROFILE)
-        if cheat.runs_on(PROFILE) and expected.expect == "invalid":
-            yield name, expected.reason
+def started(task: Task, python: Path, place: Path, sandbox: str) -> Container:
+    """Return a container in which a family of the task has been installed and started."""
+    family = place / f"re_bench_{task.name}"
+    export_metr(task, family, PROFILE, sandbox)
+    cache_directory().mkdir(parents=True, exist_ok=True)
+    container = Container(place / "container", family, python, cache_directory())
+    container.operate("install")
+    container.operate("start", "--task", PROFILE)
+    return container
+
+
+def first_refused(task: Task) -> str:
+    """Return a cheat that comes out invalid in the profile, one that need not be made if there is any."""
+    expected = {name: cheat for name, cheat in sorted(task.manifest.cheats.items()) if cheat.runs_on(PROFILE)}
+    refused = [name for name, cheat in expected.items() if cheat.expectation(PROFILE).expect == "invalid"]
+    return min(refused, key=lambda name: expected[name].make is not None)
 
 
 def score_of(container: Container, task: Task, variant: str) -> dict[str, Any]:
