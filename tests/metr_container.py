@@ -1,7 +1,7 @@
 """What stands in for a container of METR's Task Standard: files of its own where the Standard wants them, by mounts.
 
-It has its own ``/root``, ``/home`` and users, and shows nothing of the checkout, so that a family has to bring all that
-it needs. The rest is this machine's. It is no wall, and proves nothing about one.
+It has its own ``/root``, ``/home``, additions to ``/opt`` and users, and shows nothing of the checkout, so that a
+family has to bring all that it needs. The rest is this machine's. It is no wall, and proves nothing about one.
 """
 
 from __future__ import annotations
@@ -39,6 +39,13 @@ mount --bind "$place/home" /home
 mount --bind "$place/passwd" /etc/passwd
 mount --bind "$place/group" /etc/group
 mount --bind "$place/nothing" "$hidden"
+mount --rbind /opt "$place/kept/opt"
+mount --bind "$place/opt" /opt
+for path in "$place"/kept/opt/*; do
+    [ -d "$path" ] || continue
+    mkdir -p "/opt/${path##*/}"
+    mount --rbind "$path" "/opt/${path##*/}"
+done
 count=0
 for path in $KEPT; do
     mkdir -p "$path"
@@ -77,7 +84,7 @@ class Container:
         programs = json.loads((self.family / "assets" / "family.json").read_text())["programs"]
         if missing := [program for program in programs if shutil.which(program) is None]:
             pytest.skip(f"NOT TESTED: install {', '.join(missing)}, else the family installs them on this machine")
-        for name in ("home/agent", "kept", "nothing"):
+        for name in ("home/agent", "kept/opt", "nothing", "opt"):
             (self.place / name).mkdir(parents=True)
         os.chown(self.place / "home" / "agent", AGENT, AGENT)
         shutil.copytree(self.family, self.place / "root")

@@ -119,6 +119,12 @@ def test_a_profile_with_a_real_model_asks_for_its_key_and_for_the_network(tmp_pa
     assert facts["programs"]["rustc"] == "rustc"
 
 
+def test_a_task_with_a_model_is_refused_where_agents_could_use_its_socket(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="export it with --sandbox bubblewrap"):
+        export_metr(open_task(TOP / "tasks" / "rust_codecontests"), tmp_path / "a_family", "cpu", "user")
+    assert not (tmp_path / "a_family").exists()
+
+
 @pytest.mark.parametrize("name", ["2fast", "a-family", "Family", "class"])
 def test_a_directory_that_cannot_be_imported_is_refused(made_up: Task, tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match=r"such as re_bench_made_up"):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from re_bench.limits import Limits
+from re_bench.processes import temporary_directory
 from re_bench.sandbox.other_user import OtherUser
 from re_bench.sandbox.process import Finished, run
 from re_bench.sandbox.spec import SandboxSpec, SandboxUnavailableError
@@ -63,6 +64,18 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
+
+
+def test_it_refuses_to_show_what_the_user_could_not_read() -> None:
+    with temporary_directory("re-bench-test-") as top:
+        top.chmod(0o755)
+        shown = top / "closed" / "shown"
+        shown.mkdir(parents=True)
+        spec = SandboxSpec(read_only={str(shown): shown})
+        assert OtherUser().launch(["true"], spec).command
+        shown.parent.chmod(0o700)
+        with pytest.raises(SandboxUnavailableError, match=f"other users may not read {shown.parent};"):
+            OtherUser().launch(["true"], spec)
 
 
 def test_it_shows_no_path_elsewhere() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import subprocess
 from dataclasses import replace
 from functools import partial
@@ -20,10 +21,12 @@ from re_bench.sandbox.unprotected import Unprotected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 _KILL_ALL = ("sh", "-c", "kill -9 -1")
 """Ends all that this user may signal, in one step, so that nothing starts meanwhile; only who says it goes on."""
 _GONE_S = 30.0
+_READABLE, _SEARCHABLE = stat.S_IROTH, stat.S_IXOTH
 
 
 class OtherUser(Unprotected):
@@ -53,14 +56,32 @@ class OtherUser(Unprotected):
         """Return how to start ``program`` as a new user, with its limits; its end takes all processes of that user.
 
         Raises:
-            SandboxUnavailableError: if a path should appear elsewhere than where it is, which takes mounts.
+            SandboxUnavailableError: if a path should appear elsewhere than where it is, which takes mounts, or the user
+                cannot read it: without a mount it would seem to be missing, by the submission's fault.
         """
+        for shown in (*spec.read_only.values(), *spec.writable.values()):
+            _need_readable(shown.resolve())
         user = private_user() if spec.user is None else spec.user
         as_user = [*drop_root(user)[:-1], "--no-new-privs", "--"]
         bounded = ["prlimit", f"--nproc={spec.limits.processes}", "--", *program]
         plain = super().launch(bounded, spec)
         path = {"PATH": os.environ.get("PATH", os.defpath)}  # and nothing that a program could read of ours
         return replace(plain, command=[*as_user, *plain.command], cleanup=partial(_end_all, as_user), environment=path)
+
+
+def _need_readable(path: Path) -> None:
+    """Do nothing, or refuse a path that other users cannot read.
+
+    Raises:
+        SandboxUnavailableError: if they cannot; the text names what is closed.
+    """
+    entries = _SEARCHABLE | _READABLE if path.is_dir() else _READABLE
+    needed = dict.fromkeys(path.parents, _SEARCHABLE) | {path: entries}
+    for entry, bits in needed.items():
+        if entry.stat().st_mode & bits != bits:
+            raise SandboxUnavailableError(
+                f"the backend 'user' cannot show {path}: other users may not read {entry}; use bubblewrap, or move it"
+            )
 
 
 def _end_all(as_user: Sequence[str]) -> None:

@@ -1,8 +1,9 @@
 """A re-bench task as a family of METR's Task Standard: what drivers call.
 
 ``re-bench export metr`` writes this file. Beside it lies ``assets``: the task, its scorer, and re-bench itself, which
-need no more than the packages of ``assets/requirements.txt``. All of it is root's alone once ``install`` has run. This
-file imports the standard library only, so that a driver can load it before anything is installed.
+need no more than the packages of ``assets/requirements.txt``. All of it is root's alone once ``install`` has run, but
+for a copy of re-bench itself, whose modules sandboxes of other users show. This file imports the standard library only,
+so that a driver can load it before anything is installed.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ _HERE = Path(__file__).resolve().parent
 _ASSETS = _HERE / "assets"
 _STATE = _HERE / "re-bench-state"
 """Prepared data, and the attempts with a copy of each submission; root's alone."""
+_PACKAGES = Path("/opt/re-bench/packages")
+"""Re-bench itself, for all users to read: nothing of a task is in it."""
 _HOME = Path("/home/agent")
 _WORKSPACE = _HOME / "solution"
-_ROOT_ONLY = 0o700
+_ROOT_ONLY, _READABLE, _READABLE_FILE = 0o700, 0o755, 0o644
 _USAGE_ERROR = 2
 _TAIL = 2000
 
@@ -68,6 +71,7 @@ class TaskFamily:
         _STATE.mkdir(mode=_ROOT_ONLY, exist_ok=True)
         for directory in (_ASSETS, _STATE):
             directory.chmod(_ROOT_ONLY)
+        _copy_for_all(_ASSETS / "packages", _PACKAGES)
         _install_programs(_facts()["programs"])
         requirements = str(_ASSETS / "requirements.txt")
         _checked([sys.executable, "-m", "pip", "install", "--root-user-action", "ignore", "-r", requirements])
@@ -117,7 +121,7 @@ class TaskFamily:
             The reward; None where no attempt was valid, which is no 0.
         """
         del t
-        sys.path.insert(0, str(_ASSETS / "packages"))
+        sys.path.insert(0, str(_PACKAGES))
         from re_bench.normalise import aggregate, normalise  # noqa: PLC0415 - carried along; standard library alone
 
         attempts = [entry.get("details") or {} for entry in score_log]
@@ -160,7 +164,7 @@ def _re_bench(*words: str) -> list[str]:
 
 def _environment() -> dict[str, str]:
     """Return the environment of re-bench's programs."""
-    path = [_ASSETS / name for name in _facts()["python_path"]]
+    path = [_PACKAGES, _ASSETS / _facts()["import_directory"]]
     return os.environ | {
         "PYTHONPATH": os.pathsep.join(map(str, path)),
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -178,6 +182,14 @@ def _checked(command: list[str]) -> None:
     done = subprocess.run(command, check=False, env=_environment(), cwd="/", stdout=sys.stderr)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode}; its messages are above")
+
+
+def _copy_for_all(source: Path, target: Path) -> None:
+    """Copy a directory so that all users can read it and root alone can change it, in the place of an earlier copy."""
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target)
+    for path in (target.parent, target, *target.rglob("*")):
+        path.chmod(_READABLE if path.is_dir() else _READABLE_FILE)
 
 
 def _install_programs(programs: dict[str, str]) -> None:

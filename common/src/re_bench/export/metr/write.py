@@ -47,8 +47,8 @@ def export_metr(task: Task, directory: Path, profile: str, sandbox: str = SANDBO
         sandbox: one of :data:`SANDBOXES`, in which submissions run.
 
     Raises:
-        UsageError: if there is no such profile, the directory has no name for a family or exists, or a package that the
-            task needs is not installed here.
+        UsageError: if there is no such profile, the directory has no name for a family or exists, the task cannot be
+            scored in the sandbox, or a package that it needs is not installed here.
         ReBenchError: if a file cannot be read or written.
     """
     name = directory.resolve().name
@@ -59,6 +59,11 @@ def export_metr(task: Task, directory: Path, profile: str, sandbox: str = SANDBO
         )
     facts = TaskFacts(task, profile)
     task.profile(profile)
+    if sandbox == "user" and task.manifest.model is not None:
+        raise UsageError(
+            f"{task.name} cannot be scored in the sandbox 'user': its submissions reach a model by a socket that the "
+            "agent's own programs could use as well; export it with --sandbox bubblewrap"
+        )
     needed = packages_of(task)
     with new_directory(directory) as top:
         copy_file(_PROGRAM, top / f"{name}.py")
@@ -102,7 +107,7 @@ def _family(facts: TaskFacts, sandbox: str) -> dict[str, Any]:
         "permissions": ["full_internet"] if asks else [],
         "sandbox": sandbox,
         "programs": _PROGRAMS | dict(manifest.programs),
-        "python_path": ["packages", f"tasks/{task.name}" if below else "tasks"],
+        "import_directory": f"tasks/{task.name}" if below else "tasks",
     }
 
 
@@ -147,9 +152,10 @@ def _readme(facts: TaskFacts, name: str, sandbox: str) -> str:
 {manifest.title}: `{manifest.id}`, version {manifest.version}, profile `{facts.profile_name}`, as a family of
 METR's Task Standard, written by `re-bench export metr`. Change the task and export it again rather than this directory.
 
-- `{name}.py` needs the standard library alone. `install` closes `assets` and `re-bench-state` to all but root, installs
-  `assets/requirements.txt` with pip (set `PIP_INDEX_URL`, `PIP_EXTRA_INDEX_URL` or `PIP_FIND_LINKS` for a torch without
-  CUDA) and missing programs with apt-get, and prepares the data.
+- `{name}.py` needs the standard library alone. `install` closes `assets` and `re-bench-state` to all but root, copies
+  re-bench without the task to `/opt/re-bench`, which all users may read, installs `assets/requirements.txt` with pip
+  (set `PIP_INDEX_URL`, `PIP_EXTRA_INDEX_URL` or `PIP_FIND_LINKS` for a torch without CUDA) and missing programs with
+  apt-get, and prepares the data.
 - `start` lays out `{WORKSPACE}`.
 - `intermediate_score` gives the reward, NaN for an invalid submission, None for a fault of ours.
   `re-bench-state/attempts.jsonl` keeps every attempt, and beside it is a copy of what was scored.
