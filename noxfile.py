@@ -31,6 +31,7 @@ WITH_HARBOR = HERE / ".nox" / "harbor"
 HARBOR = ("harbor==0.24.0", "harbor==0.25.0")
 """The first brings what the second needs; the second asks for a newer certifi than indexes have everywhere."""
 HARBOR_PYTHONS = ("python3.12", "python3.13", "python3.14")
+WITH_TRL = HERE / ".nox" / "with-trl"
 RAY_TESTS = ("common/tests/test_ray_pool.py", "tests/test_evaluate_on_ray.py")
 PROJECTS = [
     path.parent
@@ -117,7 +118,7 @@ def evaluation_test(session: nox.Session) -> None:
         return
     need_system_programs(session)
     renew_shared_environment(session)
-    python = renew_environment_with_ray(session)
+    python = renew_environment_with(session, WITH_RAY, sorted(HEAVY))
     session.run(python, "-m", "pytest", *options, external=True, env={"RE_BENCH_ON_RAY": "1"})
 
 
@@ -146,8 +147,24 @@ def ray_test(session: nox.Session) -> None:
     """Run jobs on a Ray cluster of two nodes, one of which is killed: nothing is lost, nothing counted twice."""
     need_system_programs(session)
     renew_shared_environment(session)
-    python = renew_environment_with_ray(session)
+    python = renew_environment_with(session, WITH_RAY, sorted(HEAVY))
     session.run(python, "-m", "pytest", "-p", "no:benchmark", *RAY_TESTS, *session.posargs, external=True)
+
+
+@nox.session(venv_backend="none")
+def trl_test(session: nox.Session) -> None:
+    """Have TRL's rollouts work at a server of ours, with and without a reward for commands."""
+    need_system_programs(session)
+    renew_shared_environment(session)
+    python = renew_environment_with(session, WITH_TRL, ["trl"])
+    options = ("-p", "no:benchmark", "-W", "default", "environment/tests/test_trl.py")  # its warnings are not ours
+    session.run(python, "-m", "pytest", *options, *session.posargs, external=True)
+
+
+@nox.session(venv_backend="none")
+def metr_test(session: nox.Session) -> None:
+    """Run every task as a family of METR's Task Standard by its operations: install, baseline, a cheat, reference."""
+    run(session, "pytest", "-p", "no:benchmark", "-s", "-m", "slow", "tests/test_metr_tasks.py", *session.posargs)
 
 
 @nox.session(venv_backend="none")
@@ -223,16 +240,16 @@ def renew_shared_environment(session: nox.Session) -> None:
     stamp.write_text(made_from)
 
 
-def renew_environment_with_ray(session: nox.Session) -> str:
-    """Make the environment that has Ray besides all that the shared one has, and return its Python."""
-    python, stamp = str(WITH_RAY / "bin" / "python"), WITH_RAY / "made-from"
+def renew_environment_with(session: nox.Session, directory: Path, packages: list[str]) -> str:
+    """Make an environment that has packages besides all that the shared one has, and return its Python."""
+    python, stamp = str(directory / "bin" / "python"), directory / "made-from"
     made_from = (SHARED / "made-from").read_text()
     if not stamp.is_file() or stamp.read_text() != made_from:
-        session.run(sys.executable, "-m", "venv", "--clear", "--without-pip", str(WITH_RAY), external=True)
+        session.run(sys.executable, "-m", "venv", "--clear", "--without-pip", str(directory), external=True)
         inside = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
         # Linked, not found by a path: a sandbox shows the environment of its Python and no other.
-        shutil.copytree(SHARED / inside, WITH_RAY / inside, copy_function=os.link, dirs_exist_ok=True)
-        session.run(python, "-m", "pip", "install", "--quiet", "-c", str(PINS), *sorted(HEAVY), external=True)
+        shutil.copytree(SHARED / inside, directory / inside, copy_function=os.link, dirs_exist_ok=True)
+        session.run(python, "-m", "pip", "install", "--quiet", "-c", str(PINS), *packages, external=True)
         stamp.write_text(made_from)
     return python
 

@@ -258,7 +258,7 @@ MALFORMED = {
             (
                 "titel: unknown key; expected one of: id, title, description, version, direction, aggregation, "
                 "show_score, unit, resolution, submission, shared_data, staging, profiles, published, reference, "
-                "cheats, model, meter, rebuild (did you mean title?)"
+                "cheats, model, meter, rebuild, programs (did you mean title?)"
             ),
         ],
     ),

@@ -54,8 +54,16 @@ class ServedTask:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What clients get of the task, and send back to create a session; public."""
-        return {"id": self.id}
+        """What clients get of the task, and send back to create a session, for which ``id`` alone counts; public.
+
+        ``version`` is the manifest's, ``profile`` the one served. ``anchors`` are the raw scores of the rewards 0 and 1
+        and where they come from; None where there are none yet, or every scoring measures its own.
+        """
+        stored = self.profile.anchors
+        anchors = stored and {"starting": stored.starting, "reference": stored.reference, "kind": stored.source.kind}
+        return {
+            "id": self.id, "version": self.manifest.version, "profile": self.profile_name, "anchors": anchors,
+        }  # fmt: skip
 
     @property
     def meter(self) -> Meter | None:
@@ -111,7 +119,7 @@ def build_catalog(profile: str, names: Collection[str] = (), model: ChatModel | 
     """
     by_id: dict[str, ServedTask] = {}
     not_served: dict[str, str] = {}
-    for task in _selected(names):
+    for task in sorted(_selected(names), key=lambda task: task.manifest.id):  # an index means the same task each time
         if task.manifest.id in by_id:
             other = by_id[task.manifest.id].task.directory
             raise UsageError(f"two tasks have the id {task.manifest.id}: {other} and {task.directory}; change one")

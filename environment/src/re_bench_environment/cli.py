@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from re_bench_environment.settings import Settings
 
+_BASH_REWARDS = {"0": 0.0, "none": None}
 _NETWORKS = ("none", "proxy", "open")
 _HEALTH_TIMEOUT_S = 10.0
 _CLEAR = "\x1b[H\x1b[2J"
@@ -70,6 +71,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     limits.add_argument(
         "--withhold-rewards", action="store_true", help="no reward before the end from tasks that hide their score"
+    )
+    limits.add_argument(
+        "--bash-reward",
+        choices=_BASH_REWARDS,
+        default="0",
+        help="of calls that score nothing; 'none' is for trainers that take an episode's last reward (default: 0)",
     )
     network = parser.add_argument_group("network of the sessions' sandboxes; scorings never have one")
     network.add_argument(
@@ -143,6 +150,7 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
         link_data=options.link_data,
         sandbox=options.sandbox,
         withhold_rewards=options.withhold_rewards,
+        bash_reward=_BASH_REWARDS[options.bash_reward],
         network=NetworkPolicy.from_options(options.network, options.allow, options.network_mib),
         transcripts=not options.no_transcripts,
         **{name: value for name, value in chosen.items() if value is not None},

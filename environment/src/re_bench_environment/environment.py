@@ -24,6 +24,7 @@ from re_bench_environment.responses import (
     error_response,
     interrupted_response,
     with_queue_time,
+    with_unscored_reward,
 )
 from re_bench_environment.session import ServerEndingError, Session, SessionClosedError
 
@@ -130,6 +131,7 @@ class ReBench(Environment):
         """Wait for a tool's response, and record it."""
         began = time.monotonic()
         response = await _response(self.session, responding)
+        response = with_unscored_reward(response, self.registry.app.settings.bash_reward)
         try:
             await self.recorder.called(self.session, tool, arguments.model_dump(), response, began)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the response counts more than its record
@@ -171,7 +173,7 @@ def _closed_response(session: Session, error: SessionClosedError) -> ToolRespons
 
 
 def tool_output(response: ToolResponse) -> ToolOutput:
-    """Return a response as the SDK has it."""
+    """Return a response, its reward included, as the SDK has it."""
     return ToolOutput(
         blocks=[TextBlock(text=response.text)],
         metadata=response.metadata,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MIB = 1 << 20
 _TOLD_SETTINGS = (
     "max_attempts", "hours", "command_s", "longest_command_s", "disk_mib", "model_dollars", "withhold_rewards",
+    "bash_reward",
 )  # fmt: skip
 
 

@@ -33,18 +33,24 @@ class ToolResponse:
     """What a tool returns."""
 
     text: str
-    reward: float = 0.0
+    reward: float | None = None
+    """None where nothing was scored: a command, or a call that failed or was interrupted on our side."""
     finished: bool = False
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check that the reward is a number: JSON would turn any other into null.
+        """Check that a reward is a number: JSON would turn any other into null.
 
         Raises:
             ValueError: if it is not finite.
         """
-        if not math.isfinite(self.reward):
+        if self.reward is not None and not math.isfinite(self.reward):
             raise ValueError(f"a reward must be finite, got {self.reward}")
+
+
+def with_unscored_reward(response: ToolResponse, reward: float | None) -> ToolResponse:
+    """Return a response with this reward, if it says of no score."""
+    return replace(response, reward=reward) if response.reward is None else response
 
 
 def error_response(text: str) -> ToolResponse:
@@ -93,7 +99,8 @@ def attempt_response(manifest: Manifest, attempt: ScoredAttempt, *, withhold_rew
     if not shown:
         metadata |= {"raw": None, "reward": None}
     reward = 0.0 if withhold_reward and not shown else score.reward or 0.0
-    return ToolResponse("\n".join(line for line in lines if line), reward, metadata=metadata)
+    unscored = score.status == "error"
+    return ToolResponse("\n".join(filter(None, lines)), None if unscored else reward, metadata=metadata)
 
 
 def final_response(manifest: Manifest, attempt: ScoredAttempt) -> ToolResponse:

@@ -21,6 +21,7 @@ from re_bench_environment.environment import NAME, tool_output
 from re_bench_environment.logs import log
 from re_bench_environment.middleware import send_json
 from re_bench_environment.registry import CLIENT, check_task, client_of
+from re_bench_environment.responses import with_unscored_reward
 from re_bench_environment.services.model import session_key
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class SessionMiddleware:
         if task_id is None and self._registry.draining:
             await self._hold(send)
         elif session is not None and isinstance(task_id, str) and task_id not in reconnect.tasks:
-            await _send_outcome(session, task_id, send)
+            await _send_outcome(session, task_id, send, self._registry.app.settings.bash_reward)
         else:
             await self._application(scope, replay, send)
 
@@ -171,8 +172,8 @@ def _secrets(header: bytes) -> dict[str, str]:
         raise UsageError("the header X-Secrets cannot be read") from None
 
 
-async def _send_outcome(session: Session, task_id: str, send: Send) -> None:
-    response = await session.outcome_of(task_id)
+async def _send_outcome(session: Session, task_id: str, send: Send, bash_reward: float | None) -> None:
+    response = with_unscored_reward(await session.outcome_of(task_id), bash_reward)
     result = RunToolSuccess(output=tool_output(response)).model_dump_json()
     stream = f"event: task_id\r\ndata: {task_id}\r\n\r\nevent: end\r\ndata: {result}\r\n\r\n".encode()
     await send({"type": "http.response.start", "status": _OK, "headers": _STREAM_HEADERS})

@@ -72,6 +72,8 @@ class Settings:
     """Whether sessions share the files of the tasks' ``shared_data`` instead of having copies."""
     model_dollars: float = 10.0
     """What a session may spend on the model of its task, without scorings."""
+    bash_reward: float | None = 0.0
+    """The reward of commands, and of calls that failed or were interrupted on our side; None is null."""
     withhold_rewards: bool = False
     """Whether tasks that hide their score give the reward 0 until the episode ends."""
     network: NetworkPolicy = field(default_factory=NetworkPolicy)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from re_bench.cli.command import Command
 from re_bench.cli.export_harbor import add_harbor
+from re_bench.cli.export_metr import add_metr
 
 if TYPE_CHECKING:
     import argparse
 
-_FORMATS = (add_harbor,)
+_FORMATS = (add_harbor, add_metr)
 
 
 def _options(parser: argparse.ArgumentParser) -> None:

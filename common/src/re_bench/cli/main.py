@@ -41,6 +41,7 @@ _BUILT_IN = (
     *work_command.COMMANDS,
     *sandbox_command.COMMANDS,
     *bundle_command.COMMANDS,
+    *export_command.COMMANDS,
     *transcripts_command.COMMANDS,
     *scan_command.COMMANDS,
     *export_command.COMMANDS,

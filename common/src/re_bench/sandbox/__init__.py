@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from re_bench.errors import UsageError
 from re_bench.sandbox.bubblewrap import Bubblewrap
 from re_bench.sandbox.container import Container
+from re_bench.sandbox.other_user import OtherUser
 from re_bench.sandbox.spec import BACKENDS
 from re_bench.sandbox.unprotected import Unprotected
 
@@ -29,7 +30,12 @@ def open_backend(name: str | None = None) -> Backend:
         UsageError: for an unknown name, or if the backend cannot isolate a program on this machine.
     """
     name = name or os.environ.get("RE_BENCH_SANDBOX") or BACKENDS[0]
-    backends: dict[str, type[Backend]] = {"bubblewrap": Bubblewrap, "container": Container, "none": Unprotected}
+    backends: dict[str, type[Backend]] = {
+        "bubblewrap": Bubblewrap,
+        "container": Container,
+        "user": OtherUser,
+        "none": Unprotected,
+    }
     if name not in backends:
         raise UsageError(f"there is no sandbox backend {name!r}; choose one of: {', '.join(BACKENDS)}")
     backend = backends[name]()

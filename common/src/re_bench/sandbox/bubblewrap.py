@@ -67,7 +67,7 @@ class Bubblewrap:
         outer += ["--as-pid-1"] * spec.first
         inner = [
             *rlimits(spec.limits, gpu=spec.gpu is not None),
-            *_drop_root(spec.user),
+            *drop_root(spec.user),
             *program,
         ]
         rules = seccomp.open_filter()
@@ -130,7 +130,7 @@ def private_user() -> int | None:
     return _FIRST_PRIVATE_ID + int.from_bytes(os.urandom(3), "big") if os.geteuid() == 0 else None
 
 
-def _drop_root(user: int | None) -> list[str]:
+def drop_root(user: int | None) -> list[str]:
     """Return the command that leaves root for a user id of its own, or nothing for an ordinary user."""
     if os.geteuid() != 0:
         return []

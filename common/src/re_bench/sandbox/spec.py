@@ -15,7 +15,7 @@ from re_bench.limits import Limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-BACKENDS = ("bubblewrap", "container", "none")
+BACKENDS = ("bubblewrap", "container", "user", "none")
 """Names of the backends, the default first."""
 
 _KEPT_ENVIRONMENT = ("LANG", "LC_ALL", "TZ")

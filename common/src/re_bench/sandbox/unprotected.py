@@ -38,7 +38,7 @@ class Unprotected:
         for inside, outside in moved.items():
             if inside != str(outside):
                 raise SandboxUnavailableError(
-                    f"the backend 'none' cannot show {outside} as {inside}; use a real sandbox"
+                    f"the backend {self.name!r} cannot show {outside} as {inside}; use a real sandbox"
                 )
         environment = base_environment("/tmp", spec.gpu) | dict(spec.environment)  # noqa: S108
         assignments = [f"{name}={value}" for name, value in environment.items()]

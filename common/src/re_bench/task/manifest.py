@@ -207,6 +207,8 @@ class Manifest(Table):
     model: Model | None = None
     meter: Meter | None = None
     rebuild: Rebuild | None = None
+    programs: dict[Line, Line] = Field(default_factory=dict)
+    """Programs that scorers and agents need besides Python, each with the Debian packages that bring it."""
 
     def anchors(self, profile: str) -> Anchors | None:
         """Return the anchors of a profile, or None if it has not been calibrated yet or measures them in every run.

@@ -109,7 +109,7 @@ def attempt_score(session: Session, response: ToolResponse) -> Score:
     if response.metadata.get("status") != "valid":
         reason = str(response.metadata.get("status"))
         return Score.unscored(reason=reason, explanation=response.text, metadata=metadata)
-    return Score(value=response.reward, explanation=response.text, metadata=metadata)
+    return Score(value=response.reward or 0.0, explanation=response.text, metadata=metadata)
 
 
 def _final_score(kept: SessionStore) -> Score:
