@@ -31,7 +31,7 @@ from re_bench.task.workspace import lay_out
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-TASKS = sorted(path.parent.name for path in TOP.glob("tasks/*/task.toml"))
+TASKS = sorted(path.parent.name for path in TOP.glob("tasks/*/Dockerfile"))
 _LOCKS = shutil.ignore_patterns("*.lock")
 _MIB = 1 << 20
 
@@ -86,8 +86,8 @@ class Builder:
         if image.kind == "task":
             contexts = {"workspace": self.workspace_of(image.tasks[0])}
         else:
-            contexts = {"prepared": self.prepared_for(image)} if image.tasks else {}
-        return Build(image.dockerfile, TOP, self.arguments_of(image), {**wheels, **contexts})
+            contexts = {"prepared": self.prepared_for(image)} if image.tasks and not self.options.no_build else {}
+        return Build(image.dockerfile, TOP, self.arguments_of(image), {**wheels, **contexts}, not self.options.no_cache)
 
     def arguments_of(self, image: Image) -> dict[str, str]:
         """Return the build arguments of an image: what the command line has, and what its Dockerfile must be told."""
@@ -124,7 +124,8 @@ class Builder:
         """Return what is wrong with an image that was built."""
         tag = image.tag(self.version)
         if image.kind == "task":
-            return smoke.check_task(self.engine, tag, image, build.contexts["workspace"], cache_directory())
+            workspace, same = build.contexts["workspace"], not self.options.no_build
+            return smoke.check_task(self.engine, tag, image, workspace, cache_directory(), same=same)
         if image.kind == "verifier":
             profile, validate = self.options.profile, self.options.validate
             return smoke.check_verifier(self.engine, tag, image.tasks[0], profile, validate=validate)
@@ -165,6 +166,7 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--build-arg", action="append", default=[], metavar="NAME=VALUE", help="any other build argument"
     )
+    parser.add_argument("--no-cache", action="store_true", help="build anew, as other --wheels need")
     parser.add_argument("--no-build", action="store_true", help="try images that are there")
     parser.add_argument(
         "--validate", action="store_true", help="try verifiers with reference and cheats too: minutes each"

@@ -40,7 +40,9 @@ def attack(engine: Engine, images: Mapping[str, str], profile: str) -> list[str]
             attacked = subprocess.run(
                 [*RE_BENCH, "sandbox", "--sandbox", "container"], env=environment, check=False, stdout=sys.stderr
             )
-            problems += ["attacks on the sandbox succeeded; the table above says which"] * (attacked.returncode != 0)
+            if attacked.returncode != 0:
+                reasons = {1: "attacks succeeded; the table above says which"}
+                problems.append(reasons.get(attacked.returncode, "NOT RUN: no sandbox; the line above says why"))
         problems += _problems_of_score(task, profile, environment)
     return problems
 
@@ -49,7 +51,7 @@ def _problems_of_score(task: str, profile: str, environment: Mapping[str, str]) 
     with tempfile.TemporaryDirectory(prefix="re-bench-images-") as place:
         workspace = str(Path(place) / "workspace")
         subprocess.run([*RE_BENCH, "workspace", task, workspace, "--profile", profile], check=True, stdout=sys.stderr)
-        command = [*RE_BENCH, "score", task, "--solution", workspace, "--profile", profile, "--sandbox", "container"]
+        command = [*RE_BENCH, "score", task, workspace, "--profile", profile, "--sandbox", "container"]
         done = subprocess.run([*command, "--json"], env=environment, check=False, capture_output=True, text=True)
     if done.returncode != 0:
         yield f"{task}: its baseline in containers of its image: {done.stdout[-400:]}{done.stderr[-400:]}"

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 KINDS = ("docker", "podman", "buildah")
 """In the order in which they are looked for."""
-NESTED_SANDBOX = {
-    "docker": ("--security-opt", "seccomp=unconfined", "--security-opt", "systempaths=unconfined"),
-    "podman": ("--security-opt", "seccomp=unconfined", "--security-opt", "unmask=ALL"),
+CAPABILITIES = ("SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE")
+"""What bubblewrap needs in a container for namespaces and their loopback, and we to see what a sandbox has written."""
+SECURITY = {
+    "docker": ("seccomp=unconfined", "systempaths=unconfined"),
+    "podman": ("unmask=ALL",),
 }
-"""What lets bubblewrap make namespaces and mount /proc in a container, besides the capability SYS_ADMIN."""
+"""What lets bubblewrap mount /proc in a container, besides."""
 _ANSWER_S = 20
 
 
@@ -35,6 +37,8 @@ class Build:
     arguments: Mapping[str, str] = field(default_factory=dict)
     contexts: Mapping[str, Path] = field(default_factory=dict)
     """Further build contexts by name, which ``COPY --from`` and ``RUN --mount`` read."""
+    cached: bool = True
+    """Whether layers of earlier builds may be taken."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class Engine:
         ignored = build.dockerfile.with_name(f"{build.dockerfile.name}.dockerignore")
         if self.kind != "docker" and ignored.is_file():  # which Docker finds by itself
             words += ["--ignorefile", str(ignored)]
-        words += ["--file", str(build.dockerfile)]
+        words += [*([] if build.cached else ["--no-cache"]), "--file", str(build.dockerfile)]
         words += [f"--build-arg={name}={value}" for name, value in build.arguments.items()]
         return [*words, *(f"--build-context={name}={place}" for name, place in build.contexts.items())]
 
@@ -115,6 +119,12 @@ class Engine:
             return subprocess.run(words, input=text, capture_output=True, text=True, timeout=limit_s, check=False)
         finally:
             self.ask("rm", container)
+
+    @property
+    def nested_sandbox(self) -> list[str]:
+        """The options of ``run`` with which our sandboxes work inside a container."""
+        security = [f"--security-opt={option}" for option in SECURITY[self.kind]]
+        return [*(f"--cap-add={name}" for name in CAPABILITIES), *security]
 
     def size(self, image: str) -> int:
         """Return the size of an image in bytes, with the layers that others have too.

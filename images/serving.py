@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import episode
-from engines import NESTED_SANDBOX, EngineError
+from engines import EngineError
 from mlab_agent.fake_server import FakeServer
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def serving(engine: Engine, tag: str, token_file: Path) -> Iterator[str]:
         EngineError: if it does not serve within :data:`START_S` seconds.
     """
     name = f"re-bench-images-{secrets.token_hex(4)}"
-    options = ["--cap-add=SYS_ADMIN", *NESTED_SANDBOX[engine.kind], "--network=host", f"--name={name}"]
+    options = [*engine.nested_sandbox, "--network=host", f"--name={name}"]
     program = ["python", "environment/server.py", "--host", "127.0.0.1", "--port", "0", "--profile", "cpu"]
     program += ["--token-file", "/run/token", "--state", "/var/lib/re-bench"]
     mounted = f"--volume={token_file}:/run/token:ro"
@@ -75,7 +75,7 @@ def check_server(engine: Engine, tag: str, agent: str | None) -> list[str]:
     with tempfile.TemporaryDirectory() as place:
         token_file = Path(place) / "token"
         token_file.write_text(secrets.token_hex(16), encoding="utf-8")
-        token_file.chmod(0o644)  # the container's root may be another user
+        token_file.chmod(0o600)  # else the server refuses it
         with serving(engine, tag, token_file) as url:
             problems = _problems_of_episodes(url, token_file)
             return [*problems, *(_problems_of_agent(engine, agent, url, token_file) if agent else ())]

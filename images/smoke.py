@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import lock
 from catalogue import TOP
-from engines import NESTED_SANDBOX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,8 +57,17 @@ def secrets_besides(shown: Path, cache: Path) -> Secrets:
     return Secrets(kept, sorted({path.stat().st_size for path in kept.values()}))
 
 
-def check_task(engine: Engine, tag: str, image: Image, workspace: Path, cache: Path) -> list[str]:
-    """Return what is wrong with the image of a task: its user, files, packages and programs, and secrets in it."""
+def check_task(engine: Engine, tag: str, image: Image, workspace: Path, cache: Path, *, same: bool) -> list[str]:
+    """Return what is wrong with the image of a task: its user, files, packages and programs, and secrets in it.
+
+    Args:
+        engine: what runs it.
+        tag: its name there.
+        image: what it should be.
+        workspace: what an agent should find.
+        cache: this machine's prepared data.
+        same: whether it was built with this very workspace; others have other random parts.
+    """
     secrets = secrets_besides(workspace, cache)
     wanted = {
         "sizes": secrets.sizes,
@@ -73,11 +81,14 @@ def check_task(engine: Engine, tag: str, image: Image, workspace: Path, cache: P
     done = engine.run(tag, ["python3", "-"], text=text)
     if done.returncode != 0:
         return [f"the probe ended with {done.returncode}: {done.stderr[-400:]}"]
-    return problems_of(json.loads(done.stdout), image, workspace, secrets)
+    found = json.loads(done.stdout)
+    return problems_of(found, image, workspace, secrets, same=same)
 
 
-def problems_of(found: dict[str, Any], image: Image, workspace: Path, secrets: Secrets) -> list[str]:
-    """Return what is wrong by what ``probe.py`` has found in the image of a task."""
+def problems_of(
+    found: dict[str, Any], image: Image, workspace: Path, secrets: Secrets, *, same: bool = True
+) -> list[str]:
+    """Return what is wrong by what ``probe.py`` has found in the image of a task; ``same`` as in :func:`check_task`."""
     problems = [f"{name}: {why}" for name, why in found["failed"].items()]
     problems += [f"the module {name} is there" for name in found["present"]]
     if (found["user"], found["directory"]) != ("agent", f"{HOME}/solution") or found["uid"] == 0:
@@ -87,15 +98,19 @@ def problems_of(found: dict[str, Any], image: Image, workspace: Path, secrets: S
             problems.append(f"{path} is {secrets.paths[checksum]}")
         elif checksum is None and path.startswith(HOME):
             problems.append(f"{path} cannot be read")
-    return [*problems, *_problems_at_home(found["home"], image, workspace), *_problems_of_packages(found, image)]
+    return [
+        *problems,
+        *_problems_at_home(found["home"], image, workspace, same=same),
+        *_problems_of_packages(found, image),
+    ]
 
 
-def _problems_at_home(home: dict[str, Any], image: Image, workspace: Path) -> Iterable[str]:
+def _problems_at_home(home: dict[str, Any], image: Image, workspace: Path, *, same: bool) -> Iterable[str]:
     expected = {f"{HOME}/solution/{path.relative_to(workspace)}": path for path in _files([workspace])}
     expected[f"{HOME}/instructions.md"] = TOP / "tasks" / image.tasks[0] / "instructions.md"
     for path, original in expected.items():
         entry = home.get(path)
-        if entry is None or entry["sha256"] != _sha256(original):
+        if entry is None or (same and entry["sha256"] != _sha256(original)):
             yield f"{path} is {'not there' if entry is None else f'not {original}'}"
         elif entry["owner"] != "agent" or not entry["writable"]:
             yield f"{path} belongs to {entry['owner']}, writable: {entry['writable']}"
@@ -122,11 +137,11 @@ def check_verifier(engine: Engine, tag: str, task: str, profile: str, *, validat
     if not engine.runs_containers:
         done = engine.run(tag, ["sh", "-c", f"re-bench tasks | grep -w {task} && python -c 'import torch'"])
         return [] if done.returncode == 0 else [f"it has no task {task}, or no torch: {done.stderr[-400:]}"]
-    score = f"re-bench score {task} --solution /tmp/w --profile {profile} --json"
+    score = f"re-bench score {task} /tmp/w --profile {profile} --json"
     program = f"re-bench workspace {task} /tmp/w --profile {profile} >&2 && {score}"
     if validate:
         program = f"re-bench validate {task} --profile {profile} --repeats 1 >&2"
-    options = ("--network=none", "--cap-add=SYS_ADMIN", *NESTED_SANDBOX[engine.kind])
+    options = ("--network=none", *engine.nested_sandbox)
     done = engine.run(tag, ["sh", "-c", program], options=options, limit_s=3600)
     if done.returncode != 0:
         return [f"`{program}` ended with {done.returncode}: {done.stdout[-300:]} {done.stderr[-800:]}"]

@@ -1,11 +1,11 @@
 # A verifier: what scores submissions to one task, in a container of its own. It holds the task whole: scorer, truth,
 # reference, prepared data. Keep it from agents, and out of public registries. From the repository root:
 #   docker build -f images/verifier.Dockerfile --build-arg TASK=fix_embedding -t re-bench/verifier-fix_embedding .
-#   docker run --rm --network none --cap-add SYS_ADMIN --security-opt seccomp=unconfined \
-#     --security-opt systempaths=unconfined -v DIR:/submission:ro re-bench/verifier-fix_embedding \
-#     re-bench score fix_embedding --solution /submission --profile cpu --json
-# Bubblewrap makes namespaces and mounts /proc, which is what the three options are for: they are the container's, and each
-# sandbox in it has a filter of its own. docs/images.md has all arguments.
+#   docker run --rm --network none --cap-add=SYS_ADMIN --cap-add=NET_ADMIN --cap-add=SYS_PTRACE \
+#     --security-opt=seccomp=unconfined --security-opt=systempaths=unconfined -v DIR:/submission:ro \
+#     re-bench/verifier-fix_embedding re-bench score fix_embedding /submission --profile cpu --json
+# The options are for the sandboxes in the container, each of which has a filter of its own. docs/images.md says what for,
+# and has all arguments.
 ARG BASE=python:3.11-slim-bookworm
 FROM scratch AS wheels
 FROM scratch AS prepared
@@ -16,13 +16,13 @@ ARG PIP_NO_INDEX
 ARG PIP_FIND_LINKS=/wheels
 COPY images/locks/build.txt /opt/locks/
 RUN --mount=type=bind,from=wheels,target=/wheels --mount=type=cache,target=/root/.cache/pip \
-    python3 -m venv /opt/build && /opt/build/bin/pip install --require-hashes -r /opt/locks/build.txt
+    python3 -m venv /opt/venv && /opt/venv/bin/pip install --require-hashes -r /opt/locks/build.txt
 COPY common /src/common
 COPY gateway /src/gateway
 ARG TASK
 COPY tasks/hatch_build.py /src/tasks/
 COPY tasks/${TASK} /src/tasks/${TASK}
-RUN cd /src && /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /dist ./common ./gateway ./tasks/${TASK}
+RUN cd /src && /opt/venv/bin/pip install --no-deps --no-build-isolation --prefix /installed ./common ./gateway ./tasks/${TASK}
 
 FROM ${BASE}
 ARG PIP_INDEX_URL
@@ -55,8 +55,8 @@ ARG PACKAGES
 RUN test -z "${PACKAGES}" || { apt-get update \
     && apt-get install -y --no-install-recommends ${PACKAGES} \
     && rm -rf /var/lib/apt/lists/*; }
-RUN --mount=type=bind,from=distributions,source=/dist,target=/dist \
-    pip install --no-deps --no-index /dist/*.whl && pip check
+COPY --from=distributions /installed/ /opt/venv/
+RUN pip check
 
 # The context `prepared`, a cache of prepared data at hand, saves making them here.
 ARG TASK
