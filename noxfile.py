@@ -45,22 +45,8 @@ PROJECTS = [
     )  # each after what it needs
     for path in sorted(HERE.glob(f"{pattern}/pyproject.toml"))
 ]
-FIRST = ("torch", "triton", "numpy", "safetensors", "scipy")  # by exact version, so that a CPU build at hand is taken
-PLUGINS = ("pytest-timeout", "pytest-xdist", "pytest-benchmark")
-TOOLS = (
-    "pytest",
-    *PLUGINS,
-    "hypothesis",
-    "hatchling",
-    "editables",
-    "nox",
-    "ors-sdk",
-    "ruff",
-    "mypy",
-    "import-linter",
-    "selenium",
-)
-HEAVY = {"ray"}  # extras, by the names of their packages, that no session but one needs
+LOCK = HERE / "images" / "locks" / "shared.txt"
+HEAVY = {"ray"}  # by name, what no session but one needs
 SYSTEM = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 
 
@@ -80,6 +66,19 @@ def check_types(session: nox.Session) -> None:
     for task in tasks:
         options = ("--allow-subclassing-any", "--cache-dir", f".mypy_cache/{task.name}")  # of torch, which is Any here
         run(session, "mypy", *options, str(task), env={"MYPYPATH": str(task)})
+
+
+@nox.session(venv_backend="none")
+def images(session: nox.Session) -> None:
+    """Build and try the images of tasks, verifiers, server and agent: all, or those named; `-- --help`."""
+    run(session, "python", "images/build.py", *session.posargs)
+
+
+@nox.session
+def lock(session: nox.Session) -> None:
+    """Write the lock files of images/locks, which have the hashes of what each image and `.nox/shared` install."""
+    session.install("-c", str(PINS), "uv")
+    session.run("python", "images/lock.py", *session.posargs)
 
 
 @nox.session(venv_backend="none")
@@ -227,16 +226,19 @@ def run(session: nox.Session, program: str, *arguments: str, env: dict[str, str]
 
 def renew_shared_environment(session: nox.Session) -> None:
     """Make the shared environment unless it was made from the same pins and project files."""
-    sources = (PINS, *(path / "pyproject.toml" for path in PROJECTS), Path(__file__))
+    sources = (PINS, LOCK, *(path / "pyproject.toml" for path in PROJECTS), Path(__file__))
     made_from = hashlib.sha256(b"".join([sys.version.encode(), *(path.read_bytes() for path in sources)])).hexdigest()
     stamp = SHARED / "made-from"
     if stamp.is_file() and stamp.read_text() == made_from:
         return
     session.run(sys.executable, "-m", "venv", "--clear", str(SHARED), external=True)
-    install = (str(SHARED / "bin" / "python"), "-m", "pip", "install", "--quiet", "-c", str(PINS))
-    session.run(*install, *(pinned(name) for name in FIRST), external=True)
-    editable = (part for path in PROJECTS for part in ("-e", with_extras(path)))
-    session.run(*install, *TOOLS, *editable, external=True)
+    pip = (str(SHARED / "bin" / "python"), "-m", "pip")
+    session.run(*pip, "install", "--quiet", "--require-hashes", "-r", str(LOCK), external=True)
+    # By exact version, so that a CPU build at hand is taken; the CUDA build brings packages that no lock file has.
+    session.run(*pip, "install", "--quiet", "-c", str(PINS), pinned("torch"), external=True)
+    editable = (part for path in PROJECTS for part in ("-e", str(path)))
+    session.run(*pip, "install", "--quiet", "--no-deps", "--no-build-isolation", *editable, external=True)
+    session.run(*pip, "check", external=True, silent=True)  # what the lock file lacks
     stamp.write_text(made_from)
 
 
@@ -283,13 +285,6 @@ def working_python(name: str) -> str | None:
         if done is not None and done.returncode == 0:
             return done.stdout.strip()
     return None
-
-
-def with_extras(project: Path) -> str:
-    """Return what pip installs of a project: its folder, with all of its extras but the heavy ones."""
-    extras = tomllib.loads((project / "pyproject.toml").read_text())["project"].get("optional-dependencies", {})
-    extras = extras.keys() - HEAVY
-    return f"{project}[{','.join(sorted(extras))}]" if extras else str(project)
 
 
 def write_layers(directory: Path) -> Path:

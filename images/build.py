@@ -1,0 +1,219 @@
+"""Builds the images of this repository, tries each, and tells its size: ``nox -s images [-- OPTIONS NAME...]``.
+
+docs/images.md explains the arguments, and what a trial shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import conformance
+import debian_base
+import serving
+import smoke
+from catalogue import TOP, Image, all_images, debian_packages, version
+from engines import KINDS, Build, Engine, EngineError, find_engine
+from re_bench.data.cache import cache_directory
+from re_bench.errors import UsageError
+from re_bench.report.tables import table
+from re_bench.task.discovery import open_task
+from re_bench.task.workspace import lay_out
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TASKS = sorted(path.parent.name for path in TOP.glob("tasks/*/Dockerfile"))
+_LOCKS = shutil.ignore_patterns("*.lock")
+_MIB = 1 << 20
+
+
+@dataclass
+class Outcome:
+    """What came of one image."""
+
+    image: Image
+    build_s: float = 0
+    trial_s: float = 0
+    size: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def row(self) -> list[str]:
+        """Its row of the table."""
+        times = (f"{self.build_s:.0f} s", f"{self.trial_s:.0f} s")
+        return [self.image.name, f"{self.size / _MIB:.0f} MiB", *times, "NO" if self.problems else "yes"]
+
+
+class Builder:
+    """Builds and tries images with one engine and the command line's settings."""
+
+    def __init__(self, engine: Engine, options: argparse.Namespace, place: Path) -> None:
+        self.engine, self.options, self.place = engine, options, place
+        self.version = version()
+        self.built: set[str] = set()
+
+    def make(self, image: Image) -> Outcome:
+        """Build one image and try it."""
+        outcome = Outcome(image)
+        try:
+            started = time.monotonic()
+            build = self.build_of(image)
+            if not self.options.no_build:
+                tags = (image.tag(self.version), image.tag("latest"))
+                self.engine.build(build, tags, Path(self.options.logs) / f"{image.name}.log")
+            outcome.build_s = time.monotonic() - started
+            started = time.monotonic()
+            outcome.problems = self.problems_of(image, build)
+            outcome.trial_s = time.monotonic() - started
+            outcome.size = self.engine.size(image.tag(self.version))
+            self.built.add(image.name)
+        except EngineError as error:
+            outcome.problems.append(str(error))
+        return outcome
+
+    def build_of(self, image: Image) -> Build:
+        """Return what an image is built from, with its further contexts laid out."""
+        wheels = {"wheels": Path(self.options.wheels).resolve()} if self.options.wheels else {}
+        if image.kind == "task":
+            contexts = {"workspace": self.workspace_of(image.tasks[0])}
+        else:
+            contexts = {"prepared": self.prepared_for(image)} if image.tasks and not self.options.no_build else {}
+        return Build(image.dockerfile, TOP, self.arguments_of(image), {**wheels, **contexts}, not self.options.no_cache)
+
+    def arguments_of(self, image: Image) -> dict[str, str]:
+        """Return the build arguments of an image: what the command line has, and what its Dockerfile must be told."""
+        known = {"BASE": self.options.base, "TORCH": self.options.torch if image.has_torch else None}
+        known |= {"PIP_INDEX_URL": self.options.index_url, "PIP_EXTRA_INDEX_URL": self.options.extra_index_url}
+        if image.kind == "verifier":
+            known |= {"TASK": image.tasks[0], "PACKAGES": debian_packages(image.tasks)}
+        if image.kind in {"verifier", "server"}:
+            known["PROFILE"] = self.options.profile
+        given = dict(argument.split("=", 1) for argument in self.options.build_arg)
+        return {name: value for name, value in known.items() if value} | given
+
+    def workspace_of(self, task: str) -> Path:
+        """Return what an agent finds, laid out once."""
+        target = self.place / "workspaces" / task
+        if not target.is_dir():
+            lay_out(open_task(TOP / "tasks" / task), target, profile=self.options.profile)
+        return target
+
+    def prepared_for(self, image: Image) -> Path:
+        """Return a cache with what the tasks of an image need, copied from this machine's."""
+        target = self.place / "prepared" / image.name
+        target.mkdir(parents=True)
+        for task in image.tasks:
+            command = [sys.executable, "-m", "re_bench.cli", "prepare", task, "--profile", self.options.profile]
+            if open_task(TOP / "tasks" / task).preparer.is_file():
+                subprocess.run(command, check=True, stdout=sys.stderr)
+                for name in ("text", task):
+                    if (source := cache_directory() / name).is_dir():
+                        shutil.copytree(source, target / name, dirs_exist_ok=True, ignore=_LOCKS)
+        return target
+
+    def problems_of(self, image: Image, build: Build) -> list[str]:
+        """Return what is wrong with an image that was built."""
+        tag = image.tag(self.version)
+        if image.kind == "task":
+            workspace, same = build.contexts["workspace"], not self.options.no_build
+            return smoke.check_task(self.engine, tag, image, workspace, cache_directory(), same=same)
+        if image.kind == "verifier":
+            profile, validate = self.options.profile, self.options.validate
+            return smoke.check_verifier(self.engine, tag, image.tasks[0], profile, validate=validate)
+        if image.kind == "agent":
+            return smoke.check_agent(self.engine, tag)
+        return serving.check_server(self.engine, tag, self.agent_tag())
+
+    def agent_tag(self) -> str | None:
+        """Return the tag of the agent's image if this program has built it."""
+        return f"re-bench/agent:{self.version}" if "agent" in self.built else None
+
+
+def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="nox -s images --", description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"images (default: all): {', '.join(all_images(TASKS))}"
+    )
+    parser.add_argument("--engine", metavar="COMMAND", help=f"default: the first that works of {', '.join(KINDS)}")
+    parser.add_argument("--profile", default="cpu", help="which data the images hold (default: %(default)s)")
+    base = parser.add_mutually_exclusive_group()
+    base.add_argument("--base", metavar="IMAGE", help="with Python 3.11 on Debian 12 (default: the Dockerfiles')")
+    base.add_argument(
+        "--debian-base", action="store_true", help="make one with debootstrap, as root, unless it is there"
+    )
+    parser.add_argument("--torch", metavar="REQUIREMENT", help="such as 'torch==2.13.0 --hash=sha256:...'")
+    pip = os.environ  # of which these options have pip's own settings unless they are given
+    folder = pip.get("PIP_FIND_LINKS", "")
+    wheels = folder if Path(folder).is_dir() else None
+    parser.add_argument(
+        "--wheels", metavar="DIR", default=wheels, help="pip looks here too, for torch, say (default: $PIP_FIND_LINKS)"
+    )
+    index, extra = pip.get("PIP_INDEX_URL"), pip.get("PIP_EXTRA_INDEX_URL")
+    parser.add_argument("--index-url", metavar="URL", default=index, help="pip's index (default: $PIP_INDEX_URL)")
+    parser.add_argument(
+        "--extra-index-url", metavar="URL", default=extra, help="another one (default: $PIP_EXTRA_INDEX_URL)"
+    )
+    parser.add_argument(
+        "--build-arg", action="append", default=[], metavar="NAME=VALUE", help="any other build argument"
+    )
+    parser.add_argument("--no-cache", action="store_true", help="build anew, as other --wheels need")
+    parser.add_argument("--no-build", action="store_true", help="try images that are there")
+    parser.add_argument(
+        "--validate", action="store_true", help="try verifiers with reference and cheats too: minutes each"
+    )
+    parser.add_argument("--conformance", action="store_true", help="attack containers of the engine as a sandbox, too")
+    parser.add_argument("--logs", default=".nox/images", metavar="DIR", help="what engines say (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    if unknown := sorted(set(options.names) - set(all_images(TASKS))):
+        parser.error(f"no image is called {', '.join(unknown)}; choose from: {', '.join(all_images(TASKS))}")
+    if wrong := [argument for argument in options.build_arg if "=" not in argument]:
+        parser.error(f"--build-arg {wrong[0]}: give NAME=VALUE")
+    if options.wheels and not Path(options.wheels).is_dir():
+        parser.error(f"--wheels {options.wheels}: no such directory")
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build and try the images; return 1 if one fails, 2 if it cannot be done here."""
+    options = read_options(arguments)
+    images = [image for image in all_images(TASKS).values() if not options.names or image.name in options.names]
+    images.sort(key=lambda image: image.kind == "server")  # the agent's is tried beside it
+    Path(options.logs).mkdir(parents=True, exist_ok=True)
+    try:
+        engine = find_engine(options.engine)
+        if options.debian_base:
+            options.base = debian_base.ensure_base(engine, Path(options.logs) / "base.log")
+        with tempfile.TemporaryDirectory(prefix="re-bench-images-") as place:
+            builder = Builder(engine, options, Path(place))
+            outcomes = [_told(builder.make(image)) for image in images]
+            tags = {image.tasks[0]: image.tag(builder.version) for image in images if image.kind == "task"}
+            problems = conformance.attack(engine, tags, options.profile) if options.conformance else []
+    except (EngineError, UsageError) as error:
+        print(f"images: {error}", file=sys.stderr)
+        return 2
+    print(table(("image", "size", "built in", "tried in", "holds"), [outcome.row for outcome in outcomes]))
+    if not engine.runs_containers:
+        print("NOT TRIED: scoring and serving, which need Docker or Podman; Buildah only looks at what is in an image")
+    for problem in problems:
+        print(f"conformance: {problem}")
+    return 1 if problems or any(outcome.problems for outcome in outcomes) else 0
+
+
+def _told(outcome: Outcome) -> Outcome:
+    """Print what came of an image as soon as it is known."""
+    print(f"{outcome.image.name}: {'; '.join(outcome.problems) or 'holds'}", file=sys.stderr, flush=True)
+    return outcome
+
+
+if __name__ == "__main__":
+    sys.exit(main())

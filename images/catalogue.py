@@ -1,0 +1,70 @@
+"""The images: one for each task as an agent finds it, one verifier for each task, the server, and the MLAB agent."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TOP = Path(__file__).resolve().parents[1]
+Kind = Literal["task", "verifier", "server", "agent"]
+
+
+@dataclass(frozen=True)
+class Image:
+    """One image of this repository."""
+
+    name: str
+    """What follows ``re-bench/`` in its tags."""
+    kind: Kind
+    dockerfile: Path
+    locks: tuple[str, ...]
+    """The lock files whose packages it has."""
+    tasks: tuple[str, ...] = ()
+    """The tasks that it holds."""
+
+    @property
+    def has_torch(self) -> bool:
+        """Whether its Dockerfile installs torch."""
+        return "torch" in self.locks
+
+    def tag(self, version: str) -> str:
+        """Return the name by which engines know it."""
+        return f"re-bench/{self.name}:{version}"
+
+
+def all_images(tasks: Sequence[str]) -> dict[str, Image]:
+    """Return all images by name, those of the named tasks first."""
+    images = [_image_of_task(task) for task in tasks]
+    file = TOP / "images" / "verifier.Dockerfile"
+    images += [Image(f"verifier-{task}", "verifier", file, ("torch", "verifier"), (task,)) for task in tasks]
+    images.append(Image("server", "server", TOP / "environment" / "Dockerfile", ("torch", "server"), tuple(tasks)))
+    images.append(Image("agent", "agent", TOP / "agents" / "mlab" / "Dockerfile", ("agent",)))
+    return {image.name: image for image in images}
+
+
+def _image_of_task(task: str) -> Image:
+    file = TOP / "tasks" / task / "Dockerfile"
+    return Image(task, "task", file, tuple(re.findall(r"locks/([\w-]+)\.txt /opt", file.read_text())), (task,))
+
+
+def debian_packages(tasks: Sequence[str]) -> str:
+    """Return what these tasks need of Debian, as their Dockerfiles say by ``ARG PACKAGES=``."""
+    found: list[str] = []
+    for task in tasks:
+        text = (TOP / "tasks" / task / "Dockerfile").read_text()
+        for words in re.findall(r"^ARG PACKAGES=(.*)$", text, re.MULTILINE):
+            found += words.strip('"').split()
+    return " ".join(dict.fromkeys(found))
+
+
+def version() -> str:
+    """Return the version of the core, which images are tagged with."""
+    text = (TOP / "common" / "pyproject.toml").read_text()
+    match = re.search(r'^version = "(.*)"$', text, re.MULTILINE)
+    assert match
+    return match[1]

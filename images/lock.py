@@ -1,0 +1,139 @@
+"""Writes the lock files of images/locks: ``python images/lock.py [NAME...]``, as ``nox -s lock`` does with uv at hand.
+
+A lock file has the exact version of every package, with the SHA-256 of each of its files on the index, for
+``pip install --require-hashes -r``. Its first line tells what it was made from, so that a test sees a stale one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parent
+PINS = TOP / "constraints.txt"
+LOCKS = HERE / "locks"
+PROJECTS = ("common", "gateway", "environment", "agents/*", "integrations/*", "tasks/*")
+LINUX = ("--python-platform", "x86_64-manylinux_2_28")
+WITHOUT_TORCH = 'torch ; python_version < "0"\n'
+"""An override for uv: nothing needs torch. Else what its CUDA build needs would be locked."""
+
+
+def read_tables() -> dict[str, dict[str, Any]]:
+    """Return what locks.toml says of each lock file, by name."""
+    return tomllib.loads((HERE / "locks.toml").read_text(encoding="utf-8"))
+
+
+def lock_file(name: str) -> Path:
+    """Return the lock file of that name."""
+    return LOCKS / f"{name}.txt"
+
+
+def name_of(requirement: str) -> str:
+    """Return the normalised name of the package that a requirement or a line of a lock file asks for."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0]).lower()
+
+
+def requirements(table: dict[str, Any]) -> list[str]:
+    """Return all that a lock file's table asks an index for: its packages, and what its projects need.
+
+    Raises:
+        ValueError: if a project is not there.
+    """
+    wanted = set(table.get("packages", ()))
+    for entry in table.get("projects", ()):
+        pattern, _bracket, extras = entry.rstrip("]").partition("[")
+        found = sorted(TOP.glob(f"{pattern}/pyproject.toml"))
+        if not found:
+            raise ValueError(f"locks.toml: no project at {pattern}")
+        for project in found:
+            wanted |= set(_needed(project, extras.split(","), table.get("without", ())))
+    own = {name_of(_project(path)["name"]) for pattern in PROJECTS for path in TOP.glob(f"{pattern}/pyproject.toml")}
+    return sorted(line for line in wanted if name_of(line) not in own | {"torch"})
+
+
+def _project(path: Path) -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
+    return project
+
+
+def _needed(path: Path, extras: Sequence[str], without: Sequence[str]) -> Iterator[str]:
+    """Yield what a project needs, with these extras; ``*`` is all but those in ``without``."""
+    project = _project(path)
+    yield from project.get("dependencies", ())
+    for extra, lines in project.get("optional-dependencies", {}).items():
+        if extra in extras or ("*" in extras and extra not in without):
+            yield from lines
+
+
+def python_of(table: dict[str, Any]) -> str:
+    """Return the lowest version of Python that a lock file is for."""
+    return str(table.get("python", "3.11"))
+
+
+def read_pins() -> dict[str, str]:
+    """Return the version of each package in constraints.txt."""
+    lines = PINS.read_text(encoding="utf-8").splitlines()
+    return {name: version for name, pin, version in (line.partition("==") for line in lines) if pin}
+
+
+def locked_versions(name: str) -> dict[str, str]:
+    """Return the version of each package in a lock file."""
+    text = lock_file(name).read_text(encoding="utf-8")
+    return dict(re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE))
+
+
+def made_from(table: dict[str, Any]) -> str:
+    """Return the first line of the lock file that this table makes."""
+    sources = "\n".join([*requirements(table), python_of(table), str(table.get("universal", False))])
+    return f"# Written by `nox -s lock` from sha256:{hashlib.sha256(sources.encode()).hexdigest()}"
+
+
+def write(name: str, table: dict[str, Any], uv: str) -> int:
+    """Write a lock file with uv, and return how many packages it has.
+
+    Raises:
+        subprocess.CalledProcessError: if uv finds no solution; what it says goes to stderr.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        wanted, override, locked = (Path(place) / file for file in ("wanted.in", "override.txt", "locked.txt"))
+        wanted.write_text("\n".join(requirements(table)), encoding="utf-8")
+        override.write_text(WITHOUT_TORCH, encoding="utf-8")
+        if lock_file(name).is_file():  # so that a version without a pin stays
+            locked.write_text(lock_file(name).read_text(encoding="utf-8"), encoding="utf-8")
+        target = ("--universal",) if table.get("universal") else LINUX
+        options = ("--generate-hashes", "--no-header", "--no-annotate", "--python-version", python_of(table), *target)
+        files = ("--constraint", str(PINS), "--override", str(override), "--output-file", str(locked), str(wanted))
+        subprocess.run([uv, "pip", "compile", "--quiet", *options, *files], check=True, cwd=TOP)
+        lines = locked.read_text(encoding="utf-8")
+    LOCKS.mkdir(exist_ok=True)
+    lock_file(name).write_text(f"{made_from(table)}\n{lines}", encoding="utf-8")
+    return lines.count("==")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the lock files that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    tables = read_tables()
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(tables)} (default: all)")
+    parser.add_argument("--uv", default="uv", help="the command of uv (default: %(default)s)")
+    chosen = parser.parse_args(arguments)
+    if unknown := sorted(set(chosen.names) - set(tables)):
+        parser.error(f"no lock file is called {', '.join(unknown)}; choose from: {', '.join(tables)}")
+    for name in chosen.names or tables:
+        print(f"{name}: {write(name, tables[name], chosen.uv)} packages")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""What is in an image: run inside it, with its own Python, ``python3 - < probe.py`` after ``WANTED = {...}``.
+
+It needs the standard library alone, and prints one JSON object. ``WANTED`` has the ``sizes`` of secret files, the
+``modules`` to import, the ``programs`` to start, and the ``home`` to list.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import pwd
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+LEFT_OUT = ("/proc", "/sys", "/dev")
+
+
+def files_below(top: str) -> list[str]:
+    """Return all regular files below a directory, links left out, those of the kernel's file systems too."""
+    found = []
+    for directory, names, files in os.walk(top):
+        names[:] = [name for name in names if os.path.join(directory, name) not in LEFT_OUT]  # noqa: PTH118 - quicker
+        found += [os.path.join(directory, name) for name in files]  # noqa: PTH118
+    return [path for path in found if stat.S_ISREG(os.lstat(path).st_mode)]
+
+
+def sha256(path: str) -> str | None:
+    """Return the checksum of a file, or None if this user cannot read it."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def of_sizes(sizes: list[int]) -> dict[str, str | None]:
+    """Return the checksum of each file in the image that has one of these sizes in bytes, by its path."""
+    wanted = set(sizes)
+    return {path: sha256(path) for path in files_below("/") if os.lstat(path).st_size in wanted}
+
+
+def home_of(top: str) -> dict[str, Any]:
+    """Return checksum and owner of each file below ``top``, and whether this user may write it."""
+    return {
+        path: {
+            "sha256": sha256(path),
+            "owner": pwd.getpwuid(os.lstat(path).st_uid).pw_name,
+            "writable": os.access(path, os.W_OK),
+        }
+        for path in files_below(top)
+    }
+
+
+def failed_imports(modules: list[str]) -> dict[str, str]:
+    """Return why modules cannot be imported, by name."""
+    failed = {}
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+            failed[name] = f"{type(error).__name__}: {error}"
+    return failed
+
+
+def failed_programs(programs: dict[str, list[str]]) -> dict[str, str]:
+    """Return why programs do not work, by name."""
+    failed = {}
+    for name, command in programs.items():
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd="/tmp")  # noqa: S108 - in a new container
+        except OSError as error:
+            failed[name] = str(error)
+        else:
+            if done.returncode != 0:
+                failed[name] = done.stderr[-400:]
+    return failed
+
+
+def probe(wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return what is in this image."""
+    packages = {entry.metadata["Name"]: entry.version for entry in importlib.metadata.distributions()}
+    return {
+        "user": pwd.getpwuid(os.geteuid()).pw_name,
+        "uid": os.geteuid(),
+        "directory": str(Path.cwd()),
+        "same_size": of_sizes(wanted["sizes"]),
+        "home": home_of(wanted["home"]),
+        "packages": packages,
+        "failed": {**failed_imports(wanted["modules"]), **failed_programs(wanted["programs"])},
+        "present": [name for name in wanted["absent"] if importlib.util.find_spec(name) is not None],
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(probe(WANTED)))  # type: ignore[name-defined] # noqa: F821 - a line in front of this text has it

@@ -1,0 +1,136 @@
+"""The server's image at work: it serves an episode to both official clients, and one to the agent in its image."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import episode
+from engines import EngineError
+from mlab_agent.fake_server import FakeServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engines import Engine
+
+START_S = 180
+EPISODES_S = 900
+_NEARLY = 0.1
+"""How far a reward may be from 0 for the baseline, and from 1 for the reference."""
+
+
+@contextlib.contextmanager
+def serving(engine: Engine, tag: str, token_file: Path) -> Iterator[str]:
+    """Run the image's server on the machine's loopback, and give its address.
+
+    Raises:
+        EngineError: if it does not serve within :data:`START_S` seconds.
+    """
+    name = f"re-bench-images-{secrets.token_hex(4)}"
+    options = [*engine.nested_sandbox, "--network=host", f"--name={name}"]
+    program = ["python", "environment/server.py", "--host", "127.0.0.1", "--port", "0", "--profile", "cpu"]
+    program += ["--token-file", "/run/token", "--state", "/var/lib/re-bench"]
+    mounted = f"--volume={token_file}:/run/token:ro"
+    process = subprocess.Popen(
+        [engine.command, "run", "--rm", *options, mounted, tag, *program],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    lines: list[str] = []
+    reader = threading.Thread(target=lambda: lines.extend(process.stderr or ()), daemon=True)
+    reader.start()
+    try:
+        yield _address(process, lines)
+    finally:
+        subprocess.run([engine.command, "rm", "--force", name], capture_output=True, check=False)
+        process.wait(60)
+        reader.join()
+
+
+def _address(process: subprocess.Popen[str], lines: list[str]) -> str:
+    end = time.monotonic() + START_S
+    while time.monotonic() < end:
+        for line in list(lines):
+            if line.startswith("{") and (event := json.loads(line))["event"] == "serving":
+                return str(event["address"])
+        if process.poll() is not None:
+            break
+        time.sleep(0.2)
+    raise EngineError(f"the server does not serve: {''.join(lines)[-1000:] or process.poll()}")
+
+
+def check_server(engine: Engine, tag: str, agent: str | None) -> list[str]:
+    """Return what is wrong with the server's image, and with the agent's beside it if there is one."""
+    if not engine.runs_containers:
+        done = engine.run(tag, ["sh", "-c", "re-bench tasks && re-bench serve --help && python -c 'import torch'"])
+        return [] if done.returncode == 0 else [f"it has no tasks, no server or no torch: {done.stderr[-400:]}"]
+    with tempfile.TemporaryDirectory() as place:
+        token_file = Path(place) / "token"
+        token_file.write_text(secrets.token_hex(16), encoding="utf-8")
+        token_file.chmod(0o600)  # else the server refuses it
+        with serving(engine, tag, token_file) as url:
+            problems = _problems_of_episodes(url, token_file)
+            return [*problems, *(_problems_of_agent(engine, agent, url, token_file) if agent else ())]
+
+
+def _problems_of_episodes(url: str, token_file: Path) -> list[str]:
+    command = [sys.executable, str(Path(episode.__file__)), url, str(token_file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=EPISODES_S, check=False)
+    if done.returncode != 0:
+        return [f"an episode failed: {done.stderr[-800:]}"]
+    return [problem for line in done.stdout.splitlines() for problem in problems_of_episode(json.loads(line))]
+
+
+def problems_of_episode(played: dict[str, Any]) -> list[str]:
+    """Return what is wrong with an episode, by what :func:`episode.play` tells of it."""
+    problems = []
+    rewards, listed, tasks = played["rewards"], played["listed"], played["tasks"]
+    near = [abs(reward - wanted) <= _NEARLY for reward, wanted in zip(rewards, (0, 1), strict=True)]
+    if not all(near):
+        problems.append(f"{played['client']}: rewards {rewards}, not about 0 and 1")
+    if len(tasks) != len(list(episode.TOP.glob("tasks/*/task.toml"))):
+        problems.append(f"{played['client']}: tasks {tasks}")
+    if played["finished"] != [False, True]:
+        problems.append(f"{played['client']}: finished {played['finished']}")
+    if listed[0] == "0" or "solution.py" not in listed:
+        problems.append(f"{played['client']}: user and workspace {listed}")
+    return problems
+
+
+def _problems_of_agent(engine: Engine, tag: str, url: str, token_file: Path) -> list[str]:
+    """Let the agent in its image improve the solution, with a scripted model, at the server."""
+    reference = (episode.TOP / "tasks" / episode.TASK / "reference" / "solution.py").read_text(encoding="utf-8")
+    replies = iter(
+        [
+            _reply("List Files", {"directory": "."}),
+            _reply("Write File", {"filename": "solution.py", "content": reference}),
+            _reply("Final Answer", {"final_answer": "it is better"}),
+        ]
+    )
+    with FakeServer(lambda _request: next(replies)) as model:
+        words = ["mlab-agent", "--ors", url, "--task", f"ai_rd_{episode.TASK}", "--run", "/tmp/run"]  # noqa: S108 - in a new container
+        words += ["--token-variable", "ORS_TOKEN"]
+        words += ["--model", "scripted", "--base-url", model.url, "--tools", "text", "--max-time", "10m"]
+        token = token_file.read_text(encoding="utf-8")
+        options = ("--network=host", f"--env=ORS_TOKEN={token}", "--env=OPENAI_API_KEY=none")
+        show = "cat /tmp/run/trace.jsonl | grep '\"final\"'"
+        done = engine.run(tag, ["sh", "-c", f"{' '.join(words)} >&2 && {show}"], options=options)
+    if done.returncode != 0:
+        return [f"the agent beside the server ended with {done.returncode}: {done.stderr[-800:]}"]
+    reward = json.loads(done.stdout.splitlines()[-1])["final"]["reward"]
+    return [] if abs(reward - 1) <= _NEARLY else [f"the agent's reward is {reward}, not about 1"]
+
+
+def _reply(action: str, given: dict[str, str]) -> str:
+    return (
+        "Reflection: none\nResearch Plan and Status: score, improve, score again\nFact Check: nothing new\n"
+        f"Thought: go on\nAction: {action}\nAction Input: {json.dumps(given)}"
+    )

@@ -1,0 +1,234 @@
+"""What does not take an engine: Dockerfiles, command lines, and that the trials of an image see what is wrong."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+import build
+import catalogue
+import engines
+import lock
+import probe
+import serving
+import smoke
+
+TOP = catalogue.TOP
+IMAGES = catalogue.all_images(build.TASKS)
+TASK = "triton_cumsum"
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_a_dockerfile_copies_what_is_there_and_installs_what_is_locked(name: str) -> None:
+    image = IMAGES[name]
+    text = image.dockerfile.read_text().replace("\\\n", " ").replace("${TASK}", image.tasks[0] if image.tasks else "")
+    ignored = image.dockerfile.with_name(f"{image.dockerfile.name}.dockerignore")
+    shown = (ignored if ignored.is_file() else TOP / ".dockerignore").read_text()
+    for line in re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE):
+        for source in line.replace("--chown=agent:agent", "").split():
+            assert (TOP / source).exists(), source
+            assert any((TOP / source).match(f"{entry}") or source.startswith(entry) for entry in shown_entries(shown))
+    for install in re.findall(r"pip install ([^&\n]*)", text):
+        assert re.match(
+            r"--require-hashes -r |-r /opt/locks/chosen-torch|--no-deps --no-build-isolation --prefix /installed",
+            install,
+        ), install
+    assert all(lock.lock_file(used).is_file() for used in image.locks)
+    assert "python:3.11-slim-bookworm" in text
+    assert ("torch" in image.locks) == (f"ARG TORCH=torch=={lock.read_pins()['torch']}\n" in text)
+
+
+def shown_entries(ignore_file: str) -> list[str]:
+    return [line[1:] for line in ignore_file.splitlines() if line.startswith("!")]
+
+
+def test_no_image_of_a_task_gets_more_than_workspace_and_instructions() -> None:
+    for image in IMAGES.values():
+        if image.kind == "task":
+            copied = re.findall(r"^COPY (.*)$", image.dockerfile.read_text(), re.MULTILINE)
+            left = [line for line in copied if not line.startswith(("images/locks/", "--from=workspace "))]
+            assert left == [f"--chown=agent:agent tasks/{image.name}/instructions.md /home/agent/instructions.md"]
+            assert "USER agent\n" in image.dockerfile.read_text()
+
+
+def test_the_images_and_their_packages() -> None:
+    assert len(IMAGES) == 2 * len(build.TASKS) + 2
+    assert catalogue.debian_packages(["rust_codecontests", TASK]) == "rustc-web"
+    assert IMAGES[TASK].locks == ("torch", TASK)
+    assert re.fullmatch(r"re-bench/server:\d+\.\d+\.\d+", IMAGES["server"].tag(catalogue.version()))
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("docker", ["build", "--file"]),
+        ("podman", ["build", "--ignorefile"]),
+        ("buildah", ["bud", "--layers", "--isolation", "chroot", "--ignorefile"]),
+    ],
+)
+def test_each_engine_has_its_options(command: str, expected: list[str]) -> None:
+    made = engines.Build(IMAGES["server"].dockerfile, TOP, {"BASE": "b"}, {"wheels": Path("/w")})
+    options = engines.Engine(command, command).build_options(made)
+    assert options[: len(expected)] == expected
+    assert options[-2:] == ["--build-arg=BASE=b", "--build-context=wheels=/w"]
+
+
+def test_a_failed_build_tells_the_end_of_its_log(tmp_path: Path) -> None:
+    engine = stand_in(tmp_path / "my-podman", "echo step 1; echo no space left >&2; exit 3")
+    with pytest.raises(engines.EngineError, match=r"ended with 3; .*server.log:\n(.*\n)*no space left"):
+        engine.build(engines.Build(IMAGES["server"].dockerfile, TOP), ["t"], tmp_path / "server.log")
+    engine = stand_in(tmp_path / "my-podman", "sleep 30")
+    with pytest.raises(engines.EngineError, match=r"more than 0\.1 s"):
+        engine.run("image", ["true"], limit_s=0.1)
+
+
+def stand_in(path: Path, script: str) -> engines.Engine:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(stat.S_IRWXU)
+    return engines.find_engine(str(path))
+
+
+def test_without_an_engine_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert build.main(["--logs", str(tmp_path / "logs")]) == 2
+    assert "apt-get install buildah" in capsys.readouterr().err
+    assert build.main(["--logs", str(tmp_path / "logs"), "--engine", "nerdctl"]) == 2
+    assert "nerdctl: not found" in capsys.readouterr().err
+    stand_in(tmp_path / "docker", "exit 1")  # a client without a daemon
+    with pytest.raises(engines.EngineError, match="daemon"):
+        engines.find_engine(None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing"], "no image is called nothing; choose from: "),
+        (["--wheels", "/nowhere"], "--wheels /nowhere: no such directory"),
+        (["--build-arg", "BASE"], "give NAME=VALUE"),
+        (["--base", "b", "--debian-base"], "not allowed with"),
+    ],
+)
+def test_a_wrong_command_line_is_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        build.read_options(arguments)
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> tuple[Path, smoke.Secrets]:
+    """A workspace of triton_cumsum as agents find it, and what none of them may find."""
+    workspace = tmp_path / "workspace"
+    shutil.copytree(TOP / "tasks" / TASK / "starter", workspace)
+    shutil.copytree(TOP / "tasks" / TASK / "baseline", workspace, dirs_exist_ok=True)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "heldout.bin").write_bytes(b"x" * 100)
+    return workspace, smoke.secrets_besides(workspace, cache)
+
+
+def test_secrets_are_all_that_is_not_shown(home: tuple[Path, smoke.Secrets], tmp_path: Path) -> None:
+    workspace, secrets = home
+    paths = set(secrets.paths.values())
+    assert {TOP / "tasks" / TASK / "score.py", TOP / "tasks" / TASK / "reference" / "solution.py"} <= paths
+    assert tmp_path / "cache" / "heldout.bin" in paths
+    shown = {path.read_bytes() for path in workspace.rglob("*") if path.is_file()}
+    assert not [path for path in paths if path.read_bytes() in shown or path.name == "instructions.md"]
+
+
+def found_in(workspace: Path, same_size: dict[str, str | None]) -> dict[str, Any]:
+    """What probe.py tells of an image with this workspace in which nothing is wrong."""
+    image = IMAGES[TASK]
+    files = {f"{smoke.HOME}/solution/{path.relative_to(workspace)}": path for path in workspace.rglob("*.py")}
+    files[f"{smoke.HOME}/instructions.md"] = TOP / "tasks" / TASK / "instructions.md"
+    packages = {name: version for used in image.locks for name, version in lock.locked_versions(used).items()}
+    home = {
+        path: {"sha256": probe.sha256(str(file)), "owner": "agent", "writable": True} for path, file in files.items()
+    }
+    packages |= {"torch": f"{lock.read_pins()['torch']}+cpu", "pip": "1"}
+    user = {"user": "agent", "uid": 1000, "directory": f"{smoke.HOME}/solution"}
+    return {**user, "same_size": same_size, "home": home, "packages": packages, "failed": {}, "present": []}
+
+
+def test_a_good_image_holds_and_each_fault_shows(home: tuple[Path, smoke.Secrets]) -> None:
+    workspace, secrets = home
+    reference = TOP / "tasks" / TASK / "reference" / "solution.py"
+    checksum = probe.sha256(str(reference))
+    good = found_in(workspace, {"/usr/bin/other": "0" * 64})
+    assert smoke.problems_of(good, IMAGES[TASK], workspace, secrets) == []
+    solution, packages = f"{smoke.HOME}/solution/solution.py", good["packages"]
+    faults: list[tuple[dict[str, Any], str]] = [
+        ({"same_size": {"/opt/x": checksum}}, f"/opt/x is {reference}"),
+        ({"user": "root", "uid": 0}, "the user is root"),
+        ({"failed": {"torch": "ImportError"}}, "torch: ImportError"),
+        ({"present": ["re_bench"]}, "the module re_bench is there"),
+        ({"home": {path: one for path, one in good["home"].items() if path != solution}}, "solution.py is not there"),
+        ({"home": {**good["home"], solution: {**good["home"][solution], "owner": "root"}}}, "belongs to root"),
+        ({"home": {**good["home"], solution: {**good["home"][solution], "sha256": "0"}}}, "solution.py is not "),
+        ({"home": {**good["home"], f"{smoke.HOME}/notes": good["home"][solution]}}, "not in the workspace"),
+        ({"packages": {**packages, "numpy": "1"}}, "numpy is 1, not "),
+        ({"packages": {**packages, "datasets": "5"}}, "datasets 5 is installed, and in no lock file"),
+    ]
+    for fault, message in faults:
+        problems = smoke.problems_of({**good, **fault}, IMAGES[TASK], workspace, secrets)
+        assert [problem for problem in problems if message in problem], (message, problems)
+
+
+def test_the_probe_finds_files_by_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    file = tmp_path / "below" / "secret"
+    file.write_bytes(b"s" * 77)
+    (tmp_path / "link").symlink_to(file)
+    assert probe.files_below(str(tmp_path)) == [str(file)]
+    found = probe.home_of(str(tmp_path))[str(file)]
+    assert (found["sha256"], found["writable"]) == (probe.sha256(str(file)), True)
+    below = probe.files_below
+    monkeypatch.setattr(probe, "files_below", lambda _top: below(str(tmp_path)))
+    assert probe.of_sizes([77]) == {str(file): probe.sha256(str(file))}
+    assert probe.of_sizes([78]) == {}
+    assert probe.failed_imports(["json", "no_such_module"]).keys() == {"no_such_module"}
+    assert probe.failed_programs({"good": ["true"], "bad": ["false"], "none": ["/nowhere"]}).keys() == {"bad", "none"}
+
+
+def test_an_episode_that_went_wrong_shows() -> None:
+    good: dict[str, Any] = {
+        "client": "c",
+        "rewards": [0.0, 1.0],
+        "finished": [False, True],
+        "listed": ["4242", "solution.py"],
+    }
+    good["tasks"] = sorted(f"ai_rd_{number}" for number in range(len(build.TASKS)))
+    assert serving.problems_of_episode(good) == []
+    faults: list[dict[str, Any]] = [
+        {"rewards": [0.0, 0.0]},
+        {"finished": [False, False]},
+        {"listed": ["0"]},
+        {"tasks": []},
+    ]
+    for fault in faults:
+        assert len(serving.problems_of_episode({**good, **fault})) == 1
+
+
+def test_the_compose_file_names_our_images_with_the_options_of_a_sandbox() -> None:
+    services = yaml.safe_load((TOP / "images" / "compose.yaml").read_text())["services"]
+    for name, service in services.items():
+        assert service["image"] == f"re-bench/{name}:latest"
+        assert TOP / service["build"]["dockerfile"] == IMAGES[name].dockerfile
+        assert (TOP / "images" / service["build"]["context"]).resolve() == TOP
+    assert services["server"]["cap_add"] == list(engines.CAPABILITIES)
+    assert services["server"]["security_opt"] == list(engines.SECURITY["docker"])
+    options = engines.Engine("docker", "docker").nested_sandbox
+    for name in ("server", "verifier-fix_embedding"):
+        comment = IMAGES[name].dockerfile.read_text().replace("\n#", "").replace("\\", "")
+        assert " ".join(options) in " ".join(comment.split())
+    assert all(port.startswith("127.0.0.1:") for port in services["server"]["ports"])

@@ -1,0 +1,60 @@
+"""Lock files: what they were made from, the pins, and hashes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import lock
+
+TABLES = lock.read_tables()
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_lock_file_is_of_today(name: str) -> None:
+    first = lock.lock_file(name).read_text().splitlines()[0]
+    assert first == lock.made_from(TABLES[name]), f"type: nox -s lock -- {name}"
+    versions, pins = lock.locked_versions(name), lock.read_pins()
+    assert {package: pins.get(package) for package in versions} == versions, f"type: nox -s lock -- {name}"
+    missing = {lock.name_of(line) for line in lock.requirements(TABLES[name]) if "extra ==" not in line} - set(versions)
+    assert not missing
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_package_has_hashes_and_torch_is_in_none(name: str) -> None:
+    text = lock.lock_file(name).read_text().replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert lines
+    for line in lines:
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}\b", line), line
+        assert not re.match(r"torch==|nvidia-(?!ml-py)|cuda-", line), line
+    assert "://" not in text
+
+
+def test_the_shared_lock_has_what_all_projects_need_but_ray() -> None:
+    wanted = lock.requirements(TABLES["shared"])
+    assert {"inspect-ai>=0.3.285", "pytest", "transformers", "kernelguard", "triton"} <= set(wanted)
+    assert not [line for line in wanted if lock.name_of(line) in {"ray", "torch"} or line.startswith("re-bench")]
+
+
+@pytest.mark.parametrize(
+    ("table", "changed"),
+    [
+        ({"packages": ["numpy"]}, {"packages": ["numpy", "scipy"]}),
+        ({"packages": ["numpy"]}, {"packages": ["numpy>=2"]}),
+    ],
+)
+def test_a_change_shows(table: dict[str, Any], changed: dict[str, Any]) -> None:
+    assert lock.made_from(table) != lock.made_from(changed)
+    assert lock.made_from(table) == lock.made_from({**table})
+
+
+def test_what_is_wrong_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ValueError, match="no project at nowhere"):
+        lock.requirements({"projects": ["nowhere[x]"]})
+    with pytest.raises(SystemExit) as stopped:
+        lock.main(["nothing"])
+    assert stopped.value.code == 2
+    assert "choose from: torch" in capsys.readouterr().err

@@ -1,0 +1,68 @@
+# A verifier: what scores submissions to one task, in a container of its own. It holds the task whole: scorer, truth,
+# reference, prepared data. Keep it from agents, and out of public registries. From the repository root:
+#   docker build -f images/verifier.Dockerfile --build-arg TASK=fix_embedding -t re-bench/verifier-fix_embedding .
+#   docker run --rm --network none --cap-add=SYS_ADMIN --cap-add=NET_ADMIN --cap-add=SYS_PTRACE \
+#     --security-opt=seccomp=unconfined --security-opt=systempaths=unconfined -v DIR:/submission:ro \
+#     re-bench/verifier-fix_embedding re-bench score fix_embedding /submission --profile cpu --json
+# The options are for the sandboxes in the container, each of which has a filter of its own. docs/images.md says what for,
+# and has all arguments.
+ARG BASE=python:3.11-slim-bookworm
+FROM scratch AS wheels
+FROM scratch AS prepared
+FROM ${BASE} AS distributions
+ARG PIP_INDEX_URL
+ARG PIP_EXTRA_INDEX_URL
+ARG PIP_NO_INDEX
+ARG PIP_FIND_LINKS=/wheels
+COPY images/locks/build.txt /opt/locks/
+RUN --mount=type=bind,from=wheels,target=/wheels --mount=type=cache,target=/root/.cache/pip \
+    python3 -m venv /opt/venv && /opt/venv/bin/pip install --require-hashes -r /opt/locks/build.txt
+COPY common /src/common
+COPY gateway /src/gateway
+ARG TASK
+COPY tasks/hatch_build.py /src/tasks/
+COPY tasks/${TASK} /src/tasks/${TASK}
+RUN cd /src && /opt/venv/bin/pip install --no-deps --no-build-isolation --prefix /installed ./common ./gateway ./tasks/${TASK}
+
+FROM ${BASE}
+ARG PIP_INDEX_URL
+ARG PIP_EXTRA_INDEX_URL
+ARG PIP_NO_INDEX
+ARG PIP_FIND_LINKS=/wheels
+
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends gcc libc6-dev \
+    && rm -rf /var/lib/apt/lists/*
+
+COPY images/locks/torch.txt /opt/locks/
+ARG TORCH=torch==2.13.0
+RUN --mount=type=bind,from=wheels,target=/wheels --mount=type=cache,target=/root/.cache/pip \
+    python3 -m venv /opt/venv \
+    && /opt/venv/bin/pip install --require-hashes -r /opt/locks/torch.txt \
+    && echo "${TORCH}" > /opt/locks/chosen-torch.txt \
+    && /opt/venv/bin/pip install -r /opt/locks/chosen-torch.txt
+
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends bubblewrap util-linux libseccomp2 \
+    && rm -rf /var/lib/apt/lists/*
+COPY images/locks/verifier.txt /opt/locks/
+RUN --mount=type=bind,from=wheels,target=/wheels --mount=type=cache,target=/root/.cache/pip \
+    /opt/venv/bin/pip install --require-hashes -r /opt/locks/verifier.txt
+ENV PATH=/opt/venv/bin:$PATH RE_BENCH_CACHE=/opt/re-bench/cache
+
+# What a task needs of Debian besides, such as rustc-web.
+ARG PACKAGES
+RUN test -z "${PACKAGES}" || { apt-get update \
+    && apt-get install -y --no-install-recommends ${PACKAGES} \
+    && rm -rf /var/lib/apt/lists/*; }
+COPY --from=distributions /installed/ /opt/venv/
+RUN pip check
+
+# The context `prepared`, a cache of prepared data at hand, saves making them here.
+ARG TASK
+ARG PROFILE=cpu
+WORKDIR /opt/re-bench
+COPY --from=prepared . /opt/re-bench/cache/
+RUN re-bench prepare ${TASK} --profile ${PROFILE} && rm -rf /opt/re-bench/cache/wheels /opt/re-bench/cache/instance.secret
+LABEL re-bench.task=${TASK} re-bench.profile=${PROFILE}
+CMD ["re-bench", "--help"]
