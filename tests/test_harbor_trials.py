@@ -1,7 +1,7 @@
 """Harbor itself runs the exported tasks: the oracle gets 1, nop 0, cheats nothing; ``nox -s harbor_test``.
 
 ``RE_BENCH_HARBOR`` is Harbor's command, of an environment of its own, since it needs Python 3.12. No container is
-made: ``tests/harbor/sandbox_environment.py`` says what runs instead, and what that does not prove.
+made: ``tests/harbor_sandbox/sandbox_environment.py`` says what runs instead, and what that does not prove.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def export(task: str, directory: Path, *options: str) -> None:
 def harbor(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     own = {
         "HARBOR_TELEMETRY": "off",
-        "PYTHONPATH": str(TOP / "tests" / "harbor"),
+        "PYTHONPATH": str(TOP / "tests" / "harbor_sandbox"),
         "RE_BENCH_TEST_PYTHON": sys.executable,
     }
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # the verifier's python3 is ours

@@ -158,12 +158,12 @@ def test_with_prepare_a_server_waits_before_it_listens_or_says_why_not(site_to_p
         assert line
         assert "serving" not in line
     process.terminate()
-    _nothing, errors = process.communicate(timeout=20)
+    _nothing, errors = process.communicate(timeout=60)
     assert (process.returncode, "serving" in errors) == (128 + signal.SIGTERM, False)
     assert command_lines_naming(site_to_prepare) == []
     assert {path.name for path in (tmp_path / "state").iterdir()} == {"lock", "sessions"}
     failing = start(site_to_prepare, tmp_path / "state", "quiet", "equipped")
-    _nothing, errors = failing.communicate(timeout=20)
+    _nothing, errors = failing.communicate(timeout=60)
     assert failing.returncode == 2
     assert errors.splitlines()[-1] == f"re-bench: 1 of 2 tasks cannot be prepared: {REASON}"
 
