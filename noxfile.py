@@ -328,6 +328,8 @@ def need_system_programs(session: nox.Session) -> None:
         return
     install = f"sudo apt-get install {' '.join(packages_of(missing, wanted))} (or your equivalent)"
     told = f"missing or not working: {', '.join(missing)}; type: {install}"
+    if "rustc" in missing and shutil.which("rustc"):
+        told += ", or rustup default stable if rustc is rustup's"
     needed = sandbox | programs_of_tasks(session.name.partition("-")[2] or "none")
     if any(program in needed for program in missing):
         session.error(told)

@@ -121,12 +121,15 @@ def _choose_runnable(tasks: Sequence[Task], options: argparse.Namespace) -> tupl
     if options.ray is None:
         findings += examine(targets, options.sandbox, network=False)
     why = reasons(findings)
-    for task, reason in why.items():
-        print_progress(f"{task} cannot run here: {reason}")
     runnable = [target for target in targets if target.task.name not in why]
-    if tasks and not runnable:
-        listed = "this, which is above" if len(tasks) > 1 else "this"
-        raise UsageError(f"nothing of {listed} can run here; `re-bench doctor` shows everything")
+    tasks_by_reason: dict[str, list[str]] = {}
+    for task, reason in why.items():
+        tasks_by_reason.setdefault(reason, []).append(task)
+    lines = [f"{', '.join(names)} cannot run here: {reason}" for reason, names in tasks_by_reason.items()]
+    if why and not runnable:
+        raise UsageError("\n".join(lines))
+    for line in lines:
+        print_progress(line)
     profile = options.profile
     return runnable, [not_run(task, profile_name(task, profile), why[task.name]) for task in tasks if task.name in why]
 
