@@ -47,7 +47,8 @@ PROJECTS = [
 ]
 LOCK = HERE / "images" / "locks" / "shared.txt"
 HEAVY = {"ray"}  # by name, what no session but one needs
-SYSTEM = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
+SANDBOX = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
+"""What the default sandbox needs, with its Debian packages; what tasks need is in their manifests."""
 
 
 @nox.session(venv_backend="none")
@@ -179,6 +180,13 @@ def serve(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def doctor(session: nox.Session) -> None:
+    """Say what this machine lacks for the tasks, and what to type."""
+    renew_shared_environment(session)
+    session.run(str(SHARED / "bin" / "re-bench"), "doctor", *session.posargs, external=True)
+
+
+@nox.session(venv_backend="none")
 def score(session: nox.Session) -> None:
     """Check every task once: baseline about 0, reference about 1, all cheats refused."""
     run(session, "re-bench", "validate", *(session.posargs or ["--repeats", "1"]))
@@ -219,7 +227,8 @@ def title_of(manifest: Path) -> str:
 
 def run(session: nox.Session, program: str, *arguments: str, env: dict[str, str] | None = None) -> None:
     """Run a program of the shared environment, which is made or renewed first."""
-    need_system_programs(session)
+    if session.name != "lint":
+        need_system_programs(session)
     renew_shared_environment(session)
     session.run(str(SHARED / "bin" / program), *arguments, external=True, env=env)
 
@@ -304,14 +313,58 @@ def pinned(name: str) -> str:
 
 
 def need_system_programs(session: nox.Session) -> None:
-    """Install missing system programs where we may, else stop with the command to type."""
-    packages = sorted({package for program, package in SYSTEM.items() if shutil.which(program) is None})
-    if not packages:
+    """Install missing system programs where we may, else say what to type; stop if the session is for nothing without.
+
+    `re-bench doctor` looks closer, but is in the environment that is made after this.
+    """
+    sandbox = {} if "--sandbox" in session.posargs or "RE_BENCH_SANDBOX" in os.environ else SANDBOX
+    wanted = sandbox | programs_of_tasks()
+    missing = [program for program in wanted if not use_working(session, program)]
+    if missing and os.geteuid() == 0 and shutil.which("apt-get"):
+        session.run("apt-get", "update", "-qq", external=True)
+        session.run("apt-get", "install", "-y", "-qq", *packages_of(missing, wanted), external=True)
+        missing = [program for program in missing if not use_working(session, program)]
+    if not missing:
         return
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        session.error(f"missing system programs; type: sudo apt-get install {' '.join(packages)} (or your equivalent)")
-    session.run("apt-get", "update", "-qq", external=True)
-    session.run("apt-get", "install", "-y", "-qq", *packages, external=True)
+    install = f"sudo apt-get install {' '.join(packages_of(missing, wanted))} (or your equivalent)"
+    told = f"missing or not working: {', '.join(missing)}; type: {install}"
+    if "rustc" in missing and shutil.which("rustc"):
+        told += ", or rustup default stable if rustc is rustup's"
+    needed = sandbox | programs_of_tasks(session.name.partition("-")[2] or "none")
+    if any(program in needed for program in missing):
+        session.error(told)
+    session.warn(f"{told}; what needs them cannot run, the rest does")
+
+
+def programs_of_tasks(name: str = "*") -> dict[str, str]:
+    """Return what manifests name under `programs`, with Debian packages; one that cannot be read names nothing."""
+    found: dict[str, str] = {}
+    for manifest in HERE.glob(f"tasks/{name}/task.toml"):
+        try:
+            found |= tomllib.loads(manifest.read_text(encoding="utf-8")).get("programs", {})
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def packages_of(programs: list[str], packages: dict[str, str]) -> list[str]:
+    """Return the Debian packages of programs, each once."""
+    return sorted({package for program in programs for package in packages[program].split()})
+
+
+def use_working(session: nox.Session, program: str) -> bool:
+    """Tell whether a program is there; a rustup without a toolchain is passed over, for one further down PATH."""
+    for directory in os.get_exec_path():
+        found = shutil.which(program, path=directory)
+        if found is None:
+            continue
+        if program == "rustc" and subprocess.run([found, "--version"], check=False, capture_output=True).returncode:
+            continue
+        if found != shutil.which(program):
+            session.warn(f"{shutil.which(program)} does not work; {found} is used instead")
+            os.environ["PATH"] = os.pathsep.join([directory, os.environ["PATH"]])
+        return True
+    return False
 
 
 make_task_sessions()

@@ -12,7 +12,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
-from number_task import write_number_task
+from number_task import ANCHORS, write_number_task
 
 TOP = Path(__file__).resolve().parents[1]
 
@@ -69,6 +69,24 @@ def test_calibrate_writes_anchors_that_validate_then_accepts(quick: Path) -> Non
     after = re_bench("validate", quick)
     assert after.returncode == 0, after.stdout + after.stderr
     assert "ok: refused: that is no number" in after.stdout
+
+
+def test_a_task_that_cannot_run_here_is_a_row_and_the_others_run(tmp_path: Path) -> None:
+    runs, lacking = (write_number_task(tmp_path / name, ANCHORS) for name in ("runs", "lacking"))
+    manifest = (lacking / "task.toml").read_text()
+    (lacking / "task.toml").write_text(f'programs = {{nowhere = "nowhere-dev"}}\n{manifest}')
+    both = re_bench("validate", lacking, runs, "--profile", "cpu", "--repeats", "1")
+    assert both.returncode == 1, both.stderr
+    assert "lacking cannot run here: nowhere: not found" in both.stderr.splitlines()[0]
+    last = [line.split() for line in both.stdout.splitlines()[-2:]]
+    assert [line[:2] for line in last] == [["runs", "cpu"], ["lacking", "cpu"]]
+    assert (last[0][-1], last[1][2:5]) == ("ok", ["-", "-", "FAILED:"])
+    alone = re_bench("validate", lacking, "--profile", "cpu")
+    assert (alone.returncode, alone.stdout, "nowhere-dev" in alone.stderr) == (2, "", True)
+    doctor = re_bench("doctor", lacking, runs, "--profile", "cpu", "--json")
+    told = json.loads(doctor.stdout)
+    assert (doctor.returncode, told["holds"]) == (1, False)
+    assert [check["blocks"] for check in told["checks"] if check["status"] == "problem"] == [["lacking"]]
 
 
 def test_a_log_keeps_every_attempt_and_the_final_score(quick: Path, tmp_path: Path) -> None:

@@ -204,7 +204,8 @@ def test_what_cannot_be_done_here_is_no_row_but_the_end(made_up: Task, monkeypat
     monkeypatch.setenv("PATH", str(made_up.directory))
     status, rows, stderr = validated(made_up)
     assert (status, rows) == (2, {})
-    assert stderr.splitlines()[-1].startswith("re-bench: no sandbox: bwrap")
+    told = "re-bench: made_up cannot run here: sandbox: bwrap, prlimit, setpriv not found"
+    assert stderr.splitlines()[-1].startswith(told)
 
 
 def test_side_by_side_where_the_manifest_says_so(made_up: Task, backend: Backend, change: Change) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.cli import (
     bundle_command,
+    doctor_command,
     evaluate_command,
     export_command,
     report_command,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _GROUP = "re_bench.commands"
 _BUILT_IN = (
+    *doctor_command.COMMANDS,
     *task_commands.COMMANDS,
     *score_commands.COMMANDS,
     *validate_commands.COMMANDS,

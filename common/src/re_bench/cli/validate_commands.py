@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.cli.command import Command, add_cluster, add_json, add_sandbox, add_task, positive, print_json
-from re_bench.errors import UsageError
+from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu.devices import add_scoring_gpu
+from re_bench.processes import print_progress
 from re_bench.task.chat_model import ChatModel, add_model_options
 from re_bench.task.profile_names import add_profile_option
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from re_bench.gpu.devices import GpuPlan
+    from re_bench.runs.doctor.finding import Target
+    from re_bench.runs.validation import Report
     from re_bench.task.discovery import Task
     from re_bench.task.manifest import Profile
 
@@ -55,40 +59,79 @@ def _calibrate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _validate(options: argparse.Namespace) -> int:
-    from re_bench.report.run_tables import validation_table
+    from re_bench.report.run_tables import summary_table, validation_table
     from re_bench.runs.validate import default_repeats, validate
+    from re_bench.runs.validation import not_run
     from re_bench.task.discovery import find_task, find_tasks
     from re_bench.task.model_choice import choose_model
 
     model = ChatModel.from_options(options)
     named = [find_task(name) for name in options.tasks]
     tasks = named or [task for task in find_tasks().values() if task.scorer.is_file()]
-    chosen = [(task, *_choose_profile(task, options)) for task in tasks]
-    on_gpu = any(entry.device == "cuda" for _task, _profile, entry in chosen)
+    chosen, blocked = _choose_runnable(tasks, options)
+    on_gpu = any(target.task.profile(target.profile).device == "cuda" for target in chosen)
     if options.ray and options.scoring_gpu:
         raise UsageError("--scoring-gpu is of this machine; leave it out with --ray")
     gpus = None if options.ray else _gpus(options.scoring_gpu, needed=on_gpu)
     reports = []
-    for one, profile, entry in chosen:
-        task, plan = choose_model(one, profile, model), gpus if entry.device == "cuda" else None
-        report = validate(
-            task,
-            profile,
-            repeats=options.repeats or default_repeats(task),
-            jobs=options.jobs,
-            sandbox=options.sandbox,
-            solution=options.solution,
-            gpus=plan,
-            gpu_type=options.gpu_type,
-            cluster=options.ray,
-        )
+    for one, profile in chosen:
+        plan = gpus if one.profile(profile).device == "cuda" else None
+        try:
+            report = validate(
+                choose_model(one, profile, model),
+                profile,
+                repeats=options.repeats or default_repeats(one),
+                jobs=options.jobs,
+                sandbox=options.sandbox,
+                solution=options.solution,
+                gpus=plan,
+                gpu_type=options.gpu_type,
+                cluster=options.ray,
+            )
+        except ReBenchError as error:
+            if len(tasks) == 1:
+                raise
+            report = not_run(one, profile, str(error))
         reports.append(report)
         if not options.json:
             print(validation_table(report), flush=True)
+    reports += blocked
     holds = all(report.holds for report in reports)
     if options.json:
         print_json({"reports": [report.to_dict() for report in reports], "holds": holds})
+    elif len(reports) > 1:
+        print(summary_table(reports))
     return 0 if holds else 1
+
+
+def _choose_runnable(tasks: Sequence[Task], options: argparse.Namespace) -> tuple[list[Target], list[Report]]:
+    """Return the tasks that can run here in their profiles, and reports of the others, which are told at once.
+
+    Nothing is known of the nodes of a cluster; there all tasks that have the profile can run.
+
+    Raises:
+        UsageError: if none can.
+    """
+    from re_bench.runs.doctor.examine import choose_targets, examine
+    from re_bench.runs.doctor.finding import reasons
+    from re_bench.runs.validation import not_run
+    from re_bench.task.profile_choice import profile_name
+
+    targets, findings = choose_targets(tasks, options.profile)
+    if options.ray is None:
+        findings += examine(targets, options.sandbox, network=False)
+    why = reasons(findings)
+    runnable = [target for target in targets if target.task.name not in why]
+    tasks_by_reason: dict[str, list[str]] = {}
+    for task, reason in why.items():
+        tasks_by_reason.setdefault(reason, []).append(task)
+    lines = [f"{', '.join(names)} cannot run here: {reason}" for reason, names in tasks_by_reason.items()]
+    if why and not runnable:
+        raise UsageError("\n".join(lines))
+    for line in lines:
+        print_progress(line)
+    profile = options.profile
+    return runnable, [not_run(task, profile_name(task, profile), why[task.name]) for task in tasks if task.name in why]
 
 
 def _choose_profile(task: Task, options: argparse.Namespace) -> tuple[str, Profile]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 _READ_ONLY = {errno.EROFS, errno.EACCES}
+_used: dict[Path, None] = {}
 
 
 def cache_directory() -> Path:
@@ -44,6 +45,11 @@ def default_cache_directory() -> Path:
         return Path.home() / "Library" / "Caches" / "re-bench"
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "re-bench"
+
+
+def used_entries() -> list[Path]:
+    """Return the directories of the entries that this process has made or opened, in that order."""
+    return list(_used)
 
 
 def cache_key(*parts: object) -> str:
@@ -94,6 +100,7 @@ class CacheEntry:
             names = self.files if self.checked is None else self.checked
             _check_files(self.directory, {name: manifest["files"][name] for name in names}, self.remedy)
             self.check(self.directory, manifest)
+        _used[self.directory.resolve()] = None
         return manifest
 
     def prepare(
@@ -121,6 +128,7 @@ class CacheEntry:
                 manifest["files"] = {name: sha256_of(directory / name) for name in self.files}
                 self.check(directory, manifest)
                 (directory / self.manifest_name).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+            _used[self.directory.resolve()] = None
             return manifest
 
 

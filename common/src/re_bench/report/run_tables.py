@@ -15,18 +15,33 @@ if TYPE_CHECKING:
 
 _VALIDATION = ("solution", "status", "raw", "reward", "spread", "n", "seconds", "verdict")
 _REGRADED = ("attempt", "submission", "status", "raw", "reward", "now", "raw now", "reward now", "message now")
+_SUMMARY = ("task", "profile", "as they must", "seconds", "verdict")
 _LONGEST_MESSAGE = 80
 
 
 def validation_table(report: Report) -> str:
     """Return the table of a validation with a line above and, where something is wrong, lines below."""
     title = f"{report.task}, profile {report.profile}" + (f" ({report.note})" if report.note else "")
-    return "\n".join([title, table(_VALIDATION, [_validation_cells(row) for row in report.rows]), *report.problems])
+    rows = [_validation_cells(row) for row in report.rows]
+    return "\n".join([title, *([table(_VALIDATION, rows)] if rows else []), *report.problems])
+
+
+def summary_table(reports: Sequence[Report]) -> str:
+    """Return a table of several validations with a row for each task: how it came out, or why it could not run."""
+    return "\n".join(["", table(_SUMMARY, [_summary_cells(report) for report in reports])])
 
 
 def regraded_table(regraded: Sequence[Regraded]) -> str:
     """Return the table that compares then and now."""
     return table(_REGRADED, [_regraded_cells(entry) for entry in regraded])
+
+
+def _summary_cells(report: Report) -> list[str]:
+    held = sum(row.holds for row in report.rows)
+    seconds = sum(score.seconds for row in report.rows for score in row.scores)
+    figures = [f"{held} of {len(report.rows)}", f"{seconds:.1f}"] if report.rows else ["-", "-"]
+    wrong = [*report.problems, *(f"{row.variant}: {row.verdict}" for row in report.rows if not row.holds)]
+    return [report.task, report.profile, *figures, f"FAILED: {'; '.join(wrong)}" if wrong else "ok"]
 
 
 def _validation_cells(row: Row) -> list[str]:

@@ -126,7 +126,7 @@ class LocalPool(Pool):
         """
         self._cores = dict.fromkeys(sorted(os.sched_getaffinity(0)) if cores is None else cores, 0.0)
         """How much of each is somebody's own."""
-        self._free_cores, self._free_memory = float(len(self._cores)), _memory_mib()
+        self._free_cores, self._free_memory = float(len(self._cores)), machine_memory_mib()
         self._memory = self._free_memory
         self._gpus = None if gpus is None else dict.fromkeys(gpus, 1.0)
         """What is free of each; None until somebody asks."""
@@ -266,7 +266,7 @@ class LocalPool(Pool):
             self._changed.notify_all()
 
 
-def _memory_mib() -> int:
+def machine_memory_mib() -> int:
     """Return the machine's memory, or that of our container where it is less."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, ValueError):  # no such file, or "max"

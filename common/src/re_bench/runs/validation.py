@@ -74,6 +74,11 @@ class Report:
         return {**asdict(replace(self, rows=())), "rows": [row.to_dict() for row in self.rows], "holds": self.holds}
 
 
+def not_run(task: Task, profile: str, reason: str) -> Report:
+    """Return the report of a task of which nothing was scored, since it cannot run here."""
+    return Report(task.name, profile, (), problems=[f"cannot run here: {reason}"])
+
+
 def mean(values: Sequence[float | None]) -> float | None:
     """Return the mean, or None if one of the values is missing."""
     present = [value for value in values if value is not None]

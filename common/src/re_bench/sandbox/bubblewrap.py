@@ -111,7 +111,7 @@ def _probe() -> None:
     if finished.status != 0:
         raise SandboxUnavailableError(
             f"no sandbox: bwrap cannot make its namespaces here ({finished.stderr.strip() or finished.status}); "
-            "allow unprivileged user namespaces (on Ubuntu: an AppArmor profile for bwrap), or run as root"
+            "`re-bench doctor` says why, and what mends it"
         )
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.data.instances import choose_instance
+from re_bench.data.prepared import note_prepared
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point, print_progress, run_program
 from re_bench.task.discovery import open_task
@@ -68,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     raise UsageError(f"{where}; leave --instance out")
                 module.prepare_instance(options.profile, options.instance, say)
                 choose_instance(task.name, options.profile, options.instance)
+            note_prepared(task.name, options.profile, task.manifest.version)
             if options.into is not None:
                 module.lay_out(options.profile, options.into)
                 if hasattr(module, PERSONALISE):

@@ -21,6 +21,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from re_bench.data.prepared import note_prepared
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import raise_if_stop_requested
 
@@ -63,6 +64,7 @@ def work(task: Task, profile: str) -> None:
     try:
         with prepare_module(task) as module:
             module.prepare(profile, lambda line: reply(say=line))
+            note_prepared(task.name, profile, task.manifest.version)
     except Exception as error:  # noqa: BLE001 - whatever it is, the other end is told
         reply(**_describe(error))
         return

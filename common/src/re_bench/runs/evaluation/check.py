@@ -9,10 +9,11 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
+from re_bench.runs.doctor.examine import examine
+from re_bench.runs.doctor.finding import Target
 from re_bench.runs.evaluation.agents import environment_without_keys, mlab_check_words
 from re_bench.runs.evaluation.directory import PlannedTask
 from re_bench.runs.pool import Resources, open_pool
-from re_bench.sandbox import open_backend
 from re_bench.task.discovery import find_tasks
 from re_bench.task.model_choice import choose_model
 from re_bench.task.prepare import run_preparation
@@ -72,7 +73,9 @@ def check(plan: Plan, plan_directory: Path, tasks: list[PlannedTask], ray: str |
     if importlib.util.find_spec("re_bench_environment") is None:
         problems.append("the server is not installed; run: pip install -c constraints.txt -e gateway -e environment")
     if ray is None:
-        problems += _messages(lambda: open_backend(plan.server.sandbox))
+        targets = [Target(planned.task, planned.profile) for planned in tasks]
+        found = examine(targets, plan.server.sandbox, network=False)
+        problems += [finding.reason for finding in found if finding.blocks]
     problems += _messages(lambda: _check_room(plan, ray))
     _raise(problems)
 

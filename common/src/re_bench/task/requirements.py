@@ -1,0 +1,79 @@
+"""What a task needs of Python packages: what it says, and what of it is installed."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from re_bench.errors import UsageError
+from re_bench.task.discovery import ENTRY_POINTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from re_bench.task.discovery import Task
+
+CORE = "re-bench-common"
+"""The distribution of the core."""
+
+
+def requirements_of(task: Task) -> list[str]:
+    """Return what a task says that it needs, and the core, as ``pyproject.toml`` writes requirements.
+
+    Raises:
+        UsageError: if its ``pyproject.toml`` cannot be read.
+    """
+    project = task.directory / "pyproject.toml"
+    if project.is_file():
+        try:
+            stated = tomllib.loads(project.read_text(encoding="utf-8"))["project"].get("dependencies", [])
+        except (OSError, ValueError, KeyError) as error:
+            raise UsageError(f"{project}: the task's dependencies cannot be read: {error!r}") from None
+        return [CORE, *stated]
+    brought = (entry.dist for entry in entry_points(group=ENTRY_POINTS) if _brings(entry.module, task.directory))
+    return [
+        CORE,
+        *(text for entry in brought if entry is not None for text in entry.requires or () if ";" not in text),
+    ]
+
+
+def _brings(module: str, directory: Path) -> bool:
+    spec = find_spec(module)
+    return spec is not None and str(directory) in (spec.submodule_search_locations or ())
+
+
+def with_dependencies(requirements: Iterable[str]) -> dict[str, Distribution]:
+    """Return the distributions that satisfy requirements, and those that these need, by name.
+
+    Raises:
+        UsageError: if one is not installed here.
+    """
+    found: dict[str, Distribution] = {}
+    seen: set[tuple[str, str]] = set()
+    waiting = [Requirement(text) for text in requirements]
+    while waiting:
+        wanted = waiting.pop()
+        name = canonicalize_name(wanted.name)
+        for extra in ("", *wanted.extras):
+            if (name, extra) in seen:
+                continue
+            seen.add((name, extra))
+            found[name] = found.get(name) or _installed(wanted.name)
+            needed = map(Requirement, found[name].requires or ())
+            waiting += [entry for entry in needed if entry.marker is None or entry.marker.evaluate({"extra": extra})]
+    return found
+
+
+def _installed(name: str) -> Distribution:
+    try:
+        return distribution(name)
+    except PackageNotFoundError:
+        raise UsageError(
+            f"the package {name} is not installed here, so that its version is not known; install it"
+        ) from None

@@ -1,0 +1,269 @@
+"""The doctor tells what is broken, on setups that really are, and what mends it."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.data.cache import cache_directory
+from re_bench.data.prepared import is_prepared
+from re_bench.errors import ReBenchError
+from re_bench.runs.doctor.examine import choose_targets
+from re_bench.runs.doctor.finding import Finding, Fix, Target, reasons
+from re_bench.runs.doctor.host import read_host
+from re_bench.runs.doctor.machine import check_room
+from re_bench.runs.doctor.mend import mend
+from re_bench.runs.doctor.namespaces import obstacle, obstacle_of_users
+from re_bench.runs.doctor.packages import check_packages
+from re_bench.runs.doctor.prepared import check_source
+from re_bench.runs.doctor.programs import check_program
+from re_bench.task.discovery import open_task
+from re_bench.task.prepare import run_preparation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from re_bench.sandbox.spec import Backend
+    from re_bench.task.discovery import Task
+
+ROOT = os.geteuid() == 0
+NO_COMPILER = "#!/bin/sh\ntest $1 = --version && echo cc 1.0 && exit\n"
+RUSTUP = "#!/bin/sh\necho 'error: rustup could not choose a version of rustc to run' >&2\nexit 1\n"
+CHECK = (
+    "from re_bench.runs.doctor.isolation import check_sandbox as c; f = c('bubblewrap', ()); print(f.status, f.reason)"
+)
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Path]:
+    """Return what puts a program of our own in front of all others."""
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+
+    def write(name: str, script: str) -> Path:
+        file = tmp_path / "bin" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(script)
+        file.chmod(0o755)
+        return file
+
+    return write
+
+
+def test_a_compiler_that_works_compiles_a_program_that_runs() -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler; type: apt-get install gcc libc6-dev")
+    assert (finding := check_program("cc", "gcc", [])).status == "ok", finding
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        (f"{NO_COMPILER}echo 'trial.c:1: fatal error: stdio.h: No such file' >&2; exit 1\n", "stdio.h: No such file"),
+        (f"{NO_COMPILER}echo '#!/bin/false' > trial; chmod +x trial\n", "what it compiles does not run"),
+        ("#!/bin/sh\nkill -9 $$\n", "exit status -9"),
+    ],
+)
+def test_a_compiler_that_compiles_nothing_is_a_problem(
+    program: Callable[[str, str], Path], script: str, told: str
+) -> None:
+    program("cc", script)
+    finding = check_program("cc", "gcc libc6-dev", [])
+    assert (finding.status, told in finding.found) == ("problem", True), finding
+    assert "gcc libc6-dev" in finding.remedy
+
+
+def test_a_rustup_without_a_toolchain_is_told_from_no_rustc(
+    program: Callable[[str, str], Path], made_up: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shim = program("rustc", RUSTUP)
+    monkeypatch.setenv("PATH", f"{shim.parent}:/nowhere")
+    finding = check_program("rustc", "rustc", [Target(made_up, "cpu")])
+    assert finding.found == f"{shim} is rustup without a toolchain"
+    assert finding.remedy == "type: rustup default stable"
+    assert reasons([finding]) == {"made_up": finding.reason}
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert check_program("rustc", "rustc", []).found == "not found"
+
+
+def test_a_rustc_behind_a_rustup_without_a_toolchain_is_recommended(
+    program: Callable[[str, str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program("rustc", RUSTUP)
+    works = tmp_path / "other" / "rustc"
+    works.parent.mkdir()
+    works.write_text("#!/bin/sh\nprintf '#!/bin/sh\\necho compiled\\n' > trial; chmod +x trial\n")
+    works.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{works.parent}:{os.environ['PATH']}")
+    finding = check_program("rustc", "rustc", [])
+    assert (finding.status, finding.remedy) == ("problem", f"type: export PATH={works.parent}:$PATH")
+
+
+def status_within(*words: str) -> str:
+    """Return what the check of bubblewrap says in a process that the words start."""
+    done = subprocess.run([*words, sys.executable, "-c", CHECK], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_a_sandbox_within_a_sandbox_is_recognised(backend: Backend) -> None:
+    del backend  # there is one
+    user = ("--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000")
+    told = status_within("bwrap", "--dev-bind", "/", "/", *user)
+    assert told.startswith("problem sandbox: bubblewrap cannot start: ")
+    if read_host().container is None or ROOT:
+        assert "no further user namespaces; start this outside of it" in told
+
+
+@pytest.mark.skipif(not ROOT, reason="takes root, to give up what a container of Docker does not have")
+def test_root_without_capabilities_is_told_which(backend: Backend) -> None:
+    del backend  # there is one
+    told = status_within("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--")
+    assert told.startswith("problem sandbox: bubblewrap cannot start: ")
+    assert "--cap-add=SYS_ADMIN" in told or "CAP_SYS_ADMIN" in told
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Callable[..., Path]:
+    """Return what writes the files by which a machine, or a container, shows what it is."""
+
+    def write(**files: str) -> Path:
+        for name, text in {"proc/self/status": "CapEff:\t000001ffffffffff\nSeccomp:\t0\n", **files}.items():
+            path = tmp_path / "machine" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return tmp_path / "machine"
+
+    return write
+
+
+DOCKER = {
+    "proc/self/status": "CapEff:\t00000000a80425fb\nSeccomp:\t2\n",
+    "proc/self/attr/current": "docker-default (enforce)\n",
+    "proc/self/mountinfo": "1 2 0:1 / /proc rw - proc proc rw\n3 1 0:2 / /proc/kcore rw - tmpfs tmpfs rw\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("mark", "told"),
+    [
+        (
+            ".dockerenv",
+            "=seccomp=unconfined --security-opt=systempaths=unconfined --security-opt=apparmor=unconfined",
+        ),
+        ("run/.containerenv", "--security-opt=unmask=ALL --security-opt=apparmor=unconfined"),
+        ("run/secrets/kubernetes.io", "privileged: true"),
+    ],
+)
+def test_each_container_is_told_its_own_options(machine: Callable[..., Path], mark: str, told: str) -> None:
+    found = obstacle(read_host(machine(**DOCKER, **{mark: ""})))
+    assert found is not None
+    assert found.remedy.endswith(told)
+    assert ("--cap-add=SYS_ADMIN" in found.remedy) == (ROOT and "kubernetes" not in mark)
+    assert found.fix is None
+
+
+def test_ubuntu_s_restriction_is_mended_by_a_profile_for_bwrap(machine: Callable[..., Path], tmp_path: Path) -> None:
+    ubuntu = {"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n", "proc/self/attr/current": "unconfined\n"}
+    host, profiles = read_host(machine(**ubuntu)), tmp_path / "apparmor.d"
+    profiles.mkdir()
+    found = obstacle_of_users(host, profiles)
+    assert found is not None
+    assert found.fix is not None
+    assert found.fix.file == profiles / "bwrap-re-bench"
+    assert found.fix.commands == (("apparmor_parser", "-r", str(found.fix.file)),)
+    assert "doctor --fix" in found.remedy
+    found.fix.file.write_text(found.fix.content)
+    assert (again := obstacle_of_users(host, profiles)) is None or (
+        again.fix and again.fix.file is None
+    )  # no second one
+    if parser := shutil.which("apparmor_parser"):
+        checked = subprocess.run([parser, "-QTK", str(found.fix.file)], capture_output=True, text=True, check=False)
+        assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize("name", ["user/max_user_namespaces", "kernel/unprivileged_userns_clone"])
+def test_a_setting_that_forbids_namespaces_is_named(machine: Callable[..., Path], name: str) -> None:
+    found = obstacle_of_users(read_host(machine(**{f"proc/sys/{name}": "0\n"})))
+    assert found is not None
+    assert found.found.startswith(f"{name.replace('/', '.')} is 0")
+    assert found.fix is not None
+    assert found.fix.commands[0][:2] == ("sysctl", "-w")
+
+
+@pytest.mark.skipif(not ROOT, reason="takes root")
+def test_mending_does_what_it_says_and_goes_on_after_a_failure(tmp_path: Path) -> None:
+    file, said = tmp_path / "profile", list[str]()
+    fixes = [Fix((("false",),)), Fix((("test", "-f", str(file)),), file, "text"), Fix((("nowhere",),))]
+    failed = mend([Finding("x", "problem", "", fix=fix) for fix in [*fixes, fixes[1]]], said.append)
+    assert file.read_text() == "text"
+    assert said == ["running false", f"writing {file}", f"running test -f {file}", "running nowhere"]
+    assert failed == ["false: ended with exit status 1: ", "nowhere: cannot be started (No such file or directory)"]
+
+
+def test_a_missing_package_blocks_its_task(made_up: Task) -> None:
+    (made_up.directory / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["not-on-any-machine"]\n')
+    [finding] = check_packages([Target(made_up, "cpu")])
+    assert (finding.status, finding.blocks) == ("problem", ("made_up",))
+    assert "not-on-any-machine" in finding.found
+
+
+def test_what_is_prepared_is_known_until_it_is_removed(made_up: Task) -> None:
+    version = made_up.manifest.version
+    assert not is_prepared("made_up", "cpu", version)
+    run_preparation(made_up, "cpu")
+    assert is_prepared("made_up", "cpu", version)
+    assert not is_prepared("made_up", "cpu", version + 1)
+    for entry in json.loads((cache_directory() / "prepared" / "made_up-cpu.json").read_text())["entries"]:
+        shutil.rmtree(cache_directory() / entry)
+        assert not is_prepared("made_up", "cpu", version)
+
+
+def test_a_profile_that_one_task_lacks_is_its_problem_alone(made_up: Task, path: Path) -> None:
+    text = path.read_text()
+    other = made_up.directory.with_name("other")
+    other.mkdir()
+    (other / "task.toml").write_text(text)
+    names = set(open_task(other).manifest.profiles) - set(made_up.manifest.profiles)
+    assert names, "the example has a profile that the made-up task has not"
+    targets, [finding] = choose_targets([made_up, open_task(other)], min(names))
+    assert [target.task.name for target in targets] == ["other"]
+    assert finding.blocks == ("made_up",)
+    with pytest.raises(ReBenchError, match="has no profile"):
+        choose_targets([made_up], min(names))
+
+
+def test_a_directory_without_room_or_rights_says_which_variable_helps(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    finding = check_room("cache", tmp_path / "file" / "cache", "RE_BENCH_CACHE")
+    assert (finding.status, "set RE_BENCH_CACHE" in finding.remedy) == ("problem", True)
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    """Yield the address of a server that has nothing."""
+
+    class Quiet(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *_arguments: object) -> None:
+            """Say nothing."""
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Quiet) as serving:
+        threading.Thread(target=serving.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://user:secret@127.0.0.1:{serving.server_port}/simple"
+        serving.shutdown()
+
+
+def test_a_server_is_asked_and_its_password_not_shown(server: str, tmp_path: Path) -> None:
+    plain = server.replace("user:secret@", "")
+    assert check_source(plain).status == "ok"
+    assert "secret" not in check_source(server).found
+    assert check_source("http://127.0.0.1:1/simple").status == "problem"
+    assert check_source(tmp_path.as_uri()).status == "ok"
+    assert check_source(f"file://{tmp_path}/none").status == "problem"
