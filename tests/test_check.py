@@ -228,6 +228,10 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
         r"pyproject\.toml:\d+: no entry point that",
     ),
     "project": (replace("pyproject.toml", "[project]", "[project"), r"pyproject\.toml:5: no valid TOML"),
+    "requirement": (
+        replace("pyproject.toml", '"numpy"', '"numpy ="'),
+        r"pyproject\.toml:\d+: 'numpy =' is no requirement: write PACKAGE",
+    ),
     "pin": (replace("../../constraints.txt", "numpy==", "# numpy=="), r"pyproject\.toml:\d+: numpy has no pin"),
     "lock": (remove(f"../../images/locks/{TASK}.txt"), r"Dockerfile:\d+: copies images/locks/small_scaling_law\.txt"),
     "stale lock": (

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from re_bench.cli.main import main
+from re_bench.errors import ReBenchError
+from re_bench.export.build_context import write_build_context
 from re_bench.task.check.check import check_task, mend_task
 from re_bench.task.discovery import open_task
 from re_bench.task.new_task import TEMPLATE, Choices, write_new_task
@@ -62,6 +64,20 @@ def test_nothing_is_wrong_with_a_new_task(
     assert "CHANGE ME" in text
     others = {"cpu", "gpu", "paper"} - set(profiles)
     assert not re.search(rf"^(\| |    \")({'|'.join(others) or '-'})\b", text, re.MULTILINE)
+
+
+def test_the_image_of_a_task_elsewhere_builds_from_its_own_directory(tmp_path: Path) -> None:
+    task = write_new_task(tmp_path, choices(), in_repository=False)
+    for directory in ("workspace", "context"):
+        (tmp_path / directory).mkdir()
+    (tmp_path / "workspace" / "solution.py").touch()
+    write_build_context(open_task(task), tmp_path / "context", tmp_path / "workspace", "")
+    written = {path.relative_to(tmp_path / "context").as_posix() for path in (tmp_path / "context").rglob("*.*")}
+    assert written >= {"instructions.md", "workspace/solution.py"}
+    with (task / "Dockerfile").open("a") as file:
+        file.write("COPY reference /home/agent/reference\n")
+    with pytest.raises(ReBenchError, match="copies reference; of a task an agent may see"):
+        write_build_context(open_task(task), tmp_path / "context", tmp_path / "workspace", "")
 
 
 @pytest.mark.parametrize(
@@ -168,6 +184,8 @@ def test_installed_as_a_package_it_stands_beside_the_others(followed: Path, tmp_
     listed = re_bench("tasks", "--json", cwd=tmp_path, path=site)
     assert listed.returncode == 0, listed.stderr
     assert set(json.loads(listed.stdout)) > {NAME}
+    checked = re_bench("check", NAME, cwd=tmp_path, path=site)
+    assert "installed as a wheel; check the directory" in checked.stdout
     scored = re_bench("validate", NAME, "--repeats", "1", cwd=tmp_path, path=site)
     assert scored.returncode == 0, scored.stdout + scored.stderr
 

@@ -94,7 +94,7 @@ def _measure(task: Path, sandbox: str | None) -> str | None:
 
 def _print_next(choices: Choices, task: Path, unmeasured: str | None, *, in_repository: bool) -> None:
     name = choices.name if in_repository else str(task)
-    print(f"{task}: a task that holds; CHANGE ME in its files marks what makes it yours, and README.md the order")
+    print(f"{task}: a complete task; CHANGE ME in its files is what makes it yours, in the order of its README.md")
     if unmeasured is not None:
         print(f"its anchors are not measured ({unmeasured}); type: re-bench calibrate {name}")
     print(f"  re-bench check {name}      # what is wrong with the files\n  re-bench validate {name}   # what it scores")

@@ -63,6 +63,8 @@ def check_task(directory: Path, today: dt.date | None = None) -> Report:
     top = repository_around(directory)
     if top is not None and directory.parent != top / "tasks":
         top = None
+    if (directory / "__init__.py").is_file():
+        return Report((), (Note(directory, "installed as a wheel; check the directory that it was made from"),))
     files = TaskFiles(directory, top, today or dt.datetime.now(dt.UTC).date())
     found = [entry for check in CHECKS for entry in check(files)]
     return Report(

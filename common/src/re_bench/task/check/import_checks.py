@@ -10,14 +10,18 @@ from functools import cache, lru_cache
 from importlib.metadata import packages_distributions
 from typing import TYPE_CHECKING
 
+from packaging.utils import canonicalize_name
+
 from re_bench.task.check.dockerfile_checks import locks_of
+from re_bench.task.check.project_checks import required
 from re_bench.task.check.problem import Problem
 from re_bench.task.check.task_files import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
-    from re_bench.task.check.problem import Note
+    from re_bench.task.check.project_checks import required
+from re_bench.task.check.problem import Note
     from re_bench.task.check.task_files import TaskFiles
 
 _LAYERS = ("starter", "baseline", "reference")
@@ -30,9 +34,9 @@ def agents_can_import(files: TaskFiles) -> Iterator[Problem | Note]:
     for layer in _LAYERS:
         for path in files.python_files(layer):
             for line, name in _imports_of(files.text(path)):
-                if name in sys.stdlib_module_names or name in beside or _normal(name) in packages:
+                if name in sys.stdlib_module_names or name in beside or canonicalize_name(name) in packages:
                     continue
-                if packages & {_normal(found) for found in _distributions().get(name, ())}:
+                if set(packages) & {canonicalize_name(found) for found in _distributions().get(name, ())}:
                     continue
                 yield Problem(path, line, f"imports {name}, which agents have not: put it into {where}, or beside it")
 
@@ -50,7 +54,7 @@ def modules_beside(files: TaskFiles) -> set[str]:
     return names | {"base"} | set(re.findall(r"""["'/](\w+)(?:\.py)?["'/]""", sources))
 
 
-def _packages(files: TaskFiles) -> tuple[set[str], str]:
+def _packages(files: TaskFiles) -> tuple[Collection[str], str]:
     """Return the packages that agents have, and where they are named."""
     dockerfile = files.text(files.directory / "Dockerfile")
     locks = locks_of(dockerfile)
@@ -60,10 +64,10 @@ def _packages(files: TaskFiles) -> tuple[set[str], str]:
         except tomllib.TOMLDecodeError:
             project = {}
         needed = [] if files.top else project.get("dependencies", [])
-        return {_normal(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in needed}, "the Dockerfile"
+        return {name for line in needed if (name := required(line))}, "the Dockerfile"
     texts = [files.text(files.top / "images" / "locks" / f"{name}.txt") for name in locks]
-    found = {_normal(name) for text in texts for name in re.findall(r"^([\w.-]+)==", text, re.MULTILINE)}
-    return found | ({"torch"} if "torch" in locks else set()), f"images/locks.toml, table {locks[-1]}"
+    found = {canonicalize_name(name) for text in texts for name in re.findall(r"^([\w.-]+)==", text, re.MULTILINE)}
+    return {*found, *(["torch"] if "torch" in locks else [])}, f"images/locks.toml, table {locks[-1]}"
 
 
 @lru_cache(4096)
@@ -86,7 +90,3 @@ def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
 @cache  # it reads the metadata of all packages
 def _distributions() -> Mapping[str, list[str]]:
     return packages_distributions()
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()

@@ -8,6 +8,9 @@ import tomllib
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import NormalizedName, canonicalize_name
+
 from re_bench.data.files import import_file
 from re_bench.task.check.dockerfile_checks import locks_of, pinned
 from re_bench.task.check.problem import Problem, line_with
@@ -44,10 +47,14 @@ def project_is_right(files: TaskFiles) -> Iterator[Problem | Note]:
 def unpinned(project: Path, top: Path) -> Iterator[Problem]:
     """Yield the packages that a project of the repository needs and ``constraints.txt`` has no version of."""
     constraints, text = top / "constraints.txt", project.read_text(encoding="utf-8")
-    pins, own = {_normal(name) for name in pinned(constraints.read_text(encoding="utf-8"))}, _own_names(top)
+    pins, own = {canonicalize_name(name) for name in pinned(constraints.read_text(encoding="utf-8"))}, _own_names(top)
     for line in requirements(tomllib.loads(text)["project"]):
-        name = re.split(r"[<>=!~\[; ]", line)[0]
-        if _normal(name) in own | pins:
+        name = required(line)
+        if name is None:
+            yield Problem(
+                project, line_with(text, line), f"{line!r} is no requirement: write PACKAGE, or PACKAGE>=VERSION"
+            )
+        if name is None or name in own | pins:
             continue
         version = _installed_version(name)
         what = f"{name} has no pin in constraints.txt"
@@ -56,16 +63,24 @@ def unpinned(project: Path, top: Path) -> Iterator[Problem]:
         yield Problem(project, line_with(text, name), f"{what}: {todo}", mend)
 
 
+def required(line: str) -> NormalizedName | None:
+    """Return the package that a requirement asks for; None if it is no requirement."""
+    try:
+        return canonicalize_name(Requirement(line).name)
+    except InvalidRequirement:
+        return None
+
+
 def requirements(project: dict[str, Any]) -> list[str]:
     """Return all that a project needs, with all its extras."""
     extras = project.get("optional-dependencies", {}).values()
     return [*project.get("dependencies", ()), *(line for lines in extras for line in lines)]
 
 
-def _own_names(top: Path) -> set[str]:
+def _own_names(top: Path) -> set[NormalizedName]:
     paths = (path for pattern in _PROJECTS for path in top.glob(f"{pattern}/pyproject.toml"))
     found = (re.search(r'^name = "(.*)"', path.read_text(encoding="utf-8"), re.MULTILINE) for path in paths)
-    return {_normal(match[1]) for match in found if match}
+    return {canonicalize_name(match[1]) for match in found if match}
 
 
 def _installed_version(name: str) -> str | None:
@@ -133,7 +148,3 @@ def add_row(path: Path, head: str, row: str) -> None:
     while index < len(lines) and lines[index].startswith("|"):
         index += 1
     path.write_text("".join([*lines[:index], f"{row}\n", *lines[index:]]), encoding="utf-8")
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
