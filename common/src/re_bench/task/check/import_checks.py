@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 
 from re_bench.task.check.dockerfile_checks import locks_of
-from re_bench.task.check.project_checks import required
 from re_bench.task.check.problem import Problem
+from re_bench.task.check.project_checks import required
 from re_bench.task.check.task_files import parse
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from re_bench.task.check.project_checks import required
-from re_bench.task.check.problem import Note
+    from re_bench.task.check.problem import Note
     from re_bench.task.check.task_files import TaskFiles
 
 _LAYERS = ("starter", "baseline", "reference")
