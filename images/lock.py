@@ -99,6 +99,24 @@ def made_from(table: dict[str, Any]) -> str:
     return f"# Written by `nox -s lock` from sha256:{hashlib.sha256(sources.encode()).hexdigest()}"
 
 
+def problems(name: str) -> list[str]:
+    """Return what is wrong with a lock file: it is not there, or not what its table and the pins say today."""
+    tables = read_tables()
+    if name not in tables:
+        return [f"images/locks.toml has no table {name}: add one, and type nox -s lock -- {name}"]
+    if not lock_file(name).is_file():
+        return [f"images/locks/{name}.txt is missing: type nox -s lock -- {name}"]
+    versions, pins = locked_versions(name), read_pins()
+    wanted = [line for line in requirements(tables[name]) if "extra ==" not in line]
+    stale = lock_file(name).read_text(encoding="utf-8").partition("\n")[0] != made_from(tables[name])
+    other = sorted(package for package in versions if versions[package] != pins.get(package))
+    missing = sorted({name_of(line) for line in wanted} - set(versions))
+    found = ["it was made from other requirements"] if stale else []
+    found += [f"other versions than constraints.txt: {', '.join(other)}"] if other else []
+    found += [f"it lacks {', '.join(missing)}"] if missing else []
+    return [f"images/locks/{name}.txt is stale, {what}: type nox -s lock -- {name}" for what in found]
+
+
 def write(name: str, table: dict[str, Any], uv: str) -> int:
     """Write a lock file with uv, and return how many packages it has.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_LEFT_OUT = {"Dockerfile", "__pycache__", "build", "dist", "pyproject.toml", "tests"}
+_LEFT_OUT = {"Dockerfile", "__pycache__", "build", "dist", "hatch_build.py", "pyproject.toml", "tests"}
 
 
 class TaskHook(BuildHookInterface[Any]):

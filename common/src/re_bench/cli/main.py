@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from re_bench.cli import (
     bundle_command,
+    check_command,
     doctor_command,
     evaluate_command,
     export_command,
+    new_command,
     report_command,
     sandbox_command,
     scan_command,
@@ -32,9 +34,11 @@ if TYPE_CHECKING:
     from re_bench.cli.command import Command
 
 _GROUP = "re_bench.commands"
-_BUILT_IN = (
+BUILT_IN = (
     *doctor_command.COMMANDS,
     *task_commands.COMMANDS,
+    *new_command.COMMANDS,
+    *check_command.COMMANDS,
     *score_commands.COMMANDS,
     *validate_commands.COMMANDS,
     *report_command.COMMANDS,
@@ -48,6 +52,7 @@ _BUILT_IN = (
     *scan_command.COMMANDS,
     *export_command.COMMANDS,
 )
+"""The commands of this distribution."""
 _ELSEWHERE = {"serve": "environment", "sessions": "environment"}
 """Commands of the documentation that other distributions of the repository bring, by the distribution's folder."""
 
@@ -60,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     with cli_entry_point("re-bench"):
-        commands = {command.name: command for command in (*_BUILT_IN, *_installed())}
+        commands = {command.name: command for command in (*BUILT_IN, *_installed())}
         if words and words[0] in _ELSEWHERE.keys() - commands.keys():
             folder = _ELSEWHERE[words[0]]
             raise UsageError(

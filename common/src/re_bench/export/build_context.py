@@ -1,7 +1,8 @@
 """An agent's image as a directory that builds by itself: the task's Dockerfile, and what it copies.
 
-A task's Dockerfile builds from the repository's root, with a laid-out workspace as a second context of the name
-``workspace``. Here both lie beside it: files under their names in the repository, the workspace in ``workspace/``.
+A task's Dockerfile builds from the repository's root, or of a task elsewhere from its own directory, with a laid-out
+workspace as a second context of the name ``workspace``. Here both lie beside it: files under their names there, the
+workspace in ``workspace/``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.export.files import copy_file, copy_tree, write_text
+from re_bench.task.check.dockerfile_checks import SHOWN_TO_AGENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,8 +29,6 @@ WORKSPACE_CONTEXT = "workspace"
 _COPY = re.compile(r"(COPY|ADD)\s", re.IGNORECASE)
 _STAGE = re.compile(r"FROM\s.*\sAS\s+(?P<name>\S+)\s*$", re.IGNORECASE)
 _MOUNT = re.compile(r"--mount=(?P<options>\S+)")
-_SHOWN_TO_AGENTS = ("instructions.md", "starter", "baseline")
-"""What an image may take of a task's directory."""
 
 
 @dataclass
@@ -36,7 +36,7 @@ class _Context:
     """What a Dockerfile needs besides itself."""
 
     files: list[PurePosixPath] = field(default_factory=list)
-    """Files and directories, relative to the repository's root."""
+    """Files and directories, relative to where it is built from."""
     stages: set[str] = field(default_factory=set)
     workspace: bool = False
     """Whether it copies the workspace."""
@@ -58,8 +58,10 @@ def write_build_context(task: Task, directory: Path, workspace: Path, heading: s
     except OSError as error:
         reason = f"{error.strerror}; an export takes the agent's image from it"
         raise UsageError(f"{path}: {reason}: write one as docs/task-authors.md says") from None
-    root, context = task.directory.parent.parent, _Context()
+    context = _Context()
     lines = [_rewritten(line, path, context) for line in _instructions(text)]
+    alone = all((task.directory / name).exists() for name in context.files)
+    root = task.directory if alone else task.directory.parent.parent
     for name in dict.fromkeys(context.files):
         _refuse_hidden(task, root, name)
         _copy(root, name, directory, path)
@@ -124,12 +126,12 @@ def _rewritten_copy(line: str, path: Path, context: _Context) -> str:
 def _refuse_hidden(task: Task, root: Path, name: PurePosixPath) -> None:
     own = PurePosixPath(task.directory.relative_to(root).as_posix())
     tasks = own.parent
-    shown = [own / part for part in _SHOWN_TO_AGENTS]
+    shown = [own / part for part in SHOWN_TO_AGENTS]
     if name.is_absolute() or ".." in name.parts or tasks.is_relative_to(name):
         raise ReBenchError(f"{task.name}: the Dockerfile copies {name}, which is more than an agent may see")
     if name.is_relative_to(tasks) and not any(name.is_relative_to(part) for part in shown):
         raise ReBenchError(
-            f"{task.name}: the Dockerfile copies {name}; of a task an agent may see {_listed(_SHOWN_TO_AGENTS)} alone"
+            f"{task.name}: the Dockerfile copies {name}; of a task an agent may see {_listed(SHOWN_TO_AGENTS)} alone"
         )
 
 

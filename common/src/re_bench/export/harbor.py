@@ -28,8 +28,9 @@ from re_bench.export.harbor_config import (
     verifier_image_of,
 )
 from re_bench.export.harbor_readme import filled, readme
-from re_bench.export.task_facts import CANARY, WORKSPACE, TaskFacts
+from re_bench.export.task_facts import WORKSPACE, TaskFacts
 from re_bench.processes import temporary_directory
+from re_bench.task.canary import CANARY
 from re_bench.task.workspace import lay_out, recipe_of, solution_files
 
 if TYPE_CHECKING:

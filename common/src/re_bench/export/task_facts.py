@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import UsageError
+from re_bench.task.canary import CANARY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from re_bench.task.discovery import Task
     from re_bench.task.manifest import Manifest, Profile
-
-CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
-"""The line that keeps a file out of training data."""
 
 WORKSPACE = "/home/agent/solution"
 """Where an agent finds its workspace, in images and exports."""

@@ -106,15 +106,7 @@ def find_tasks() -> dict[str, Task]:
         ManifestError: if one has a malformed manifest.
         UsageError: if two packages bring tasks of the same name, or a package's entry point leads to no task.
     """
-    tasks = {directory.name: open_task(directory) for directory in _repository_tasks()}
-    installed: dict[str, Path] = {}
-    for directory in _installed_tasks():
-        other = installed.setdefault(directory.name, directory)
-        if other != directory:
-            raise UsageError(f"two tasks are called {directory.name}: {other} and {directory}; uninstall one of them")
-        if directory.name not in tasks:
-            tasks[directory.name] = open_task(directory)
-    return tasks
+    return {name: open_task(directory) for name, directory in task_directories().items()}
 
 
 def find_task(name: str) -> Task:
@@ -148,13 +140,42 @@ def task_named(name: str, or_give: str = "") -> Task:
     raise UsageError(f"there is no task {name[:200]!r}; known tasks: {known}{or_give}")
 
 
+def repository_around(path: Path) -> Path | None:
+    """Return the checkout of the repository that ``path`` lies in, or None."""
+    tops = (path, *path.parents)
+    return next((top for top in tops if (top / "common").is_dir() and (top / "noxfile.py").is_file()), None)
+
+
+def task_directories() -> dict[str, Path]:
+    """Return the directories of all tasks by name, as :func:`find_tasks` does, also of those with malformed manifests.
+
+    Raises:
+        UsageError: as :func:`find_tasks`.
+    """
+    directories = {directory.name: directory for directory in _repository_tasks()}
+    for name, directory in _installed_directories().items():
+        directories.setdefault(name, directory)
+    return directories
+
+
 def _repository_tasks() -> list[Path]:
     """Return the task directories of the checkout around the working directory or around this package."""
-    starts = [Path.cwd(), Path(__file__).resolve().parent]
-    for top in (parent for start in starts for parent in (start, *start.parents)):
-        if (top / "common").is_dir() and (top / "noxfile.py").is_file():
-            return sorted(path.parent for path in top.glob("tasks/*/task.toml"))
-    return []
+    top = repository_around(Path.cwd()) or repository_around(Path(__file__).resolve().parent)
+    return sorted(path.parent for path in top.glob("tasks/*/task.toml")) if top else []
+
+
+def _installed_directories() -> dict[str, Path]:
+    """Return the tasks of installed packages by name.
+
+    Raises:
+        UsageError: if two of them have one name.
+    """
+    installed: dict[str, Path] = {}
+    for directory in _installed_tasks():
+        other = installed.setdefault(directory.name, directory)
+        if other != directory:
+            raise UsageError(f"two tasks are called {directory.name}: {other} and {directory}; uninstall one of them")
+    return installed
 
 
 def _installed_tasks() -> Iterator[Path]:

@@ -101,8 +101,6 @@ def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
         ManifestError: if the manifest is unusable, lacks the profile, or would be unusable with these anchors.
         OSError: if the file cannot be replaced.
     """
-    import tomli_w  # noqa: PLC0415 - most users only read
-
     data, target = _read_toml(path), anchors_file(path)
     measured = _read_toml(target) if target.exists() else {}
     entry = _validate(path, data, measured).profiles.get(profile)
@@ -119,7 +117,14 @@ def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
         table = by_profile.get(profile, {}) | {"anchors": _dump(anchors)}
     measured = {"profiles": by_profile | {profile: table}}
     _validate(path, data, measured)
-    _replace(target, f"{_COMMENT}\n{tomli_w.dumps(measured)}".encode())
+    _replace(target, anchors_text(measured).encode())
+
+
+def anchors_text(measured: Mapping[str, Any]) -> str:
+    """Return the text of an `anchors.toml` that says ``measured``."""
+    import tomli_w  # noqa: PLC0415 - most users only read
+
+    return f"{_COMMENT}\n{tomli_w.dumps(measured)}"
 
 
 def _dump(anchors: Anchors) -> dict[str, Any]:

@@ -1,0 +1,154 @@
+"""The command ``re-bench check``: everything that is wrong with the files of tasks, at once."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.cli.command import Command, add_json, print_json
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator, Sequence
+
+    from re_bench.task.check.problem import Problem, Report
+
+
+def _check_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "tasks", metavar="TASK", nargs="*", help="names or directories; without one, all tasks, and in a repository "
+        "what it keeps about them",
+    )  # fmt: skip
+    parser.add_argument(
+        "--fix", action="store_true", help="mend what a program can: canary lines, the manifest's order, lists of "
+        "files, the README's tables, pins",
+    )  # fmt: skip
+    add_json(parser)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from re_bench.task.check.check import mend_all
+    from re_bench.task.check.problem import shown
+
+    check = partial(_all_reports, options.tasks)
+    mended = mend_all(lambda: [problem for report in check().values() for problem in report.problems]) if (
+        options.fix
+    ) else []  # fmt: skip
+    reports = check()
+    problems = {name: report.problems for name, report in reports.items()}
+    if options.json:
+        rows = [
+            {"task": name, "file": shown(one.path), "line": one.line, "problem": one.text, "fixable": bool(one.mend)}
+            for name, found in problems.items()
+            for one in found
+        ]
+        notes = [str(note) for report in reports.values() for note in report.notes]
+        print_json({"checked": list(reports), "problems": rows, "mended": [str(one) for one in mended], "notes": notes})
+    else:
+        _print(reports, mended)
+    return 1 if any(problems.values()) else 0
+
+
+def _all_reports(names: Sequence[str]) -> dict[str, Report]:
+    """Return what was found, by task; without names also of the repository around us."""
+    from re_bench.task.check.check import check_task
+    from re_bench.task.check.problem import Report
+    from re_bench.task.discovery import repository_around, task_directories
+
+    if names:
+        return {directory.name: check_task(directory) for directory in map(_directory, names)}
+    reports = {name: check_task(directory) for name, directory in task_directories().items()}
+    if (top := repository_around(Path.cwd())) is not None:
+        reports["the repository"] = Report(tuple(repository_problems(top)), ())
+    return reports
+
+
+def _directory(name: str) -> Path:
+    """Return the directory of a task that may have a malformed manifest.
+
+    Raises:
+        UsageError: if there is none.
+    """
+    from re_bench.errors import UsageError
+    from re_bench.task.discovery import task_directories
+    from re_bench.task.table import did_you_mean
+
+    if os.sep in name or Path(name).is_dir():
+        if not (Path(name) / "task.toml").is_file():
+            raise UsageError(f"{name}: no task.toml in it; give a task's directory")
+        return Path(name).resolve()
+    known = task_directories()
+    if name not in known:
+        raise UsageError(f"there is no task {name[:200]!r}; known tasks: {', '.join(known)}{did_you_mean(name, known)}")
+    return known[name]
+
+
+def repository_problems(top: Path) -> Iterator[Problem]:
+    """Yield what is wrong with what a repository keeps about all tasks: locks, the tables of README and docs."""
+    from re_bench.task.check.project_checks import stale_locks
+
+    yield from stale_locks(top)
+    yield from missing_commands(top)
+    yield from _stale_results(top)
+
+
+def missing_commands(top: Path) -> Iterator[Problem]:
+    """Yield the commands of this distribution that the README's table of commands does not have."""
+    from re_bench.cli.main import BUILT_IN
+    from re_bench.task.check.problem import Problem, line_with
+    from re_bench.task.check.project_checks import add_row
+
+    path, head = top / "README.md", "| command | what it does |"
+    text = path.read_text(encoding="utf-8")
+    for command in BUILT_IN if head in text else ():
+        if not any(f"\n| `re-bench {command.name}{end}" in text for end in (" ", "`")):
+            what = f"the table of commands has no row for re-bench {command.name}: type re-bench check --fix"
+            row = f"| `re-bench {command.name}` | {command.help} |"
+            yield Problem(path, line_with(text, head), what, partial(add_row, path, head, row))
+
+
+def _stale_results(top: Path) -> Iterator[Problem]:
+    """Yield that the table of ``docs/science.md`` is not what anchors and records say."""
+    from re_bench.report.science import with_table
+    from re_bench.task.check.problem import Problem, line_with
+    from re_bench.task.discovery import open_task
+    from re_bench.task.manifest_file import ManifestError
+    from re_bench.task.records import FILE
+
+    path = top / "docs" / "science.md"
+    if not path.is_file():
+        return
+    directories = sorted(record.parent for record in top.glob(f"tasks/*/{FILE}"))
+
+    def page() -> str:
+        return with_table(path.read_text(encoding="utf-8"), [open_task(directory) for directory in directories])
+
+    try:
+        stale = page() != (text := path.read_text(encoding="utf-8"))
+    except ManifestError:
+        return  # which the task's own check tells
+    if stale:
+        line = line_with(text, "<!-- table: results -->")
+        mend: Callable[[], object] = lambda: path.write_text(page(), encoding="utf-8")  # noqa: E731
+        yield Problem(path, line, "the table is not what anchors and records say: type re-bench check --fix", mend)
+
+
+def _print(reports: dict[str, Report], mended: list[Problem]) -> None:
+    for problem in mended:
+        print(f"mended: {problem}")
+    for name, report in reports.items():
+        for problem in report.problems:
+            print(problem)
+        for note in report.notes:
+            print(f"note: {note}")
+        if not report.problems:
+            print(f"{name}: nothing is wrong")
+    count = sum(len(report.problems) for report in reports.values())
+    fixable = sum(problem.mend is not None for report in reports.values() for problem in report.problems)
+    if count:
+        print(f"{count} problem{'s' if count > 1 else ''}" + (f", {fixable} of them for --fix" if fixable else ""))
+
+
+COMMANDS = (Command("check", "list everything that is wrong with the files of tasks", _check_options, _check),)

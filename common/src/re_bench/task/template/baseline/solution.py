@@ -1,0 +1,11 @@
+"""The starting solution, reward 0: the mean of all points."""
+
+from __future__ import annotations
+
+import statistics
+
+
+def fit(points):
+    """Return a function that predicts the value at a place."""
+    mean = statistics.fmean(y for _x, y in points)
+    return lambda _x: mean

@@ -1,0 +1,35 @@
+"""Our solution, reward 1: at each place a line through the points around it, with less weight further away.
+
+$canary
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+WIDTHS = (0.01, 0.015, 0.02, 0.03, 0.05)
+"""How far a point counts, as the standard deviation of its weight."""
+
+
+def fit(points):
+    """Return a function that predicts the value at a place."""
+    return partial(line_at, points=points, width=min(WIDTHS, key=lambda width: left_out_error(points, width)))
+
+
+def left_out_error(points, width):
+    """Return the squared error at some of the points, each predicted from all others."""
+    some = range(0, len(points), max(1, len(points) // 50))
+    rest = {index: [*points[:index], *points[index + 1 :]] for index in some}
+    return sum((line_at(points[index][0], rest[index], width) - points[index][1]) ** 2 for index in some)
+
+
+def line_at(x, points, width):
+    """Return the value at ``x`` of the line that fits the points best, by weighted least squares."""
+    weights = [math.exp(-0.5 * ((place - x) / width) ** 2) + 1e-12 for place, _value in points]
+    total = sum(weights)
+    middle = sum(w * place for w, (place, _value) in zip(weights, points, strict=True)) / total
+    height = sum(w * value for w, (_place, value) in zip(weights, points, strict=True)) / total
+    spread = sum(w * (place - middle) ** 2 for w, (place, _value) in zip(weights, points, strict=True))
+    shared = sum(w * (place - middle) * value for w, (place, value) in zip(weights, points, strict=True))
+    return height + (x - middle) * shared / spread if spread > 0 else height

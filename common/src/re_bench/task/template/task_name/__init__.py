@@ -1,0 +1,1 @@
+"""The task task_name: $title."""

@@ -1,0 +1,37 @@
+"""The truth, and what is refused as a prediction. That solutions come out as they must, ``re-bench validate`` shows."""
+
+from __future__ import annotations
+
+import pytest
+from task_name.metric import raw_score
+
+from re_bench.errors import InvalidSubmissionError
+from task_name import grading
+from task_name.profiles import PROFILES
+
+DIRECTION = "$direction"
+"""Which score is better."""
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_points_are_the_same_each_time_and_none_is_held_out_too(profile: str) -> None:
+    size = PROFILES[profile]
+    known, held_out = grading.known_points(size), grading.held_out_points(size)
+    assert (known, held_out) == (grading.known_points(size), grading.held_out_points(size))
+    assert (len(known), len(held_out)) == (size.points, size.held_out)
+    assert not {x for x, _y in known} & {x for x, _y in held_out}
+
+
+def test_a_worse_answer_gets_a_worse_score() -> None:
+    true = [y for _x, y in grading.held_out_points(next(iter(PROFILES.values())))]
+    best, good, bad = (raw_score([y + error for y in true], true) for error in (0.0, 0.1, 0.2))
+    assert sorted([best, good, bad], reverse=DIRECTION == "higher") == [best, good, bad]
+
+
+@pytest.mark.parametrize(
+    "answer", [None, [1.0], [1.0, "2"], [1.0, True], [1.0, None], {"0": 1.0}, [1.0, float("nan")], [1, 10**400]]
+)
+def test_what_is_not_a_number_for_each_place_is_refused(answer: object) -> None:
+    with pytest.raises(InvalidSubmissionError, match="the fitted function must return"):
+        grading.checked_predictions(answer, 2)
+    assert grading.checked_predictions([1, 2.5], 2) == [1.0, 2.5]

@@ -1,0 +1,386 @@
+"""``re-bench check``: every problem has a line, found by breaking one thing at a time in a copy of a real task."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.cli.check_command import repository_problems
+from re_bench.cli.main import main
+from re_bench.task.check.check import check_task, mend_all, mend_task
+from re_bench.task.check.toml_text import keys_of, line_of, reordered, statements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TOP = Path(__file__).resolve().parents[1]
+TASK = "small_scaling_law"
+COPIED = ("README.md", "constraints.txt", ".dockerignore")
+TODAY = dt.date.fromisoformat(re.findall(r"(?m)^date = (\S+)", (TOP / "tasks" / TASK / "anchors.toml").read_text())[-1])
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Path:
+    """A copy of a task in a repository that else is this one."""
+    top = tmp_path / "checkout"
+    (top / "tasks").mkdir(parents=True)
+    for path in TOP.iterdir():
+        if path.name in COPIED:
+            shutil.copy(path, top)
+        elif path.name == "images":
+            (top / "images" / "locks").mkdir(parents=True)
+            for name in ("lock.py", "locks.toml"):  # the program finds the files beside itself
+                shutil.copy(path / name, top / "images")
+            for lock in path.glob("locks/*.txt"):
+                (top / "images" / "locks" / lock.name).symlink_to(lock)
+        elif path.name != "tasks" and not (path.name.startswith(".") or path.name == "__pycache__"):
+            (top / path.name).symlink_to(path)
+    for path in TOP.glob("tasks/*"):
+        if path.name == TASK:
+            ignored = shutil.ignore_patterns("__pycache__", "*.jsonl")
+            shutil.copytree(path, top / "tasks" / TASK, ignore=ignored)
+        else:
+            (top / "tasks" / path.name).symlink_to(path)
+    return top / "tasks" / TASK
+
+
+def replace(name: str, old: str, new: str) -> Callable[[Path], None]:
+    """Return what puts ``new`` in the place of the first ``old`` in a file of the task or, with ../../, around it."""
+
+    def change(task: Path) -> None:
+        text = (task / name).read_text()
+        assert old in text
+        (task / name).write_text(text.replace(old, new, 1))
+
+    return change
+
+
+def remove(name: str) -> Callable[[Path], None]:
+    def change(task: Path) -> None:
+        path = task / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    return change
+
+
+def append(name: str, text: str) -> Callable[[Path], None]:
+    def change(task: Path) -> None:
+        (task / name).parent.mkdir(parents=True, exist_ok=True)
+        with (task / name).open("a") as file:
+            file.write(text)
+
+    return change
+
+
+MANIFEST, INSTRUCTIONS, DOCKER, SCORER = "task.toml", "instructions.md", "Dockerfile", "score.py"
+LIST = "<!-- table: files -->\n<!-- end of table -->\n"
+BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "toml": (replace(MANIFEST, 'unit = "', "unit = "), r"task\.toml:9: expected valid TOML"),
+    "key": (replace(MANIFEST, "resolution", "resolutoin"), r"task\.toml:10: resolutoin: unknown key.*did you mean"),
+    "value": (replace(MANIFEST, "memory_mib = 4096", "memory_mib = -1"), r"task\.toml:41: .*memory_mib.*greater"),
+    "order": (replace(MANIFEST, "[staging]", "[model]\n[staging]"), r"task\.toml:\d+: model\.name: Field required"),
+    "tables": (
+        lambda task: replace(MANIFEST, "[staging]", '[rebuild]\nprogram = "tools/fit.py"\n\n[staging]')(task)
+        or replace(MANIFEST, '[rebuild]\nprogram = "tools/rebuild.py"\n\n', "")(task),
+        r"task\.toml:14: keys and tables are not in the usual order .*--fix",
+    ),
+    "program": (remove("tools/rebuild.py"), r"task\.toml:29: rebuild\.program: there is no tools/rebuild\.py"),
+    "module": (replace(MANIFEST, "law.meter", "law.metre"), r"task\.toml:24: meter\.module: there is no small_sc"),
+    "undeclared": (
+        lambda task: [replace(MANIFEST, 'instance = "chosen"\n', "")(task) for _ in range(2)],
+        r"task\.toml:\d+: the task calls chosen_instance\(\), and no profile has instance",
+    ),
+    "drawn": (replace(MANIFEST, '"chosen"', '"secret"'), r'task\.toml:34: instance = "secret", and nothing of the'),
+    "by hand": (
+        replace("anchors.toml", "starting = 0.37", "starting =  0.37"),
+        r"anchors\.toml:1: not as re-bench cal",
+    ),
+    "equal": (
+        lambda task: (task / "anchors.toml").write_text(
+            re.sub("reference = 0.9.*", "reference = 0.1", (task / "anchors.toml").read_text())
+        ),
+        r"anchors\.toml:\d+: profiles\.cpu\.anchors\.reference: Input should be a number above",
+    ),
+    "future": (
+        lambda task: (task / "anchors.toml").write_text(
+            re.sub(r"(?m)^date = .*", "date = 2199-01-01", (task / "anchors.toml").read_text())
+        ),
+        r"anchors\.toml:11: profile cpu: the anchors are of a day to come \(2199",
+    ),
+    "in manifest": (
+        replace(MANIFEST, 'kind = "published"', 'kind = "measured"'),
+        r"task\.toml:\d+: .*hardware.*Field",
+    ),
+    "no file": (remove(DOCKER), r"Dockerfile:1: is missing: the agent's image"),
+    "no reference": (remove("reference"), r"reference:1: is missing: our solution"),
+    "no grading": (remove(f"{TASK}/grading.py"), r"grading\.py:1: is missing: the truth"),
+    "no start": (remove(f"{TASK}/prepare.py"), r"baseline:1: is missing: the starting solution"),
+    "harness": (append(f"{TASK}/harness/x.py", '"""X."""\n'), r"harness/__init__\.py:1: is missing: without it"),
+    "syntax": (append("starter/train.py", "\ndef :\n"), r"starter/train\.py:\d+: no valid Python: invalid syntax"),
+    "long": (
+        replace(SCORER, "\n\n\ndef", f"\n{'x = 1' + chr(10)}" * 1 + "\n" * 60 + "\n\n\ndef"),
+        r"score\.py:80: \d+ lines",
+    ),
+    "docstring": (
+        replace(SCORER, "raw = ", "raw: "),
+        r"score\.py:1: the docstring does not say what the raw score is",
+    ),
+    "function": (
+        replace(SCORER, "def measure(job: Job)", "def measure(task: Job)"),
+        r"score\.py:\d+: a scorer has one",
+    ),
+    "end": (append(SCORER, "\n# end\n"), r"score\.py:\d+: a scorer ends with"),
+    "canary": (replace("README.md", "495e4cb1", "0"), r"README\.md:1: has no canary line .*--fix"),
+    "canary in code": (
+        replace("reference/predict.py", "495e4cb1", "0"),
+        r"reference/predict\.py:1: has no canary line",
+    ),
+    "record": (
+        replace("records.toml", 'kind = "simple"', 'kind = "simpel"'),
+        r"records\.toml:\d+: records\[\d\]\.kind",
+    ),
+    "record's profile": (
+        replace("records.toml", 'profile = "cpu", kind = "simple"', 'profile = "cpu-9", kind = "simple"'),
+        r"records\.toml:\d+: task\.toml has no profile 'cpu-9'",
+    ),
+    "named file": (remove("tools/plots.py"), r"README\.md:\d+: there is no tools/plots\.py in the task"),
+    "list": (
+        append("README.md", LIST),
+        r"README\.md:\d+: the list of files is not of today: type re-bench check --fix",
+    ),
+    "no folder": (remove("cheats/fifo"), r"task\.toml:100: there are no files in cheats/fifo"),
+    "no table": (append("cheats/idle/answer.json", "{}"), r"cheats/idle:1: task\.toml has no table \[cheats\.idle\]"),
+    "few": (
+        lambda task: (task / MANIFEST).write_text((task / MANIFEST).read_text().partition("[cheats.deep")[0]),
+        r"task\.toml:1: 1 cheats, 4 at least",
+    ),
+    "reason": (
+        replace(MANIFEST, 'reason = "has NaN"\n', ""),
+        r"task\.toml:\d+: cheats\.nan_prediction: is refused for any reason: add reason",
+    ),
+    "base": (
+        replace(MANIFEST, '["cpu", "gpu"] # paper', '["cpu", "gpu"]\nbase = "tools/best" # paper'),
+        r"task\.toml:\d+: cheats\.lying_ledger: there is no directory tools/best",
+    ),
+    "cheat's profile": (
+        replace(MANIFEST, '["cpu", "gpu"] # paper', '["cpu-9"] # paper'),
+        r"task\.toml:\d+: cheats\.lying_ledger: there is no profile cpu-9",
+    ),
+    "make": (
+        remove("cheats/over_budget/make.py"),
+        r"task\.toml:\d+: (cheats\.over_budget: there is no make\.py|there are no)",
+    ),
+    "direction": (replace(INSTRUCTIONS, "higher is", "lower is"), r"instructions\.md:\d+: says that lower is better"),
+    "submission": (
+        lambda task: (task / INSTRUCTIONS).write_text((task / INSTRUCTIONS).read_text().replace("answer.json", "a.b")),
+        r"instructions\.md:1: does not name answer\.json",
+    ),
+    "profile": (
+        replace(INSTRUCTIONS, "| gpu ", "| gpu-2 "),
+        r"instructions\.md:\d+: task\.toml has no profile gpu-2",
+    ),
+    "file": (
+        append(INSTRUCTIONS, "\n`nowhere.csv`\n"),
+        r"instructions\.md:\d+: names nowhere\.csv, which is neither",
+    ),
+    "number": (replace(INSTRUCTIONS, "are 86", "are 87"), r"instructions\.md:16: no constant of the task is 87"),
+    "import": (
+        append("starter/train.py", "\nimport polars\n"),
+        r"starter/train\.py:\d+: imports polars, which agents have",
+    ),
+    "copy": (
+        replace(DOCKER, "images/locks/torch.txt", "images/locks/torhc.txt"),
+        r"Dockerfile:\d+: copies .*torhc.*not in",
+    ),
+    "ignored": (
+        lambda task: (task.parents[1] / ".dockerignore").write_text("*\n!images/locks\n"),
+        r"Dockerfile:\d+: copies tasks/small_scaling_law/instructions\.md, which \.dockerignore leaves out",
+    ),
+    "hidden": (
+        replace(DOCKER, f"tasks/{TASK}/instructions.md", f"tasks/{TASK}/reference"),
+        r"Dockerfile:\d+: copies tasks/small_scaling_law/reference; agents may see",
+    ),
+    "elsewhere": (
+        replace(DOCKER, " /home/agent/solution/", " /opt/"),
+        r"Dockerfile:\d+: copies to /opt/: what agents",
+    ),
+    "unlocked": (
+        replace(DOCKER, "--require-hashes -r /opt/locks/small", "numpy -r /opt/locks/small"),
+        r"Dockerfile:\d+: installs numpy .* without a lock file",
+    ),
+    "torch": (replace(DOCKER, "torch==2.", "torch==1."), r"Dockerfile:\d+: ARG TORCH=torch==1.* is not the pin"),
+    "base image": (replace(DOCKER, "ARG BASE=", "ARG FROM="), r"Dockerfile:1: has no base image as a build argument"),
+    "root": (replace(DOCKER, "USER agent", "USER root"), r"Dockerfile:\d+: does not end as the user agent"),
+    "workspace": (
+        replace(DOCKER, "--from=workspace ", "--from=wheels "),
+        r"Dockerfile:1: does not copy the workspace",
+    ),
+    "entry point": (
+        replace("pyproject.toml", f'\n{TASK} = "', '\nother = "'),
+        r"pyproject\.toml:\d+: no entry point that",
+    ),
+    "project": (replace("pyproject.toml", "[project]", "[project"), r"pyproject\.toml:5: no valid TOML"),
+    "requirement": (
+        replace("pyproject.toml", '"numpy"', '"numpy ="'),
+        r"pyproject\.toml:\d+: 'numpy =' is no requirement: write PACKAGE",
+    ),
+    "pin": (replace("../../constraints.txt", "numpy==", "# numpy=="), r"pyproject\.toml:\d+: numpy has no pin"),
+    "lock": (remove(f"../../images/locks/{TASK}.txt"), r"Dockerfile:\d+: copies images/locks/small_scaling_law\.txt"),
+    "stale lock": (
+        replace("../../images/locks.toml", '["matplotlib", "numpy", "scipy"]', '["numpy", "scipy", "pandas"]'),
+        r"Dockerfile:\d+: images/locks/small_scaling_law\.txt is stale, it lacks pandas: type nox -s lock -- small_s",
+    ),
+    "no lock table": (
+        replace("../../images/locks.toml", f"[{TASK}]", "[x]"),
+        r"locks\.toml has no table small_scaling_law",
+    ),
+    "row": (
+        replace("../../README.md", f"| `{TASK}` |", "| |"),
+        r"README\.md:\d+: the table of tasks has no row for small",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_what_is_broken_is_told_with_its_line(name: str, task: Path) -> None:
+    change, message = BREAKS[name]
+    change(task)
+    problems = check_task(task, TODAY).problems
+    assert [problem for problem in map(str, problems) if re.search(message, problem)], [*map(str, problems)]
+    fixable = [problem for problem in problems if problem.mend is not None]
+    assert bool(fixable) == any("--fix" in problem.text for problem in problems)
+    if fixable:
+        assert mend_task(task) == fixable
+        assert [problem for problem in check_task(task, TODAY).problems if problem.mend is not None] == []
+
+
+def test_nothing_is_wrong_with_the_copy_itself(task: Path) -> None:
+    assert [*map(str, check_task(task, TODAY).problems)] == []
+
+
+def test_old_anchors_are_told(task: Path) -> None:
+    problems = check_task(task, TODAY + dt.timedelta(days=400)).problems
+    assert len(problems) == 2
+    assert all(
+        re.search(r"anchors\.toml:\d+: profile [cg]pu: the anchors are 40\d days old", str(one)) for one in problems
+    )
+
+
+def test_all_problems_are_told_at_once(task: Path) -> None:
+    for name in ("order", "syntax", "canary", "root", "hidden", "row"):
+        BREAKS[name][0](task)
+    told = "\n".join(map(str, check_task(task, TODAY).problems))
+    assert all(re.search(BREAKS[name][1], told) for name in ("order", "syntax", "canary", "root", "hidden"))
+
+
+def git(directory: Path, *arguments: str) -> None:
+    names = ("-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *names, *arguments], cwd=directory, check=True, capture_output=True)
+
+
+def test_a_version_is_raised_when_the_scoring_changes(task: Path) -> None:
+    message = (
+        rf"task\.toml:5: version 2 is older than the scoring: since \w+ {TASK}/answer\.py changed: write version = 3"
+    )
+    assert "was not compared" in str(check_task(task, TODAY).notes[0])
+    git(task, "init", "--quiet")
+    git(task, "add", ".")
+    git(task, "commit", "--quiet", "--message", "first")
+    assert check_task(task, TODAY).notes == ()
+    append(f"{TASK}/answer.py", "\n# A comment.\n")(task)
+    replace("README.md", "This page", "The page")(task)
+    assert check_task(task, TODAY).problems == ()
+    append(f"{TASK}/answer.py", "\nMORE = 1\n")(task)
+    assert re.search(message, str(check_task(task, TODAY).problems[0]))
+    git(task, "commit", "--quiet", "--all", "--message", "second")
+    assert re.search(message, str(check_task(task, TODAY).problems[0]))
+    replace(MANIFEST, "version = 2", "version = 3")(task)
+    assert check_task(task, TODAY).problems == ()
+    git(task, "commit", "--quiet", "--all", "--message", "third")
+    assert check_task(task, TODAY).problems == ()
+    replace(MANIFEST, "wall_s = 900", "wall_s = 901")(task)
+    assert "task.toml changed: write version = 4" in str(check_task(task, TODAY).problems[0])
+    replace(MANIFEST, "version = 3", "version = 2")(task)
+    assert "version 2 is lower than the committed 3" in str(check_task(task, TODAY).problems[0])
+
+
+def test_the_command_tells_and_mends(
+    task: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(task.parents[1])
+    replace("../../constraints.txt", "numpy==", "# numpy==")(task)
+    BREAKS["canary"][0](task)
+    BREAKS["root"][0](task)
+    assert main(["check", TASK]) == 1
+    assert "4 problems, 2 of them for --fix" in capsys.readouterr().out
+    assert main(["check", TASK, "--fix"]) == 1
+    told = capsys.readouterr().out
+    assert re.search(r"mended: tasks/\w+/README\.md:1: has no canary", told)
+    assert f"tasks/{TASK}/Dockerfile:" in told
+    assert re.search(r"^numpy==\d", (task.parents[1] / "constraints.txt").read_text(), re.MULTILINE)
+    assert main(["check", f"./tasks/{TASK}", "--json"]) == 1
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert (problem["task"], problem["fixable"]) == (TASK, False)
+    assert problem["file"] == f"tasks/{TASK}/Dockerfile"
+    with pytest.raises(SystemExit) as stopped:
+        main(["check", "small_scaling_lwa"])
+    assert stopped.value.code == 2
+    assert "did you mean small_scaling_law?" in capsys.readouterr().err
+
+
+def test_what_the_repository_keeps_about_all_tasks(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    top = task.parents[1]
+    monkeypatch.chdir(top)
+    assert list(repository_problems(top)) == []
+    (top / "docs").unlink()
+    (top / "docs").mkdir()
+    shutil.copy(TOP / "docs" / "science.md", top / "docs")
+    replace("../../docs/science.md", "| 0.378 |", "| 0.377 |")(task)
+    replace("../../README.md", "| `re-bench check", "| `re-bench chekc")(task)
+    replace("../../images/locks.toml", '["hatchling"]', '["hatchling", "editables"]')(task)
+    told = "\n".join(map(str, repository_problems(top)))
+    assert re.search(r"docs/science\.md:\d+: the table is not what anchors and records say", told)
+    assert re.search(r"README\.md:\d+: the table of commands has no row for re-bench check", told)
+    assert re.search(r"images/locks/build\.txt:1: .*lacks editables", told)
+    assert len(mend_all(lambda: repository_problems(top))) == 2
+    assert (top / "docs" / "science.md").read_text() == (TOP / "docs" / "science.md").read_text()
+    assert len(list(repository_problems(top))) == 2
+
+
+def test_no_large_package_is_imported_and_nothing_of_a_task_runs() -> None:
+    code = "import sys; from re_bench.cli.main import main; main(['check', 'fix_embedding']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=TOP, capture_output=True, text=True, check=True)
+    assert not {"torch", "numpy", "fix_embedding", "jinja2"} & set(done.stdout.splitlines()[-1].split())
+
+
+def test_lines_and_order_of_toml() -> None:
+    head = '# top\n\nb = 1\na = [\n  1,\n  2, # [x]\n]\n\n# of y\n[y."z w"]\nc = """\n[no]\n"""\n'
+    text = f"{head}\n[[l]]\nk = 1\n\n[[l]]\nk = 2\n"
+    assert [(one.keys, one.line) for one in statements(text)] == [
+        (("b",), 3), (("a",), 4), (("y", "z w"), 10), (("y", "z w", "c"), 11), (("l",), 15), (("l", "k"), 16),
+        (("l",), 18), (("l", "k"), 19),
+    ]  # fmt: skip
+    assert keys_of('l[1].k."a b"') == ("l", 1, "k", "a b")
+    assert [line_of(text, keys_of(spelled)) for spelled in ("l[0].k", "l[1].k", 'y."z w".missing', "no")] == [
+        16,
+        19,
+        10,
+        1,
+    ]
+    ordered = reordered(text, lambda keys: ("ably".index(keys[0]),))
+    assert ordered.startswith(
+        '# top\n\na = [\n  1,\n  2, # [x]\n]\nb = 1\n\n[[l]]\nk = 1\n\n[[l]]\nk = 2\n\n# of y\n[y."z w"]'
+    )
+    assert reordered(ordered, lambda keys: ("ably".index(keys[0]),)) == ordered
+
+
+def test_mending_ends() -> None:
+    assert mend_all(tuple) == []

@@ -1,0 +1,237 @@
+"""``re-bench new``: what it writes holds at once, inside the repository and outside of it, and its page is followed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.cli.main import main
+from re_bench.errors import ReBenchError
+from re_bench.export.build_context import write_build_context
+from re_bench.task.check.check import check_task, mend_task
+from re_bench.task.discovery import open_task
+from re_bench.task.new_task import TEMPLATE, Choices, write_new_task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOP = Path(__file__).resolve().parents[1]
+NAME = "curve_fit"
+GENERIC = ("tests/test_repository.py", "tests/test_scorer_contract.py", "tests/test_fuzz_submissions.py")
+"""Tests of every task that is here."""
+PAGE = TOP / "docs" / "task-authors.md"
+
+
+def choices(direction: str = "lower", aggregation: str = "min", profiles: tuple[str, ...] = ("cpu",)) -> Choices:
+    return Choices(NAME, NAME, "Fit a curve", direction, aggregation, profiles)  # type: ignore[arg-type]
+
+
+def run(*command: str | Path, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        list(map(str, command)), cwd=cwd, env=os.environ | variables, capture_output=True, text=True, check=False
+    )
+
+
+def re_bench(*arguments: str | Path, cwd: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return run(sys.executable, "-m", "re_bench.cli", *arguments, cwd=cwd, PYTHONPATH=str(path or ""))
+
+
+@pytest.mark.parametrize(
+    ("direction", "aggregation", "profiles"),
+    [("lower", "min", ("cpu",)), ("higher", "max", ("cpu", "gpu", "paper")), ("higher", "last", ("gpu",))],
+)
+def test_nothing_is_wrong_with_a_new_task(
+    direction: str, aggregation: str, profiles: tuple[str, ...], tmp_path: Path
+) -> None:
+    task = write_new_task(tmp_path, choices(direction, aggregation, profiles), in_repository=False)
+    mend_task(task)
+    report = check_task(task)
+    assert report.problems == ()
+    assert len([note for note in report.notes if "has no anchors yet" in note.text]) == len(profiles)
+    manifest = open_task(task).manifest
+    assert (manifest.direction, manifest.aggregation, tuple(manifest.profiles)) == (direction, aggregation, profiles)
+    text = "".join(path.read_text() for path in task.rglob("*") if path.is_file())
+    assert not re.search(r"task_name|\$\w", text.replace("${BASE}", ""))
+    assert "CHANGE ME" in text
+    others = {"cpu", "gpu", "paper"} - set(profiles)
+    assert not re.search(rf"^(\| |    \")({'|'.join(others) or '-'})\b", text, re.MULTILINE)
+
+
+def test_the_image_of_a_task_elsewhere_builds_from_its_own_directory(tmp_path: Path) -> None:
+    task = write_new_task(tmp_path, choices(), in_repository=False)
+    for directory in ("workspace", "context"):
+        (tmp_path / directory).mkdir()
+    (tmp_path / "workspace" / "solution.py").touch()
+    write_build_context(open_task(task), tmp_path / "context", tmp_path / "workspace", "")
+    written = {path.relative_to(tmp_path / "context").as_posix() for path in (tmp_path / "context").rglob("*.*")}
+    assert written >= {"instructions.md", "workspace/solution.py"}
+    with (task / "Dockerfile").open("a") as file:
+        file.write("COPY reference /home/agent/reference\n")
+    with pytest.raises(ReBenchError, match="copies reference; of a task an agent may see"):
+        write_build_context(open_task(task), tmp_path / "context", tmp_path / "workspace", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["Curve"], "lower-case letters"),
+        (["json"], "'json' is the name of another Python module"),
+        (["metric"], "'metric' is the name of another Python module"),
+        ([NAME, "--profiles", "cpu,tpu"], "expected one or more of cpu, gpu, paper"),
+        ([NAME, "--title", 'a "b"'], "expected a line of at most 80 characters"),
+        ([NAME, "--id", "a-b"], "--id 'a-b'"),
+        ([NAME, "taken"], "File exists; choose another name"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken" / NAME).mkdir(parents=True)
+    with pytest.raises(SystemExit) as stopped:
+        main(["new", *arguments, "--yes"])
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
+    controller, terminal = pty.openpty()
+    os.write(controller, b"A curve\n\nsideways\nhigher\nlast\ngpu\n")
+    command = [sys.executable, "-m", "re_bench.cli", "new", NAME, "--json"]
+    done = subprocess.run(command, cwd=tmp_path, stdin=terminal, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (json.loads(done.stdout)["measured"], json.loads(done.stdout)["problems"]) == (False, 0)
+    assert "Which raw score is better" in done.stderr
+    assert "Please select one of the available options" in done.stderr
+    manifest = open_task(tmp_path / NAME).manifest
+    assert (manifest.title, manifest.id, manifest.direction, manifest.aggregation) == (
+        "A curve",
+        NAME,
+        "higher",
+        "last",
+    )
+    assert list(manifest.profiles) == ["gpu"]
+
+
+def test_the_build_hook_of_a_package_elsewhere_is_that_of_the_tasks() -> None:
+    assert (TEMPLATE / "hatch_build.py").read_text() == (TOP / "tasks" / "hatch_build.py").read_text()
+
+
+def commands_of_the_page() -> Iterator[tuple[str, int]]:
+    """Yield the commands of docs/task-authors.md in order, each with its exit status, 0 where the page says none."""
+    for block in re.findall(r"<!-- test: followed -->\n```bash\n(.*?)```", PAGE.read_text(), re.DOTALL):
+        for line in block.splitlines():
+            if line.strip():
+                status = re.search(r"# .*exit status (\d)", line)
+                yield line, int(status[1]) if status else 0
+
+
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory in which the page's commands were typed, one after the other."""
+    directory = tmp_path_factory.mktemp("elsewhere")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    commands = list(commands_of_the_page())
+    assert len(commands) >= 8
+    for command, status in commands:
+        done = run("bash", "-c", command, cwd=directory, PATH=path)
+        assert done.returncode == status, (command, done.stdout, done.stderr)
+    return directory
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_page_for_task_authors_can_be_followed(followed: Path) -> None:
+    assert check_task(followed / NAME).problems == ()
+    score = json.loads((followed / "score.json").read_text())
+    assert (score["task"], score["status"], score["reward"]) == (NAME, "valid", 0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_broken_reference_fails_the_validation_and_says_where(followed: Path, tmp_path: Path) -> None:
+    broken = tmp_path / NAME
+    shutil.copytree(followed / NAME, broken)
+    reference = broken / "reference" / "solution.py"
+    reference.write_text(reference.read_text().replace("middle) * shared", "middle + 1) * shared"))
+    done = re_bench("validate", broken, "--repeats", "1", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "FAILED: reward 1 +- 0.05, got" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_installed_as_a_package_it_stands_beside_the_others(followed: Path, tmp_path: Path) -> None:
+    site, copy = tmp_path / "site", tmp_path / "copy" / NAME
+    shutil.copytree(followed / NAME, copy)
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(site)]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(copy)], check=True, capture_output=True)
+    shutil.rmtree(copy)
+    listed = re_bench("tasks", "--json", cwd=tmp_path, path=site)
+    assert listed.returncode == 0, listed.stderr
+    assert set(json.loads(listed.stdout)) > {NAME}
+    checked = re_bench("check", NAME, cwd=tmp_path, path=site)
+    assert "installed as a wheel; check the directory" in checked.stdout
+    scored = re_bench("validate", NAME, "--repeats", "1", cwd=tmp_path, path=site)
+    assert scored.returncode == 0, scored.stdout + scored.stderr
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the repository in which ``re-bench new`` was typed."""
+    top = tmp_path_factory.mktemp("inside") / "checkout"
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listing = subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True).stdout
+    for name in filter(None, listing.split("\0")):
+        if (TOP / name).is_file():
+            (top / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(TOP / name, top / name)
+    done = re_bench("new", NAME, "--yes", cwd=top)
+    assert done.returncode == 0, done.stderr
+    return top
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_inside_the_repository_it_passes_the_tests_of_all_tasks(checkout: Path) -> None:
+    task = checkout / "tasks" / NAME
+    assert f"| `{NAME}` | curve fit |" in (checkout / "README.md").read_text()
+    passed = run(
+        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", NAME, *GENERIC), task / "tests",
+        cwd=checkout, PYTHONPATH=str(task),
+    )  # fmt: skip
+    assert passed.returncode == 0, passed.stdout
+    counts = re.search(r"(\d+) passed", passed.stdout)
+    assert counts is not None
+    assert int(counts[1]) >= 15, passed.stdout
+    sessions = run(sys.executable, "-m", "nox", "-l", cwd=checkout).stdout
+    assert f"score-{NAME} -> Score baseline" in sessions
+    assert f"calibrate-{NAME} -> Measure" in sessions
+    listed = re_bench("tasks", "--json", cwd=checkout)
+    assert json.loads(listed.stdout)[NAME]["directory"] == str(task)
+    validated = re_bench("validate", NAME, "--repeats", "1", cwd=checkout)
+    assert validated.returncode == 0, validated.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_inside_the_repository_it_passes_the_checks_of_style_and_types(checkout: Path) -> None:
+    task = checkout / "tasks" / NAME
+    assert re_bench("check", NAME, cwd=checkout).returncode == 0
+    for command in (("ruff", "check"), ("ruff", "format", "--check"), ("mypy", "--allow-subclassing-any")):
+        done = run(sys.executable, "-m", *command, task, cwd=checkout, MYPYPATH=str(task))
+        assert done.returncode == 0, done.stdout + done.stderr
