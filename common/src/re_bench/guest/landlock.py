@@ -33,6 +33,13 @@ RIGHTS = {
 }
 """What a rule allows, by the name of its kind; all but ``device`` hold for everything below a directory too."""
 
+_OF_PROCESS = (
+    "auxv", "cgroup", "cmdline", "comm", "environ", "fd", "fdinfo", "io", "limits", "maps", "mountinfo", "mounts",
+    "smaps", "smaps_rollup", "stat", "statm", "status",
+)  # fmt: skip
+_MADE_UP = ("/proc/", "/sys/")
+"""Where a file that the kernel has forgotten becomes another one to its rules: what has one here is kept open."""
+
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers everywhere
 _VERSION, _PATH_BENEATH, _QUIET = 1, 1, 1 | 4  # no audit records of refusals, of nested domains neither
 _BIND_AND_CONNECT, _ABSTRACT_SOCKETS, _SIGNALS = 3, 1, 2
@@ -85,13 +92,19 @@ def _create(handled: int, network: int, scopes: int, version: int) -> int:
     return _call(_CREATE_RULESET, attributes, len(attributes), 0)
 
 
-def allow_below(rules: int, path: str) -> None:
-    """Allow to read what is below a directory.
+def allow_process(rules: int, pid: int) -> None:
+    """Allow to read what ``/proc`` says of a process, but for the machine's network.
 
     Raises:
         OSError: if the kernel refuses.
     """
-    _allow(rules, path, RIGHTS["read"] & ~_EXECUTE)
+    for path, kind in of_process(pid):
+        _allow(rules, path, RIGHTS[kind])
+
+
+def of_process(pid: int) -> list[tuple[str, str]]:
+    """Return the rules by which a process is shown."""
+    return [(f"/proc/{pid}", "list"), *((f"/proc/{pid}/{name}", "read") for name in _OF_PROCESS)]
 
 
 def _allow(rules: int, path: str, rights: int) -> None:
@@ -103,7 +116,8 @@ def _allow(rules: int, path: str, rights: int) -> None:
         rights &= _OF_FILES
     if rights:
         _call(_ADD_RULE, rules, _PATH_BENEATH, struct.pack("=Qi", rights, place), 0)
-    # It stays open: what /proc shows would else be another file to the kernel once it was forgotten.
+    if not path.startswith(_MADE_UP):
+        os.close(place)
 
 
 def restrict(rules: int, version: int) -> None:

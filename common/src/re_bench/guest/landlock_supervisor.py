@@ -73,10 +73,11 @@ def main() -> NoReturn:
     first = os.fork()
     if first == 0:
         _become(plan, rules, others)
-    kept = os.open(f"/proc/{first}", os.O_PATH)  # see landlock.rule_set
+    for path, _kind in landlock.of_process(first):  # whose rules hold as long as these are open
+        with suppress(FileNotFoundError):
+            os.open(path, os.O_PATH)
     status = _wait(first, plan.processes if others is None else None)
     _end_all(plan.user, scoped=scoped)
-    os.close(kept)
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)
 
@@ -111,7 +112,7 @@ def _confine(plan: Plan, rules: int, others: int | None) -> None:
     from re_bench.guest import landlock  # noqa: PLC0415 - as above
 
     supervisor = os.getppid()
-    landlock.allow_below(rules, f"/proc/{os.getpid()}")
+    landlock.allow_process(rules, os.getpid())
     landlock.drop_bounding_set()
     if plan.user is not None:
         os.setgroups([])

@@ -21,7 +21,8 @@ _OBJECTS = (
     "shmat", "shmctl", "semop", "semtimedop", "semctl", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink",
     "inotify_init", "inotify_init1", "inotify_add_watch",
 )  # fmt: skip
-_TIMES = ("utime", "utimes", "utimensat", "futimesat")
+_TIMES = {"utime": 1, "utimes": 1, "utimensat": 2, "futimesat": 2}
+"""By name, and the position of the times."""
 _MODES = ("chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat")
 _ATTRIBUTES = ("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
 _NEW_ATTRIBUTES = (463, 466, 469)  # setxattrat, removexattrat and file_setattr: the same numbers everywhere
@@ -57,9 +58,9 @@ class _Rules:
         for name in (*_SOCKETS, *_OBJECTS):
             self._refuse(name)
         self._refuse_kinds_of_socket_pairs()
-        # The times of a file that all may write are no owner's alone; elsewhere only an owner changes more than data.
-        for name in (*_TIMES, *(_MODES if same_user else ())):
-            self._refuse(name, code=0)  # it seems to succeed, as on file systems without them: archives unpack
+        self._ignore_times()  # a file that all may write has no owner's alone
+        for name in _MODES if same_user else ():
+            self._refuse(name, code=0)
         for name in _ATTRIBUTES:
             self._refuse(name, code=errno.EOPNOTSUPP)
         for number in _NEW_ATTRIBUTES:
@@ -77,6 +78,21 @@ class _Rules:
 
     def _equal(self, position: int, value: int, mask: int = _LOW_WORD) -> Any:
         return self._seccomp.Arg(position, self._seccomp.MASKED_EQ, mask, value)
+
+    def _ignore_times(self) -> None:
+        """Have what sets times do nothing and seem to succeed, as on file systems without them: archives unpack.
+
+        What sets the time of a path to now is refused instead, since Python's ``Path.touch`` takes a success to mean
+        that the file is there.
+        """
+        for name, times in _TIMES.items():
+            now = self._seccomp.Arg(times, self._seccomp.EQ, 0)
+            self._refuse(name, self._seccomp.Arg(times, self._seccomp.NE, 0), code=0)
+            if times == 1:
+                self._refuse(name, now)
+            else:  # the path may be missing, where a descriptor is meant
+                self._refuse(name, now, self._seccomp.Arg(1, self._seccomp.NE, 0))
+                self._refuse(name, now, self._seccomp.Arg(1, self._seccomp.EQ, 0), code=0)
 
     def _refuse_kinds_of_socket_pairs(self) -> None:
         """Leave pairs of Unix sockets with a stream: a datagram of theirs could go to any other socket's address."""
