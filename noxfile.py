@@ -162,6 +162,13 @@ def trl_test(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def landlock_test(session: nox.Session) -> None:
+    """Attack the sandbox `landlock` in every way, as we are and as an ordinary user, on every version."""
+    options = ("-p", "no:benchmark", "-m", "slow", "common/tests/test_sandbox_landlock.py")
+    run(session, "pytest", *options, *session.posargs)
+
+
+@nox.session(venv_backend="none")
 def metr_test(session: nox.Session) -> None:
     """Run every task as a family of METR's Task Standard by its operations: install, baseline, a cheat, reference."""
     run(session, "pytest", "-p", "no:benchmark", "-s", "-m", "slow", "tests/test_metr_tasks.py", *session.posargs)

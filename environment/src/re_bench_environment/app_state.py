@@ -15,6 +15,7 @@ from re_bench.gpu.devices import keep_off_timed
 from re_bench.processes import StoppedError
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.bubblewrap import Bubblewrap
+from re_bench.sandbox.landlock import Landlock
 from re_bench.sandbox.other_user import OtherUser
 from re_bench.task.hidden_paths import hidden_directories
 from re_bench_environment.catalog import ServedTask, build_catalog
@@ -56,8 +57,9 @@ class AppState:
         self.backend = open_backend(self.settings.sandbox)
         if self.settings.link_data and not (isinstance(self.backend, Bubblewrap) and os.geteuid() == 0):
             raise UsageError("--link-data needs a server of root's with bubblewrap, whose sandboxes have other users")
-        if isinstance(self.backend, OtherUser):
-            raise UsageError("the sandbox 'user' is for scoring in a container; sessions need bubblewrap or container")
+        if isinstance(self.backend, OtherUser | Landlock):
+            name = self.backend.name.split()[0]
+            raise UsageError(f"the sandbox {name!r} is for scoring alone; sessions need bubblewrap or container")
         self.settings.network.check_sandbox(self.backend.name)
         self.state_directory = StateDirectory(self.settings.state)
         paths = self.state_directory

@@ -13,7 +13,7 @@ import math
 import os
 import sys
 from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def beside(width, direction):
 
 
 def one_run(job):
-    """Make one experiment in a process of its own, on one thread."""
+    """Make one experiment on one thread."""
     import torch  # noqa: PLC0415 - the main process needs none
     from train import experiment  # noqa: PLC0415
 
@@ -91,11 +91,18 @@ def published_law():
     return {"n_embd": width, "max_iters": steps, "loss_prediction": round(loss, 4)}
 
 
+def workers():
+    """Return a pool of processes; of one thread in a sandbox that has no semaphores, such as ``landlock``."""
+    try:
+        return ProcessPoolExecutor(min(4, len(os.sched_getaffinity(0))), get_context("spawn"))
+    except PermissionError:
+        return ThreadPoolExecutor(1)
+
+
 def experiments():
     """Return the losses by width by budget, made through the ledger."""
     found, guess, before = {}, 0.0, 0.0
-    workers = min(4, len(os.sched_getaffinity(0)))
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+    with workers() as pool:
         for share in SHARES:
             flops = share * SCALE.experiments.run_flops
             # Each budget starts where the one before had its best width, grown as in Chinchilla's rule.

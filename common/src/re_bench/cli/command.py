@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SANDBOXES = ("bubblewrap", "container", "user", "none")
+SANDBOXES = ("bubblewrap", "container", "landlock", "user", "none")
 """Those of :mod:`re_bench.sandbox`, whose import would slow down ``--help``."""
 
 

@@ -73,14 +73,23 @@ def describe(error: BaseException) -> str:
     return text[:MAX_ERROR]
 
 
+def connected(address: str) -> socket.socket:
+    """Return the channel: a new connection to a socket's path, or the inherited one of ``descriptor:N``."""
+    prefix, _colon, number = address.partition(":")
+    if prefix == "descriptor":
+        return socket.socket(fileno=int(number))
+    channel = socket.socket(socket.AF_UNIX)
+    channel.connect(address)
+    return channel
+
+
 def main() -> None:
     """Connect, load the harness, and answer until the connection ends."""
     address, module = sys.argv[1:]
     directory = Path(__file__).parents[2]
     sys.path[:0] = [str(directory / "task"), str(directory)]
     ipc = importlib.import_module("re_bench.guest.ipc")
-    channel = socket.socket(socket.AF_UNIX)
-    channel.connect(address)
+    channel = connected(address)
     try:
         harness = importlib.import_module(module)
     except BaseException as error:

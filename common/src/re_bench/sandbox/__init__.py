@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from re_bench.errors import UsageError
 from re_bench.sandbox.bubblewrap import Bubblewrap
 from re_bench.sandbox.container import Container
+from re_bench.sandbox.landlock import Landlock
 from re_bench.sandbox.other_user import OtherUser
 from re_bench.sandbox.spec import BACKENDS
 from re_bench.sandbox.unprotected import Unprotected
@@ -33,6 +34,7 @@ def open_backend(name: str | None = None) -> Backend:
     backends: dict[str, type[Backend]] = {
         "bubblewrap": Bubblewrap,
         "container": Container,
+        "landlock": Landlock,
         "user": OtherUser,
         "none": Unprotected,
     }

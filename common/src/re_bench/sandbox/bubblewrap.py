@@ -22,17 +22,12 @@ from re_bench.sandbox import seccomp
 from re_bench.sandbox.gpu_devices import device_nodes
 from re_bench.sandbox.mounts import mounts
 from re_bench.sandbox.process import run
+from re_bench.sandbox.shown_everywhere import DRIVER, DRIVER_LIBRARIES, ETC, GPU_PROFILER, GPU_TOPOLOGY, SYSTEM
 from re_bench.sandbox.spec import Launch, SandboxSpec, SandboxUnavailableError, base_environment, python_directories
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-_ETC = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
-_DRIVER = Path("/usr/local/nvidia")  # where some container hosts put the NVIDIA driver's libraries
-_DRIVER_LIBRARIES = (_DRIVER / "lib64", _DRIVER / "lib")
-_GPU_TOPOLOGY = ("/sys/bus/pci", "/sys/devices")
-_GPU_PROFILER = "/opt/nvidia/nsight-compute"
 _NOBODY = 65534
 _FIRST_PRIVATE_ID = 1 << 30  # far above what distributions, containers and subuid ranges hand out
 _MIB = 1 << 20
@@ -158,7 +153,7 @@ def rlimits(limits: Limits, *, gpu: bool = False) -> list[str]:
 
 
 def _filesystem(spec: SandboxSpec) -> Iterator[str]:
-    for path in _SYSTEM:
+    for path in SYSTEM:
         yield from (
             ("--symlink", str(Path(path).readlink()), path)
             if Path(path).is_symlink()
@@ -168,7 +163,7 @@ def _filesystem(spec: SandboxSpec) -> Iterator[str]:
     space = str(spec.limits.space_mib * _MIB)
     for path in ("/tmp", "/dev/shm"):  # noqa: S108 - mount points inside the sandbox
         yield from ("--perms", "1777", "--size", space, "--tmpfs", path)
-    for path in (*_ETC, *map(str, python_directories())):
+    for path in (*ETC, *map(str, python_directories())):
         yield from (*_parents(path), "--ro-bind-try", path, path)
     if spec.gpu:
         yield from _gpu(spec.gpu)
@@ -178,8 +173,8 @@ def _filesystem(spec: SandboxSpec) -> Iterator[str]:
 
 def _mounts(spec: SandboxSpec) -> Iterator[str]:
     """Show and hide what the spec names; a directory that hides becomes read-only once all mounts in it are made."""
-    system = [path for path in map(Path, _SYSTEM) if path.is_dir() and not path.is_symlink()]
-    driver = [_DRIVER.resolve()] if spec.gpu else []
+    system = [path for path in map(Path, SYSTEM) if path.is_dir() and not path.is_symlink()]
+    driver = [DRIVER.resolve()] if spec.gpu else []
     ordered = mounts(spec, [*system, *python_directories(), *driver])
     for mount in ordered:
         if mount.outside is None:
@@ -199,9 +194,9 @@ def _gpu(uuid: str) -> Iterator[str]:
     """
     for device in device_nodes(uuid):
         yield from ("--dev-bind", str(device), f"/dev/{device.name}")
-    driver = _DRIVER.resolve()
+    driver = DRIVER.resolve()
     outside = () if driver.is_relative_to("/usr") else (str(driver),)
-    for path in (*outside, *_GPU_TOPOLOGY, _GPU_PROFILER):
+    for path in (*outside, *GPU_TOPOLOGY, GPU_PROFILER):
         yield from (*_parents(path), "--ro-bind-try", path, path)
 
 
@@ -215,7 +210,7 @@ def _parents(path: str) -> Iterator[str]:
 def _environment(spec: SandboxSpec) -> Iterator[str]:
     yield "--clearenv"
     own = base_environment("/tmp", spec.gpu)  # noqa: S108
-    libraries = [str(path) for path in _DRIVER_LIBRARIES if path.is_dir()]
+    libraries = [str(path) for path in DRIVER_LIBRARIES if path.is_dir()]
     if spec.gpu and libraries:
         own["LD_LIBRARY_PATH"] = ":".join(libraries)
     for name, value in (own | dict(spec.environment)).items():

@@ -60,7 +60,7 @@ class OtherUser(Unprotected):
                 cannot read it: without a mount it would seem to be missing, by the submission's fault.
         """
         for shown in (*spec.read_only.values(), *spec.writable.values()):
-            _need_readable(shown.resolve())
+            need_readable(shown.resolve(), self.name)
         user = private_user() if spec.user is None else spec.user
         as_user = [*drop_root(user)[:-1], "--no-new-privs", "--"]
         bounded = ["prlimit", f"--nproc={spec.limits.processes}", "--", *program]
@@ -69,7 +69,7 @@ class OtherUser(Unprotected):
         return replace(plain, command=[*as_user, *plain.command], cleanup=partial(_end_all, as_user), environment=path)
 
 
-def _need_readable(path: Path) -> None:
+def need_readable(path: Path, backend: str) -> None:
     """Do nothing, or refuse a path that other users cannot read.
 
     Raises:
@@ -80,7 +80,8 @@ def _need_readable(path: Path) -> None:
     for entry, bits in needed.items():
         if entry.stat().st_mode & bits != bits:
             raise SandboxUnavailableError(
-                f"the backend 'user' cannot show {path}: other users may not read {entry}; use bubblewrap, or move it"
+                f"the backend {backend!r} cannot show {path}: other users may not read {entry}; "
+                "use bubblewrap, or move it"
             )
 
 

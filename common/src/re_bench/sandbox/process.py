@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Self
 
 from re_bench.errors import ReBenchError
@@ -58,7 +58,9 @@ class Running:
         self._ended = threading.Event()
         self._growth = resource_usage.DiskGrowth(spec.writable.values())
         launch = backend.launch(program, spec)
+        self._own_growth = resource_usage.DiskGrowth(launch.own)
         self._process, self._cleanup = start(launch), launch.cleanup
+        self._end = launch.end or end_process
         self.stdout, self.stderr = (HeadTail(self._limits.output_kib << 10) for _ in range(2))
         self._threads = [
             _thread(_drain, self._process.stdout, self.stdout),
@@ -100,11 +102,12 @@ class Running:
         """End the program and all it started; the first reason given goes into :class:`Finished`."""
         if self.alive():
             self._stopped = self._stopped or reason
-            end_process(self._process)
+            self._end(self._process)
 
     def kill(self) -> None:
         """End the program and all it started, and wait until nothing is left."""
-        end_process(self._process)
+        if self.alive():
+            self._end(self._process)
         self._ended.set()  # so that nobody waits for the next check of the limits
         _kill_group(self._process.pid)
         self._cleanup()
@@ -154,6 +157,7 @@ class Running:
             deadline.violation()
             or resource_usage.memory_violation(root, limits)
             or self._growth.violation(root, limits)
+            or self._own_growth.violation(root, replace(limits, disk_mib=limits.space_mib))
         )
 
 

@@ -35,8 +35,10 @@ def is_over_memory(root: int, limit: int) -> bool:
     held = {pid: _proc_bytes(f"/proc/{pid}/status", _HELD) for pid in tree(root)}
     if sum(filter(None, held.values())) <= limit:
         return False
-    shares = ((_proc_bytes(f"/proc/{pid}/smaps_rollup", _SHARE), whole) for pid, whole in held.items())
-    return sum((whole or 0) if share is None else share for share, whole in shares) > limit
+    shares = {pid: _proc_bytes(f"/proc/{pid}/smaps_rollup", _SHARE) for pid in held}
+    # Where shares cannot be read, what a process holds counts as a whole; nothing, if it has ended meanwhile.
+    wholes = (_proc_bytes(f"/proc/{pid}/status", _HELD) or 0 for pid, share in shares.items() if share is None)
+    return sum(wholes) + sum(filter(None, shares.values())) > limit
 
 
 def cpu_seconds(root: int) -> float:

@@ -14,7 +14,10 @@ import stat
 import termios
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _DENIED = """
     mount umount2 pivot_root chroot setns unshare open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr
@@ -45,30 +48,34 @@ _TERMINAL = (termios.TIOCSTI, termios.TIOCLINUX)
 
 def available() -> bool:
     """Tell whether libseccomp and its binding are here."""
-    return bool(_program())
+    return bool(program())
 
 
 def open_filter() -> int | None:
     """Return a file descriptor from which the filter's program can be read, or None without libseccomp."""
-    program = _program()
-    if not program:
+    rules = program()
+    if not rules:
         return None
     descriptor = os.memfd_create("re-bench-seccomp", os.MFD_CLOEXEC)
-    os.write(descriptor, program)
+    os.write(descriptor, rules)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
 
 
 @lru_cache(maxsize=1)
-def _program() -> bytes:
+def program() -> bytes:
     """Return the filter as a BPF program, empty without libseccomp."""
+    return compiled(_rules)
+
+
+def compiled(rules: Callable[[Any], Any]) -> bytes:
+    """Return as a BPF program what ``rules`` makes with the module ``pyseccomp``; empty without libseccomp."""
     try:
         import pyseccomp  # noqa: PLC0415 - loads the library, which may be missing
     except (ImportError, OSError, RuntimeError):
         return b""
-    rules = _rules(pyseccomp)
     with os.fdopen(os.memfd_create("re-bench-seccomp", os.MFD_CLOEXEC), "w+b") as file:
-        rules.export_bpf(file)
+        rules(pyseccomp).export_bpf(file)
         file.seek(0)
         return file.read()
 

@@ -13,9 +13,10 @@ from re_bench.errors import UsageError
 from re_bench.limits import Limits
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Mapping, Sequence
 
-BACKENDS = ("bubblewrap", "container", "user", "none")
+BACKENDS = ("bubblewrap", "container", "landlock", "user", "none")
 """Names of the backends, the default first."""
 
 _KEPT_ENVIRONMENT = ("LANG", "LC_ALL", "TZ")
@@ -40,7 +41,7 @@ class SandboxSpec:
     """Working directory inside the sandbox."""
     first: bool = False
     """Whether the program is the first process of its namespace, which no signal of another one inside stops or ends,
-    and which has to wait for orphans. The backend ``none`` has no such namespace."""
+    and which has to wait for orphans. The backends ``landlock`` and ``none`` have no such namespace."""
     limits: Limits = field(default_factory=Limits)
     gpu: str | None = None
     """UUID (``GPU-…``) of the one NVIDIA GPU that the program may use; all others are out of its reach."""
@@ -75,6 +76,10 @@ class Launch:
     """Called once after the command has ended, whatever the reason; it may be called for a program long gone."""
     environment: Mapping[str, str] | None = None
     """The environment of the command itself, where a program inside could read it; None for all of ours."""
+    end: Callable[[subprocess.Popen[bytes]], None] | None = None
+    """Ends the command with all that it has started; None for :func:`re_bench.sandbox.process.end_process`."""
+    own: Sequence[Path] = ()
+    """Directories of the program's own on disk, which together may hold :attr:`Limits.space_mib`."""
 
 
 class Backend(Protocol):

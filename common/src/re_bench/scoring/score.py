@@ -25,7 +25,8 @@ from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.normalise import normalise
 from re_bench.processes import cli_entry_point, print_progress, temporary_directory
 from re_bench.sandbox import open_backend
-from re_bench.sandbox.spec import BACKENDS, Backend, SandboxSpec
+from re_bench.sandbox.landlock import Landlock
+from re_bench.sandbox.spec import BACKENDS, Backend, SandboxSpec, SandboxUnavailableError
 from re_bench.sandbox.untrusted import Untrusted
 from re_bench.scoring.scale import RunAnchors, choose_scale, round_to
 from re_bench.scoring.staging import Staged, stage
@@ -257,6 +258,7 @@ def score(
     started = time.monotonic()
     name, entry = choose_profile(task, profile)
     backend, instance = open_backend(sandbox), instance_of(task, name)
+    _check_backend(task, backend)
     blank = Score.error(task.name, name, "", sandbox=backend.name)
     with temporary_directory("re-bench-score-") as directory:
         directory.chmod(0o755)  # the sandbox runs as another user
@@ -283,6 +285,19 @@ def score(
     seconds = round(time.monotonic() - started, 3)
     details = {**result.details, **instance_details(instance), **_gpu_wait(entry)}
     return replace(result, details=details, seconds=seconds)
+
+
+def _check_backend(task: Task, backend: Backend) -> None:
+    """Do nothing, or refuse a sandbox that cannot hold the task's submissions.
+
+    Raises:
+        SandboxUnavailableError: if it cannot.
+    """
+    if task.manifest.model is not None and isinstance(backend, Landlock):
+        raise SandboxUnavailableError(
+            f"{task.name} cannot be scored in the sandbox 'landlock': its submissions reach a model by a socket, and a "
+            "program that may connect to one may connect to all that its user can; use bubblewrap or container"
+        )
 
 
 def _gpu_wait(profile: Profile) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import stat
@@ -9,7 +10,7 @@ import sys
 import tempfile
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from re_bench.sandbox.conformance.attack import Check, attack, fail_if, register
 from re_bench.sandbox.spec import python_directories
 
 if TYPE_CHECKING:
-    from re_bench.sandbox.spec import Backend
+    from re_bench.sandbox.spec import Backend, SandboxSpec
 
 CHECKS: dict[str, Check] = {}
 check = register(CHECKS)
@@ -34,12 +35,17 @@ def _digests(paths: list[str]) -> dict[str, str]:
     return digests
 
 
-def _walk(word: str) -> list[str]:
-    """Attack: return the paths with ``word`` in them, without looking where there are only programs."""
-    paths = []
-    for directory, inner, names in islice(os.walk("/"), 20_000):
+def _walk(word: str, shown: str, *tops: str) -> list[str]:
+    """Attack: return paths with ``word`` in them, but for ``shown``, without looking where there are only programs.
+
+    It looks below ``tops`` first, and at the root, which need not be listed.
+    """
+    paths: list[str] = []
+    for directory, inner, names in islice(chain.from_iterable(map(os.walk, (*tops, "/"))), 20_000):
         inner[:] = [name for name in inner if directory != "/" or name not in {"proc", "sys", "usr"}]
-        paths += [f"{directory}/{name}" for name in (*inner, *names) if word in name]
+        paths += [f"{directory}/{name}" for name in (*inner, *names) if word in name and directory != shown]
+        if paths:
+            break
     return paths
 
 
@@ -59,7 +65,8 @@ def reading_outside(backend: Backend, scratch: Path) -> None:
             hidden.append(str(ours))
         outside, inside = _digests(hidden), attack(backend, _digests, hidden)
         fail_if([f"{path} can be read" for path in outside if inside.get(path) == outside[path]])
-        fail_if([f"{path} can be found" for path in attack(backend, _walk, word)])
+        tops = (str(scratch), tempfile.gettempdir(), "/dev/shm")  # noqa: S108
+        fail_if([f"{path} can be found" for path in attack(backend, _walk, word, "", *tops)])
 
 
 def _spoil(directory: str) -> bool:
@@ -68,6 +75,8 @@ def _spoil(directory: str) -> bool:
     for spoil in (
         lambda: path.chmod(0o777),
         lambda: os.truncate(path, 0),
+        lambda: os.open(path, os.O_TRUNC | os.O_ACCMODE),
+        lambda: os.open(path, os.O_TRUNC),
         lambda: path.write_text("spoiled", encoding="ascii"),
         lambda: os.utime(path, (1, 1)),
         lambda: os.link(path, path.with_name("link")),
@@ -86,18 +95,54 @@ def _spoil(directory: str) -> bool:
 @check
 def changing_what_is_shown(backend: Backend, scratch: Path) -> None:
     """A file that is only shown keeps its content, mode, times, names and links."""
-    spec = spec_showing(read=scratch / "shown")
-    path = scratch / "shown" / "file"
+    _check_unchanged(backend, scratch / "shown", spec_showing(read=scratch / "shown"))
+
+
+@check
+def changing_what_is_outside(backend: Backend, scratch: Path) -> None:
+    """A file that is not shown keeps all that, where everybody may write it too."""
+    outside = scratch / "outside"
+    outside.mkdir()
+    outside.chmod(0o777)
+    _check_unchanged(backend, outside, spec_showing())
+
+
+def _check_unchanged(backend: Backend, directory: Path, spec: SandboxSpec) -> None:
+    path = directory / "file"
     path.write_text("as it was", encoding="ascii")
     path.chmod(0o666)
     before = path.stat()
-    attack(backend, _spoil, str(path.parent), spec=spec)
-    fail_if([] if path.is_file() else "a file that is only shown is gone")
+    attack(backend, _spoil, str(directory), spec=spec)
+    fail_if([] if path.is_file() else "the file is gone")
     after = path.stat()
     for what in ("st_mode", "st_size", "st_mtime_ns", "st_nlink", "st_ctime_ns"):
-        fail_if(
-            [] if getattr(before, what) == getattr(after, what) else f"the {what} of a file that is only shown changed"
-        )
+        fail_if([] if getattr(before, what) == getattr(after, what) else f"the {what} of the file changed")
+
+
+def _exist(paths: list[str]) -> list[str]:
+    """Attack: ask of every file whether it is there."""
+    return [f"{path} can be told to exist" for path in paths if Path(path).exists()]
+
+
+@check
+def existence_of_files(backend: Backend, scratch: Path) -> None:
+    """Whether a file is there that is not shown cannot be told, even with its name."""
+    path = scratch / "outside"
+    path.write_text("secret", encoding="ascii")
+    fail_if(attack(backend, _exist, [str(path), "/etc/hostname"]))
+
+
+def _watch(directory: str) -> list[str]:
+    """Attack: have the kernel tell what others do with a directory."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    watched = libc.inotify_add_watch(libc.inotify_init(), os.fsencode(directory), 0xFFF) >= 0  # IN_ALL_EVENTS
+    return ["the use of files outside can be watched"] if watched else []
+
+
+@check
+def watching_what_is_outside(backend: Backend, scratch: Path) -> None:
+    """The kernel does not tell of what is done with files that are not shown."""
+    fail_if(attack(backend, _watch, str(scratch)))
 
 
 def _make(paths: list[str]) -> bool:
@@ -110,23 +155,34 @@ def _make(paths: list[str]) -> bool:
 
 @check
 def hidden_directories(backend: Backend, scratch: Path) -> None:
-    """What lies in a hidden directory within a shown one is neither read, found nor written, but for what is named."""
-    shown, word = scratch / "shown", token()
+    """What lies in a hidden directory within a shown one is neither read nor written, but for what is named."""
+    word = token()
+    spec, secret, named = _hiding(scratch / "shown", word)
+    paths = [f"{directory}/{word}" for directory in (secret, named)]
+    got = attack(backend, _digests, paths, spec=spec)
+    fail_if([f"{paths[0]} can be read"] if paths[0] in got else [])
+    fail_if([] if paths[1] in got else [f"{paths[1]}, which is shown, cannot be read"])
+    made = attack(backend, _make_and_count, [f"{secret.parent}/{word}", f"{named}/{word}-made"], spec=spec)
+    fail_if("files can be made beside what is shown" if made else "")
+
+
+@check
+def names_in_hidden_directories(backend: Backend, scratch: Path) -> None:
+    """The names of files in a hidden directory within a shown one cannot be listed."""
+    word = token()
+    spec, _secret, named = _hiding(scratch / "shown", word)
+    paths_seen = attack(backend, _walk, word, str(named), str(scratch / "shown"), spec=spec)
+    fail_if([f"{path} can be found" for path in paths_seen])
+
+
+def _hiding(shown: Path, word: str) -> tuple[SandboxSpec, Path, Path]:
+    """Return a spec that hides ``shown/package``, a directory in that, and another one that is shown all the same."""
     spec = spec_showing(read=shown)
     secret, named = shown / "package" / "reference", shown / "package" / "named"
     for directory in (secret, named):
         directory.mkdir(parents=True)
         (directory / word).write_text(word, encoding="ascii")
-    read_only = {str(named): named, **spec.read_only}
-    spec = replace(spec, read_only=read_only, hidden=[shown / "package"])
-    paths = [f"{directory}/{word}" for directory in (secret, named)]
-    got = attack(backend, _digests, paths, spec=spec)
-    fail_if([f"{paths[0]} can be read"] if paths[0] in got else [])
-    fail_if([] if paths[1] in got else [f"{paths[1]}, which is shown, cannot be read"])
-    paths_seen = attack(backend, _walk, word, spec=spec)
-    fail_if([f"{path} can be found" for path in paths_seen if Path(path) != named / word])
-    made = attack(backend, _make_and_count, [f"{shown}/package/{word}", f"{named}/{word}-made"], spec=spec)
-    fail_if("files can be made beside what is shown" if made else "")
+    return replace(spec, read_only={str(named): named, **spec.read_only}, hidden=[shown / "package"]), secret, named
 
 
 def _make_and_count(paths: list[str]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -89,7 +90,8 @@ def memory_in_common(backend: Backend, scratch: Path) -> None:
 
 
 def _fill_files(directory: str, mebibytes: int, file_mib: int) -> int:
-    """Attack: fill a directory of the memory's file systems; return how many MiB went in."""
+    """Attack: fill a directory for temporary files, by default the sandbox's own; return how many MiB went in."""
+    directory = directory or tempfile.gettempdir()
     block = b"x" * (1 << 20)
     paths = [Path(f"{directory}/re-bench-{os.getpid()}-{number}") for number in range(mebibytes // file_mib)]
     written = 0
@@ -98,16 +100,18 @@ def _fill_files(directory: str, mebibytes: int, file_mib: int) -> int:
             with path.open("wb", buffering=0) as file:
                 for _ in range(file_mib):
                     written += file.write(block) >> 20
+    time.sleep(1.2 * (written >= mebibytes))  # nothing has refused it, but something may still notice
     for path in paths:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
     return written
 
 
 @check
 def files_in_memory(backend: Backend, scratch: Path) -> None:
-    """``/tmp`` and ``/dev/shm`` hold no more than the limit on memory."""
+    """``/tmp``, ``/dev/shm`` and the directory for temporary files hold no more than the limit on memory."""
     del scratch
-    for directory in ("/tmp", "/dev/shm"):  # noqa: S108
+    for directory in ("", "/tmp", "/dev/shm"):  # noqa: S108
         _check_memory(backend, _fill_files, directory, 2 * _MEMORY, LIMITS.file_mib)
 
 

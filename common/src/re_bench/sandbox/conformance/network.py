@@ -98,7 +98,13 @@ def sockets_with_a_path(backend: Backend, scratch: Path) -> None:
 
 def _leave(servers: list[str]) -> list[str]:
     """Attack: find a way out of the machine."""
-    got = [f"interface {name}" for _index, name in socket.if_nameindex() if name not in {"lo", "sit0", "tunl0"}]
+    got = []
+    for listed in ("/proc/net/dev", "/proc/self/net/dev", f"/proc/self/task/{os.getpid()}/net/dev"):
+        with suppress(OSError), open(listed, encoding="ascii") as file:  # noqa: PTH123
+            names = {line.partition(":")[0].strip() for line in file if ":" in line}
+            got += [f"interface {name} in {listed}" for name in names - {"lo", "sit0", "tunl0"}]
+    with suppress(OSError):
+        got += [f"interface {name}" for _index, name in socket.if_nameindex() if name not in {"lo", "sit0", "tunl0"}]
     for host in ("192.0.2.1", "2001:db8::1", *servers):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as caller:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
+import resource
 import signal
 import time
 from contextlib import suppress
@@ -38,7 +40,9 @@ def _search(*backwards: str) -> list[str]:
     """Attack: look for a word and a file in all that ``/proc`` says of processes, so they are given backwards."""
     word, path = backwards[0][::-1].encode(), backwards[1][::-1]
     got = []
-    for directory in Path("/proc").glob("[0-9]*"):
+    # Where nothing can be listed, numbers can still be guessed.
+    guessed = [Path(f"/proc/{pid}") for pid in (1, os.getppid(), *range(max(2, os.getpid() - 300), os.getpid()))]
+    for directory in {*Path("/proc").glob("[0-9]*"), *guessed}:
         for name in ("environ", "cmdline"):
             with suppress(OSError):
                 if word in Path(directory, name).read_bytes():
@@ -124,6 +128,12 @@ def _signal(pid: int) -> list[str]:
         with suppress(OSError):
             send_to(pid, signal.SIGKILL)
             got.append(f"{send_to.__name__} of process {pid} outside")
+    with suppress(OSError):
+        reading, writing = os.pipe()
+        fcntl.fcntl(reading, fcntl.F_SETOWN, pid)
+        fcntl.fcntl(reading, 10, signal.SIGKILL)  # F_SETSIG
+        fcntl.fcntl(reading, fcntl.F_SETFL, os.O_ASYNC)
+        os.write(writing, b"x")
     return got
 
 
@@ -158,6 +168,40 @@ def tracing(backend: Backend, scratch: Path) -> None:
     del scratch
     with victim(token()) as process:
         fail_if(attack(backend, _trace, process.pid))
+
+
+def _disturb(pid: int) -> bool:
+    """Attack: change what a process may use, and how soon it gets it."""
+    for change in (
+        lambda: resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, 1)),
+        lambda: os.sched_setaffinity(pid, [min(os.sched_getaffinity(0))]),
+        lambda: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0)),
+        lambda: os.setpriority(os.PRIO_PROCESS, pid, 19),
+        lambda: Path(f"/proc/{pid}/oom_score_adj").write_text("1000", encoding="ascii"),
+    ):
+        with suppress(OSError):
+            change()
+    return True
+
+
+def _disturbable(pid: int) -> list[object]:
+    """Return what :func:`_disturb` changes."""
+    limits, cores = resource.prlimit(pid, resource.RLIMIT_FSIZE), os.sched_getaffinity(pid)
+    scheduler, priority = os.sched_getscheduler(pid), os.getpriority(os.PRIO_PROCESS, pid)
+    return [limits, cores, scheduler, priority, Path(f"/proc/{pid}/oom_score_adj").read_text(encoding="ascii")]
+
+
+@check
+def limits_of_others(backend: Backend, scratch: Path) -> None:
+    """The limits, cores and priority of a process outside stay as they are."""
+    del scratch
+    with victim(token()) as process:
+        before = _disturbable(process.pid)
+        attack(backend, _disturb, process.pid)
+        after = _disturbable(process.pid)
+        fail_if(
+            [f"{one} of a process outside became {two}" for one, two in zip(before, after, strict=True) if one != two]
+        )
 
 
 def _detach(seconds: str, stay: bool) -> bool:

@@ -1,0 +1,190 @@
+"""What confines a process by the kernel alone, by ctypes: Landlock's rules, seccomp filters, no capabilities.
+
+https://docs.kernel.org/userspace-api/landlock.html; constants are those of <linux/landlock.h> and <linux/prctl.h>.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+NEWEST_ABI = 7
+"""The newest version whose features are used."""
+FILES, TRUNCATE, NETWORK, DEVICES, SCOPES, LOGGING = 1, 3, 4, 5, 6, 7
+"""The version from which on there is each feature; the second brings REFER, which only allows."""
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = (1 << bit for bit in range(4))
+_REMOVE_DIR, _REMOVE_FILE, _MAKE_CHAR, _MAKE_DIR, _MAKE_REG, _MAKE_SOCK = (1 << bit for bit in range(4, 10))
+_MAKE_FIFO, _MAKE_BLOCK, _MAKE_SYM, _REFER, _TRUNCATE, _IOCTL_DEV = (1 << bit for bit in range(10, 16))
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
+_CHANGE = _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MAKE_FIFO | _MAKE_SYM | _REFER
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+RIGHTS = {
+    "list": _READ_DIR,
+    "read": _READ,
+    "write": _READ | _WRITE_FILE | _TRUNCATE | _CHANGE,
+    "device": _READ_FILE | _WRITE_FILE | _IOCTL_DEV,
+}
+"""What a rule allows, by the name of its kind; all but ``device`` hold for everything below a directory too."""
+
+_OF_PROCESS = (
+    "auxv", "cgroup", "cmdline", "comm", "environ", "fd", "fdinfo", "io", "limits", "maps", "mountinfo", "mounts",
+    "smaps", "smaps_rollup", "stat", "statm", "status",
+)  # fmt: skip
+_MADE_UP = ("/proc/", "/sys/")
+"""Where a file that the kernel has forgotten becomes another one to its rules: what has one here is kept open."""
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers everywhere
+_VERSION, _PATH_BENEATH, _QUIET = 1, 1, 1 | 4  # no audit records of refusals, of nested domains neither
+_BIND_AND_CONNECT, _ABSTRACT_SOCKETS, _SIGNALS = 3, 1, 2
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_SUBREAPER = 1, 22, 24, 36
+_PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, _FILTER = 38, 47, 4, 2
+_CAPABILITY_VERSION = 0x20080522
+_LAST_CAPABILITY = 63
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def abi() -> int:
+    """Return the version of Landlock that this kernel has.
+
+    Raises:
+        OSError: if it has none, or a container's filter of system calls keeps it away.
+    """
+    return _call(_CREATE_RULESET, None, 0, _VERSION)
+
+
+def rule_set(rules: Iterable[tuple[str, str]], version: int) -> int:
+    """Return the descriptor of a set of rules that allows what ``rules`` (path, kind) name and nothing else.
+
+    Paths that are not there are left out. What a device does by ``ioctl`` is bounded from version 5 on.
+
+    Raises:
+        OSError: if the kernel refuses.
+    """
+    handled = _REFER - 1
+    handled |= _REFER * (version > FILES) | _TRUNCATE * (version >= TRUNCATE) | _IOCTL_DEV * (version >= DEVICES)
+    network = _BIND_AND_CONNECT * (version >= NETWORK)
+    descriptor = _create(handled, network, _ABSTRACT_SOCKETS | _SIGNALS, version)
+    for path, kind in rules:
+        _allow(descriptor, path, RIGHTS[kind] & handled)
+    return descriptor
+
+
+def signal_scope() -> int:
+    """Return the descriptor of a set of rules that refuses signals to whoever is not confined by it, and no more.
+
+    Raises:
+        OSError: if the kernel refuses, as one without :data:`SCOPES` does.
+    """
+    return _create(0, 0, _SIGNALS, SCOPES)
+
+
+def _create(handled: int, network: int, scopes: int, version: int) -> int:
+    fields = 1 + (version >= NETWORK) + (version >= SCOPES)
+    attributes = struct.pack("=QQQ", handled, network, scopes)[: 8 * fields]
+    return _call(_CREATE_RULESET, attributes, len(attributes), 0)
+
+
+def allow_process(rules: int, pid: int) -> None:
+    """Allow to read what ``/proc`` says of a process, but for the machine's network.
+
+    Raises:
+        OSError: if the kernel refuses.
+    """
+    for path, kind in of_process(pid):
+        _allow(rules, path, RIGHTS[kind])
+
+
+def of_process(pid: int) -> list[tuple[str, str]]:
+    """Return the rules by which a process is shown."""
+    return [(f"/proc/{pid}", "list"), *((f"/proc/{pid}/{name}", "read") for name in _OF_PROCESS)]
+
+
+def _allow(rules: int, path: str, rights: int) -> None:
+    try:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if not stat.S_ISDIR(os.fstat(place).st_mode):
+        rights &= _OF_FILES
+    if rights:
+        _call(_ADD_RULE, rules, _PATH_BENEATH, struct.pack("=Qi", rights, place), 0)
+    if not path.startswith(_MADE_UP):
+        os.close(place)
+
+
+def restrict(rules: int, version: int) -> None:
+    """Hold this process, and all that it will start, to a set of rules; it cannot be undone.
+
+    Raises:
+        OSError: if the kernel refuses.
+    """
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    _call(_RESTRICT_SELF, rules, _QUIET if version >= LOGGING else 0)
+
+
+def install_filter(program: bytes) -> None:
+    """Hold this process, and all that it will start, to a seccomp filter.
+
+    Raises:
+        OSError: if the kernel refuses.
+    """
+    code = ctypes.create_string_buffer(program, len(program))
+    # struct sock_fprog: the count of instructions, of 8 bytes each, and where they are.
+    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
+    _prctl(_PR_SET_SECCOMP, _FILTER, header, 0, 0)
+
+
+def drop_bounding_set() -> None:
+    """Give up the capabilities that a program of root's would get, as far as we have the one that this takes."""
+    for capability in range(_LAST_CAPABILITY + 1):
+        _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
+def drop_capabilities() -> None:
+    """Give up all capabilities that we have; without new privileges, no program brings them back.
+
+    Raises:
+        OSError: if they cannot be given up.
+    """
+    _prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
+    if _libc.capset(struct.pack("=Ii", _CAPABILITY_VERSION, 0), bytes(24)) != 0:
+        raise _error()
+
+
+def end_with_parent(number: int) -> None:
+    """Have the kernel send this process the signal ``number`` when the thread that started it ends."""
+    _prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of every descendant whose own parent ends."""
+    _prctl(_PR_SET_SUBREAPER, 1, 0, 0, 0)
+
+
+def _call(number: int, *arguments: int | bytes | None) -> int:
+    result = int(_libc.syscall(ctypes.c_long(number), *map(_wide, arguments)))
+    if result < 0:
+        raise _error()
+    return result
+
+
+def _prctl(option: int, *arguments: int | bytes) -> None:
+    if _libc.prctl(option, *map(_wide, arguments)) != 0:
+        raise _error()
+
+
+def _wide(argument: int | bytes | None) -> ctypes.c_long | bytes | None:
+    return ctypes.c_long(argument) if isinstance(argument, int) else argument
+
+
+def _error() -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, os.strerror(number))

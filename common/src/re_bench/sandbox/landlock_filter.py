@@ -1,0 +1,128 @@
+"""The system calls that the backend ``landlock`` refuses besides those of :mod:`re_bench.sandbox.seccomp`.
+
+Where there are no namespaces, a program could reach by them what Landlock does not guard: sockets by their paths,
+objects of System V and POSIX, other processes of the same user, and what a file says of itself: mode, owner, times.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+from re_bench.guest import landlock
+from re_bench.sandbox.seccomp import compiled
+
+_SOCKETS = ("socket", "connect", "bind", "listen", "accept", "accept4")
+_OBJECTS = (
+    "shmat", "shmctl", "semop", "semtimedop", "semctl", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink",
+    "inotify_init", "inotify_init1", "inotify_add_watch",
+)  # fmt: skip
+_TIMES = {"utime": 1, "utimes": 1, "utimensat": 2, "futimesat": 2}
+"""By name, and the position of the times."""
+_MODES = ("chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat")
+_ATTRIBUTES = ("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
+_NEW_ATTRIBUTES = (463, 466, 469)  # setxattrat, removexattrat and file_setattr: the same numbers everywhere
+_FLAGS = (0x40086602, 0x401C5820)  # FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR of <linux/fs.h>
+_OF_A_PROCESS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
+_PRIORITIES = {"setpriority": 2, "ioprio_set": 3}
+"""By name, and what stands for all processes of the user."""
+_OWNERS = {"fcntl": (8, 15), "ioctl": (0x8901, 0x8902)}
+"""F_SETOWN, F_SETOWN_EX, FIOSETOWN and SIOCSPGRP: a file sends a signal to a process of the user."""
+_SIGNALS = ("tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
+_OPENS = {"open": 1, "openat": 2}
+_LOW_WORD = 0xFFFFFFFF
+
+
+@lru_cache
+def program(version: int, *, same_user: bool) -> bytes:
+    """Return the filter as a BPF program; empty without libseccomp.
+
+    Args:
+        version: Landlock's, whose gaps it closes.
+        same_user: whether the program runs as the user of the scorer, whose files and processes are then its own.
+    """
+    return compiled(lambda seccomp: _Rules(seccomp).build(version, same_user=same_user))
+
+
+class _Rules:
+    """Makes the filter."""
+
+    def __init__(self, seccomp: Any) -> None:
+        self._seccomp, self._rules = seccomp, seccomp.SyscallFilter(seccomp.ALLOW)
+
+    def build(self, version: int, *, same_user: bool) -> Any:
+        for name in (*_SOCKETS, *_OBJECTS):
+            self._refuse(name)
+        self._refuse_kinds_of_socket_pairs()
+        self._ignore_times()  # a file that all may write has no owner's alone
+        for name in _MODES if same_user else ():
+            self._refuse(name, code=0)
+        for name in _ATTRIBUTES:
+            self._refuse(name, code=errno.EOPNOTSUPP)
+        for number in _NEW_ATTRIBUTES:
+            self._rules.add_rule(self._seccomp.ERRNO(errno.ENOSYS), number)
+        for request in _FLAGS:
+            self._refuse("ioctl", self._equal(1, request))
+        self._refuse_odd_opens(version)
+        if same_user:
+            self._guard_processes(version)
+        return self._rules
+
+    def _refuse(self, name: str, *conditions: Any, code: int = errno.EPERM) -> None:
+        with suppress(OSError, ValueError, RuntimeError):  # not every architecture has every call
+            self._rules.add_rule(self._seccomp.ERRNO(code), name, *conditions)
+
+    def _equal(self, position: int, value: int, mask: int = _LOW_WORD) -> Any:
+        return self._seccomp.Arg(position, self._seccomp.MASKED_EQ, mask, value)
+
+    def _ignore_times(self) -> None:
+        """Have what sets times do nothing and seem to succeed, as on file systems without them: archives unpack.
+
+        What sets the time of a path to now is refused instead, since Python's ``Path.touch`` takes a success to mean
+        that the file is there.
+        """
+        for name, times in _TIMES.items():
+            now = self._seccomp.Arg(times, self._seccomp.EQ, 0)
+            self._refuse(name, self._seccomp.Arg(times, self._seccomp.NE, 0), code=0)
+            if times == 1:
+                self._refuse(name, now)
+            else:  # the path may be missing, where a descriptor is meant
+                self._refuse(name, now, self._seccomp.Arg(1, self._seccomp.NE, 0))
+                self._refuse(name, now, self._seccomp.Arg(1, self._seccomp.EQ, 0), code=0)
+
+    def _refuse_kinds_of_socket_pairs(self) -> None:
+        """Leave pairs of Unix sockets with a stream: a datagram of theirs could go to any other socket's address."""
+        self._refuse("socketpair", self._seccomp.Arg(0, self._seccomp.NE, int(socket.AF_UNIX)))
+        for kind in set(range(16)) - {int(socket.SOCK_STREAM), int(socket.SOCK_SEQPACKET)}:
+            self._refuse("socketpair", self._equal(1, kind, 15))
+
+    def _refuse_odd_opens(self, version: int) -> None:
+        """Refuse what Landlock takes for opening a file neither to read nor to write it.
+
+        Such a descriptor takes a device's commands, and its file is truncated all the same before version 3.
+        """
+        for name, position in _OPENS.items():
+            self._refuse(name, self._equal(position, os.O_ACCMODE, os.O_ACCMODE))
+            if version < landlock.TRUNCATE:
+                self._refuse(name, self._equal(position, os.O_TRUNC, os.O_TRUNC | os.O_ACCMODE))
+        if version < landlock.TRUNCATE:
+            self._refuse("truncate")
+
+    def _guard_processes(self, version: int) -> None:
+        """Refuse what changes other processes of our user; signals too, where Landlock does not confine them."""
+        for name in _OF_A_PROCESS:
+            self._refuse(name, self._seccomp.Arg(0, self._seccomp.NE, 0))
+        for name, user in _PRIORITIES.items():
+            self._refuse(name, self._seccomp.Arg(1, self._seccomp.NE, 0))
+            self._refuse(name, self._equal(0, user))
+        for name, commands in _OWNERS.items():
+            for command in commands:
+                self._refuse(name, self._equal(1, command))
+        if version < landlock.SCOPES:
+            self._refuse("kill", self._seccomp.Arg(0, self._seccomp.NE, 0))  # 0: its own group
+            for name in _SIGNALS:
+                self._refuse(name)

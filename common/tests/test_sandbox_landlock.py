@@ -1,0 +1,201 @@
+"""The sandbox without namespaces: what they would stop is stopped all the same, on every version of Landlock."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from ordinary_user import as_ordinary_user, python_for_everybody, what_the_suite_needs
+
+from re_bench.errors import UsageError
+from re_bench.guest import landlock as kernel
+from re_bench.limits import Limits
+from re_bench.sandbox import open_backend
+from re_bench.sandbox.conformance import CHECKS, run_check
+from re_bench.sandbox.conformance.attack import attack, processes_with, spec_showing, token
+from re_bench.sandbox.landlock import VERSION, Landlock
+from re_bench.sandbox.process import Finished, run
+from re_bench.sandbox.spec import SandboxSpec, SandboxUnavailableError
+from re_bench.sandbox.untrusted import Untrusted
+from re_bench.scoring import score as core
+from re_bench.task.discovery import open_task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+try:
+    open_backend("landlock")
+except SandboxUnavailableError as unavailable:
+    pytest.skip(f"NOT TESTED: {unavailable}", allow_module_level=True)
+
+NEWEST = min(kernel.abi(), kernel.NEWEST_ABI)
+NOT_HELD = {"existence of files", "names in hidden directories"}
+"""What Landlock has no rules for, whatever its version; ``docs/sandboxes.md`` says so."""
+WITHOUT_NAMESPACES = [
+    "reading outside", "secrets in proc", "signals", "daemons", "limits of others", "changing what is outside",
+    "hidden directories", "sockets with a path", "abstract sockets", "objects of others", "inherited descriptors",
+    "processes that keep changing",
+]  # fmt: skip
+"""Checks that take something else than the mounts and process ids of a namespace."""
+
+
+def sh(script: str, **limits: int) -> Finished:
+    return run(Landlock(), ["sh", "-c", script], SandboxSpec(limits=Limits(wall_s=20, **limits)))
+
+
+@pytest.mark.parametrize("name", WITHOUT_NAMESPACES)
+def test_it_holds_what_takes_namespaces_elsewhere(name: str) -> None:
+    outcome = run_check(Landlock(), name)
+    assert outcome.held, outcome.why
+
+
+@pytest.fixture(scope="module")
+def readable() -> Iterator[Path]:
+    if os.geteuid() != 0:
+        pytest.skip("NOT TESTED: only root can become another user; the tests above ran as an ordinary one")
+    with what_the_suite_needs() as place:
+        yield place
+
+
+def not_held_by_ordinary_user(readable: Path, version: int, *names: str) -> dict[str, str]:
+    command = (python_for_everybody(readable), "-m", "re_bench.sandbox.conformance", "--sandbox", "landlock", "--json")
+    finished = as_ordinary_user(readable, *command, *names, **{VERSION: str(version)})
+    assert finished.stdout, finished.stderr
+    report = json.loads(finished.stdout)
+    assert report["sandbox"] == f"landlock ABI {version}"
+    assert [each["name"] for each in report["checks"]] == list(names or CHECKS)
+    return {each["name"]: each["why"] for each in report["checks"] if not each["held"]}
+
+
+def test_an_ordinary_user_on_the_oldest_version_has_all_that_too(readable: Path) -> None:
+    assert not_held_by_ordinary_user(readable, 1, *WITHOUT_NAMESPACES) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", range(1, NEWEST + 1))
+def test_every_check_as_an_ordinary_user(readable: Path, version: int) -> None:
+    assert set(not_held_by_ordinary_user(readable, version)) == NOT_HELD
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHECKS)
+def test_every_check_as_we_are(name: str) -> None:
+    outcome = run_check(Landlock(), name)
+    expected = NOT_HELD | ({"privileges"} if Landlock().name.endswith("as root") else set())
+    assert outcome.held == (name not in expected), outcome.why
+
+
+def test_a_harness_answers_by_a_connection_that_it_inherits(harness: Callable[[str], Path]) -> None:
+    source = (
+        "import os\ndef go(args, inputs, outputs):\n    outputs[0][:] = inputs[0]\n    return os.environ['TMPDIR']\n"
+    )
+    with Untrusted(Landlock(), harness(source), SandboxSpec(limits=Limits(wall_s=30))) as process:
+        reply = process.call("go", inputs=[b"abc"], outputs=[3])
+        own = Path(reply.value)
+        assert (reply.outputs, own.is_dir()) == ((b"abc",), True)
+    assert not own.exists()
+
+
+def test_its_own_directory_is_empty_bounded_and_private() -> None:
+    assert sh("pwd; ls -A; test $HOME = $PWD -a $TMPDIR = $PWD && stat -c %a .").stdout.split()[1:] == ["700"]
+    filled = sh("head -c 6000000 /dev/zero > a; sleep 5", tmp_mib=4)
+    assert filled.stopped == "it wrote more than 4 MiB into its writable directories"
+
+
+def test_status_signal_and_output_are_the_programs() -> None:
+    finished = sh("echo out; echo err >&2; exit 7")
+    assert (finished.status, finished.stdout, finished.stderr) == (7, "out\n", "err\n")
+    assert run(Landlock(), [sys.executable, "-I", "-c", "1 // 0"], SandboxSpec()).status == 1
+    missing = run(Landlock(), ["no-such-program"], SandboxSpec())
+    assert (missing.status, "no-such-program cannot be started" in missing.stderr) == (126, True)
+
+
+def _open_pairs() -> list[int]:
+    """Attack, of a kind: open every kind of pair of sockets."""
+    got = []
+    for kind in range(1, 7):
+        try:
+            socket.socketpair(socket.AF_UNIX, kind)
+        except OSError:
+            continue
+        got.append(kind)
+    return got
+
+
+def test_pairs_of_sockets_with_a_stream_are_all_there_is() -> None:
+    assert attack(Landlock(), _open_pairs) == [socket.SOCK_STREAM, socket.SOCK_SEQPACKET]
+
+
+def _use_modes(directory: str) -> list[bool]:
+    """Attack, of a kind: do what unpacking an archive does."""
+    path = Path(directory, "file")
+    path.touch()
+    path.touch()
+    path.chmod(0o700)
+    os.utime(path, (1, 1))
+    with path.open("wb") as file:
+        os.utime(file.fileno())
+    return [path.stat().st_mtime == 1]
+
+
+def test_setting_times_seems_to_succeed(tmp_path: Path) -> None:
+    spec = spec_showing(write=tmp_path / "work")
+    assert attack(Landlock(), _use_modes, str(tmp_path / "work"), spec=spec) == [False]
+
+
+def test_it_refuses_what_it_cannot_hold(tmp_path: Path) -> None:
+    address = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(address))
+        for spec, reason in (
+            (SandboxSpec(read_only={"/elsewhere": tmp_path}), "cannot show .* as /elsewhere"),
+            (SandboxSpec(read_only={str(address): address}), "cannot show the socket"),
+            (SandboxSpec(writable={"/usr": Path("/usr")}, hidden=[Path("/usr/bin")]), "cannot keep /usr/bin"),
+        ):
+            with pytest.raises(SandboxUnavailableError, match=reason):
+                Landlock().launch(["true"], spec)
+
+
+@pytest.mark.parametrize("wanted", ["0", "x", str(NEWEST + 1)])
+def test_a_version_that_is_not_here_is_refused(wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VERSION, wanted)
+    with pytest.raises(
+        UsageError, match=rf"{VERSION} is '{wanted}'; this machine has Landlock's versions 1 to {NEWEST}"
+    ):
+        open_backend("landlock")
+
+
+def test_a_task_whose_submissions_need_a_socket_is_refused(tmp_path: Path) -> None:
+    task = open_task(Path(__file__).parents[2] / "tasks" / "rust_codecontests")
+    with pytest.raises(
+        SandboxUnavailableError, match="cannot be scored in the sandbox 'landlock': its submissions reach"
+    ):
+        core.score(task, lambda _job: pytest.fail("it was scored"), tmp_path, profile="cpu", sandbox="landlock")
+
+
+def test_daemons_end_with_a_scorer_that_is_killed() -> None:
+    word = token()
+    program = (
+        "import sys; from re_bench.sandbox.landlock import Landlock; from re_bench.sandbox.process import run\n"
+        "from re_bench.sandbox.spec import SandboxSpec\n"
+        f"run(Landlock(), ['sh', '-c', 'setsid sh -c \"sleep 50; true {word}\" & sleep 50'], SandboxSpec())\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], start_new_session=True) as scorer:
+        assert_soon(lambda: bool(processes_with(f"true {word}")))
+        scorer.send_signal(signal.SIGKILL)
+    assert_soon(lambda: not processes_with(word))
+
+
+def assert_soon(condition: Callable[[], bool], seconds: float = 20) -> None:
+    latest = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < latest
+        time.sleep(0.05)
