@@ -9,7 +9,7 @@ from pathlib import Path
 from re_bench.limits import Limits
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import run
-from re_bench.sandbox.spec import SandboxSpec
+from re_bench.sandbox.spec import SandboxSpec, python_directories
 from re_bench.task.hidden_paths import hidden_directories
 
 
@@ -18,6 +18,8 @@ def main() -> None:
     request = json.loads(sys.argv[1])
     limits = Limits(wall_s=1800, cpu_s=7200, memory_mib=8192, processes=1024, file_mib=4096, output_kib=1024)
     spec = SandboxSpec(
+        # Over the container's /tmp, below which this environment may lie.
+        read_only={str(path): path for path in python_directories()},
         writable={path: Path(outside) for path, outside in request["writable"].items()},
         environment=request["environment"],
         directory=request["directory"],
