@@ -191,7 +191,7 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
         append(INSTRUCTIONS, "\n`nowhere.csv`\n"),
         r"instructions\.md:\d+: names nowhere\.csv, which is neither",
     ),
-    "number": (replace(INSTRUCTIONS, "are 86", "are 87"), r"instructions\.md:16: no constant of the task is 87"),
+    "number": (replace(INSTRUCTIONS, "are 86", "are 87"), r"instructions\.md:16: 87 is no constant of task"),
     "import": (
         append("starter/train.py", "\nimport polars\n"),
         r"starter/train\.py:\d+: imports polars, which agents have",
