@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from re_bench.cli.check_command import repository_problems
-from re_bench.cli.main import main
+from re_bench.cli.main import BUILT_IN, main
 from re_bench.task.check.check import check_task, mend_all, mend_task
 from re_bench.task.check.toml_text import keys_of, line_of, reordered, statements
 
@@ -191,7 +191,7 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
         append(INSTRUCTIONS, "\n`nowhere.csv`\n"),
         r"instructions\.md:\d+: names nowhere\.csv, which is neither",
     ),
-    "number": (replace(INSTRUCTIONS, "are 86", "are 87"), r"instructions\.md:16: no constant of the task is 87"),
+    "number": (replace(INSTRUCTIONS, "are 86", "are 87"), r"instructions\.md:16: 87 is no constant of task"),
     "import": (
         append("starter/train.py", "\nimport polars\n"),
         r"starter/train\.py:\d+: imports polars, which agents have",
@@ -339,20 +339,20 @@ def test_the_command_tells_and_mends(
 def test_what_the_repository_keeps_about_all_tasks(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     top = task.parents[1]
     monkeypatch.chdir(top)
-    assert list(repository_problems(top)) == []
+    assert list(repository_problems(top, BUILT_IN)) == []
     (top / "docs").unlink()
     (top / "docs").mkdir()
     shutil.copy(TOP / "docs" / "science.md", top / "docs")
     replace("../../docs/science.md", "| 0.378 |", "| 0.377 |")(task)
     replace("../../README.md", "| `re-bench check", "| `re-bench chekc")(task)
     replace("../../images/locks.toml", '["hatchling"]', '["hatchling", "editables"]')(task)
-    told = "\n".join(map(str, repository_problems(top)))
+    told = "\n".join(map(str, repository_problems(top, BUILT_IN)))
     assert re.search(r"docs/science\.md:\d+: the table is not what anchors and records say", told)
     assert re.search(r"README\.md:\d+: the table of commands has no row for re-bench check", told)
     assert re.search(r"images/locks/build\.txt:1: .*lacks editables", told)
-    assert len(mend_all(lambda: repository_problems(top))) == 2
+    assert len(mend_all(lambda: repository_problems(top, BUILT_IN))) == 2
     assert (top / "docs" / "science.md").read_text() == (TOP / "docs" / "science.md").read_text()
-    assert len(list(repository_problems(top))) == 2
+    assert len(list(repository_problems(top, BUILT_IN))) == 2
 
 
 def test_no_large_package_is_imported_and_nothing_of_a_task_runs() -> None:

@@ -90,6 +90,6 @@ def _parser(commands: Iterable[Command]) -> argparse.ArgumentParser:
     for command in commands:
         text = f"{command.help[0].upper()}{command.help[1:]}."
         subparser = subparsers.add_parser(command.name, help=command.help, description=text)
-        subparser.set_defaults(run=command.run)
+        subparser.set_defaults(run=command.run, built_in=BUILT_IN)
         command.add_options(subparser)
     return parser

@@ -105,7 +105,11 @@ def numbers_are_those_of_the_sources(files: TaskFiles) -> Iterator[Problem | Not
         for word in _NUMBER.findall(line):
             value = float(word.replace(",", ""))
             if (value > _ALWAYS_KNOWN or value != int(value)) and not _is_known(value, word, known):
-                yield Problem(path, number, f"no constant of the task is {word}: correct this, or what it is told of")
+                yield Problem(
+                    path,
+                    number,
+                    f"{word} is no constant of task.toml, scorer, package or starter: correct it here or there",
+                )
 
 
 def _is_known(value: float, word: str, known: list[float]) -> bool:
