@@ -86,6 +86,19 @@ def test_every_check_as_an_ordinary_user(readable: Path, version: int) -> None:
 
 
 @pytest.mark.slow
+def test_every_check_as_root_of_a_container_with_dockers_capabilities(readable: Path) -> None:
+    kept = "chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service net_raw sys_chroot mknod"
+    bounds = ",".join(["-all", *(f"+{name}" for name in kept.split())])
+    python = python_for_everybody(readable)
+    command = ("setpriv", f"--bounding-set={bounds}", "--inh-caps=-all", "env", f"PYTHONPATH={readable}", python)
+    suite = ("-m", "re_bench.sandbox.conformance", "--sandbox", "landlock", "--json")
+    finished = subprocess.run([*command, *suite], cwd="/", capture_output=True, text=True, check=False)
+    report = json.loads(finished.stdout)
+    assert report["sandbox"] == f"landlock ABI {NEWEST}"
+    assert {each["name"] for each in report["checks"] if not each["held"]} == NOT_HELD
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHECKS)
 def test_every_check_as_we_are(name: str) -> None:
     outcome = run_check(Landlock(), name)

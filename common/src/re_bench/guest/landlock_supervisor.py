@@ -155,19 +155,22 @@ def _processes_of_user() -> int | None:
     The kernel also counts those in other containers, which cannot be seen; so it is asked, by trying to start one more.
     """
     before = resource.getrlimit(resource.RLIMIT_NPROC)
-    low, high = 0, _MOST_PROCESSES if before[1] == resource.RLIM_INFINITY else before[1]
-    while low < high:
+    if _can_fork(0, before[1]):
+        return None
+    low, high = 0, 64
+    while high < _MOST_PROCESSES and not _can_fork(high, before[1]):
+        low, high = high, 2 * high
+    while high - low > 1:
         middle = (low + high) // 2
-        resource.setrlimit(resource.RLIMIT_NPROC, (middle, before[1]))
-        if _can_fork():
-            high = middle
-        else:
-            low = middle + 1
+        low, high = (low, middle) if _can_fork(middle, before[1]) else (middle, high)
     resource.setrlimit(resource.RLIMIT_NPROC, before)
-    return low - 1 if low else None
+    return high - 1
 
 
-def _can_fork() -> bool:
+def _can_fork(limit: int, hard: int) -> bool:
+    """Tell whether a process can be started where so many are allowed."""
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_NPROC, (limit, hard))
     try:
         child = os.fork()
     except BlockingIOError:

@@ -121,6 +121,7 @@ class Landlock:
             cleanup=partial(_remove, own),
             environment={"PATH": os.environ.get("PATH", os.defpath)},
             end=_end,
+            user=user,
             own=(own,),
         )
 

@@ -66,7 +66,9 @@ class OtherUser(Unprotected):
         bounded = ["prlimit", f"--nproc={spec.limits.processes}", "--", *program]
         plain = super().launch(bounded, spec)
         path = {"PATH": os.environ.get("PATH", os.defpath)}  # and nothing that a program could read of ours
-        return replace(plain, command=[*as_user, *plain.command], cleanup=partial(_end_all, as_user), environment=path)
+        return replace(
+            plain, command=[*as_user, *plain.command], cleanup=partial(_end_all, as_user), environment=path, user=user
+        )
 
 
 def need_readable(path: Path, backend: str) -> None:

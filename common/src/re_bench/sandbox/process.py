@@ -56,9 +56,10 @@ class Running:
         self._started = time.monotonic()
         self._stopped = ""
         self._ended = threading.Event()
-        self._growth = resource_usage.DiskGrowth(spec.writable.values())
         launch = backend.launch(program, spec)
-        self._own_growth = resource_usage.DiskGrowth(launch.own)
+        self._user = launch.user
+        self._growth = resource_usage.DiskGrowth(spec.writable.values(), user=self._user)
+        self._own_growth = resource_usage.DiskGrowth(launch.own, user=self._user)
         self._process, self._cleanup = start(launch), launch.cleanup
         self._end = launch.end or end_process
         self.stdout, self.stderr = (HeadTail(self._limits.output_kib << 10) for _ in range(2))
@@ -153,9 +154,11 @@ class Running:
             return "re-bench was stopped"
         if time.monotonic() - self._started > limits.wall_s:
             return f"it ran longer than {limits.wall_s:g} s"
+        with resource_usage.seen_by(self._user):
+            memory = resource_usage.memory_violation(root, limits)
         return (
             deadline.violation()
-            or resource_usage.memory_violation(root, limits)
+            or memory
             or self._growth.violation(root, limits)
             or self._own_growth.violation(root, replace(limits, disk_mib=limits.space_mib))
         )

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import stat
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.processes import tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from re_bench.limits import Limits
 
@@ -24,6 +25,25 @@ _BLOCK = 512  # the unit of st_blocks, whatever the file system's
 _ENTRY = 4096  # what a file costs at least: it stops a million empty files too
 _HELD = {"RssAnon", "RssShmem", "VmSwap"}
 _SHARE = {"Pss_Anon", "Pss_Shmem", "SwapPss"}
+
+
+@contextmanager
+def seen_by(user: int | None) -> Iterator[None]:
+    """Have this thread see of processes in ``/proc`` what ``user`` sees; None: what we see.
+
+    Root without ``CAP_SYS_PTRACE``, as in most containers, may not look into processes of others.
+    """
+    if user is None:
+        yield
+        return
+    libc = ctypes.CDLL(None)
+    libc.setfsgid(user)
+    libc.setfsuid(user)
+    try:
+        yield
+    finally:
+        libc.setfsuid(os.geteuid())
+        libc.setfsgid(os.getegid())
 
 
 def is_over_memory(root: int, limit: int) -> bool:
@@ -55,9 +75,15 @@ def memory_violation(root: int, limits: Limits) -> str:
 class DiskGrowth:
     """How much directories grow while a program writes into them, measured a few times a second."""
 
-    def __init__(self, directories: Iterable[Path], before: int | None = None) -> None:
-        """Measure what is there; ``before`` is from how many bytes growth counts, if not from those."""
-        self._directories = list(directories)
+    def __init__(self, directories: Iterable[Path], before: int | None = None, user: int | None = None) -> None:
+        """Measure what is there.
+
+        Args:
+            directories: what to measure.
+            before: from how many bytes growth counts, if not from what is there.
+            user: the user whose processes write there, if it is not ours; as for :func:`seen_by`.
+        """
+        self._directories, self._user = list(directories), user
         self._devices: set[int] = set()
         self.before = before or 0
         """From how many bytes growth counts."""
@@ -78,7 +104,9 @@ class DiskGrowth:
         started = time.monotonic()
         if not self._directories or started < self._next:
             return False
-        used = disk(self._directories) + _unnamed_files(root, self._devices)
+        with seen_by(self._user):
+            unnamed = _unnamed_files(root, self._devices)
+        used = disk(self._directories) + unnamed
         now = time.monotonic()
         self._next = now + max(_PERIOD_S, _PAUSE_FACTOR * (now - started))
         return used - self.before > limit

@@ -78,6 +78,8 @@ class Launch:
     """The environment of the command itself, where a program inside could read it; None for all of ours."""
     end: Callable[[subprocess.Popen[bytes]], None] | None = None
     """Ends the command with all that it has started; None for :func:`re_bench.sandbox.process.end_process`."""
+    user: int | None = None
+    """The id of a user of the program's own, whose processes we need not be allowed to look into."""
     own: Sequence[Path] = ()
     """Directories of the program's own on disk, which together may hold :attr:`Limits.space_mib`."""
 
