@@ -32,6 +32,9 @@ HARBOR = ("harbor==0.24.0", "harbor==0.25.0")
 """The first brings what the second needs; the second asks for a newer certifi than indexes have everywhere."""
 HARBOR_PYTHONS = ("python3.12", "python3.13", "python3.14")
 WITH_TRL = HERE / ".nox" / "with-trl"
+WITH_SPHINX = HERE / ".nox" / "with-sphinx"
+SITE = HERE / ".nox" / "site"
+DOCS_TESTS = ("tests/test_tutorials.py", "tests/test_pictures.py", "tests/browser")
 RAY_TESTS = ("common/tests/test_ray_pool.py", "tests/test_evaluate_on_ray.py")
 PROJECTS = [
     path.parent
@@ -107,6 +110,21 @@ def browser_test(session: nox.Session) -> None:
         session.skip(f"NOT TESTED: no {' and no '.join(missing)}; type: sudo apt-get install chromium chromium-driver")
     options = ("-p", "no:benchmark", "-s", "-m", "browser")
     run(session, "pytest", *options, "common/tests/browser", "integrations/inspect/tests", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def docs(session: nox.Session) -> None:
+    """Build the documentation site, run its tutorials, show it to a browser; `-- build`, `-- external`: fetch links."""
+    need_system_programs(session)
+    renew_shared_environment(session)
+    python = renew_environment_with(session, WITH_SPHINX, ["sphinx", "myst-parser", "furo"])
+    build = (python, "-m", "sphinx", "--quiet", "--fresh-env", "--fail-on-warning", "--keep-going", "-c", "docs/site")
+    session.run(*build, "-d", str(SITE.with_name("doctrees")), ".", str(SITE), external=True)
+    session.log(f"the site: {SITE / 'index.html'}")
+    if session.posargs == ["external"]:
+        session.run(*build, "-b", "linkcheck", ".", str(SITE.with_name("links")), external=True)
+    elif session.posargs != ["build"]:
+        run(session, "pytest", "-p", "no:benchmark", "-s", "-m", "slow or browser", *DOCS_TESTS, *session.posargs)
 
 
 @nox.session(venv_backend="none")

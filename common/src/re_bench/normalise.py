@@ -77,7 +77,7 @@ def aggregate(scores: Iterable[float | None], how: How) -> float | None:
         how: "min", "max" or "last", which is the last valid one.
 
     Returns:
-        The chosen score, or None if no attempt was valid. Never a stand-in number: see the top of this module.
+        The chosen score, or None if no attempt was valid. Never a stand-in number; see the top of this module.
 
     Raises:
         TypeError: if a score is neither None nor a real number.

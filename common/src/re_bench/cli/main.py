@@ -77,6 +77,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
+def whole_parser() -> argparse.ArgumentParser:
+    """Return the parser of every command that is installed, of which the documentation's page of commands is made."""
+    return _parser({command.name: command for command in (*_BUILT_IN, *_installed())}.values())
+
+
 def _installed() -> Iterator[Command]:
     """Yield the commands of other packages; one that cannot be imported counts as not installed."""
     for entry in sorted(entry_points(group=_GROUP), key=lambda entry: entry.name):

@@ -36,12 +36,12 @@ def with_table(text: str, tasks: Sequence[Task]) -> str:
     Raises:
         ManifestError: if a task's records are malformed, missing, or of a profile that it does not have.
     """
-    rows = [row for task in tasks for row in _rows(task)]
+    rows = [row for task in tasks for row in rows_of(task)]
     lines = ["| " + " | ".join(cells) + " |" for cells in (_HEADER, ["---"] * len(_HEADER), *rows)]
     return _TABLE.sub(lambda match: match[1] + "\n".join(lines) + "\n" + match[2], text)
 
 
-def _rows(task: Task) -> Iterator[list[str]]:
+def rows_of(task: Task) -> Iterator[list[str]]:
     """Yield the rows of a task: by profile, then by kind, then as they stand in its file."""
     path = task.directory / FILE
     file = read_table(path, Records)

@@ -1,0 +1,101 @@
+"""Sphinx's settings for the documentation site, which ``nox -s docs`` builds.
+
+The source directory is the repository's top, so that a relative link means the same on the site and in the
+repository's own web view, and leads to a page, or to the file itself where it is no page.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docutils import nodes
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+TOP = Path(__file__).parents[2]
+VERSION = tomllib.loads((TOP / "common" / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+project = "re-bench"
+release = VERSION
+html_title = f"re-bench {VERSION}"
+root_doc = "docs/README"
+include_patterns = [
+    "*.md",
+    "docs/**.md",
+    "tasks/*/README.md",
+    "agents/*/README.md",
+    "*/README.md",
+    "integrations/*/README.md",
+]
+exclude_patterns = [".*", "images", "bench", "tests", "**/.*", "**/__pycache__", "**/instructions.md"]
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+myst_heading_anchors = 4
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+linkcheck_timeout = 20
+
+html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_extra_path = ["root"]
+html_show_copyright = False
+html_copy_source = False
+html_show_sphinx = False
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"
+
+EXTERNAL: set[str] = set()
+NAVIGATION = {
+    "Start": ["start", "concepts", "../CHANGELOG"],
+    "Tutorials": ["tutorials/change-a-task", "tutorials/check-the-benchmark", "tutorials/evaluate-an-agent"],
+    "Tasks": [
+        "science",
+        *(f"{path.stem} <tasks/{path.stem}>" for path in sorted((TOP / "docs" / "tasks").glob("*.md"))),
+    ],
+    "Task authors": ["task-authors", "text", "models", "gateway"],
+    "Evaluators": ["evaluations", "reports", "results", "transcripts", "environment", "human-baselines"],
+    "With other tools": ["inspect", "inspect-sandbox", "inspect-mlab", "exports", "images", "scale"],
+    "How it is built": ["architecture", "design", "sandboxes", "threat-model", "../CONTRIBUTING"],
+    "Reference": ["commands", "api"],
+}
+"""The pages beside every page, by caption. A page that stands nowhere is a warning, and so an error."""
+
+
+def setup(app: Sphinx) -> None:
+    """Have Sphinx call what is below."""
+    app.connect("source-read", add_navigation)
+    app.connect("doctree-resolved", note_external_links)
+    app.connect("build-finished", write_external_links)
+    app.connect("autodoc-process-docstring", keep_colons, priority=0)
+
+
+def add_navigation(_app: Sphinx, name: str, source: list[str]) -> None:
+    """Append the navigation to the first page, and take the packages' own pages, reached by links alone, out of it."""
+    if name == root_doc:
+        lists = ("\n".join([f":caption: {caption}", ":hidden:", "", *pages]) for caption, pages in NAVIGATION.items())
+        source[0] += "".join(f"\n```{{toctree}}\n{text}\n```\n" for text in lists)
+    elif name.endswith("README"):
+        source[0] = f"---\norphan: true\n---\n{source[0]}"
+
+
+def note_external_links(_app: Sphinx, tree: nodes.document, _name: str) -> None:
+    """Remember where a page leads beyond this repository; a build fetches none of it, ``-- external`` does."""
+    found = (str(node.get("refuri", "")) for node in tree.findall(nodes.reference))
+    EXTERNAL.update(link for link in found if "://" in link)
+
+
+def write_external_links(app: Sphinx, _error: Exception | None) -> None:
+    """List the links that were not fetched."""
+    (app.outdir / "external-links.txt").write_text("\n".join(sorted(EXTERNAL)) + "\n", encoding="utf-8")
+
+
+def keep_colons(_app: Sphinx, what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
+    """Have napoleon find no type before a colon in the first line of an attribute: ours begin with a sentence."""
+    if what in ("attribute", "property"):
+        lines.insert(0, "")

@@ -1,0 +1,66 @@
+"""Every page of the documentation site in a browser, on a desk and on a telephone; ``nox -s docs`` builds it first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from chromium import Browser
+
+SITE = Path(__file__).resolve().parents[2] / ".nox" / "site"
+PAGES = sorted(page.relative_to(SITE) for page in SITE.rglob("*.html") if page.name != "index.html")
+WIDE, NARROW = 1280, 390
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+
+_TOO_WIDE = "return document.documentElement.scrollWidth - window.innerWidth"
+_PICTURES = "return [...document.images].filter(image => image.complete && !image.naturalWidth).map(image => image.src)"
+_SHOWN = "return [...document.querySelectorAll(arguments[0])].filter(node => node.checkVisibility()).length"
+_SEEN = (
+    "const box = document.querySelector(arguments[0]).getBoundingClientRect(); return box.right > 0 && box.left < 390"
+)
+_FOUND = """
+const look = () => document.querySelector("#search-results li") ? arguments[0](1) : setTimeout(look, 100);
+look();
+"""
+
+
+def problems(browser: Browser, page: Path, width: int, *, dark: bool) -> list[str]:
+    """Return what is wrong with a page at a width, in words."""
+    browser.open(SITE / page, width=width, dark=dark)
+    found = [f"console: {message}" for message in browser.console()]
+    found += [f"asks for {address}" for address in browser.requests() if not address.startswith(("file:", "data:"))]
+    found += [f"picture {address}" for address in browser.run(_PICTURES)]
+    if (excess := browser.run(_TOO_WIDE)) > 0:
+        found.append(f"{excess} pixels too wide")
+    way = ".sidebar-tree a" if width == WIDE else "label[for=__navigation]"
+    if not browser.run(_SHOWN, way):
+        found.append(f"no navigation: {way}")
+    return [f"{page} at {width}: {problem}" for problem in found]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_every_page_is_whole(browser: Browser, width: int) -> None:
+    assert len(PAGES) > 40, "no site; run: nox -s docs"
+    dark = width == NARROW
+    assert [problem for page in PAGES for problem in problems(browser, page, width, dark=dark)] == []
+
+
+def test_the_menu_opens_on_a_telephone(browser: Browser) -> None:
+    browser.open(SITE / "docs" / "README.html", width=NARROW)
+    assert not browser.run(_SEEN, ".sidebar-tree a")
+    browser.run("document.querySelector('label[for=__navigation]').click()")
+    browser.run("document.querySelector('.sidebar-drawer').getAnimations().forEach(animation => animation.finish())")
+    assert browser.run(_SEEN, ".sidebar-tree a")
+
+
+def test_the_first_page_leads_to_the_documentation(browser: Browser) -> None:
+    browser.open(SITE / "index.html")
+    assert browser.run("return document.title").startswith("Documentation")
+
+
+def test_search_finds_a_word_without_a_server(browser: Browser) -> None:
+    browser.open(f"{(SITE / 'search.html').as_uri()}?q=conformance")
+    assert browser.driver.execute_async_script(_FOUND) == 1

@@ -1,0 +1,79 @@
+"""The tutorials work as they stand: their commands run in order, in one shell, in a copy of the repository.
+
+A block ``bash`` is run; a block ``text`` after it is what it prints, in which ``...`` stands for anything.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from markdown_it import MarkdownIt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOP = Path(__file__).resolve().parents[1]
+TUTORIALS = sorted(TOP.glob("docs/tutorials/*.md"))
+MARK = "\x1e"
+"""Stands in the shell's output before what each block prints."""
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+
+def blocks(page: str) -> Iterator[tuple[str, str | None]]:
+    """Yield the commands of a page, each block with what it has to print, or None."""
+    fences = [(token.info, token.content) for token in MarkdownIt().parse(page) if token.type == "fence"]
+    for (language, content), (next_language, next_content) in zip(fences, [*fences[1:], ("", "")], strict=True):
+        if language == "bash":
+            yield content, next_content if next_language == "text" else None
+
+
+def matches(expected: str, printed: str) -> bool:
+    """Tell whether an output is the expected one, whatever its blanks and whatever stands for ``...``."""
+    parts = (r"\s+".join(map(re.escape, part.split())) for part in expected.split("..."))
+    return re.fullmatch(r"\s*" + r"\s*.*?\s*".join(parts) + r"\s*", printed, re.DOTALL) is not None
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """Return a copy of the repository: tutorials change tasks."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", "tasks", "docs"]
+    listing = subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True).stdout
+    for name in filter(None, listing.split("\0")):
+        if (TOP / name).is_file():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(TOP / name, tmp_path / name)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_a_tutorial_works_as_it_stands(page: Path, clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
+    commands = list(blocks(page.read_text(encoding="utf-8")))
+    assert len(commands) >= 3
+    script = "".join(f"printf '{MARK}'\n{command}" for command, _ in commands)
+    shell = ["bash", "-euo", "pipefail", "-c", script]
+    done = subprocess.run(
+        shell,
+        cwd=clone,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    printed = done.stdout.split(MARK)[1:]
+    assert (done.returncode, len(printed)) == (0, len(commands)), printed[-1]
+    for (command, expected), output in zip(commands, printed, strict=True):
+        assert expected is None or matches(expected, output), f"{command}\nprinted\n{output}\nnot\n{expected}"
+
+
+def test_an_output_is_compared_whole() -> None:
+    assert matches("a ... b\nc", "a x\ny b  \n c\n")
+    assert not matches("a", "a b")
+    assert not matches("exit status 1", "exit status 12")
