@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def whole_parser() -> argparse.ArgumentParser:
     """Return the parser of every command that is installed, of which the documentation's page of commands is made."""
-    return _parser({command.name: command for command in (*_BUILT_IN, *_installed())}.values())
+    return _parser({command.name: command for command in (*BUILT_IN, *_installed())}.values())
 
 
 def _installed() -> Iterator[Command]:
