@@ -59,6 +59,9 @@ class Running:
         self._growth = resource_usage.DiskGrowth(spec.writable.values())
         launch = backend.launch(program, spec)
         self._process, self._cleanup = start(launch), launch.cleanup
+        self._first: int | None = None  # the process that has all others of the program below it
+        if launch.first and spec.writable:
+            _thread(self._find_first, launch.first)
         self.stdout, self.stderr = (HeadTail(self._limits.output_kib << 10) for _ in range(2))
         self._threads = [
             _thread(_drain, self._process.stdout, self.stdout),
@@ -153,8 +156,14 @@ class Running:
         return (
             deadline.violation()
             or resource_usage.memory_violation(root, limits)
-            or self._growth.violation(root, limits)
+            or self._growth.violation(self._first or root, limits)
         )
+
+    def _find_first(self, first: Callable[[], int | None]) -> None:
+        """Ask for the first process until it is there; an engine takes its time to tell."""
+        while self._first is None and not self._ended.is_set():
+            self._first = first()
+            self._ended.wait(_POLL_S)
 
 
 def start(launch: Launch, stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
