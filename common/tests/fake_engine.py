@@ -72,10 +72,18 @@ def check_mounts(mounts: list[str]) -> None:
             fail(125, f"invalid mount config: bind source path does not exist: {fields['src']}")
 
 
+def check_filter(options: list[str]) -> None:
+    """The client reads the profile, wherever it lies."""
+    for kind, _, path in (option.partition("=") for option in options):
+        if kind == "seccomp" and "syscalls" not in json.loads(Path(path).read_text()):
+            fail(125, f"opening seccomp profile ({path}) failed")
+
+
 def hold(state: Path, options: dict[str, list[str]], program: list[str], outcome: int) -> None:
     """Be the process that the container belongs to, and report the program's end."""
     record = state / f"{options['--name'][0]}.pid"
     record.write_text(str(os.getpid()))
+    Path("/proc/self/comm").write_text("conmon")  # as Podman's monitor
     limits = [f"--{bound}" for bound in options.get("--ulimit", [])]
     own = environment(options.get("--env", []))
     with subprocess.Popen(["prlimit", *limits, "--", *program], env=own, cwd=options["--workdir"][0]) as process:
@@ -87,6 +95,7 @@ def hold(state: Path, options: dict[str, list[str]], program: list[str], outcome
 def run(state: Path, engine: str, mode: str, words: list[str]) -> int:
     options, image, program = parse(engine, words)
     check_mounts(options.get("--mount", []))
+    check_filter(options.get("--security-opt", []))
     if image != IMAGE:
         fail(125, f"Unable to find image '{image}' locally")
     if mode == "no python":
@@ -135,6 +144,10 @@ def main(state: Path, engine: str, words: list[str]) -> int:
             return 0
         case ["image", "inspect", image]:
             return inspect(mode, image)
+        case ["inspect", "--type", "container", "--format", "{{.State.Pid}}", name]:
+            record = state / f"{name}.pid"
+            print(record.read_text() if record.exists() else 0)
+            return 0
         case ["rm", "--force", "--volumes", name]:
             return remove(state, name, mode)
         case ["run", *rest]:

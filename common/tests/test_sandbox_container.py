@@ -19,7 +19,7 @@ import pytest
 
 from re_bench.cli import command
 from re_bench.limits import Limits
-from re_bench.sandbox import container, container_engine, open_backend
+from re_bench.sandbox import container, container_engine, open_backend, seccomp
 from re_bench.sandbox.container import Container
 from re_bench.sandbox.process import Finished, Running, run
 from re_bench.sandbox.spec import BACKENDS, SandboxSpec, SandboxUnavailableError
@@ -100,7 +100,8 @@ def test_a_program_that_wants_to_be_first_has_no_process_before_it() -> None:
 def test_the_command_line_is_this_and_nothing_else(engine: Engine, tmp_path: Path) -> None:
     readable, writable = tmp_path / "readable", tmp_path / "writable"
     spec = SandboxSpec({"/given": readable}, {"/work": writable}, directory="/work", limits=LIMITS)
-    command = list(Container().launch(["true", "--rm"], spec).command)
+    launch = Container().launch(["true", "--rm"], spec)
+    command, (profile,) = list(launch.command), launch.descriptors
     name = command[command.index("--name") + 1]
     tmpfs = "rw,exec,nosuid,nodev,mode=1777,size=512m"
     podman = engine.name == "podman"
@@ -118,6 +119,7 @@ def test_the_command_line_is_this_and_nothing_else(engine: Engine, tmp_path: Pat
     expected += ["--mount", f"type=bind,src={writable},dst=/work", "--workdir", "/work"]
     for assignment in (*SILENCED, "HOME=/tmp", "USER=agent", "LANG=C.UTF-8"):
         expected += ["--env", assignment]
+    expected += ["--security-opt", f"seccomp=/proc/self/fd/{profile}"]
     assert command == [*expected, "re-bench/test", "true", "--rm"]
 
 
@@ -185,6 +187,27 @@ def test_output_status_and_limits_come_through(engine: Engine) -> None:
     assert shell("head -c 2000000 /dev/zero > $(mktemp)").status != 0
     assert shell("ulimit -n; ulimit -c; ulimit -t").stdout.split() == ["64", "0", "30"]
     assert engine.containers() == []
+
+
+def test_without_libseccomp_the_filter_is_the_engines_and_the_name_says_so(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seccomp, "_program", bytes)
+    monkeypatch.setattr(seccomp, "_profile_text", bytes)
+    assert Container().name == f"container with the engine's filter ({engine.name}, re-bench/test)"
+    assert shell("true").status == 0
+    assert pairs(engine.calls("run")[0], "--security-opt") == ["no-new-privileges"]
+
+
+@pytest.mark.usefixtures("engine")
+def test_deleted_files_that_are_open_count_as_disk(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    script = f"exec 9> {work}/file; rm {work}/file; head -c 20000000 /dev/zero >&9; sleep 20"
+    limits = replace(LIMITS, file_mib=32, disk_mib=8)
+    finished = run(Container(), ["bash", "-c", script], SandboxSpec(writable={str(work): work}, limits=limits))
+    assert finished.stopped == "it wrote more than 8 MiB into its writable directories"
+    assert finished.seconds < 15
 
 
 def test_an_untrusted_process_answers_through_shared_memory(engine: Engine, harness: Callable[[str], Path]) -> None:

@@ -18,6 +18,7 @@ import lock
 import probe
 import serving
 import smoke
+from re_bench.export import harbor
 from re_bench.task.check.dockerfile_checks import copies_and_installs
 
 TOP = catalogue.TOP
@@ -205,6 +206,9 @@ def test_the_compose_file_names_our_images_with_the_options_of_a_sandbox() -> No
         assert (TOP / "images" / service["build"]["context"]).resolve() == TOP
     assert services["server"]["cap_add"] == list(engines.CAPABILITIES)
     assert services["server"]["security_opt"] == list(engines.SECURITY["docker"])
+    exported = yaml.safe_load(f"main:\n{harbor._PRIVILEGES}")["main"]
+    assert exported["cap_add"] == list(engines.CAPABILITIES)
+    assert set(engines.SECURITY["docker"]) < set(exported["security_opt"])
     options = engines.Engine("docker", "docker").nested_sandbox
     for name in ("server", "verifier-fix_embedding"):
         comment = IMAGES[name].dockerfile.read_text().replace("\n#", "").replace("\\", "")

@@ -45,6 +45,8 @@ _GRACE_S = 10.0
 _LATE_S = 2.0
 _STEP_S = 1.0
 _TEXT = 500
+_OF_IMAGES = "/opt/venv/bin"
+"""Where the task's image has Python with the task's packages, for the sandbox ``container``."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ def _solved(process: Untrusted, request: dict[str, Any], batch_s: float) -> Repl
 def _sandbox_options(profile: ProfileSettings, gateway: Gateway) -> dict[str, Any]:
     """Return what the process sees beside the submission: the gateway's socket and Rust, which it may use."""
     sysroot = find_toolchain().sysroot
-    search = f"{Path(sys.prefix, 'bin')}:{sysroot / 'bin'}:/usr/local/bin:/usr/bin:/bin"
+    search = f"{Path(sys.prefix, 'bin')}:{sysroot / 'bin'}:{_OF_IMAGES}:/usr/local/bin:/usr/bin:/bin"
     visible = (gateway.socket, *([] if sysroot == Path("/usr") else [sysroot]))
     return {"also": visible, "environment": {"PATH": search, "RUST_EDITION": profile.edition}}
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _COMMENT = f"# {CANARY}\n"
 _PRIVILEGES = """\
-    cap_add: [SYS_ADMIN]
+    cap_add: [SYS_ADMIN, NET_ADMIN, SYS_PTRACE]
     security_opt: ["seccomp=unconfined", "apparmor=unconfined", "systempaths=unconfined"]
 """
 _IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._:/@-]*")

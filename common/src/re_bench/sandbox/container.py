@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from re_bench.limits import Limits
+from re_bench.sandbox import seccomp
 from re_bench.sandbox.container_engine import ENGINE, ENGINES, IMAGE, Engine, find_engine
 from re_bench.sandbox.mounts import mounts
 from re_bench.sandbox.process import run
@@ -47,9 +48,10 @@ class Container:
 
     @property
     def name(self) -> str:
-        """``container`` with the engine and the image, as far as they are set."""
+        """``container`` with the engine and the image, as far as they are set, and whose the filter is if not ours."""
         engine = os.environ.get(ENGINE) or next(filter(shutil.which, ENGINES), "no engine")
-        return f"container ({Path(engine).name}, {os.environ.get(IMAGE) or 'no image'})"
+        kind = "container" if seccomp.available() else "container with the engine's filter"
+        return f"{kind} ({Path(engine).name}, {os.environ.get(IMAGE) or 'no image'})"
 
     @property
     def python(self) -> str:
@@ -73,6 +75,7 @@ class Container:
         """
         engine = find_engine()
         name = _PREFIX + secrets.token_hex(8)
+        rules = seccomp.open_profile()
         options = [
             *_identity(name),
             *([] if spec.first else ["--init"]),
@@ -81,10 +84,17 @@ class Container:
             *_devices(engine, spec.gpu),
             *_mounts(engine, spec),
             *_environment(spec),
+            *([] if rules is None else ["--security-opt", f"seccomp=/proc/self/fd/{rules}"]),
         ]
         command = [engine.path, "run", *options, engine.image, *program]
         # A name is used once, so it is removed once: the engine takes its time to find nothing again.
-        return Launch(command, cleanup=cache(partial(engine.remove, name)))
+        descriptors = () if rules is None else (rules,)
+        return Launch(
+            command,
+            descriptors,
+            cleanup=cache(partial(engine.remove, name)),
+            first=partial(engine.first_process, name),
+        )
 
 
 @cache

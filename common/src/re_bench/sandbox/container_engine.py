@@ -22,10 +22,12 @@ ENGINES = ("docker", "podman")
 """The commands that are looked for, the first one first."""
 
 _ANSWER_S = 20.0
+_FIRST_S = 5.0
 _REMOVAL_S = 30.0
 _MONITOR_S = (1.0, 6.0)
 """How long Podman's monitor has to end by itself, and at most."""
 _POLL_S = 0.02
+_MONITOR = "conmon"
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,19 @@ class Engine:
         else:
             return answer.stdout
         raise SandboxUnavailableError(f"no container sandbox: `{self.name} {' '.join(words)}` {reason}; {remedy}")
+
+    def first_process(self, name: str) -> int | None:
+        """Return the id of a process that has all of a container's below it, or None while there is none.
+
+        Podman's monitor shows by its command line; Podman itself may take seconds to tell.
+        """
+        if self.podman:
+            return next((pid for pid in _processes_with(name) if _program_of(pid) == _MONITOR), None)
+        words = [self.path, "inspect", "--type", "container", "--format", "{{.State.Pid}}", name]
+        with suppress(OSError, subprocess.SubprocessError, ValueError):
+            answer = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=_FIRST_S, check=True)
+            return int(answer.stdout) or None
+        return None
 
     def remove(self, name: str) -> None:
         """Remove the container, whatever state it is in; one that is gone is no error."""
@@ -126,6 +141,13 @@ def _end_monitor(name: str) -> None:
                 for pid in below or [monitor]:  # the monitor last: what it started is found through it
                     with suppress(OSError):
                         os.kill(pid, signal.SIGKILL)
+
+
+def _program_of(pid: int) -> str:
+    """Return the name of the program that a process runs; nothing of one that has ended."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    return ""
 
 
 def _processes_with(word: str) -> list[int]:

@@ -62,6 +62,9 @@ class Running:
         self._own_growth = resource_usage.DiskGrowth(launch.own, user=self._user)
         self._process, self._cleanup = start(launch), launch.cleanup
         self._end = launch.end or end_process
+        self._first: int | None = None  # the process that has all others of the program below it
+        if launch.first and spec.writable:
+            _thread(self._find_first, launch.first)
         self.stdout, self.stderr = (HeadTail(self._limits.output_kib << 10) for _ in range(2))
         self._threads = [
             _thread(_drain, self._process.stdout, self.stdout),
@@ -159,9 +162,15 @@ class Running:
         return (
             deadline.violation()
             or memory
-            or self._growth.violation(root, limits)
+            or self._growth.violation(self._first or root, limits)
             or self._own_growth.violation(root, replace(limits, disk_mib=limits.space_mib))
         )
+
+    def _find_first(self, first: Callable[[], int | None]) -> None:
+        """Ask for the first process until it is there; an engine takes its time to tell."""
+        while self._first is None and not self._ended.is_set():
+            self._first = first()
+            self._ended.wait(_POLL_S)
 
 
 def start(launch: Launch, stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:

@@ -1,13 +1,20 @@
 """The system calls that no submission needs: a seccomp filter, built with libseccomp.
 
-The filter allows by default. It takes away what reaches for the kernel, for other processes,
+The filter takes away what reaches for the kernel, for other processes,
 for mounts and namespaces, or for kinds of sockets with a history; what holds memory that no limit
 on a process or file system counts; and what makes a file that runs as its owner. A 32-bit call kills.
+
+bubblewrap gets a BPF program, which allows all else. Docker and Podman get a profile, by
+``--security-opt seccomp=FILE``, instead of their own: the engine translates names by its own libseccomp, which may not
+know what is to be denied. So the profile allows by name what libseccomp knows here, and denies all else, as theirs do.
+Its format is that of https://docs.docker.com/engine/security/seccomp/ and, for what the values mean,
+https://github.com/opencontainers/runtime-spec/blob/main/config-linux.md#seccomp.
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import socket
 import stat
@@ -44,6 +51,10 @@ _OPENS = {"open": 1, "openat": 2}
 _O_TMPFILE = 0o20000000  # without the bit of O_DIRECTORY
 _FAMILIES = frozenset({socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK})
 _TERMINAL = (termios.TIOCSTI, termios.TIOCLINUX)
+"""Requests to a terminal, which a profile of an engine cannot deny among all others; a container of ours has none."""
+_SET_ID = stat.S_ISUID | stat.S_ISGID
+_NUMBERS = range(1024)
+"""Where the numbers of system calls lie."""
 
 
 def available() -> bool:
@@ -53,13 +64,79 @@ def available() -> bool:
 
 def open_filter() -> int | None:
     """Return a file descriptor from which the filter's program can be read, or None without libseccomp."""
-    rules = program()
-    if not rules:
+    return _file_of(program())
+
+
+def open_profile() -> int | None:
+    """Return a file descriptor from which the filter can be read as an engine's profile, or None without libseccomp."""
+    return _file_of(_profile_text())
+
+
+def engine_profile() -> dict[str, Any] | None:
+    """Return the filter as the profile of an engine, or None without libseccomp.
+
+    What it allows under a condition, it denies as unknown (``ENOSYS``) without; a system call has several conditions
+    where one of them is enough.
+    """
+    try:
+        import pyseccomp  # noqa: PLC0415 - loads the library, which may be missing
+    except (ImportError, OSError, RuntimeError):
+        return None
+    known = {}
+    for number in _NUMBERS:
+        with suppress(ValueError):
+            known[number] = str(pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, number), "ascii")
+    unknown = [name for number in _OPAQUE if (name := known.pop(number, None))]
+    conditions = _conditions()
+    allowed = sorted({*known.values()} - {*_DENIED, *conditions})
+    return {
+        "defaultAction": "SCMP_ACT_ERRNO",
+        "defaultErrnoRet": errno.ENOSYS,  # old engines do not know the key and say EPERM
+        "syscalls": [
+            {"names": allowed, "action": "SCMP_ACT_ALLOW"},
+            {"names": _DENIED, "action": "SCMP_ACT_ERRNO", "errnoRet": errno.EPERM},
+            {"names": unknown, "action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS},
+            *(
+                {"names": [name], "action": "SCMP_ACT_ALLOW", "args": [condition]}
+                for name, either in conditions.items()
+                for condition in either
+            ),
+        ],
+    }
+
+
+def _conditions() -> dict[str, list[dict[str, Any]]]:
+    """Return which system calls a profile allows under which conditions, the contrary of what :func:`_rules` denies."""
+    namespaces = sum(_NAMESPACES)
+    families = [{"index": 0, "op": "SCMP_CMP_EQ", "value": int(family)} for family in sorted(_FAMILIES)]
+    conditions = {"clone": [_without(0, namespaces)], "socket": families}
+    conditions |= {name: [_without(position, _SET_ID)] for name, position in _MODES.items()}
+    making = os.O_CREAT | _O_TMPFILE
+    conditions |= {
+        name: [_without(position, making), _without(position + 1, _SET_ID)] for name, position in _OPENS.items()
+    }
+    return conditions
+
+
+def _without(position: int, bits: int) -> dict[str, Any]:
+    """Return the condition that an argument has none of these bits."""
+    return {"index": position, "op": "SCMP_CMP_MASKED_EQ", "value": bits, "valueTwo": 0}
+
+
+def _file_of(content: bytes) -> int | None:
+    """Return a descriptor of a file in memory with this content, or None for nothing."""
+    if not content:
         return None
     descriptor = os.memfd_create("re-bench-seccomp", os.MFD_CLOEXEC)
-    os.write(descriptor, rules)
+    os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
+
+
+@lru_cache(maxsize=1)
+def _profile_text() -> bytes:
+    profile = engine_profile()
+    return b"" if profile is None else json.dumps(profile).encode()
 
 
 @lru_cache(maxsize=1)

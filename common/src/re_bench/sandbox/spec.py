@@ -74,6 +74,9 @@ class Launch:
     """File descriptors that the command inherits; they are closed once it has started."""
     cleanup: Callable[[], None] = lambda: None
     """Called once after the command has ended, whatever the reason; it may be called for a program long gone."""
+    first: Callable[[], int | None] | None = None
+    """Returns the id of a process that has all of the program's below it, or None if it is not there yet; None where
+    the command has."""
     environment: Mapping[str, str] | None = None
     """The environment of the command itself, where a program inside could read it; None for all of ours."""
     end: Callable[[subprocess.Popen[bytes]], None] | None = None

@@ -63,6 +63,7 @@ class Sandbox(asyncio.Protocol):
     def __init__(self, process: subprocess.Popen[bytes], cleanup: Callable[[], None], max_reply: int) -> None:
         """Prepare for a connection with the supervisor in ``process``, whose replies have at most that many bytes."""
         self._process = process
+        self._first = process.pid
         self._cleanup = cleanup
         self._max_reply = max_reply
         self._transport: asyncio.Transport | None = None
@@ -108,6 +109,9 @@ class Sandbox(asyncio.Protocol):
             sandbox = cls(process, launch.cleanup, _MAX_ESCAPE * options["output_bytes"] + _MESSAGE_OVERHEAD)
             try:
                 await sandbox._connect(listener)
+                if launch.first:
+                    first = await in_thread(launch.first)
+                    sandbox._first = first or process.pid
             except BaseException:
                 await asyncio.shield(sandbox.end("it did not start"))
                 raise
@@ -130,7 +134,7 @@ class Sandbox(asyncio.Protocol):
             loop.call_soon_threadsafe(on_violation, violation, disk)
 
         memory = LimitCheck(lambda: resource_usage.memory_violation(pid, limits), partial(report, disk=False))
-        disk = LimitCheck(lambda: growth.violation(pid, limits), partial(report, disk=True))
+        disk = LimitCheck(lambda: growth.violation(self._first, limits), partial(report, disk=True))
         self._checks = [(MEMORY, memory), (DISK, disk)]
         for watcher, check in self._checks:
             watcher.add(check)

@@ -1,0 +1,96 @@
+"""The filter as an engine's profile, carried out as engines do: by libseccomp, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from re_bench.sandbox import seccomp
+
+APPLY = """
+import errno, json, os, pyseccomp, socket, sys, threading
+profile = json.loads(sys.argv[1])
+actions = {"SCMP_ACT_ALLOW": lambda rule: pyseccomp.ALLOW,
+           "SCMP_ACT_ERRNO": lambda rule: pyseccomp.ERRNO(rule.get("errnoRet", errno.EPERM))}
+refused = pyseccomp.ERRNO(profile["defaultErrnoRet"])
+rules = pyseccomp.SyscallFilter(refused)
+for rule in profile["syscalls"]:
+    for name in rule["names"] if actions[rule["action"]](rule) != refused else []:  # engines skip what says nothing
+        args = [pyseccomp.Arg(one["index"], getattr(pyseccomp, one["op"].removeprefix("SCMP_CMP_")), one["value"],
+                              *([one["valueTwo"]] if "valueTwo" in one else [])) for one in rule.get("args", [])]
+        rules.add_rule(actions[rule["action"]](rule), name, *args)
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+os.chdir(sys.argv[2])
+rules.load()
+
+
+def outcome(call):
+    try:
+        call()
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return "done"
+
+
+def raw(number, *arguments):
+    if libc.syscall(number, *arguments) < 0:
+        raise OSError(ctypes.get_errno(), "")
+
+
+print(json.dumps([outcome(eval("lambda: " + text)) for text in sys.argv[3:]]))
+"""
+SOCKET = "socket.socket({}, socket.SOCK_DGRAM).close()"
+EXCLUDED = "os.open('new', os.O_CREAT | os.O_EXCL | os.O_WRONLY, {})"
+
+pytestmark = [
+    pytest.mark.skipif(not seccomp.available(), reason="libseccomp is not here"),
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="some calls are made by x86-64's numbers"),
+]
+
+
+def outcomes(tmp_path: object, calls: list[str]) -> list[str]:
+    profile = json.dumps(seccomp.engine_profile())
+    program = [sys.executable, "-I", "-c", APPLY, profile, str(tmp_path), *calls]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found: list[str] = json.loads(done.stdout)
+    return found
+
+
+def test_the_profile_denies_what_the_filter_denies(tmp_path: object) -> None:
+    calls = {
+        SOCKET.format("socket.AF_VSOCK"): "ENOSYS",
+        SOCKET.format("socket.AF_PACKET"): "ENOSYS",
+        "raw(272, 0x10000000)": "EPERM",  # unshare
+        "raw(56, 0x10000000 | 17, 0, 0, 0, 0)": "ENOSYS",  # clone with a user namespace
+        "raw(435, 0, 0)": "ENOSYS",  # clone3
+        "raw(452, -100, b'.', 0o755, 0)": "ENOSYS",  # fchmodat2
+        "raw(900)": "ENOSYS",
+        "os.chmod('.', 0o4755)": "ENOSYS",
+        "os.chmod('.', 0o2755)": "ENOSYS",
+        EXCLUDED.format("0o4700"): "ENOSYS",
+        "os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o2700)": "ENOSYS",
+        "os.memfd_create('held')": "EPERM",
+        "raw(101, 0, 0, 0, 0)": "EPERM",  # ptrace
+    }
+    assert dict(zip(calls, outcomes(tmp_path, list(calls)), strict=True)) == calls
+
+
+def test_the_profile_lets_programs_do_their_work(tmp_path: object) -> None:
+    calls = [
+        *(SOCKET.format(f"socket.{family}") for family in ("AF_UNIX", "AF_INET", "AF_INET6", "AF_NETLINK")),
+        "threading.Thread(target=print, kwargs={'end': ''}).start()",
+        "os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)",
+        "os.waitpid(os.fork() or os._exit(0), 0)",
+        "os.close(raw(2, b'.', 0o200000, 0o6000) or os.open('.', 0))",  # no file is made, so the mode is anything
+        EXCLUDED.format("0o1700"),
+        "os.close(os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o600))",
+        "os.chmod('.', 0o1777)",
+        "os.mkdir('below', 0o755)",
+    ]
+    assert dict.fromkeys(calls, "done") == dict(zip(calls, outcomes(tmp_path, calls), strict=True))
