@@ -193,7 +193,7 @@ def test_the_backend_none_cannot_move_paths(tmp_path: Path) -> None:
 
 
 def test_an_unknown_backend_is_refused_by_name() -> None:
-    with pytest.raises(Exception, match="no sandbox backend 'jail'; choose one of: bubblewrap, container, user, none"):
+    with pytest.raises(Exception, match="no sandbox backend 'jail'; choose one of: bubblewrap, container, landlock,"):
         open_backend("jail")
 
 
