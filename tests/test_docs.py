@@ -26,7 +26,7 @@ _LISTED = subprocess.run(
     cwd=TOP, check=True, capture_output=True, text=True,
 ).stdout  # fmt: skip
 PAGES = sorted(TOP / name for name in _LISTED.split("\0") if name and (TOP / name).is_file())
-_COMMAND = re.compile(r"re-bench (?!canary )([a-z-]+)(?: ([a-z-]+))?([^`\n|#]*)")
+_COMMAND = re.compile(r"re-bench (?!canary )([a-z][a-z-]*)(?: ([a-z][a-z-]*))?([^`\n|#]*)")
 
 
 @cache
