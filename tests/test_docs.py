@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import pytest
 from markdown_it import MarkdownIt
 
-from re_bench.cli.main import whole_parser
+from re_bench.cli.main import all_commands, make_parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ _LISTED = subprocess.run(
     cwd=TOP, check=True, capture_output=True, text=True,
 ).stdout  # fmt: skip
 PAGES = sorted(TOP / name for name in _LISTED.split("\0") if name and (TOP / name).is_file())
-_COMMAND = re.compile(r"re-bench (?!canary )([a-z-]+)(?: ([a-z-]+))?([^`\n|#]*)")
+_COMMAND = re.compile(r"re-bench (?!canary )([a-z][a-z-]*)(?: ([a-z][a-z-]*))?([^`\n|#]*)")
 
 
 @cache
@@ -84,7 +84,7 @@ def parsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParse
 
 @cache
 def every_command() -> dict[str, argparse.ArgumentParser]:
-    return parsers(whole_parser())
+    return parsers(make_parser(all_commands().values()))
 
 
 def problem_of(words: re.Match[str]) -> str | None:

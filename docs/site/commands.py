@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from re_bench.cli.main import whole_parser
+from re_bench.cli.main import all_commands, make_parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ cannot be met here, and 3 for an invalid submission.
 
 def page() -> str:
     """Return the whole page."""
-    parsers = list(_commands(whole_parser()))
+    parsers = list(_commands(make_parser(all_commands().values())))
     contents = "\n".join(
         f"- [`{parser.prog}`](#{_slug(parser.prog)}): {_sentence(parser).split('. ')[0].rstrip('.')}"
         for parser in parsers

@@ -41,8 +41,6 @@ python_use_unqualified_type_names = True
 linkcheck_timeout = 20
 
 html_theme = "furo"
-html_static_path = ["static"]
-html_css_files = ["site.css"]
 html_extra_path = ["root"]
 html_show_copyright = False
 html_copy_source = False

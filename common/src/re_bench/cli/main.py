@@ -65,21 +65,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     with cli_entry_point("re-bench"):
-        commands = {command.name: command for command in (*BUILT_IN, *_installed())}
+        commands = all_commands()
         if words and words[0] in _ELSEWHERE.keys() - commands.keys():
             folder = _ELSEWHERE[words[0]]
             raise UsageError(
                 f"the command {words[0]} is not installed; run: pip install -c constraints.txt -e common -e gateway "
                 f"-e {folder}"
             )
-        options = _parser(commands.values()).parse_args(words)
+        options = make_parser(commands.values()).parse_args(words)
         status: int = options.run(options)
     return status
-
-
-def whole_parser() -> argparse.ArgumentParser:
-    """Return the parser of every command that is installed, of which the documentation's page of commands is made."""
-    return _parser({command.name: command for command in (*BUILT_IN, *_installed())}.values())
 
 
 def _installed() -> Iterator[Command]:
@@ -89,7 +84,13 @@ def _installed() -> Iterator[Command]:
             yield entry.load()
 
 
-def _parser(commands: Iterable[Command]) -> argparse.ArgumentParser:
+def all_commands() -> dict[str, Command]:
+    """Return the commands that are here by name: ours, and those of installed packages."""
+    return {command.name: command for command in (*BUILT_IN, *_installed())}
+
+
+def make_parser(commands: Iterable[Command]) -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(prog="re-bench", description="Research-engineering tasks and their scores.")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in commands:
