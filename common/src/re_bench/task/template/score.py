@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from task_name.metric import raw_score
-
 from re_bench.scoring.score import Job, Measured, main
 from task_name import grading
+from task_name.metric import raw_score
 from task_name.profiles import PROFILES
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from task_name.metric import raw_score
 
 from re_bench.errors import InvalidSubmissionError
 from task_name import grading
+from task_name.metric import raw_score
 from task_name.profiles import PROFILES
 
 DIRECTION = "$direction"
