@@ -98,8 +98,8 @@ def _end(options: argparse.Namespace) -> int:
     elif final.get("raw") is None:
         print(f"{session.name}: ended; none of its {final.get('attempts', 0)} attempts was valid")
     else:
-        reward = "no reward" if final["reward"] is None else f"reward {final['reward']:.4f}"
-        print(f"{session.name}: ended with raw score {final['raw']:.6g}, {reward}, of {final['attempts']} attempts")
+        reward = "no reward" if final["reward"] is None else f"reward {final['reward']:z.4f}"
+        print(f"{session.name}: ended with raw score {final['raw']:z.6g}, {reward}, of {final['attempts']} attempts")
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,8 +64,9 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 def _view(options: argparse.Namespace) -> LiveView | LineView:
     from re_bench.cli.evaluate_view import LineView, LiveView
+    from re_bench.cli.live import has_live_terminal
 
-    return LiveView() if sys.stderr.isatty() and not options.json else LineView()
+    return LiveView() if has_live_terminal() and not options.json else LineView()
 
 
 def _estimate(plan: Plan, directory: Path, tasks: list[PlannedTask]) -> Estimate:

@@ -34,6 +34,7 @@ def _regrade_options(parser: argparse.ArgumentParser) -> None:
 def _score(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
+    from re_bench.report.tables import number
     from re_bench.runs.score_process import score_and_record, score_submission
     from re_bench.scoring.score import EXIT_STATUS, describe
     from re_bench.task.discovery import find_task
@@ -49,7 +50,7 @@ def _score(options: argparse.Namespace) -> int:
     else:
         print(describe(task, score))
         if final:
-            print(f"attempt {final.attempt}, final so far: raw {final.raw}, reward {final.reward}")
+            print(f"attempt {final.attempt}, final so far: raw {number(final.raw)}, reward {number(final.reward)}")
     return EXIT_STATUS[score.status]
 
 

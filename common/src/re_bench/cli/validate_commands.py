@@ -13,8 +13,11 @@ from re_bench.task.profile_names import add_profile_option
 
 if TYPE_CHECKING:
     import argparse
+    from contextlib import AbstractContextManager
 
     from re_bench.gpu.devices import GpuPlan
+    from re_bench.runs.validation_history import ValidationRecord
+    from re_bench.runs.validation_view import ValidationView
     from re_bench.task.discovery import Task
     from re_bench.task.manifest import Profile
 
@@ -56,7 +59,9 @@ def _calibrate_options(parser: argparse.ArgumentParser) -> None:
 
 def _validate(options: argparse.Namespace) -> int:
     from re_bench.report.run_tables import validation_table
+    from re_bench.report.validation_changes import describe_changes
     from re_bench.runs.validate import default_repeats, validate
+    from re_bench.runs.validation_history import compare_and_keep, last_validation
     from re_bench.task.discovery import find_task, find_tasks
     from re_bench.task.model_choice import choose_model
 
@@ -68,27 +73,51 @@ def _validate(options: argparse.Namespace) -> int:
     if options.ray and options.scoring_gpu:
         raise UsageError("--scoring-gpu is of this machine; leave it out with --ray")
     gpus = None if options.ray else _gpus(options.scoring_gpu, needed=on_gpu)
-    reports = []
-    for one, profile, entry in chosen:
+    reports, compared = [], []
+    for number, (one, profile, entry) in enumerate(chosen, start=1):
         task, plan = choose_model(one, profile, model), gpus if entry.device == "cuda" else None
-        report = validate(
-            task,
-            profile,
-            repeats=options.repeats or default_repeats(task),
-            jobs=options.jobs,
-            sandbox=options.sandbox,
-            solution=options.solution,
-            gpus=plan,
-            gpu_type=options.gpu_type,
-            cluster=options.ray,
-        )
+        last = None if options.ray else last_validation(task.name, profile)
+        place = f"task {number} of {len(chosen)}" if len(chosen) > 1 else ""
+        with _view(task, profile, last, place) as view:
+            report = validate(
+                task,
+                profile,
+                repeats=options.repeats or default_repeats(task),
+                jobs=options.jobs,
+                sandbox=options.sandbox,
+                solution=options.solution,
+                gpus=plan,
+                gpu_type=options.gpu_type,
+                cluster=options.ray,
+                view=view,
+            )
         reports.append(report)
+        if not options.ray:  # what other machines need says nothing of this one
+            compared.append(compare_and_keep(task, report, last))
         if not options.json:
             print(validation_table(report), flush=True)
     holds = all(report.holds for report in reports)
     if options.json:
-        print_json({"reports": [report.to_dict() for report in reports], "holds": holds})
+        told = {"reports": [report.to_dict() for report in reports], "holds": holds}
+        print_json(told | {"history": [comparison.to_dict() for comparison in compared]})
+    elif compared:
+        print(describe_changes(compared))
     return 0 if holds else 1
+
+
+def _view(
+    task: Task, profile: str, last: ValidationRecord | None, place: str
+) -> AbstractContextManager[ValidationView | None]:
+    """Return what shows a validation while it runs: a table where stderr is a terminal, else None, for lines."""
+    from contextlib import nullcontext
+
+    from re_bench.cli.live import has_live_terminal
+
+    if not has_live_terminal():
+        return nullcontext()
+    from re_bench.cli.validate_view import live_view
+
+    return live_view(task, profile, last, place)
 
 
 def _choose_profile(task: Task, options: argparse.Namespace) -> tuple[str, Profile]:
@@ -136,7 +165,7 @@ def _calibrate(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"task": task.name, "profile": profile, "anchors": anchors.model_dump(mode="json")})
     else:
-        print(f"{task.name}, profile {profile}: starting {anchors.starting}, reference {anchors.reference}")
+        print(f"{task.name}, profile {profile}: starting {anchors.starting:z.6g}, reference {anchors.reference:z.6g}")
         print(f"written to {task.directory / 'anchors.toml'}")
     return 0
 

@@ -71,8 +71,8 @@ class Answers:
             return f"invalid, which counts as no score.\n{score.message}"
         if not self.task.manifest.show_score:
             return f"valid. This task does not tell its score.\n{score.message}"
-        reward = "" if score.reward is None else f", reward {score.reward:.4f}"
-        return f"raw score {score.raw:.6g} {self.task.manifest.unit}{reward}\n{score.message}"
+        reward = "" if score.reward is None else f", reward {score.reward:z.4f}"
+        return f"raw score {score.raw:z.6g} {self.task.manifest.unit}{reward}\n{score.message}"
 
 
 def server_of(answers: Answers, host: str = _ALL_ADDRESSES, port: int = _PORT) -> FastMCP:

@@ -345,8 +345,8 @@ def describe(task: Task, score: Score) -> str:
     lines = [f"{score.task} ({score.profile}): {score.status} after {score.seconds:.1f} s", score.message]
     if score.raw is not None:
         command = calibrate_command(task, score.profile)
-        reward = f"no anchors yet; measure them: {command}" if score.reward is None else f"{score.reward:.4f}"
+        reward = f"no anchors yet; measure them: {command}" if score.reward is None else f"{score.reward:z.4f}"
         if task.manifest.profiles[score.profile].in_run:
             reward += f" (anchors {score.details['anchors']['source']})"
-        lines.insert(1, f"raw {score.raw:.6g} {task.manifest.unit}, reward {reward}")
+        lines.insert(1, f"raw {score.raw:z.6g} {task.manifest.unit}, reward {reward}")
     return "\n".join(line for line in lines if line)
