@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.cli.command import Command, add_json, positive, print_json
+from re_bench.cli.command import Command, add_jobs, add_json, add_ray, print_json
 from re_bench.processes import print_progress
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", metavar="PLAN.toml", type=Path, help="docs/evaluations.md explains its keys")
     parser.add_argument("--out", metavar="DIR", type=Path, help="the evaluation's directory (default: the plan's name)")
     parser.add_argument("--dry-run", action="store_true", help="check everything, show cells and what they may cost")
-    parser.add_argument("--jobs", metavar="N", type=positive, help="runs at a time (default: as many as have room)")
-    parser.add_argument("--ray", metavar="ADDRESS", help="of a Ray cluster to run on, instead of this machine")
+    add_jobs(parser, "as many runs as have room")
+    add_ray(parser)
     add_json(parser)
 
 
@@ -91,4 +91,12 @@ def _show(estimated: Estimate, *, as_json: bool) -> int:
     return 0
 
 
-COMMANDS = (Command("evaluate", "run agents and models at tasks, by a plan", _options, _evaluate),)
+COMMANDS = (
+    Command(
+        "evaluate",
+        "run agents and models at tasks, by a plan",
+        _options,
+        _evaluate,
+        examples=("re-bench evaluate plan.toml --dry-run", "re-bench evaluate plan.toml --out evaluation/"),
+    ),
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.cli.command import Command, add_cluster, add_json, add_sandbox, add_task, positive, print_json
+from re_bench.cli.command import Command, add_cluster, add_jobs, add_json, add_sandbox, add_task, positive, print_json
 from re_bench.errors import UsageError
 from re_bench.gpu.devices import add_scoring_gpu
 from re_bench.task.chat_model import ChatModel, add_model_options
@@ -33,12 +33,7 @@ def _validate_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="scorings of baseline and reference (default: 3, or 1 where the reference is made by a command)",
     )
-    parser.add_argument(
-        "--jobs",
-        type=positive,
-        metavar="N",
-        help="scorings at a time, on each machine (default: as many as disturb no measurement)",
-    )
+    add_jobs(parser, "as many scorings on each machine as disturb no measurement")
     add_scoring_gpu(parser, "all GPUs, one such scoring at a time on each")
     add_profile_option(parser)
     add_model_options(parser)
@@ -49,7 +44,8 @@ def _validate_options(parser: argparse.ArgumentParser) -> None:
 
 def _calibrate_options(parser: argparse.ArgumentParser) -> None:
     add_task(parser)
-    parser.add_argument("--repeats", type=positive, default=5, metavar="N")
+    text = "scorings of baseline and reference (default: 5)"
+    parser.add_argument("--repeats", type=positive, default=5, metavar="N", help=text)
     add_profile_option(parser)
     add_model_options(parser)
     add_cluster(parser)
@@ -171,6 +167,20 @@ def _calibrate(options: argparse.Namespace) -> int:
 
 
 COMMANDS = (
-    Command("validate", "check baseline, reference and every cheat of tasks", _validate_options, _validate),
-    Command("calibrate", "measure the anchors of a task and write them down", _calibrate_options, _calibrate),
+    Command(
+        "validate",
+        "check baseline, reference and every cheat of tasks",
+        _validate_options,
+        _validate,
+        group="task authors",
+        examples=("re-bench validate", "re-bench validate triton_cumsum --profile cpu --repeats 1"),
+    ),
+    Command(
+        "calibrate",
+        "measure the anchors of a task and write them down",
+        _calibrate_options,
+        _calibrate,
+        group="benchmark maintainers",
+        examples=("re-bench calibrate triton_cumsum --profile gpu",),
+    ),
 )

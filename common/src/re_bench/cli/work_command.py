@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from re_bench.cli.command import Command, above_zero, add_json, add_sandbox, positive, print_json
+from re_bench.cli.command import Command, add_hours, add_json, add_max_attempts, add_sandbox, print_json
 from re_bench.task.chat_model import ChatModel, add_model_options
 from re_bench.task.profile_names import add_profile_option
 
@@ -40,8 +40,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("others", metavar="DIR", type=Path, nargs="*", default=[], help=argparse.SUPPRESS)
     group = parser.add_argument_group("for the beginning")
-    group.add_argument("--hours", type=above_zero, metavar="H", help="default: 8")
-    group.add_argument("--max-attempts", type=positive, metavar="N", help="default: 100")
+    add_hours(group)
+    add_max_attempts(group)
     group.add_argument("--person", metavar="NAME", help="who it is, by a name for the study (a tag of the run)")
     group.add_argument(
         "--tag", action="append", default=[], type=_tag, metavar="NAME=VALUE", help="for reports; repeat"
@@ -235,4 +235,16 @@ _ACTIONS = {
     "collect": _collect,
 }
 
-COMMANDS = (Command("work", "work at a task as a person: begin, pause, score, finish", _options, _work),)
+COMMANDS = (
+    Command(
+        "work",
+        "work at a task as a person: begin, pause, score, finish",
+        _options,
+        _work,
+        examples=(
+            "re-bench work triton_cumsum my-work/ --hours 4",
+            "re-bench work score my-work/",
+            "re-bench work finish my-work/",
+        ),
+    ),
+)

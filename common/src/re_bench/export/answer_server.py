@@ -106,7 +106,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--attempts", metavar="N", type=int, required=True, help="how many are scored")
     parser.add_argument("--host", default=_ALL_ADDRESSES, help="the address to listen on (default: all)")
     parser.add_argument("--port", type=int, default=_PORT, help=f"default: {_PORT}")
-    parser.add_argument("--sandbox", choices=BACKENDS, help="'none' protects nothing and is recorded in the score")
+    parser.add_argument(
+        "--sandbox",
+        choices=BACKENDS,
+        help="what submissions run in; 'none' protects nothing and is recorded in the score",
+    )
     add_profile_option(parser)
     options = parser.parse_args(arguments)
     with cli_entry_point("answer_server"):
