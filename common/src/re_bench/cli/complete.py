@@ -6,7 +6,6 @@ A shell asks the command itself at every tab, so that nothing is imported here t
 from __future__ import annotations
 
 import os
-import tomllib
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +88,8 @@ def _directories() -> dict[str, Path]:
 
 
 def _manifest(directory: Path) -> dict[str, Any]:
+    import tomllib
+
     with suppress(OSError, ValueError):
         return tomllib.loads((directory / "task.toml").read_text(encoding="utf-8"))
     return {}
