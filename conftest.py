@@ -33,6 +33,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 runpy.run_path(str(Path(__file__).parent / "tests" / "light_sdk" / "sitecustomize.py"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what programs remember, such as the last validations, out of the user's directory for state."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def ors_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return where the server keeps what it knows of its sessions."""

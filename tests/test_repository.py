@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import datetime as dt
 import re
 import subprocess
@@ -49,6 +50,26 @@ def test_nothing_is_wrong_with_the_files_of_a_task(task: Path) -> None:
 
 def test_nothing_is_wrong_with_what_the_repository_keeps_about_tasks() -> None:
     assert [*map(str, repository_problems(TOP, BUILT_IN))] == []
+
+
+def unformatted_scores(source: Path) -> list[str]:
+    """Return the places that show a reward or raw score with all its digits, or with a minus before a zero."""
+    tree = ast.parse(source.read_text())
+    raised = {id(node) for error in ast.walk(tree) if isinstance(error, ast.Raise) for node in ast.walk(error)}
+    shown = [node for node in ast.walk(tree) if isinstance(node, ast.FormattedValue) and id(node) not in raised]
+    scores = [node for node in shown if re.search(r"[.'\"](reward|raw)(['\"]\])?$", ast.unparse(node.value))]
+    return [
+        f"{source}:{node.lineno}"
+        for node in scores
+        if node.format_spec is None or not ast.unparse(node.format_spec).lstrip("f'\"").startswith("z")
+    ]
+
+
+def test_no_person_reads_minus_zero_or_sixteen_digits_of_a_score() -> None:
+    sources = [path for root in ("*/src", "*/*/src") for path in TOP.glob(f"{root}/**/*.py")]
+    telling = [path for path in sources if re.search("reward|raw", path.read_text())]
+    assert len(telling) > 100
+    assert [place for path in telling for place in unformatted_scores(path)] == []
 
 
 @pytest.mark.parametrize("project", PROJECTS, ids=lambda path: path.parent.name)

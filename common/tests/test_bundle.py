@@ -153,9 +153,9 @@ def test_what_gives_access_or_quotes_held_out_data_is_left_out(evaluation: Path,
         evaluation, tmp_path / "all", optional=["agent", "operator-logs", "workspaces"]).path)  # fmt: skip
     left_out = {entry.reason: entry.files for entry in plain.manifest.left_out}
     assert left_out == {
-        "left out without --with agent": 1,
-        "left out without --with operator-logs": 2,
-        "left out without --with workspaces": 1,
+        "left out without --include agent": 1,
+        "left out without --include operator-logs": 2,
+        "left out without --include workspaces": 1,
         "neither a file nor a link of a submission": 1,
         "no results, such as locks": 3,
     }

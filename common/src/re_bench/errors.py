@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 class ReBenchError(Exception):
     """Something of ours failed; the message says what, where, and what to do. Exit status 1."""
@@ -29,3 +34,11 @@ class InvalidSubmissionError(ReBenchError):
         """
         super().__init__(message)
         self.withheld = withheld
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the known one that is like it, or nothing."""
+    import difflib  # noqa: PLC0415 - which only messages need
+
+    matches = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean {matches[0]}?)" if matches else ""

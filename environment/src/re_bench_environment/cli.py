@@ -10,7 +10,18 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from re_bench.cli.command import Command, above_zero, add_json, add_sandbox, positive
+from re_bench.cli.command import (
+    Command,
+    above_zero,
+    add_hours,
+    add_jobs,
+    add_json,
+    add_max_attempts,
+    add_port,
+    add_sandbox,
+    positive,
+)
+from re_bench.cli.parser import add_old_name
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu.devices import add_scoring_gpu
 from re_bench.task.chat_model import ChatModel, add_model_options
@@ -27,14 +38,22 @@ _HEALTH_TIMEOUT_S = 10.0
 _CLEAR = "\x1b[H\x1b[2J"
 
 
+def add_state(parser: argparse._ActionsContainer) -> None:
+    """Add ``--state``."""
+    text = "the server's directory for sessions and their attempt logs (default: the user's own for state)"
+    parser.add_argument("--state", type=Path, metavar="DIR", help=text)
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``re-bench serve``."""
     address = parser.add_argument_group("address and state")
-    address.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
-    address.add_argument("--port", type=int, default=8080, help="0 chooses one (default: %(default)s)")
+    address.add_argument(
+        "--host", metavar="HOST", default="127.0.0.1", help="the address to listen on (default: %(default)s)"
+    )
+    add_port(address, default=8080)
     address.add_argument("--token-file", type=Path, metavar="FILE", help="a token that clients must send as API key")
     address.add_argument("--insecure", action="store_true", help="serve on a public --host without a token")
-    address.add_argument("--state", type=Path, metavar="DIR", help="directory for sessions and their attempt logs")
+    add_state(address)
     restart = parser.add_argument_group("end and restart")
     restart.add_argument(
         "--drain", type=above_zero, metavar="S", help="seconds that commands may run on after SIGTERM (default: 600)"
@@ -50,10 +69,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     limits = parser.add_argument_group("limits")
     limits.add_argument("--max-sessions", type=positive, metavar="N", help="sessions at a time (default: 64)")
-    limits.add_argument("--scorings", type=positive, metavar="N", help="scorings at a time (default: half the cores)")
+    add_old_name(limits, "--scorings", add_jobs(limits, "as many scorings as half the cores"))
     add_scoring_gpu(limits, "the last of several")
-    limits.add_argument("--max-attempts", type=positive, metavar="N", help="scored answers of a session (default: 100)")
-    limits.add_argument("--hours", type=above_zero, metavar="H", help="hours to run commands in (default: 8)")
+    add_max_attempts(limits)
+    add_hours(limits)
     limits.add_argument(
         "--wait-hours", type=above_zero, metavar="H", help="more of them, not told to agents, for what they wait for"
     )
@@ -134,10 +153,10 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
     from re_bench_environment.network.policy import NetworkPolicy  # noqa: PLC0415 - takes a moment
     from re_bench_environment.settings import Settings  # noqa: PLC0415
 
-    names = ["max_sessions", "scorings", "max_attempts", "hours", "wait_hours", "memory_mib", "disk_mib"]
+    names = ["max_sessions", "max_attempts", "hours", "wait_hours", "memory_mib", "disk_mib"]
     names += ["model_dollars", "transcript_mib", "keep_days", "keep_gib", "scoring_gpu"]
     chosen: dict[str, Any] = {name: getattr(options, name) for name in names}
-    chosen |= {"drain_s": options.drain, "reclaim_s": options.reclaim}
+    chosen |= {"scorings": options.jobs, "drain_s": options.drain, "reclaim_s": options.reclaim}
     return Settings(
         state=state,
         host=options.host,
@@ -186,4 +205,10 @@ def _health(host: str, port: int, token: str | None) -> dict[str, Any]:
         raise ReBenchError(f"{address}: no server answers ({reason})") from None
 
 
-COMMAND = Command("serve", "serve the tasks to agents over the Open Reward Standard", add_options, serve)
+COMMAND = Command(
+    "serve",
+    "serve the tasks to agents over the Open Reward Standard",
+    add_options,
+    serve,
+    examples=("re-bench serve", "re-bench serve --task triton_cumsum --port 8080 --max-attempts 20"),
+)

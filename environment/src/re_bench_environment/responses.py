@@ -177,8 +177,8 @@ def _message(score: Score) -> str:
 
 def _scores(manifest: Manifest, raw: float | None, reward: float | None) -> str:
     better = f"{manifest.direction} is better"
-    normalised = "no reward, since this profile has no anchors yet" if reward is None else f"reward {reward:.4f}"
-    return f"raw score {raw:.6g} {manifest.unit} ({better}), {normalised}"
+    normalised = "no reward, since this profile has no anchors yet" if reward is None else f"reward {reward:z.4f}"
+    return f"raw score {raw:z.6g} {manifest.unit} ({better}), {normalised}"
 
 
 def _waited(seconds: float) -> list[str]:

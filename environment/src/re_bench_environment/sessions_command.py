@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from re_bench.cli.command import Command, add_json, positive
+from re_bench_environment.cli import add_state
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
     from re_bench_environment.records.session_files import SessionFiles
 
@@ -34,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                 "--last", type=positive, default=10, metavar="N", help="show N calls (default: %(default)s)"
             )
             chosen.add_argument("--full", action="store_true", help="show all calls, with whole commands and outputs")
-        chosen.add_argument("--state", type=Path, metavar="DIR", help="the server's state directory, as for serve")
+        add_state(chosen)
         add_json(chosen)
 
 
@@ -98,8 +99,8 @@ def _end(options: argparse.Namespace) -> int:
     elif final.get("raw") is None:
         print(f"{session.name}: ended; none of its {final.get('attempts', 0)} attempts was valid")
     else:
-        reward = "no reward" if final["reward"] is None else f"reward {final['reward']:.4f}"
-        print(f"{session.name}: ended with raw score {final['raw']:.6g}, {reward}, of {final['attempts']} attempts")
+        reward = "no reward" if final["reward"] is None else f"reward {final['reward']:z.4f}"
+        print(f"{session.name}: ended with raw score {final['raw']:z.6g}, {reward}, of {final['attempts']} attempts")
     return 0
 
 
@@ -109,4 +110,10 @@ def _is_served(state: Path) -> bool:
     return is_served(state)
 
 
-COMMAND = Command("sessions", "list, show or end sessions of a server", add_options, sessions)
+COMMAND = Command(
+    "sessions",
+    "list, show or end sessions of a server",
+    add_options,
+    sessions,
+    examples=("re-bench sessions list", "re-bench sessions show 3f2a --last 5"),
+)

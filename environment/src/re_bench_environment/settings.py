@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from re_bench.data.state import state_directory
 from re_bench.errors import UsageError
 from re_bench.limits import Limits
 from re_bench_environment.network.policy import NetworkPolicy
@@ -148,9 +149,8 @@ def default_state() -> Path:
     Raises:
         UsageError: if the user has no home.
     """
-    base = os.environ.get("XDG_STATE_HOME", "")
     try:
-        return (Path(base) if base.startswith("/") else Path.home() / ".local" / "state") / "re-bench" / "serve"
+        return state_directory() / "serve"
     except RuntimeError:
         raise UsageError("there is no home directory to keep sessions in; give one with --state DIR") from None
 

@@ -85,7 +85,7 @@ _LINES: Mapping[str, Callable[[Event, int], str]] = {
         f"the models' server failed, again in {event['wait_s']:.1f} s: {event['error'][:200]}"
     ),
     "folded": lambda event, _step: f"{len(event['entries'])} older steps went into the research log",
-    "reward": lambda event, _step: f"reward {event['reward']:.4f}",
+    "reward": lambda event, _step: f"reward {event['reward']:z.4f}",
     "server": lambda event, _step: event["text"],
     "resume": lambda event, _step: _resumed(event),
     REWIND: lambda event, _step: _rewound(event),
@@ -136,7 +136,7 @@ _WRITERS: Mapping[str, Callable[[Event, int, int | None], str | None]] = {
     "condensed": lambda event, _step, _limit: (
         f"--- The log's oldest {event['count']} entries in one:\n{event['text']}\n"
     ),
-    "reward": lambda event, _step, _limit: f"--- Reward: {event['reward']:.4f}",
+    "reward": lambda event, _step, _limit: f"--- Reward: {event['reward']:z.4f}",
     "resume": lambda event, _step, _limit: f"--- After {duration(event['elapsed'])} {_resumed(event)}\n",
     REWIND: lambda event, _step, _limit: f"--- {_rewound(event)}\n".replace("--- back", "--- Back"),
     "server": lambda event, _step, _limit: f"--- {event['text']}\n",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.cli.command import Command, add_json, add_sandbox, positive, print_json
+from re_bench.cli.parser import add_old_name
 
 if TYPE_CHECKING:
     import argparse
@@ -20,14 +21,15 @@ def _options(parser: argparse.ArgumentParser) -> None:
         "path", metavar="EVALUATION", type=Path, help="an evaluation's directory; with --verify a bundle"
     )
     parser.add_argument("--out", metavar="FILE", type=Path, help="the file to write (default: NAME.bundle.tar.gz)")
-    parser.add_argument(
-        "--with",
+    include = parser.add_argument(
+        "--include",
         dest="optional",
         action="append",
         default=[],
         choices=("agent", "operator-logs", "workspaces"),
         help="also pack all files of the agents, what scorers logged (which may quote held-out data), or workspaces",
     )
+    add_old_name(parser, "--with", include)
     parser.add_argument("--max-mib", metavar="N", type=positive, help="the most that all files may be together, in MiB")
     parser.add_argument(
         "--max-files", metavar="N", type=positive, help="with --verify: the most files (default: 200000)"
@@ -38,7 +40,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sample", metavar="N", type=_count, help=f"how many submissions are scored again (default: {_SAMPLE})"
     )
-    parser.add_argument("--seed", metavar="S", type=_count, default=0, help="of the choice among them (default: 0)")
+    parser.add_argument("--seed", metavar="N", type=_count, default=0, help="of the choice among them (default: 0)")
     add_sandbox(parser)
     add_json(parser)
 
@@ -50,7 +52,7 @@ def _count(text: str) -> int:
 def _run(options: argparse.Namespace) -> int:
     from re_bench.errors import UsageError
 
-    wrong = {"--out": options.out, "--with": options.optional} if options.verify else {
+    wrong = {"--out": options.out, "--include": options.optional} if options.verify else {
         "--sample": options.sample, "--max-files": options.max_files, "--sandbox": options.sandbox,
     }  # fmt: skip
     for name, value in wrong.items():
@@ -122,4 +124,12 @@ def _verify(options: argparse.Namespace) -> int:
     return 0 if result.holds else 1
 
 
-COMMANDS = (Command("bundle", "pack an evaluation's results into one file that anybody can check", _options, _run),)
+COMMANDS = (
+    Command(
+        "bundle",
+        "pack an evaluation's results into one file that anybody can check",
+        _options,
+        _run,
+        examples=("re-bench bundle evaluation/", "re-bench bundle evaluation.bundle.tar.gz --verify"),
+    ),
+)

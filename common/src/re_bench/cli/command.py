@@ -10,13 +10,19 @@ import argparse
 import json
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SANDBOXES = ("bubblewrap", "container", "landlock", "user", "none")
 """Those of :mod:`re_bench.sandbox`, whose import would slow down ``--help``."""
+_LAST_PORT = 65535
+
+
+Group = Literal["everybody", "task authors", "benchmark maintainers", "evaluators"]
+GROUPS: tuple[Group, ...] = get_args(Group)
+"""The users, in the order of the help."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,10 @@ class Command:
     add_options: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
     """Does the work and returns the exit status."""
+    group: Group = "evaluators"
+    """Whom it is for, by which ``re-bench --help`` is ordered."""
+    examples: tuple[str, ...] = ()
+    """Command lines that a newcomer can begin with, for the end of its help."""
 
 
 def add_task(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +48,11 @@ def add_task(parser: argparse.ArgumentParser) -> None:
 
 def add_sandbox(parser: argparse.ArgumentParser) -> None:
     """Add ``--sandbox``."""
-    parser.add_argument("--sandbox", choices=SANDBOXES, help="'none' protects nothing and is recorded in the score")
+    parser.add_argument(
+        "--sandbox",
+        choices=SANDBOXES,
+        help="what submissions run in; 'none' protects nothing and is recorded in the score",
+    )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -46,11 +60,37 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def add_ray(parser: argparse.ArgumentParser) -> None:
+    """Add ``--ray``."""
+    text = "run on the Ray cluster of this address, or 'auto' on a node of one"
+    parser.add_argument("--ray", metavar="ADDRESS", help=text)
+
+
+def add_jobs(parser: argparse._ActionsContainer, default: str) -> argparse.Action:
+    """Add ``--jobs``, whose default is this text; return the argument."""
+    return parser.add_argument("--jobs", metavar="N", type=positive, help=f"how many at a time (default: {default})")
+
+
+def add_hours(parser: argparse._ActionsContainer) -> None:
+    """Add ``--hours``, which is None if it is not given."""
+    parser.add_argument("--hours", metavar="H", type=above_zero, help="hours to work in (default: 8)")
+
+
+def add_max_attempts(parser: argparse._ActionsContainer, default: str = "100") -> argparse.Action:
+    """Add ``--max-attempts``, which is None if it is not given; return the argument."""
+    text = f"how often a submission is scored (default: {default})"
+    return parser.add_argument("--max-attempts", metavar="N", type=positive, help=text)
+
+
+def add_port(parser: argparse._ActionsContainer, default: int) -> None:
+    """Add ``--port``."""
+    text = f"to listen at; 0: a free one (default: {default})"
+    parser.add_argument("--port", metavar="N", type=_port, default=default, help=text)
+
+
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     """Add ``--ray`` and ``--gpu-type``: where jobs run, as :func:`re_bench.runs.pool.open_pool` takes it."""
-    parser.add_argument(
-        "--ray", metavar="ADDRESS", help="run on the Ray cluster of this address, or 'auto' on a node of one"
-    )
+    add_ray(parser)
     parser.add_argument(
         "--gpu-type", metavar="TYPE", help="run what needs a GPU on those of this type alone, such as H200"
     )
@@ -66,6 +106,12 @@ def positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"expected a positive whole number, got {text!r}")
     return value
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= _LAST_PORT):
+        raise argparse.ArgumentTypeError(f"expected a port from 0 to {_LAST_PORT}, got {text!r}")
+    return int(text)
 
 
 def above_zero(text: str) -> float:

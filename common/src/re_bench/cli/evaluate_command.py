@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.cli.command import Command, add_json, positive, print_json
+from re_bench.cli.command import Command, add_jobs, add_json, add_ray, print_json
 from re_bench.processes import print_progress
 
 if TYPE_CHECKING:
@@ -28,8 +27,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", metavar="PLAN.toml", type=Path, help="docs/evaluations.md explains its keys")
     parser.add_argument("--out", metavar="DIR", type=Path, help="the evaluation's directory (default: the plan's name)")
     parser.add_argument("--dry-run", action="store_true", help="check everything, show cells and what they may cost")
-    parser.add_argument("--jobs", metavar="N", type=positive, help="runs at a time (default: as many as have room)")
-    parser.add_argument("--ray", metavar="ADDRESS", help="of a Ray cluster to run on, instead of this machine")
+    add_jobs(parser, "as many runs as have room")
+    add_ray(parser)
     add_json(parser)
 
 
@@ -65,8 +64,9 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 def _view(options: argparse.Namespace) -> LiveView | LineView:
     from re_bench.cli.evaluate_view import LineView, LiveView
+    from re_bench.cli.live import has_live_terminal
 
-    return LiveView() if sys.stderr.isatty() and not options.json else LineView()
+    return LiveView() if has_live_terminal() and not options.json else LineView()
 
 
 def _estimate(plan: Plan, directory: Path, tasks: list[PlannedTask]) -> Estimate:
@@ -91,4 +91,12 @@ def _show(estimated: Estimate, *, as_json: bool) -> int:
     return 0
 
 
-COMMANDS = (Command("evaluate", "run agents and models at tasks, by a plan", _options, _evaluate),)
+COMMANDS = (
+    Command(
+        "evaluate",
+        "run agents and models at tasks, by a plan",
+        _options,
+        _evaluate,
+        examples=("re-bench evaluate plan.toml --dry-run", "re-bench evaluate plan.toml --out evaluation/"),
+    ),
+)

@@ -25,4 +25,15 @@ def _run(options: argparse.Namespace) -> int:
     return status
 
 
-COMMANDS = (Command("export", "write a task in a format that others run", _options, _run),)
+COMMANDS = (
+    Command(
+        "export",
+        "write a task in a format that others run",
+        _options,
+        _run,
+        examples=(
+            "re-bench export harbor triton_cumsum harbor/triton_cumsum --max-attempts 5",
+            "re-bench export metr triton_cumsum metr/triton_cumsum",
+        ),
+    ),
+)

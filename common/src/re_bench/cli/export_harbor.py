@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.cli.command import above_zero, add_json, add_task, positive, print_json
+from re_bench.cli.command import add_hours, add_json, add_max_attempts, add_task, print_json
+from re_bench.cli.parser import add_old_name
 from re_bench.task.profile_names import add_profile_option
 
 if TYPE_CHECKING:
@@ -22,19 +23,15 @@ def add_harbor(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_task(parser)
     parser.add_argument("directory", metavar="DIR", type=Path, help="a directory that does not exist yet")
     add_profile_option(parser)
-    parser.add_argument("--hours", metavar="H", type=above_zero, default=_HOURS, help="an agent's time (default: 8)")
+    add_hours(parser)
     parser.add_argument(
         "--verifier-image", metavar="IMAGE", help="what scores (default: re-bench/verifier-TASK:VERSION)"
     )
-    parser.add_argument(
-        "--verifier-sandbox",
-        choices=("bubblewrap", "none"),
-        default="bubblewrap",
-        help="what submissions run in there; 'none' protects nothing and is recorded in the score",
-    )
-    parser.add_argument(
-        "--attempts", metavar="N", type=positive, default=0, help="offer a tool that scores up to N attempts on the way"
-    )
+    text = "what submissions run in; 'none' protects nothing and is recorded in the score (default: bubblewrap)"
+    sandbox = parser.add_argument("--sandbox", choices=("bubblewrap", "none"), default="bubblewrap", help=text)
+    add_old_name(parser, "--verifier-sandbox", sandbox)
+    attempts = add_max_attempts(parser, "once, at the end; with N there is a tool that scores N attempts on the way")
+    add_old_name(parser, "--attempts", attempts)
     parser.add_argument(
         "--cheats",
         metavar="NAME",
@@ -55,7 +52,7 @@ def _run(options: argparse.Namespace) -> int:
     task = find_task(options.task)
     facts = TaskFacts(task, profile_name(task, options.profile))
     task.profile(facts.profile_name)
-    chosen = HarborOptions(options.hours, options.verifier_image, options.verifier_sandbox, options.attempts)
+    chosen = HarborOptions(options.hours or _HOURS, options.verifier_image, options.sandbox, options.max_attempts or 0)
     written = export_harbor(facts, options.directory, chosen, options.cheats)
     digests = {str(directory): digest_of(directory) for directory in written}
     if options.json:

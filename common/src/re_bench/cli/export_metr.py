@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.cli.command import add_task
+from re_bench.cli.command import add_json, add_task, print_json
 from re_bench.task.profile_names import add_profile_option
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ def add_metr(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--sandbox",
         choices=_SANDBOXES,
         default=_SANDBOXES[0],
-        help="for submissions; 'user' is for containers that may make no namespaces (default: %(default)s)",
+        help="what submissions run in; 'user' is for containers that may make no namespaces (default: %(default)s)",
     )
+    add_json(parser)
     parser.set_defaults(export=_export)
 
 
@@ -39,5 +40,9 @@ def _export(options: argparse.Namespace) -> int:
     task = find_task(options.task)
     profile = profile_name(task, options.profile)
     export_metr(task, options.directory, profile, options.sandbox)
-    print(f"{options.directory}: {task.name}, profile {profile}, as a family of METR's Task Standard")
+    if options.json:
+        directory = str(options.directory)
+        print_json({"task": task.name, "profile": profile, "format": "metr", "directory": directory})
+    else:
+        print(f"{options.directory}: {task.name}, profile {profile}, as a family of METR's Task Standard")
     return 0

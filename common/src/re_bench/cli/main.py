@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from contextlib import suppress
 from importlib.metadata import entry_points
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from re_bench.cli import (
     bundle_command,
     check_command,
+    complete,
     doctor_command,
     evaluate_command,
     export_command,
@@ -25,6 +25,8 @@ from re_bench.cli import (
     view_command,
     work_command,
 )
+from re_bench.cli.command import GROUPS, print_json
+from re_bench.cli.parser import Parser, all_parsers
 from re_bench.errors import UsageError
 from re_bench.processes import cli_entry_point
 
@@ -50,7 +52,7 @@ BUILT_IN = (
     *export_command.COMMANDS,
     *transcripts_command.COMMANDS,
     *scan_command.COMMANDS,
-    *export_command.COMMANDS,
+    *complete.COMMANDS,
 )
 """The commands of this distribution."""
 _ELSEWHERE = {"serve": "environment", "sessions": "environment"}
@@ -72,9 +74,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"the command {words[0]} is not installed; run: pip install -c constraints.txt -e common -e gateway "
                 f"-e {folder}"
             )
-        options = make_parser(commands.values()).parse_args(words)
+        parser = make_parser(commands.values())
+        complete.complete(parser)
+        options = parser.parse_args(words)
+        if options.version:
+            return _show_versions(as_json=options.version_as_json or getattr(options, "json", False))
+        if options.version_as_json:
+            parser.error("--json before a command goes with --version alone")
+        if "run" not in options:
+            parser.error("a command is missing; re-bench --help lists them")
         status: int = options.run(options)
     return status
+
+
+def _show_versions(*, as_json: bool) -> int:
+    from re_bench.cli.version import describe_versions, versions
+
+    if as_json:
+        print_json(versions())
+    else:
+        print(describe_versions())
+    return 0
 
 
 def _installed() -> Iterator[Command]:
@@ -89,13 +109,38 @@ def all_commands() -> dict[str, Command]:
     return {command.name: command for command in (*BUILT_IN, *_installed())}
 
 
-def make_parser(commands: Iterable[Command]) -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
-    parser = argparse.ArgumentParser(prog="re-bench", description="Research-engineering tasks and their scores.")
-    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+def make_parser(commands: Iterable[Command]) -> Parser:
+    """Return the parser of the whole command line; what it returns has ``run``, unless it was asked for versions."""
+    commands = tuple(commands)
+    parser = _TopParser(
+        prog="re-bench", usage="re-bench COMMAND ...", description="Research-engineering tasks and their scores."
+    )
+    parser.commands = commands
+    parser.add_argument("--version", action="store_true", help="show the versions of all that is installed of re-bench")
+    parser.add_argument("--json", dest="version_as_json", action="store_true", help="with --version: one JSON object")
+    subparsers = parser.add_subparsers(metavar="COMMAND", prog="re-bench", parser_class=Parser)
     for command in commands:
         text = f"{command.help[0].upper()}{command.help[1:]}."
         subparser = subparsers.add_parser(command.name, help=command.help, description=text)
-        subparser.set_defaults(run=command.run, built_in=BUILT_IN)
+        subparser.examples = command.examples
         command.add_options(subparser)
+        for inner in all_parsers(subparser):
+            inner.set_defaults(run=command.run, parser=inner, built_in=BUILT_IN)
     return parser
+
+
+class _TopParser(Parser):
+    """The parser of the command, whose help has a list of commands for each kind of user."""
+
+    commands: Sequence[Command] = ()
+
+    def format_help(self) -> str:
+        """Return the usage, the commands by user, and what else there is."""
+        width = max(len(command.name) for command in self.commands)
+        lines = [self.format_usage(), f"{self.description}", ""]
+        for group in GROUPS:
+            chosen = [command for command in self.commands if command.group == group]
+            lines += [f"for {group}:", *(f"  {one.name:{width}}  {one.help}" for one in chosen), ""] if chosen else []
+        lines += ["re-bench COMMAND --help shows the options and examples of a command,"]
+        lines += ["re-bench --version [--json] the versions of all that is installed of re-bench.", ""]
+        return "\n".join(lines)

@@ -73,4 +73,12 @@ def _write(page: Path | None, site: Path | None, data: ReportData) -> None:
     print_progress(f"{len(data.runs)} runs, {len(data.problems)} problems")
 
 
-COMMANDS = (Command("report", "show results: tables, JSON, or a page", _options, _report),)
+COMMANDS = (
+    Command(
+        "report",
+        "show results: tables, JSON, or a page",
+        _options,
+        _report,
+        examples=("re-bench report evaluation/", "re-bench report evaluation/ --out report.html"),
+    ),
+)

@@ -37,4 +37,13 @@ def _sandbox(options: argparse.Namespace) -> int:
     return 0 if holds else 1
 
 
-COMMANDS = (Command("sandbox", "attack the sandbox of this machine and report what holds", _sandbox_options, _sandbox),)
+COMMANDS = (
+    Command(
+        "sandbox",
+        "attack the sandbox of this machine and report what holds",
+        _sandbox_options,
+        _sandbox,
+        group="benchmark maintainers",
+        examples=("re-bench sandbox --sandbox bubblewrap",),
+    ),
+)

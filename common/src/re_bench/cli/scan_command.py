@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.cli.command import Command, add_json, positive, print_json
+from re_bench.cli.parser import add_old_name
 
 if TYPE_CHECKING:
     from re_bench.report.findings import Scan
@@ -19,8 +20,11 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="show the checks that there are")
     parser.add_argument("--check", metavar="NAME", action="append", default=[], help="run this check; may be repeated")
     parser.add_argument("--judge", metavar="URL", type=_url, help="also ask a model, at this OpenAI-compatible server")
-    parser.add_argument("--model", metavar="NAME", help="the judge's model")
-    parser.add_argument("--key-variable", metavar="V", help="the environment variable with the judge's key")
+    model = parser.add_argument("--judge-model", metavar="NAME", help="the judge's model")
+    add_old_name(parser, "--model", model)
+    text = "the environment variable with the judge's key"
+    key = parser.add_argument("--judge-key-variable", metavar="NAME", help=text)
+    add_old_name(parser, "--key-variable", key)
     parser.add_argument(
         "--judge-calls", metavar="N", type=positive, default=50, help="the most calls of the judge (default: 50)"
     )
@@ -59,11 +63,15 @@ def _judge(options: argparse.Namespace) -> JudgeSettings | None:
     from re_bench.errors import UsageError
     from re_bench.report.scan.judge import JudgeSettings
 
-    if (options.judge is None) != (options.model is None) or (options.key_variable and options.judge is None):
-        raise UsageError("a judge needs both --judge URL and --model NAME")
+    if (options.judge is None) != (options.judge_model is None) or (
+        options.judge_key_variable and options.judge is None
+    ):
+        raise UsageError("a judge needs both --judge URL and --judge-model NAME")
     if options.judge is None:
         return None
-    return JudgeSettings(options.judge, options.model, options.key_variable, options.judge_calls, options.judge_tokens)
+    return JudgeSettings(
+        options.judge, options.judge_model, options.judge_key_variable, options.judge_calls, options.judge_tokens
+    )
 
 
 def _print(result: Scan, path: Path) -> None:
@@ -83,4 +91,12 @@ def _print(result: Scan, path: Path) -> None:
     print(f"{len(rows)} findings of the checks {', '.join(result.checks)}; they are leads, not verdicts: {path / FILE}")
 
 
-COMMANDS = (Command("scan", "look over an evaluation for what a person should look at", _options, _run),)
+COMMANDS = (
+    Command(
+        "scan",
+        "look over an evaluation for what a person should look at",
+        _options,
+        _run,
+        examples=("re-bench scan evaluation/", "re-bench scan --list"),
+    ),
+)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.cli.command import Command, add_cluster, add_json, add_sandbox, add_task, print_json
+from re_bench.cli.parser import add_old_name
 from re_bench.task.chat_model import ChatModel, add_model_options
 from re_bench.task.profile_names import add_profile_option
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def _score_options(parser: argparse.ArgumentParser) -> None:
     add_task(parser)
     parser.add_argument("directory", metavar="DIR", type=Path, help="the submission's directory")
-    parser.add_argument("--log", metavar="FILE", type=Path, help="append the attempt here and show the final score")
+    parser.add_argument("--log", metavar="FILE", type=Path, help="append the attempts to this log")
     add_profile_option(parser)
     add_model_options(parser)
     add_sandbox(parser)
@@ -25,7 +26,8 @@ def _score_options(parser: argparse.ArgumentParser) -> None:
 
 def _regrade_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("log", metavar="LOG", type=Path, help="an attempt log; it is not changed")
-    parser.add_argument("--into", metavar="FILE", type=Path, help="append the new scores to this log")
+    text = "append the attempts to this log"
+    add_old_name(parser, "--into", parser.add_argument("--log", dest="into", metavar="FILE", type=Path, help=text))
     add_cluster(parser)
     add_sandbox(parser)
     add_json(parser)
@@ -34,6 +36,7 @@ def _regrade_options(parser: argparse.ArgumentParser) -> None:
 def _score(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
+    from re_bench.report.tables import number
     from re_bench.runs.score_process import score_and_record, score_submission
     from re_bench.scoring.score import EXIT_STATUS, describe
     from re_bench.task.discovery import find_task
@@ -49,7 +52,7 @@ def _score(options: argparse.Namespace) -> int:
     else:
         print(describe(task, score))
         if final:
-            print(f"attempt {final.attempt}, final so far: raw {final.raw}, reward {final.reward}")
+            print(f"attempt {final.attempt}, final so far: raw {number(final.raw)}, reward {number(final.reward)}")
     return EXIT_STATUS[score.status]
 
 
@@ -71,6 +74,23 @@ def _regrade(options: argparse.Namespace) -> int:
 
 
 COMMANDS = (
-    Command("score", "score a submission", _score_options, _score),
-    Command("regrade", "score the stored submissions of a log again", _regrade_options, _regrade),
+    Command(
+        "score",
+        "score a submission",
+        _score_options,
+        _score,
+        group="task authors",
+        examples=(
+            "re-bench score triton_cumsum /tmp/work",
+            "re-bench score triton_cumsum /tmp/work --log attempts.jsonl",
+        ),
+    ),
+    Command(
+        "regrade",
+        "score the stored submissions of a log again",
+        _regrade_options,
+        _regrade,
+        group="benchmark maintainers",
+        examples=("re-bench regrade attempts.jsonl --log again.jsonl",),
+    ),
 )

@@ -30,7 +30,8 @@ def _prepare_options(parser: argparse.ArgumentParser) -> None:
 def _workspace_options(parser: argparse.ArgumentParser) -> None:
     add_task(parser)
     parser.add_argument("directory", metavar="DIR", type=Path, help="a directory that does not exist yet")
-    parser.add_argument("--with", dest="variant", default="baseline", metavar="baseline|reference|cheats/NAME")
+    text = "what lies in it: baseline, reference or cheats/NAME (default: baseline)"
+    parser.add_argument("--with", dest="variant", default="baseline", metavar="SOLUTION", help=text)
     add_profile_option(parser)
     add_sandbox(parser)
     add_json(parser)
@@ -115,7 +116,31 @@ def _prepare(options: argparse.Namespace) -> int:
 
 
 COMMANDS = (
-    Command("tasks", "list the tasks and their anchors", _tasks_options, _tasks),
-    Command("prepare", "make the data and models that tasks need", _prepare_options, _prepare),
-    Command("workspace", "lay out what an agent starts from, or one of our solutions", _workspace_options, _workspace),
+    Command(
+        "tasks",
+        "list the tasks and their anchors",
+        _tasks_options,
+        _tasks,
+        group="everybody",
+        examples=("re-bench tasks",),
+    ),
+    Command(
+        "prepare",
+        "make the data and models that tasks need",
+        _prepare_options,
+        _prepare,
+        group="everybody",
+        examples=("re-bench prepare", "re-bench prepare small_scaling_law --instance 3"),
+    ),
+    Command(
+        "workspace",
+        "lay out what an agent starts from, or one of our solutions",
+        _workspace_options,
+        _workspace,
+        group="task authors",
+        examples=(
+            "re-bench workspace triton_cumsum /tmp/work",
+            "re-bench workspace triton_cumsum /tmp/cheat --with cheats/cached_output",
+        ),
+    ),
 )

@@ -47,6 +47,10 @@ def _run(options: argparse.Namespace) -> int:
 
 COMMANDS = (
     Command(
-        "transcripts", "write what agents did as trajectories in ATIF, for Harbor's viewer and others", _options, _run
+        "transcripts",
+        "write what agents did as trajectories in ATIF, for Harbor's viewer and others",
+        _options,
+        _run,
+        examples=("re-bench transcripts evaluation/ --out transcripts/",),
     ),
 )

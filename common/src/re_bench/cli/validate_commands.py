@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.cli.command import Command, add_cluster, add_json, add_sandbox, add_task, positive, print_json
+from re_bench.cli.command import Command, add_cluster, add_jobs, add_json, add_sandbox, add_task, positive, print_json
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu.devices import add_scoring_gpu
 from re_bench.processes import print_progress
@@ -15,10 +15,13 @@ from re_bench.task.profile_names import add_profile_option
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
     from re_bench.gpu.devices import GpuPlan
     from re_bench.runs.doctor.finding import Target
     from re_bench.runs.validation import Report
+    from re_bench.runs.validation_history import ValidationRecord
+    from re_bench.runs.validation_view import ValidationView
     from re_bench.task.discovery import Task
     from re_bench.task.manifest import Profile
 
@@ -34,12 +37,7 @@ def _validate_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="scorings of baseline and reference (default: 3, or 1 where the reference is made by a command)",
     )
-    parser.add_argument(
-        "--jobs",
-        type=positive,
-        metavar="N",
-        help="scorings at a time, on each machine (default: as many as disturb no measurement)",
-    )
+    add_jobs(parser, "as many scorings on each machine as disturb no measurement")
     add_scoring_gpu(parser, "all GPUs, one such scoring at a time on each")
     add_profile_option(parser)
     add_model_options(parser)
@@ -50,7 +48,8 @@ def _validate_options(parser: argparse.ArgumentParser) -> None:
 
 def _calibrate_options(parser: argparse.ArgumentParser) -> None:
     add_task(parser)
-    parser.add_argument("--repeats", type=positive, default=5, metavar="N")
+    text = "scorings of baseline and reference (default: 5)"
+    parser.add_argument("--repeats", type=positive, default=5, metavar="N", help=text)
     add_profile_option(parser)
     add_model_options(parser)
     add_cluster(parser)
@@ -60,12 +59,10 @@ def _calibrate_options(parser: argparse.ArgumentParser) -> None:
 
 def _validate(options: argparse.Namespace) -> int:
     from re_bench.report.run_tables import summary_table, validation_table
-    from re_bench.runs.validate import default_repeats, validate
-    from re_bench.runs.validation import not_run
+    from re_bench.report.validation_changes import describe_changes
+    from re_bench.runs.validation_history import compare_and_keep, last_validation
     from re_bench.task.discovery import find_task, find_tasks
-    from re_bench.task.model_choice import choose_model
 
-    model = ChatModel.from_options(options)
     named = [find_task(name) for name in options.tasks]
     tasks = named or [task for task in find_tasks().values() if task.scorer.is_file()]
     chosen, blocked = _choose_runnable(tasks, options)
@@ -73,35 +70,60 @@ def _validate(options: argparse.Namespace) -> int:
     if options.ray and options.scoring_gpu:
         raise UsageError("--scoring-gpu is of this machine; leave it out with --ray")
     gpus = None if options.ray else _gpus(options.scoring_gpu, needed=on_gpu)
-    reports = []
-    for one, profile in chosen:
-        plan = gpus if one.profile(profile).device == "cuda" else None
-        try:
-            report = validate(
-                choose_model(one, profile, model),
-                profile,
-                repeats=options.repeats or default_repeats(one),
-                jobs=options.jobs,
-                sandbox=options.sandbox,
-                solution=options.solution,
-                gpus=plan,
-                gpu_type=options.gpu_type,
-                cluster=options.ray,
-            )
-        except ReBenchError as error:
-            if len(tasks) == 1:
-                raise
-            report = not_run(one, profile, str(error))
+    reports, compared = [], []
+    for number, target in enumerate(chosen, start=1):
+        last = None if options.ray else last_validation(target.task.name, target.profile)
+        place = f"task {number} of {len(chosen)}" if len(chosen) > 1 else ""
+        with _view(target, last, place) as view:
+            report = _report_of(target, options, gpus, view, alone=len(tasks) == 1)
         reports.append(report)
+        if not options.ray and report.rows:  # what other machines need says nothing of this one
+            compared.append(compare_and_keep(target.task, report, last))
         if not options.json:
             print(validation_table(report), flush=True)
     reports += blocked
     holds = all(report.holds for report in reports)
     if options.json:
-        print_json({"reports": [report.to_dict() for report in reports], "holds": holds})
-    elif len(reports) > 1:
+        told = {"reports": [report.to_dict() for report in reports], "holds": holds}
+        print_json(told | {"history": [comparison.to_dict() for comparison in compared]})
+        return 0 if holds else 1
+    if len(reports) > 1:
         print(summary_table(reports))
+    if compared:
+        print(describe_changes(compared))
     return 0 if holds else 1
+
+
+def _report_of(
+    target: Target, options: argparse.Namespace, gpus: GpuPlan | None, view: ValidationView | None, *, alone: bool
+) -> Report:
+    """Validate a task; where it is not ``alone``, a failure of ours is a report, since the others go on.
+
+    Raises:
+        ReBenchError: if something of ours fails, and no other task is to be validated.
+    """
+    from re_bench.runs.validate import default_repeats, validate
+    from re_bench.runs.validation import not_run
+    from re_bench.task.model_choice import choose_model
+
+    task, profile = target
+    try:
+        return validate(
+            choose_model(task, profile, ChatModel.from_options(options)),
+            profile,
+            repeats=options.repeats or default_repeats(task),
+            jobs=options.jobs,
+            sandbox=options.sandbox,
+            solution=options.solution,
+            gpus=gpus if task.profile(profile).device == "cuda" else None,
+            gpu_type=options.gpu_type,
+            cluster=options.ray,
+            view=view,
+        )
+    except ReBenchError as error:
+        if alone:
+            raise
+        return not_run(task, profile, str(error))
 
 
 def _choose_runnable(tasks: Sequence[Task], options: argparse.Namespace) -> tuple[list[Target], list[Report]]:
@@ -132,6 +154,19 @@ def _choose_runnable(tasks: Sequence[Task], options: argparse.Namespace) -> tupl
         print_progress(line)
     profile = options.profile
     return runnable, [not_run(task, profile_name(task, profile), why[task.name]) for task in tasks if task.name in why]
+
+
+def _view(target: Target, last: ValidationRecord | None, place: str) -> AbstractContextManager[ValidationView | None]:
+    """Return what shows a validation while it runs: a table where stderr is a terminal, else None, for lines."""
+    from contextlib import nullcontext
+
+    from re_bench.cli.live import has_live_terminal
+
+    if not has_live_terminal():
+        return nullcontext()
+    from re_bench.cli.validate_view import live_view
+
+    return live_view(target.task, target.profile, last, place)
 
 
 def _choose_profile(task: Task, options: argparse.Namespace) -> tuple[str, Profile]:
@@ -179,12 +214,26 @@ def _calibrate(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"task": task.name, "profile": profile, "anchors": anchors.model_dump(mode="json")})
     else:
-        print(f"{task.name}, profile {profile}: starting {anchors.starting}, reference {anchors.reference}")
+        print(f"{task.name}, profile {profile}: starting {anchors.starting:z.6g}, reference {anchors.reference:z.6g}")
         print(f"written to {task.directory / 'anchors.toml'}")
     return 0
 
 
 COMMANDS = (
-    Command("validate", "check baseline, reference and every cheat of tasks", _validate_options, _validate),
-    Command("calibrate", "measure the anchors of a task and write them down", _calibrate_options, _calibrate),
+    Command(
+        "validate",
+        "check baseline, reference and every cheat of tasks",
+        _validate_options,
+        _validate,
+        group="task authors",
+        examples=("re-bench validate", "re-bench validate triton_cumsum --profile cpu --repeats 1"),
+    ),
+    Command(
+        "calibrate",
+        "measure the anchors of a task and write them down",
+        _calibrate_options,
+        _calibrate,
+        group="benchmark maintainers",
+        examples=("re-bench calibrate triton_cumsum --profile gpu",),
+    ),
 )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from re_bench.cli.command import Command
+from re_bench.cli.command import Command, add_port
 from re_bench.errors import UsageError
 
-_LAST_PORT = 65535
+if TYPE_CHECKING:
+    import argparse
 
 
 def need_html() -> None:
@@ -25,15 +26,7 @@ def need_html() -> None:
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="what re-bench report takes")
-    parser.add_argument(
-        "--port", type=_port, default=0, metavar="N", help="to listen at on 127.0.0.1 (default: a free one)"
-    )
-
-
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) <= _LAST_PORT):
-        raise argparse.ArgumentTypeError(f"expected a port from 0 to {_LAST_PORT}, got {text!r}")
-    return int(text)
+    add_port(parser, default=0)
 
 
 def _view(options: argparse.Namespace) -> int:
@@ -47,4 +40,12 @@ def _view(options: argparse.Namespace) -> int:
     return 0
 
 
-COMMANDS = (Command("view", "show a report in a browser, with attempts as they arrive", _options, _view),)
+COMMANDS = (
+    Command(
+        "view",
+        "show a report in a browser, with attempts as they arrive",
+        _options,
+        _view,
+        examples=("re-bench view evaluation/",),
+    ),
+)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from re_bench.cli.command import Command, above_zero, add_json, add_sandbox, positive, print_json
+from re_bench.cli.command import Command, add_hours, add_json, add_max_attempts, add_sandbox, print_json
 from re_bench.task.chat_model import ChatModel, add_model_options
 from re_bench.task.profile_names import add_profile_option
 
@@ -40,8 +40,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("others", metavar="DIR", type=Path, nargs="*", default=[], help=argparse.SUPPRESS)
     group = parser.add_argument_group("for the beginning")
-    group.add_argument("--hours", type=above_zero, metavar="H", help="default: 8")
-    group.add_argument("--max-attempts", type=positive, metavar="N", help="default: 100")
+    add_hours(group)
+    add_max_attempts(group)
     group.add_argument("--person", metavar="NAME", help="who it is, by a name for the study (a tag of the run)")
     group.add_argument(
         "--tag", action="append", default=[], type=_tag, metavar="NAME=VALUE", help="for reports; repeat"
@@ -209,8 +209,8 @@ def _told(work: Work, score: Score, number: int) -> dict[str, Any]:
 def _attempt_line(told: dict[str, Any]) -> str:
     line = f"Attempt {told['attempt']}: {told['status']}"
     if told["raw"] is not None:
-        line += f", raw score {told['raw']:.6g}"
-        line += ", no reward without anchors" if told["reward"] is None else f", reward {told['reward']:.4f}"
+        line += f", raw score {told['raw']:z.6g}"
+        line += ", no reward without anchors" if told["reward"] is None else f", reward {told['reward']:z.4f}"
     elif told["status"] == "valid":
         line += ". This task does not tell its score"
     return f"{line}\n{told['message']}"
@@ -220,10 +220,10 @@ def _final_line(work: Work, final: FinalScore, *, scored: bool = True) -> str:
     note = "" if scored else "Nothing was scored at the end. "
     if final.raw is None:
         return f"{note}The work has ended; none of {final.attempts} attempts was valid, so there is no score."
-    reward = "no reward without anchors" if final.reward is None else f"reward {final.reward:.4f}"
+    reward = "no reward without anchors" if final.reward is None else f"reward {final.reward:z.4f}"
     how = {"min": "the lowest", "max": "the highest", "last": "the last"}[work.task.manifest.aggregation]
     of = f"{how} of {final.valid} valid attempts, {final.attempts} in all"
-    return f"{note}The work has ended. Final score, {of}: raw score {final.raw:.6g}, {reward}"
+    return f"{note}The work has ended. Final score, {of}: raw score {final.raw:z.6g}, {reward}"
 
 
 _ACTIONS = {
@@ -235,4 +235,16 @@ _ACTIONS = {
     "collect": _collect,
 }
 
-COMMANDS = (Command("work", "work at a task as a person: begin, pause, score, finish", _options, _work),)
+COMMANDS = (
+    Command(
+        "work",
+        "work at a task as a person: begin, pause, score, finish",
+        _options,
+        _work,
+        examples=(
+            "re-bench work triton_cumsum my-work/ --hours 4",
+            "re-bench work score my-work/",
+            "re-bench work finish my-work/",
+        ),
+    ),
+)

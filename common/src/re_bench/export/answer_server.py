@@ -71,8 +71,8 @@ class Answers:
             return f"invalid, which counts as no score.\n{score.message}"
         if not self.task.manifest.show_score:
             return f"valid. This task does not tell its score.\n{score.message}"
-        reward = "" if score.reward is None else f", reward {score.reward:.4f}"
-        return f"raw score {score.raw:.6g} {self.task.manifest.unit}{reward}\n{score.message}"
+        reward = "" if score.reward is None else f", reward {score.reward:z.4f}"
+        return f"raw score {score.raw:z.6g} {self.task.manifest.unit}{reward}\n{score.message}"
 
 
 def server_of(answers: Answers, host: str = _ALL_ADDRESSES, port: int = _PORT) -> FastMCP:
@@ -106,7 +106,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--attempts", metavar="N", type=int, required=True, help="how many are scored")
     parser.add_argument("--host", default=_ALL_ADDRESSES, help="the address to listen on (default: all)")
     parser.add_argument("--port", type=int, default=_PORT, help=f"default: {_PORT}")
-    parser.add_argument("--sandbox", choices=BACKENDS, help="'none' protects nothing and is recorded in the score")
+    parser.add_argument(
+        "--sandbox",
+        choices=BACKENDS,
+        help="what submissions run in; 'none' protects nothing and is recorded in the score",
+    )
     add_profile_option(parser)
     options = parser.parse_args(arguments)
     with cli_entry_point("answer_server"):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import tomli_w
 
 from re_bench.data.secret import secret_seed
-from re_bench.errors import UsageError
+from re_bench.errors import UsageError, did_you_mean
 from re_bench.export.build_context import write_build_context
 from re_bench.export.files import copy_file, new_directory, write_text
 from re_bench.export.harbor_config import (
@@ -84,7 +84,7 @@ def _chosen(facts: TaskFacts, cheats: Sequence[str]) -> list[str]:
     known = [name for name in facts.task.cheats if facts.manifest.cheats[name].runs_on(facts.profile_name)]
     if unknown := sorted(set(cheats) - set(known)):
         where = f"{facts.task.name} has no cheat {unknown[0]!r} in profile {facts.profile_name}"
-        raise UsageError(f"{where}; it has: {', '.join(known) or 'none'}")
+        raise UsageError(f"{where}; it has: {', '.join(known) or 'none'}{did_you_mean(unknown[0], known)}")
     return sorted(set(cheats)) or known
 
 

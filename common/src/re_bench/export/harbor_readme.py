@@ -58,7 +58,7 @@ def readme(facts: TaskFacts, options: HarborOptions, image: str, cheat: str | No
 def _attempts_text(facts: TaskFacts, options: HarborOptions) -> str:
     if not options.attempts:
         return (
-            "One score, of the workspace as the agent leaves it. `--attempts N` of the export adds a tool to get\n"
+            "One score, of the workspace as the agent leaves it. `--max-attempts N` of the export adds a tool to get\n"
             "scores before."
         )
     return (
@@ -73,7 +73,7 @@ def _lost(facts: TaskFacts) -> list[str]:
     lost = ["Working time: an agent's clock goes on while it waits for a scoring or for other people's machines."]
     if manifest.aggregation != "last":
         lost.append(
-            f"Without `--attempts`, the {FINAL[manifest.aggregation]} score of several: the last state alone counts."
+            f"Without `--max-attempts`, the {FINAL[manifest.aggregation]} score of several: only the last state counts."
         )
     if manifest.model is not None:
         lost.append("The model gateway: an agent has no model for its own trials; scorings have one.")

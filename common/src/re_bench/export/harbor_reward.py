@@ -44,7 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--solution", metavar="DIR", type=Path, required=True, help="the submission's directory")
     parser.add_argument("--out", metavar="FILE", type=Path, required=True, help="the file of the rewards")
     parser.add_argument("--log", metavar="FILE", type=Path, help="the attempts before this one: the final score counts")
-    parser.add_argument("--sandbox", choices=BACKENDS, help="'none' protects nothing and is recorded")
+    parser.add_argument(
+        "--sandbox",
+        choices=BACKENDS,
+        help="what submissions run in; 'none' protects nothing and is recorded in the score",
+    )
     add_profile_option(parser)
     options = parser.parse_args(arguments)
     with cli_entry_point("harbor_reward"):

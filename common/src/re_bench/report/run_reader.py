@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from re_bench.normalise import normalise
 from re_bench.report.attempt_index import IndexedLog
 from re_bench.report.run_data import AttemptInfo, RunInfo
+from re_bench.report.tables import number
 from re_bench.report.task_book import anchor_pair
 from re_bench.report.task_data import Flag
 from re_bench.report.text import as_finite, as_string, bounded, sum_of_known, valid_unicode
@@ -211,7 +212,9 @@ class _RunReader:
             return
         if (own is None) != (reward is None) or (own is not None and abs(own - (reward or 0.0)) > _SAME):
             self.source.problem(
-                self.files.path, f"its record has the reward {own}, its log gives {reward}, which is what counts here"
+                self.files.path,
+                f"its record has the reward {number(own, 9)}, its log gives {number(reward, 9)}, "
+                "which is what counts here",
             )
 
 

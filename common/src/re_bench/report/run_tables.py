@@ -46,11 +46,10 @@ def _summary_cells(report: Report) -> list[str]:
 
 def _validation_cells(row: Row) -> list[str]:
     raw = mean([score.raw_for_final for score in row.scores])
-    statuses = "/".join(dict.fromkeys(score.status for score in row.scores))
     seconds = sum(score.seconds for score in row.scores)
     verdict = f"{'ok' if row.holds else 'FAILED'}: {row.verdict}"
     figures = [number(raw), number(row.reward), number(row.spread), str(len(row.scores)), f"{seconds:.1f}"]
-    return [row.variant, statuses, *figures, verdict]
+    return [row.variant, row.status, *figures, verdict]
 
 
 def _regraded_cells(entry: Regraded) -> list[str]:

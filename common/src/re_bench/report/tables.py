@@ -28,7 +28,7 @@ def printable(text: str) -> str:
 
 def number(value: float | None, digits: int = 4) -> str:
     """Return a number for a cell, a dash for none."""
-    return "-" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0 turns -0.0 into 0.0
+    return "-" if value is None else f"{value:z.{digits}f}"  # z: no minus before a zero
 
 
 def hours(value: float | None) -> str:
@@ -39,3 +39,10 @@ def hours(value: float | None) -> str:
 def dollars(cost: float | None) -> str:
     """Return a cost for a cell, a dash where it is not known."""
     return "-" if cost is None else f"${cost:.4f}"
+
+
+def clock(seconds: float) -> str:
+    """Return a duration as on a stopwatch: ``0:07``, ``12:30``, ``1:02:03``."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours_passed, minutes = divmod(minutes, 60)
+    return f"{hours_passed}:{minutes:02}:{rest:02}" if hours_passed else f"{minutes}:{rest:02}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,8 @@ from re_bench.processes import print_progress, temporary_directory
 from re_bench.runs.pool import job_gpus, open_pool
 from re_bench.runs.score_process import score_submission, score_variant
 from re_bench.runs.shares import conditions, default_jobs, share
-from re_bench.runs.validation import ANCHORED, Report, brief, honest_base, judge, scores_above_base
+from re_bench.runs.validation import ANCHORED, SUBMISSION, Report, honest_base, judge, scores_above_base
+from re_bench.runs.validation_view import LineView
 from re_bench.scoring.score import Score
 from re_bench.task.prepare import run_preparation
 from re_bench.task.workspace import make_template, variants
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from re_bench.runs.node import Conditions
+    from re_bench.runs.validation_view import ValidationView
     from re_bench.task.discovery import Task
 
-_SUBMISSION = "--solution"
-_LONGEST_FIRST = ("reference", "baseline", _SUBMISSION)
+_LONGEST_FIRST = ("reference", "baseline", SUBMISSION)
 """What is started before the cheats, so that scorings at the same time end together."""
 _REPEATS = 3
 
@@ -43,6 +44,7 @@ def validate(
     gpus: GpuPlan | None = None,
     gpu_type: str | None = None,
     cluster: str | None = None,
+    view: ValidationView | None = None,
 ) -> Report:
     """Score baseline, reference and every cheat of a task that makes sense in the profile, which is prepared first.
 
@@ -64,19 +66,21 @@ def validate(
         gpu_type: of the GPUs, as in :class:`re_bench.runs.pool.Resources`.
         cluster: address of a Ray cluster on which they run instead of this machine, on nodes that are as this one: see
             :class:`re_bench.runs.node.Conditions`.
+        view: what shows how far it is; None for lines on stderr.
 
     Raises:
         UsageError: if this cannot be done here.
         ReBenchError: if the profile cannot be prepared.
     """
-    started = time.monotonic()
+    started, view = time.monotonic(), view or LineView(task.name)
     skipped = _skipped(task, profile)
     ours = [name for name in variants(task) if name not in skipped]
-    names = [*ours, *_bases(task, profile, ours), *([_SUBMISSION] if solution else [])]
+    names = [*ours, *_bases(task, profile, ours), *([SUBMISSION] if solution else [])]
     if skipped:
         print_progress(f"{task.name}: {_describe_skipped(profile, skipped)}")
     order = [(name, seed) for name in _by_length(names) for seed in range(repeats if name in ANCHORED else 1)]
     scores: dict[str, list[Score]] = {name: [] for name in names}
+    elapsed: dict[str, list[float]] = {name: [] for name in names}
     plan = gpus or GpuPlan((), ())
     score_on = plan.other if task.profile(profile).parallel else plan.timed
     with (
@@ -91,17 +95,20 @@ def validate(
         )
         while order:
             futures = {
-                pool.submit(job.score, name, seed, number, resources=resources): name
+                pool.submit(job.timed_score, name, seed, number, resources=resources): name
                 for number, (name, seed) in enumerate(order)
             }
+            view.submitted(futures)
             for future in as_completed(futures):
-                line = f"{task.name}: {futures[future]}: {_describe_score(future.result())}"
-                print_progress(f"[{time.monotonic() - started:6.1f} s] {line}")
+                view.scored(futures[future], *future.result())
             for future, name in futures.items():
-                scores[name].append(future.result())
+                score, seconds = future.result()
+                scores[name].append(score)
+                elapsed[name].append(seconds)
             order = _in_doubt(task, profile, scores)
-    rows = [judge(task, name, scores) for name in scores]
-    return Report(task.name, profile, rows, _note(task, profile, skipped), _problems(task), skipped)
+    rows = [replace(judge(task, name, scores), elapsed=elapsed[name]) for name in scores]
+    note, seconds = _note(task, profile, skipped), time.monotonic() - started
+    return Report(task.name, profile, rows, note, _problems(task), skipped, seconds)
 
 
 def _make_template(task: Task, profile: str, directory: Path) -> Path:
@@ -125,6 +132,12 @@ class _Job:
     """UUIDs of the GPUs on which solutions may be made; none: where they are scored."""
     conditions: Conditions | None
 
+    def timed_score(self, name: str, seed: int, number: int) -> tuple[Score, float]:
+        """Score one solution; return also the seconds that this took, with laying it out and making it."""
+        started = time.monotonic()
+        score = self.score(name, seed, number)
+        return score, time.monotonic() - started
+
     def score(self, name: str, seed: int, number: int) -> Score:
         """Score one solution; an error of ours is printed in full and becomes a score with the status error.
 
@@ -137,7 +150,7 @@ class _Job:
             self.conditions.check(self.solution)
         gpu, started = next(iter(job_gpus()), None), time.monotonic()
         try:
-            if self.solution is not None and name == _SUBMISSION:
+            if self.solution is not None and name == SUBMISSION:
                 return score_submission(self.task, self.solution, self.profile, self.sandbox, gpu=gpu)
             if name not in variants(self.task):
                 return score_submission(self.task, self.task.directory / name, self.profile, self.sandbox, gpu=gpu)
@@ -151,11 +164,6 @@ class _Job:
         except (ReBenchError, OSError) as error:
             print_progress(f"{self.task.name}: {name}: {error}")
             return Score.error(self.task.name, self.profile, str(error), seconds=time.monotonic() - started)
-
-
-def _describe_score(score: Score) -> str:
-    reward = "-" if score.reward is None else f"{score.reward:.4f}"
-    return f"{score.status} {reward}" + ("" if score.status == "valid" else f" {brief(score.message)}")
 
 
 def _by_length(names: Sequence[str]) -> list[str]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 ANCHORED = ("baseline", "reference")
 """The solutions that the scale is made from."""
 
+SUBMISSION = "--solution"
+"""The row of a submission that is scored beside our solutions."""
 _BASE_TOLERANCE = 0.01
 """The reward that a cheat may have above its honest base."""
 _LONGEST_REASON = 150
@@ -32,6 +34,13 @@ class Row:
     holds: bool
     verdict: str
     """Why it holds or not, in words."""
+    elapsed: Sequence[float] = ()
+    """Seconds of each scoring from its start to its end, with laying out and making the solution."""
+
+    @property
+    def status(self) -> str:
+        """The statuses of its scores, each once: ``valid``, or ``valid/invalid``."""
+        return "/".join(dict.fromkeys(score.status for score in self.scores))
 
     @property
     def reward(self) -> float | None:
@@ -47,7 +56,8 @@ class Row:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the row."""
         scores = [score.to_dict() for score in self.scores]
-        return {"variant": self.variant, "scores": scores, "holds": self.holds, "verdict": self.verdict}
+        told = {"variant": self.variant, "scores": scores, "holds": self.holds, "verdict": self.verdict}
+        return {**told, "elapsed": [round(seconds, 3) for seconds in self.elapsed]}
 
 
 @dataclass(frozen=True)
@@ -63,6 +73,8 @@ class Report:
     """What is wrong with the task as a whole."""
     skipped: Sequence[str] = ()
     """The cheats that are not for this profile, so that they were not scored."""
+    seconds: float = 0.0
+    """What the validation took, from its beginning to its end."""
 
     @property
     def holds(self) -> bool:
@@ -116,7 +128,7 @@ def _judge_anchor(task: Task, variant: str, scores: Sequence[Score]) -> tuple[bo
     target = 0.0 if variant == "baseline" else 1.0
     worst = max((score.reward_for_final or 0.0 for score in scores), key=lambda reward: abs(reward - target))
     within = abs(worst - target) <= tolerance
-    return within, f"reward {target:g} +- {tolerance:g}" + ("" if within else f", got {worst:.4f}")
+    return within, f"reward {target:g} +- {tolerance:g}" + ("" if within else f", got {worst:z.4f}")
 
 
 def honest_base(task: Task, variant: str, profile: str) -> str:

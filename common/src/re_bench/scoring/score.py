@@ -207,7 +207,7 @@ def main(measure: Callable[[Job], Measured], directory: Path, arguments: Sequenc
     """Run a task's ``score.py``: read the command line, score, print, exit with the documented status."""
     with cli_entry_point("score.py"):
         task = open_task(directory)
-        options = _parse(task, arguments)
+        options = make_parser(task).parse_args(arguments)
         task = choose_model(task, profile_name(task, options.profile), ChatModel.from_options(options))
         result = score(
             task,
@@ -221,15 +221,20 @@ def main(measure: Callable[[Job], Measured], directory: Path, arguments: Sequenc
     sys.exit(EXIT_STATUS[result.status])
 
 
-def _parse(task: Task, arguments: Sequence[str] | None) -> argparse.Namespace:
+def make_parser(task: Task) -> argparse.ArgumentParser:
+    """Return the command line of a task's ``score.py``."""
     parser = argparse.ArgumentParser(prog="score.py", description=f"Score a submission to {task.name}.")
     parser.add_argument("--solution", metavar="DIR", type=Path, required=True, help="the submission's directory")
     add_profile_option(parser)
     add_model_options(parser)
-    parser.add_argument("--sandbox", choices=BACKENDS, help="'none' protects nothing and is recorded in the score")
+    parser.add_argument(
+        "--sandbox",
+        choices=BACKENDS,
+        help="what submissions run in; 'none' protects nothing and is recorded in the score",
+    )
     parser.add_argument("--records", metavar="DIR", type=Path, help="keep the scoring's own logs in this directory")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    return parser.parse_args(arguments)
+    return parser
 
 
 def score(
@@ -360,8 +365,8 @@ def describe(task: Task, score: Score) -> str:
     lines = [f"{score.task} ({score.profile}): {score.status} after {score.seconds:.1f} s", score.message]
     if score.raw is not None:
         command = calibrate_command(task, score.profile)
-        reward = f"no anchors yet; measure them: {command}" if score.reward is None else f"{score.reward:.4f}"
+        reward = f"no anchors yet; measure them: {command}" if score.reward is None else f"{score.reward:z.4f}"
         if task.manifest.profiles[score.profile].in_run:
             reward += f" (anchors {score.details['anchors']['source']})"
-        lines.insert(1, f"raw {score.raw:.6g} {task.manifest.unit}, reward {reward}")
+        lines.insert(1, f"raw {score.raw:z.6g} {task.manifest.unit}, reward {reward}")
     return "\n".join(line for line in lines if line)

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.errors import UsageError
+from re_bench.errors import UsageError, did_you_mean
 from re_bench.task.manifest_file import load
-from re_bench.task.table import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +84,8 @@ class Task:
         """
         profiles = self.manifest.profiles
         if name not in profiles:
-            raise UsageError(f"{self.name} has no profile {name!r}; it has: {', '.join(profiles) or 'none yet'}")
+            known = f"{', '.join(profiles) or 'none yet'}{did_you_mean(name, profiles)}"
+            raise UsageError(f"{self.name} has no profile {name!r}; it has: {known}")
         return profiles[name]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 
+from re_bench.errors import did_you_mean
+
 PROFILES = ("cpu", "gpu", "paper")
 """The sizes at which a task may run."""
 _NAME = re.compile(rf"({'|'.join(PROFILES)})(-[a-z0-9]+)?")
@@ -23,5 +25,6 @@ def add_profile_option(parser: argparse.ArgumentParser) -> None:
 
 def _profile(text: str) -> str:
     if text != "auto" and not is_profile(text):
-        raise argparse.ArgumentTypeError(f"expected auto, cpu, gpu, paper or one such as cpu-test2, got {text!r}")
+        hint = did_you_mean(text, ("auto", *PROFILES))
+        raise argparse.ArgumentTypeError(f"expected auto, cpu, gpu, paper or one such as cpu-test2, got {text!r}{hint}")
     return text

@@ -2,13 +2,14 @@
 
 import dataclasses
 import datetime as dt
-import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+
+from re_bench.errors import did_you_mean
 
 Conflict = tuple[tuple[str | int, ...], str]
 """Where something is wrong, as keys and positions, and what should be there."""
@@ -76,12 +77,6 @@ class Table(BaseModel):
 def _error(loc: tuple[str | int, ...], text: str) -> InitErrorDetails:
     # The text goes in as a value: in a template, its braces would be fields.
     return InitErrorDetails(type=PydanticCustomError(_RESTATED, "{text}", {"text": text}), loc=loc, input=None)
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name: the known one that is like it, or nothing."""
-    matches = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean {matches[0]}?)" if matches else ""
 
 
 def _unknown_key(key: str, known_keys: Iterable[str]) -> str:

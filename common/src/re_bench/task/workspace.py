@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.data.cache import cache_directory
 from re_bench.data.files import copy_contents
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import ReBenchError, UsageError, did_you_mean
 from re_bench.gpu import state as gpu_state
 from re_bench.processes import print_progress, raise_if_stop_requested
 from re_bench.sandbox import open_backend
@@ -92,7 +92,9 @@ def lay_out(
         ReBenchError: if preparing or copying fails.
     """
     if variant not in variants(task):
-        raise UsageError(f"{task.name} has no {variant!r}; choose one of: {', '.join(variants(task))}")
+        names = variants(task)
+        known = f"{', '.join(names)}{did_you_mean(variant, names) or did_you_mean(f'cheats/{variant}', names)}"
+        raise UsageError(f"{task.name} has no {variant!r}; choose one of: {known}")
     try:
         target.mkdir(parents=True)
     except OSError as error:

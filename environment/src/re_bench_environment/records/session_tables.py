@@ -73,7 +73,7 @@ def _row(one: Summary) -> list[str]:
 
 
 def _attempt_row(attempt: Attempt) -> list[str]:
-    raw = "-" if attempt.raw is None else f"{attempt.raw:.6g}"
+    raw = "-" if attempt.raw is None else f"{attempt.raw:z.6g}"
     message = printable(attempt.message).replace("\n", " ")[:_WIDTH]
     seconds = number(attempt.seconds, 1)
     return [str(attempt.n), attempt.time, attempt.status, raw, number(attempt.reward), seconds, message]

@@ -124,10 +124,10 @@ def _final_score(kept: SessionStore) -> Score:
     }
     if final.reward is not None:
         unit = kept.task.get("unit")
-        text = f"{final.valid} of {final.attempts} attempts were valid; raw score {final.raw:g} ({unit})"
+        text = f"{final.valid} of {final.attempts} attempts were valid; raw score {final.raw:zg} ({unit})"
         return Score(value=final.reward, explanation=text, metadata=metadata)
     if final.raw is not None:
-        reason, text = NO_ANCHORS, f"raw score {final.raw:g}, and no anchors to make a reward of it"
+        reason, text = NO_ANCHORS, f"raw score {final.raw:zg}, and no anchors to make a reward of it"
     elif "error" in statuses:
         reason, text = SCORING_FAILED, "no attempt was valid, and something of ours failed: see the attempts' messages"
     else:

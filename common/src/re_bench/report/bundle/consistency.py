@@ -169,8 +169,8 @@ def _of_log(log: LogContents, run: RunRecord, task: TaskRecord) -> Iterator[str]
         if attempt.raw is not None:
             anchors = _pair(attempt.details.get("anchors")) or _pair(task.anchors)
             if anchors is not None and not _equal(_reward(attempt.raw, anchors), attempt.reward):
-                reward = "no reward" if attempt.reward is None else f"reward {attempt.reward:.6g}"
-                yield f"attempt {attempt.n}: raw {attempt.raw:.6g} is not {reward} by its anchors"
+                reward = "no reward" if attempt.reward is None else f"reward {attempt.reward:z.6g}"
+                yield f"attempt {attempt.n}: raw {attempt.raw:z.6g} is not {reward} by its anchors"
             if _pair(task.anchors) not in (None, anchors) and not _by_an_instance(attempt, task):
                 yield f"attempt {attempt.n}: it was scored by the anchors {anchors}, not by those of the evaluation"
 

@@ -142,7 +142,7 @@ def _reason_against(path: PurePosixPath, optional: Collection[Optional]) -> str:
     kept = path.name in _KEPT_AT_TOP if len(path.parts) == 1 else top == RUNS and of_run in _KEPT_OF_RUN
     if kept or (len(of_session) == 1 and of_session[0] in _KEPT_OF_SESSION) or kind in optional:
         return ""
-    return f"left out without --with {kind}" if kind else "no results, such as locks"
+    return f"left out without --include {kind}" if kind else "no results, such as locks"
 
 
 def _session_part(path: PurePosixPath) -> tuple[str, ...]:

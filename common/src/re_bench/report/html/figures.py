@@ -156,7 +156,7 @@ def _step(run: RunInfo, clock: Clock, series: Series) -> Iterator[Step]:
         return
     line = [(0.0, 0.0), *_changes(jumps)]
     line.append((max(line[-1][0], jumps[-1][0], (end or 0) / _HOUR_S), line[-1][1]))
-    label = f"{series.label(run)}, seed {run.seed}: {'no reward' if run.reward is None else f'{run.reward:.2f}'}"
+    label = f"{series.label(run)}, seed {run.seed}: {'no reward' if run.reward is None else f'{run.reward:z.2f}'}"
     yield Step(series.number(run), [x for x, _y in line], [y for _x, y in line], label)
 
 

@@ -73,10 +73,10 @@ def _above_best(scanned: Scanned) -> Iterator[Finding]:
             if reward is None or reward <= best + run.margin:
                 continue
             severity: Severity = "warning"
-            known = f"the best known is {best:.4f}, {source}"
+            known = f"the best known is {best:z.4f}, {source}"
             if ceiling is not None and reward > ceiling + run.margin:
                 severity, known = "serious", f"the most that can be had is {ceiling:.4f}"
-            text = f"attempt {attempt.n} has the reward {reward:.4f}; {known}"
+            text = f"attempt {attempt.n} has the reward {reward:z.4f}; {known}"
             yield _of(run, attempt, "above-best", severity, text, reward=reward, best=best)
 
 
@@ -107,7 +107,9 @@ def _jumps(scanned: Scanned) -> Iterator[Finding]:
         best = 0.0
         for attempt in run.attempts:
             if attempt.reward is not None and attempt.reward > best + JUMP:
-                text = f"attempt {attempt.n} raises the best reward of the run from {best:.4f} to {attempt.reward:.4f}"
+                text = (
+                    f"attempt {attempt.n} raises the best reward of the run from {best:z.4f} to {attempt.reward:z.4f}"
+                )
                 yield _of(run, attempt, "jumps", "info", text, before=best, after=attempt.reward)
             best = max(best, attempt.reward or 0.0)
 

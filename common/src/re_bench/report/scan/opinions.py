@@ -10,6 +10,7 @@ from re_bench.errors import ReBenchError
 from re_bench.report.findings import Finding
 from re_bench.report.scan.judge import BudgetSpentError, JudgeError, quotes
 from re_bench.report.scan.scanned import text_files
+from re_bench.report.tables import number
 from re_bench.report.transcripts.write import steps_of_run
 
 if TYPE_CHECKING:
@@ -38,12 +39,12 @@ def opinions(scanned: Scanned, judge: Judge, left_out: list[str]) -> Iterator[Fi
         left_out: gets what was not judged, and why.
     """
     waiting = sorted(_best_of_each(scanned), key=lambda pair: -(pair[1].reward or 0.0))
-    for number, (run, attempt) in enumerate(waiting):
+    for asked, (run, attempt) in enumerate(waiting):
         material = list(_material(run, attempt))
         try:
             verdict = judge.ask(_description(run), material)
         except (BudgetSpentError, JudgeError) as error:
-            left_out.append(f"{JUDGE}: {len(waiting) - number} of {len(waiting)} submissions: {error}")
+            left_out.append(f"{JUDGE}: {len(waiting) - asked} of {len(waiting)} submissions: {error}")
             return
         yield from _findings(run, attempt, verdict, material)
 
@@ -87,7 +88,7 @@ def _material(run: ScannedRun, attempt: Attempt) -> Iterator[dict[str, str]]:
     """Yield the files of a submission, then the last steps before it, as long as there is room."""
     room = _MATERIAL_CHARS
     copy = run.submission(attempt)
-    score = f"attempt {attempt.n}: {attempt.status}, raw {attempt.raw}, reward {attempt.reward}"
+    score = f"attempt {attempt.n}: {attempt.status}, raw {number(attempt.raw)}, reward {number(attempt.reward)}"
     yield {"kind": "score", "text": score, "message": attempt.message[:_STEP_CHARS]}
     for name, text in text_files(copy) if copy is not None else ():
         part = text[: min(_FILE_CHARS, room)]

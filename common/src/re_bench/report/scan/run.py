@@ -7,7 +7,7 @@ import importlib.util
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from re_bench.errors import UsageError
+from re_bench.errors import UsageError, did_you_mean
 from re_bench.processes import print_progress
 from re_bench.report.findings import SEVERITIES, Scan, write_scan
 from re_bench.report.scan.checks import CHECKS
@@ -41,7 +41,9 @@ def scan(directory: Path, checks: Sequence[str] = (), judge: JudgeSettings | Non
         raise UsageError(f"{directory}: there is no {EvaluationRecord.file_name()}; give an evaluation's directory")
     unknown = [name for name in checks if name not in CHECKS]
     if unknown:
-        raise UsageError(f"there is no check {unknown[0]!r}; there are: {', '.join(CHECKS)}")
+        raise UsageError(
+            f"there is no check {unknown[0]!r}; there are: {', '.join(CHECKS)}{did_you_mean(unknown[0], CHECKS)}"
+        )
     asked = Judge(judge) if judge is not None else None
     scanned = read_evaluation(directory)
     left_out, ran = list(scanned.left_out), []

@@ -12,7 +12,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from re_bench.report.text import plain_json
+from re_bench.report.tables import number
+from re_bench.report.text import as_finite, plain_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -139,10 +140,15 @@ def attempt_fields(attempt: Attempt) -> dict[str, Any]:
 
 def attempt_line(attempt: Attempt) -> str:
     """Return an attempt in words."""
-    score = "" if attempt.raw is None else f": raw {attempt.raw:.6g}"
-    score += "" if attempt.reward is None else f", reward {attempt.reward:.4f}"
+    score = "" if attempt.raw is None else f": raw {attempt.raw:z.6g}"
+    score += "" if attempt.reward is None else f", reward {attempt.reward:z.4f}"
     message = f"\n{attempt.message}" if attempt.message else ""
     return f"Attempt {attempt.n} was scored ({attempt.status}){score}. It is an attempt, not the end.{message}"
+
+
+def figure(value: object) -> str:
+    """Return a score of a log as a person reads it, a dash for anything else."""
+    return number(as_finite(value))
 
 
 def mapping(value: object) -> Mapping[str, Any]:

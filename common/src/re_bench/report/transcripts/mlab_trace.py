@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from re_bench.report.transcripts.atif import UNKNOWN, Trajectory, instant, mapping
+from re_bench.report.transcripts.atif import UNKNOWN, Trajectory, figure, instant, mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -144,7 +144,8 @@ class _Reader:
     def _reward(self, event: Event) -> None:
         if self._attempts is None:
             self._rewards += 1
-            line = f"Attempt {self._rewards} was scored: reward {event.get('reward')}. It is an attempt, not the end."
+            reward = figure(event.get("reward"))
+            line = f"Attempt {self._rewards} was scored: reward {reward}. It is an attempt, not the end."
             self._note("attempt", line, attempt=self._rewards, reward=event.get("reward"))
 
     def _rewind(self, event: Event) -> None:

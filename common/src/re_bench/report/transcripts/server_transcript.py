@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from re_bench.report.transcripts.atif import UNKNOWN, Trajectory, attempt_fields, attempt_line, instant, mapping
+from re_bench.report.transcripts.atif import UNKNOWN, Trajectory, attempt_fields, attempt_line, figure, instant, mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -78,5 +78,6 @@ def _add_call(trajectory: Trajectory, entry: dict[str, Any], attempts: dict[int,
         trajectory.add_event("attempt", attempt_line(attempt), time, **attempt_fields(attempt))
     if entry.get("finished") is True:
         final = dict(mapping(metadata.get("final")))
-        message = f"The agent ended the episode; final score: raw {final.get('raw')}, reward {final.get('reward')}."
+        raw, reward = (figure(final.get(name)) for name in ("raw", "reward"))
+        message = f"The agent ended the episode; final score: raw {raw}, reward {reward}."
         trajectory.add_event("end", message, time, final=final)

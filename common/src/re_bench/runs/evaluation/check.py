@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import ReBenchError, UsageError, did_you_mean
 from re_bench.runs.doctor.examine import examine
 from re_bench.runs.doctor.finding import Target
 from re_bench.runs.evaluation.agents import environment_without_keys, mlab_check_words
@@ -18,7 +18,6 @@ from re_bench.task.discovery import find_tasks
 from re_bench.task.model_choice import choose_model
 from re_bench.task.prepare import run_preparation
 from re_bench.task.profile_choice import choose_profile, profile_name
-from re_bench.task.table import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

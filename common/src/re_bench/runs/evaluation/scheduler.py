@@ -157,7 +157,7 @@ class _Runs:
         record = self.records[name]
         self._cap.end(name, cost_so_far(directory, record, self._plan))
         if record.state != "waiting":
-            reward = "no valid attempt" if record.reward is None else f"reward {record.reward:.4f}"
+            reward = "no valid attempt" if record.reward is None else f"reward {record.reward:z.4f}"
             self._tell(name, record.state, f"{record.reason}; {reward}" if record.state == "ended" else record.reason)
             return
         seconds = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2 ** (record.failures - 1))
