@@ -150,4 +150,13 @@ def _print(reports: dict[str, Report], mended: list[Problem]) -> None:
         print(f"{count} problem{'s' if count > 1 else ''}" + (f", {fixable} of them for --fix" if fixable else ""))
 
 
-COMMANDS = (Command("check", "list everything that is wrong with the files of tasks", _check_options, _check),)
+COMMANDS = (
+    Command(
+        "check",
+        "list everything that is wrong with the files of tasks",
+        _check_options,
+        _check,
+        group="task authors",
+        examples=("re-bench check", "re-bench check triton_cumsum --fix"),
+    ),
+)

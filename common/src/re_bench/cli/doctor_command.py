@@ -67,4 +67,13 @@ def _show(findings: Sequence[Finding], failed: Sequence[str]) -> None:
     print(f"cannot run here: {', '.join(blocked)}" if blocked else "every task asked for can run here")
 
 
-COMMANDS = (Command("doctor", "say what this machine lacks for the tasks, and what to type", _doctor_options, _doctor),)
+COMMANDS = (
+    Command(
+        "doctor",
+        "say what this machine lacks for the tasks, and what to type",
+        _doctor_options,
+        _doctor,
+        group="everybody",
+        examples=("re-bench doctor", "sudo .nox/shared/bin/re-bench doctor --fix"),
+    ),
+)

@@ -104,4 +104,13 @@ def _print_next(choices: Choices, task: Path, unmeasured: str | None, *, in_repo
         print(f"  pip install -e {task}      # then it is listed by: re-bench tasks")
 
 
-COMMANDS = (Command("new", "write a new task, complete and valid, from a few answers", _new_options, _new),)
+COMMANDS = (
+    Command(
+        "new",
+        "write a new task, complete and valid, from a few answers",
+        _new_options,
+        _new,
+        group="task authors",
+        examples=("re-bench new curve_fit --yes",),
+    ),
+)
