@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SLOW_AND_LOUD = """    import sys, time
     print("step 3 \\x1b[2J of 9", file=sys.stderr, flush=True)
-    time.sleep(0.5)
+    time.sleep(0.3)
     if job.submission.joinpath("number").read_text() == "bug": raise KeyError("ours")
     try:
 """
@@ -56,7 +56,7 @@ def task(made_up: Task, backend: Backend, tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.fixture
 def loud(task: Task, change: Change) -> Task:
-    """Return the task with a scorer that takes half a second and writes to its stderr."""
+    """Return the task with a scorer that takes a third of a second and writes to its stderr."""
     return change(task, "score.py", "    try:\n", SLOW_AND_LOUD)
 
 
@@ -85,7 +85,7 @@ def test_a_terminal_shows_one_table_of_what_runs_waits_and_is_done(loud: Task, t
 
 
 def test_what_has_changed_since_the_last_validation_is_told(loud: Task) -> None:
-    first = validated(loud, "--json")
+    first = validated(loud, "--json", "--jobs", "2")
     assert first.returncode == 0, first.stderr
     assert "\x1b" not in first.stderr.replace("step 3 \x1b[2J of 9", "")  # which the scorer writes
     assert "s] made_up: reference: valid 1.0000" in first.stderr
@@ -94,12 +94,12 @@ def test_what_has_changed_since_the_last_validation_is_told(loud: Task) -> None:
     assert (history["task"], history["previous"], history["changes"]) == ("made_up", None, [])
     path = record_of(loud)
     record = json.loads(path.read_text())
-    assert all(one["seconds"] >= 0.5 for one in record["solutions"].values())
+    assert all(one["seconds"] >= 0.3 for one in record["solutions"].values())
     assert path.stat().st_mode & 0o77 == 0
     record["solutions"]["baseline"]["seconds"] = 100
     path.write_text(json.dumps(record))
     (loud.directory / "reference" / "train.py").write_text("open('number', 'w').write('8')")
-    status, output, shown = in_terminal(command(loud), {"NO_COLOR": "1"})
+    status, output, shown = in_terminal(command(loud, "--jobs", "2"), {"NO_COLOR": "1"})
     assert status == 1
     assert "1:40" in plain(shown)  # what is expected of the baseline
     assert "\x1b[3" not in shown  # no colour
