@@ -113,6 +113,14 @@ def test_what_cannot_be_measured_stops_the_program(backend: Backend, tmp_path: P
     assert finished.stopped == "its writable directories cannot be measured (File name too long)"
 
 
+@pytest.mark.parametrize("over", [True, False])
+def test_what_a_program_wrote_last_counts_too(backend: Backend, tmp_path: Path, *, over: bool) -> None:
+    work = tmp_path / "work"
+    files = [str(work / str(number)) for number in range(300 if over else 200)]
+    finished = run(backend, ["touch", *files], spec_showing(write=work, disk_mib=1))
+    assert finished.stopped == ("it wrote more than 1 MiB into its writable directories" if over else "")
+
+
 def test_what_was_there_before_is_not_held_against_a_program(backend: Backend, tmp_path: Path) -> None:
     spec = spec_showing(write=tmp_path / "work", disk_mib=1)
     (tmp_path / "work" / "large").write_bytes(b"x" * (4 << 20))

@@ -36,7 +36,7 @@ class Finished:
     status: int
     """Exit status; negative for the signal that killed it."""
     stopped: str
-    """Why we stopped it, or the empty string."""
+    """Why we stopped it, or which limit it was found to be over when it had ended, or the empty string."""
     stdout: str
     stderr: str
     seconds: float
@@ -131,6 +131,7 @@ class Running:
         raise_if_stop_requested()
         deadline.raise_if_over()
         seconds = time.monotonic() - self._started
+        self._stopped = self._stopped or self._growth.violation_at_end(self._limits)
         status = _exit_status(self._process.returncode)
         return Finished(status, self._stopped, self.stdout.text(), self.stderr.text(), seconds)
 

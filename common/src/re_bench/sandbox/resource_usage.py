@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from re_bench.processes import tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from re_bench.limits import Limits
 
@@ -96,7 +96,8 @@ class DiskGrowth:
     def is_over(self, root: int, limit: int) -> bool:
         """Tell whether they have grown by more than ``limit`` bytes, as of the last measurement.
 
-        Deleted files that the tree under ``root`` holds open count.
+        Deleted files that the tree under ``root`` holds open count. What is written after that
+        measurement shows in the next: a program's last files in :meth:`violation_at_end`.
 
         Raises:
             OSError: if a part cannot be read.
@@ -113,11 +114,11 @@ class DiskGrowth:
 
     def violation(self, root: int, limits: Limits) -> str:
         """Return in words that they have grown more than they may, or cannot be measured, or the empty string."""
-        try:
-            over = self.is_over(root, limits.disk_mib * _MIB)
-        except OSError as error:
-            return f"its writable directories cannot be measured ({error.strerror})"
-        return f"it wrote more than {limits.disk_mib} MiB into its writable directories" if over else ""
+        return _disk_violation(limits, lambda limit: self.is_over(root, limit))
+
+    def violation_at_end(self, limits: Limits) -> str:
+        """Return the same of a program that has ended, as of now."""
+        return _disk_violation(limits, self.is_over_now)
 
     def is_over_now(self, limit: int) -> bool:
         """Tell whether they have grown by more than ``limit`` bytes now; deleted files are left out.
@@ -126,6 +127,14 @@ class DiskGrowth:
             OSError: if a part cannot be read.
         """
         return disk(self._directories) - self.before > limit
+
+
+def _disk_violation(limits: Limits, is_over: Callable[[int], bool]) -> str:
+    try:
+        over = is_over(limits.disk_mib * _MIB)
+    except OSError as error:
+        return f"its writable directories cannot be measured ({error.strerror})"
+    return f"it wrote more than {limits.disk_mib} MiB into its writable directories" if over else ""
 
 
 def disk(directories: Iterable[Path]) -> int:
