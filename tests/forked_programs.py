@@ -249,15 +249,18 @@ def _main() -> None:
     requests = socket.socket(fileno=int(sys.argv[1]))
     requests.set_inheritable(False)
     given = os.environ.pop("PYTHONPATH", "").split(os.pathsep)
+    before = set(os.environ)
     for module in sys.argv[2:]:
         runpy.run_path(module) if module.endswith(".py") else importlib.import_module(module)
     own_path = [entry for entry in sys.path if entry not in given]
+    added = {name: value for name, value in os.environ.items() if name not in before}  # by what was imported
+    assert threading.active_count() == 1, "a fork would lack the threads of what was imported"
     gc.collect()
     gc.freeze()  # so that children do not copy it when they collect
     request = _next_child(requests)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.execve = _execve  # type: ignore[assignment] # of what Python itself would take
-    arguments, variables = request["arguments"], request["env"]
+    arguments, variables = request["arguments"], {**added, **request["env"]}
     while True:
         try:
             return _become(arguments, variables, own_path)
