@@ -27,10 +27,3 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
     with serving(tmp_path_factory.mktemp("server"), site, tasks=EXAMPLES, fork=False) as running:
         yield running
-
-
-@pytest.fixture(scope="session")
-def server_of_all(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
-    """Return a server of all tasks, for the tests that need real ones: to prepare them takes long."""
-    with serving(tmp_path_factory.mktemp("all"), site, "--scorings", "2", tasks=(), PYTHONPATH=str(site)) as running:
-        yield running
