@@ -115,7 +115,8 @@ def test_sessions_are_offered_again_and_wait_for_their_clients(restarted: Restar
 def test_files_and_attempts_are_there_and_the_first_command_says_what_is_lost(restarted: Restarted) -> None:
     session = restarted.sessions["scored"]
     assert session.post("/ping", {})[0] == 200
-    assert "8.00 hours left of 8; this session goes on" in session.prompt()
+    # on a busy machine the fixture's minute or two have been counted
+    assert re.search(r"(8\.00|7\.9\d) hours left of 8; this session goes on", session.prompt())
     first = session.says("pwd; cat file ~/file; jobs")
     assert first.startswith(NOTICE)
     assert first.endswith("]\n/workspace\nkept\nkept\n[exit status 0]")
