@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from example_tasks import EXAMPLES, make_tasks
@@ -24,12 +25,5 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("server"), site, tasks=EXAMPLES) as running:
-        yield running
-
-
-@pytest.fixture(scope="session")
-def server_of_all(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
-    """Return a server of all tasks, for the tests that need real ones: to prepare them takes long."""
-    with serving(tmp_path_factory.mktemp("all"), site, "--scorings", "2", tasks=(), PYTHONPATH=str(site)) as running:
+    with serving(tmp_path_factory.mktemp("server"), site, tasks=EXAMPLES, fork=False) as running:
         yield running

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from server_process import SECRET_NAMES, TOP, Raw, Server, address, until
+from server_process import LIGHT_SDK, SECRET_NAMES, TOP, Raw, Server, address, until
 
 from re_bench.guest import port_forward
 
@@ -48,17 +48,17 @@ class Online(Server):
 
 @contextmanager
 def online(place: Path, site: Path, *options: str) -> Iterator[Online]:
-    """Run ``re-bench serve`` with an internet."""
+    """Run ``re-bench serve`` with an internet, at two made-up tasks: each real one takes seconds to prepare."""
     world = place / "world"
     world.mkdir(parents=True)
     log, socket = place / "log", world / "server.sock"
     serve = [sys.executable, "-m", "re_bench.cli", "serve", "--port", "8080", "--profile", "cpu"]
-    serve += ["--state", str(place / "state"), *options]
+    serve += ["--state", str(place / "state"), "--task=example_quick", "--task=example_equipped", *options]
     kept = {name: value for name, value in os.environ.items() if name not in SECRET_NAMES}
     with log.open("a") as stderr:
         process = subprocess.Popen(
             ["unshare", "--net", "--mount", sys.executable, str(INTERNET), "serve", str(world), "--", *serve],
-            cwd=TOP, stdout=stderr, stderr=stderr, text=True, env=kept | {"PYTHONPATH": str(site)},
+            cwd=TOP, stdout=stderr, stderr=stderr, text=True, env=kept | {"PYTHONPATH": f"{site}:{LIGHT_SDK}"},
         )  # fmt: skip
     forward: Any = None
     try:

@@ -346,6 +346,7 @@ def test_a_model_is_reached_beside_the_proxy(server: Online) -> None:
 
 def test_the_proxy_sees_nothing_of_the_server_and_comes_back_when_it_is_killed(server: Online, agent: Agent) -> None:
     agent.run("curl -sS http://allowed.example.org/before; curl -sS http://allowed.example.org/size/5000000 > big")
+    until(lambda: any(entry.get("down", 0) >= 5_000_000 for entry in agent.log()))  # what it has told it has used
     innermost = server.proxies()[-1]
     assert b"PYTHONPATH" not in Path(f"/proc/{innermost}/environ").read_bytes()
     root = Path(f"/proc/{innermost}/root")
@@ -401,5 +402,5 @@ def test_options_that_make_no_sense(tmp_path: Path, options: list[str], word: st
     parser = argparse.ArgumentParser()
     COMMAND.add_options(parser)
     with pytest.raises(UsageError, match=re.escape(word)) as caught:
-        COMMAND.run(parser.parse_args([*options, "--state", str(tmp_path)]))
+        COMMAND.run(parser.parse_args([*options, "--port", "0", "--state", str(tmp_path)]))
     assert caught.value.exit_status == 2

@@ -17,7 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from example_tasks import make_tasks
-from server_process import TASKS, TOP, Raw, Server, command_lines_naming, post, re_bench, serving, until
+from server_process import (
+    LIGHT_SDK,
+    PROGRAMS,
+    TASKS,
+    TOP,
+    Raw,
+    Server,
+    command_lines_naming,
+    post,
+    re_bench,
+    serving,
+    until,
+)
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.task.discovery import open_task
@@ -170,13 +182,13 @@ def test_with_prepare_a_server_waits_before_it_listens_or_says_why_not(site_to_p
 
 def start(site: Path, state: Path, *tasks: str) -> subprocess.Popen[str]:
     options = ["--profile", "cpu", "--port", "0", "--state", str(state), *(f"--task={name}" for name in tasks)]
-    return subprocess.Popen(
+    return PROGRAMS.popen(
         [sys.executable, "-m", "re_bench.cli", "serve", "--prepare", *options],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
         cwd=TOP,
-        env={**os.environ, "PYTHONPATH": str(site)},
+        env={**os.environ, "PYTHONPATH": f"{site}:{LIGHT_SDK}"},
     )
 
 
@@ -218,16 +230,21 @@ async def tried_again(site: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("task_id", TASKS)
 def test_a_workspace_is_what_the_command_lays_out_and_its_sessions_alone(
-    server_of_all: Server, tmp_path: Path, task_id: str
+    site: Path, tmp_path: Path, task_id: str
 ) -> None:
-    server, task, before = server_of_all, TASKS[task_id], server_of_all.sessions()
+    with serving(tmp_path / "server", site, tasks=(task_id,)) as server:
+        workspaces_are_as_the_command_lays_them_out(server, tmp_path, task_id)
+
+
+def workspaces_are_as_the_command_lays_them_out(server: Server, tmp_path: Path, task_id: str) -> None:
+    task = TASKS[task_id]
     lay_out(task, tmp_path / "workspace", profile="cpu")
     expected = contents(tmp_path / "workspace")
     until(lambda: states(server)[task_id] == "ready", 60)
     sessions = [Raw(server, task_id) for _ in range(2)]
     for session in sessions:
         wait_for_workspace(session)
-    workspaces = [path / "workspace" for path in server.sessions() if path not in before]
+    workspaces = [path / "workspace" for path in server.sessions()]
     template = server.state / "templates" / task.name
     prepared, laid_out = contents(template), [contents(path) for path in workspaces]
     one, two = laid_out

@@ -115,7 +115,8 @@ def test_sessions_are_offered_again_and_wait_for_their_clients(restarted: Restar
 def test_files_and_attempts_are_there_and_the_first_command_says_what_is_lost(restarted: Restarted) -> None:
     session = restarted.sessions["scored"]
     assert session.post("/ping", {})[0] == 200
-    assert "8.00 hours left of 8; this session goes on" in session.prompt()
+    # on a busy machine the fixture's minute or two have been counted
+    assert re.search(r"(8\.00|7\.9\d) hours left of 8; this session goes on", session.prompt())
     first = session.says("pwd; cat file ~/file; jobs")
     assert first.startswith(NOTICE)
     assert first.endswith("]\n/workspace\nkept\nkept\n[exit status 0]")
@@ -221,12 +222,12 @@ def test_a_key_has_to_be_sent_again(tmp_path: Path, upstream: Upstream) -> None:
     manifest = site / "equipped" / "task.toml"
     manifest.write_text(manifest.read_text().replace('key = ["paper"]', 'key = ["cpu"]'))
     secrets = base64.b64encode(json.dumps({"openai_api_key": {"value": KEY}}).encode()).decode()
-    address = {"OPENAI_BASE_URL": f"http://127.0.0.1:{upstream.server_port}/v1"}
-    with serving(tmp_path / "server", site, tasks=EXAMPLES, **address) as server:
+    url = f"http://127.0.0.1:{upstream.server_port}/v1"
+    with serving(tmp_path / "server", site, tasks=EXAMPLES, OPENAI_BASE_URL=url) as server:
         session = Raw(server, "example_equipped", **{"X-Secrets": secrets})
         assert re.fullmatch(ANSWERED, session.says(ask_command("hi")))
         server.end(signal.SIGKILL)
-    with serving(tmp_path / "server", site, tasks=EXAMPLES, **address) as server:
+    with serving(tmp_path / "server", site, tasks=EXAMPLES, OPENAI_BASE_URL=url) as server:
         session.server, session.headers = server, {}
         assert "secret openai_api_key is stored nowhere" in session.says("true")
         assert "send it again with POST /create" in session.call("answer")["output"]["metadata"]["message"]

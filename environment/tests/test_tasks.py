@@ -7,9 +7,11 @@ import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
-from server_process import TASKS, opened, text, write
+from server_process import TASKS, opened, serving, text, write
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from server_process import Server
 
 
@@ -25,9 +27,11 @@ QUICKEST = min(WITH_EPISODE, key=lambda task_id: TASKS[task_id].profile("cpu").t
 @pytest.mark.parametrize(
     ("client", "task_ids"), [("openreward", WITH_EPISODE), ("ors", [QUICKEST])], ids=["openreward", "ors"]
 )
-def test_whole_episodes_at_the_same_time(server_of_all: Server, client: str, task_ids: list[str]) -> None:
-    asyncio.run(episodes(server_of_all, client, task_ids))
-    assert server_of_all.health()["sessions"] == []
+def test_whole_episodes_at_the_same_time(tmp_path: Path, site: Path, client: str, task_ids: list[str]) -> None:
+    # a real start with the SDK as it is, of no more tasks than it takes: each is prepared
+    with serving(tmp_path, site, "--scorings", "2", tasks=task_ids, PYTHONPATH=str(site)) as server:
+        asyncio.run(episodes(server, client, task_ids))
+        assert server.health()["sessions"] == []
 
 
 async def episodes(busy: Server, client: str, task_ids: list[str]) -> None:
