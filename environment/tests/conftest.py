@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from example_tasks import EXAMPLES, make_tasks
@@ -24,7 +25,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("server"), site, tasks=EXAMPLES) as running:
+    with serving(tmp_path_factory.mktemp("server"), site, tasks=EXAMPLES, fork=False) as running:
         yield running
 
 

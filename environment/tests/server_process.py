@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from example_tasks import EXAMPLES
+from forked_programs import Template
 
 from re_bench.task.discovery import open_task
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 TOP = Path(__file__).resolve().parents[2]
 LIGHT_SDK = TOP / "tests" / "light_sdk"
+PROGRAMS = Template("re_bench_environment.cli", "re_bench_environment.server", python_path=str(LIGHT_SDK))
+"""Most of a server's second of processor time is what it imports."""
 START_S = 60.0
 TASKS = {
     task.manifest.id: task for task in map(open_task, sorted(path.parent for path in TOP.glob("tasks/*/task.toml")))
@@ -75,12 +78,13 @@ def serving(
     site: Path,
     *options: str,
     tasks: Sequence[str] = EXAMPLES[:2],
+    fork: bool = True,
     **environment: str,
 ) -> Iterator[Server]:
     """Run ``re-bench serve`` in the repository, with state in ``place`` and the packages of ``site``.
 
     Only the named ``tasks`` are served, or all if none is named: each real one takes seconds to prepare. The SDK
-    comes without what no server uses, unless ``PYTHONPATH`` is given.
+    comes without what no server uses, unless ``PYTHONPATH`` is given, which makes it a real start, too.
     """
     place.mkdir(exist_ok=True)
     log = place / "log"
@@ -89,8 +93,8 @@ def serving(
     kept = {name: value for name, value in os.environ.items() if name not in SECRET_NAMES}
     with log.open("a") as stderr:
         start = stderr.tell()
-        process = subprocess.Popen(
-            command, cwd=TOP, stdout=subprocess.PIPE, stderr=stderr, text=True,
+        process = PROGRAMS.popen(
+            command, cwd=TOP, stdout=subprocess.PIPE, stderr=stderr, text=True, fork=fork,
             env=kept | {"PYTHONPATH": f"{site}:{LIGHT_SDK}"} | environment,
         )  # fmt: skip
     try:
@@ -194,7 +198,7 @@ def re_bench(*arguments: str, **environment: str) -> subprocess.CompletedProcess
     """Run the command ``re-bench`` in the repository, with our environment variables, these, and the small SDK."""
     command = [sys.executable, "-m", "re_bench.cli", *arguments]
     variables = os.environ | {"PYTHONPATH": str(LIGHT_SDK)} | environment
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=TOP, timeout=100, env=variables)
+    return PROGRAMS.run(command, capture_output=True, text=True, cwd=TOP, timeout=100, env=variables)
 
 
 class Raw:

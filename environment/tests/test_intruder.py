@@ -34,7 +34,8 @@ SERVED = [task_id for task_id, task in TASKS.items() if task.manifest.model or t
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
     place = tmp_path_factory.mktemp("guarded")
-    with serving(place, site, tasks=(*EXAMPLES, *SERVED), EXAMPLE_PASSWORD=PASSWORD, EXAMPLE_PLAIN=PASSWORD) as running:
+    secret = {"EXAMPLE_PASSWORD": PASSWORD, "EXAMPLE_PLAIN": PASSWORD}
+    with serving(place, site, tasks=(*EXAMPLES, *SERVED), fork=False, **secret) as running:
         yield running
 
 

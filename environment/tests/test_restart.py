@@ -221,12 +221,12 @@ def test_a_key_has_to_be_sent_again(tmp_path: Path, upstream: Upstream) -> None:
     manifest = site / "equipped" / "task.toml"
     manifest.write_text(manifest.read_text().replace('key = ["paper"]', 'key = ["cpu"]'))
     secrets = base64.b64encode(json.dumps({"openai_api_key": {"value": KEY}}).encode()).decode()
-    address = {"OPENAI_BASE_URL": f"http://127.0.0.1:{upstream.server_port}/v1"}
-    with serving(tmp_path / "server", site, tasks=EXAMPLES, **address) as server:
+    url = f"http://127.0.0.1:{upstream.server_port}/v1"
+    with serving(tmp_path / "server", site, tasks=EXAMPLES, OPENAI_BASE_URL=url) as server:
         session = Raw(server, "example_equipped", **{"X-Secrets": secrets})
         assert re.fullmatch(ANSWERED, session.says(ask_command("hi")))
         server.end(signal.SIGKILL)
-    with serving(tmp_path / "server", site, tasks=EXAMPLES, **address) as server:
+    with serving(tmp_path / "server", site, tasks=EXAMPLES, OPENAI_BASE_URL=url) as server:
         session.server, session.headers = server, {}
         assert "secret openai_api_key is stored nowhere" in session.says("true")
         assert "send it again with POST /create" in session.call("answer")["output"]["metadata"]["message"]

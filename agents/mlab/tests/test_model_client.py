@@ -18,7 +18,6 @@ from mlab_agent.models import (
     BudgetSpent,
     Caps,
     ContextFull,
-    Model,
     ModelError,
     ModelSettings,
     Prices,
@@ -28,7 +27,7 @@ from mlab_agent.models import (
     known_prices,
     user,
 )
-from mlab_agent.models.client import wait_before
+from mlab_agent.models.client import Model, wait_before
 from mlab_agent.models.dialect import Dialect
 from mlab_agent.waits import Waits
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mlab_agent.models import LanguageModel, Model, ModelSettings, Prices, Spending, known_context, known_prices
+from mlab_agent.models import LanguageModel, ModelSettings, Prices, Spending, known_context, known_prices
 from mlab_agent.settings import OPENAI_URL, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mlab_agent.models.client import Model
     from mlab_agent.settings import ModelOptions, RunSettings
     from mlab_agent.waits import Waits
 
@@ -52,6 +53,8 @@ def make_clients(
         if options not in made:
             model_settings = _model_settings(settings, role, options)
             key = _key(settings, role, options, keys)
+            from mlab_agent.models.client import Model  # noqa: PLC0415 - takes a second, and not all commands need it
+
             made[options] = Model(model_settings, key, spending, emit, seconds_left, waits=waits)
         return made[options]
 

@@ -121,7 +121,9 @@ class Run:
         self.budget = Budget(settings.max_steps, settings.max_seconds, self.state.spending, clock)
         waits = Waits(clock, files_for_waits(directory), self._report_wait, self.trace.redacted)
         left = self.budget.seconds_left
+        clock.stop()  # what a client imports takes a second, or several
         clients = make_clients(settings, keys, self.state.spending, self._emit_fields, left, waits=waits)
+        clock.go_on()
         workspace, session = open_workspace(settings, directory, self.trace, secrets, self._report, waits=waits)
         workspace.left_open = session == "same"  # a resume that fails takes nothing from the run
         self._resources.callback(workspace.close)

@@ -1,11 +1,10 @@
-"""Access to language models: a client for any OpenAI-compatible server, and the costs of its calls."""
+"""Access to language models, and the costs of calls. The client for OpenAI-compatible servers is in ``client``."""
 
 from __future__ import annotations
 
-from mlab_agent.models.client import Model, ModelSettings
 from mlab_agent.models.costs import BudgetSpent, Caps, Prices, Spending, known_context, known_prices
 from mlab_agent.models.messages import Message, Reply, ToolCall, assistant, message_bytes, system, tool_result, user
-from mlab_agent.models.model import ContextFull, LanguageModel, ModelError, ModelProfile
+from mlab_agent.models.model import ContextFull, LanguageModel, ModelError, ModelProfile, ModelSettings
 
 __all__ = [
     "BudgetSpent",
@@ -13,7 +12,6 @@ __all__ = [
     "ContextFull",
     "LanguageModel",
     "Message",
-    "Model",
     "ModelError",
     "ModelProfile",
     "ModelSettings",

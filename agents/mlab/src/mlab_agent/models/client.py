@@ -7,7 +7,6 @@ import json
 import random
 import re
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -15,31 +14,18 @@ from typing_extensions import override
 
 from mlab_agent.models.costs import BudgetSpent
 from mlab_agent.models.messages import Message, Reply, ToolCall
-from mlab_agent.models.model import BYTES_A_TOKEN, LanguageModel, ModelError, ModelProfile, one_line
+from mlab_agent.models.model import BYTES_A_TOKEN, LanguageModel, ModelError, one_line
 from mlab_agent.waits import Waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mlab_agent.models.costs import Spending
+    from mlab_agent.models.model import ModelSettings
 
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
 _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
 _LONGEST_REQUESTED_WAIT_S = 3600.0  # what a server asks for beyond that is no temporary failure
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelSettings(ModelProfile):
-    """The settings of one model's client."""
-
-    base_url: str
-    temperature: float | None = None
-    seed: int | None = None
-    timeout_s: float = 600.0
-    attempts: int = 8
-    """How often a call is tried before it fails."""
-    first_wait_s: float = 1.0
-    longest_wait_s: float = 60.0
 
 
 class Model(LanguageModel):

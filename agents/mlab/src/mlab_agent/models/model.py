@@ -48,6 +48,20 @@ class ModelProfile:
     max_output_tokens: int = 8_192
 
 
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings(ModelProfile):
+    """The settings of one model's client."""
+
+    base_url: str
+    temperature: float | None = None
+    seed: int | None = None
+    timeout_s: float = 600.0
+    attempts: int = 8
+    """How often a call is tried before it fails."""
+    first_wait_s: float = 1.0
+    longest_wait_s: float = 60.0
+
+
 class LanguageModel(abc.ABC):
     """A model. ``emit(kind, fields)`` is called for every call and reply, as they happen."""
 
