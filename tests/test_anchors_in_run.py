@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
-from commands import re_bench
+from forked_commands import COMMANDS, re_bench
 
 from re_bench.task.discovery import open_task
+
+if TYPE_CHECKING:
+    import subprocess
 
 MANIFEST = """\
 id = "paced"
@@ -102,7 +104,7 @@ def paced(tmp_path: Path) -> Path:
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, *map(str, command)]
-    return subprocess.run(words, capture_output=True, text=True, check=False, env=os.environ | environment)
+    return COMMANDS.run(words, capture_output=True, text=True, env=os.environ | environment)
 
 
 def score(task: Path, number: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

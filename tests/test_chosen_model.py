@@ -15,7 +15,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
-import commands
+import forked_commands
 
 from re_bench.runs.regrade import regrade
 from re_bench.task.discovery import open_task
@@ -111,7 +111,7 @@ def task(tmp_path: Path) -> Path:
 
 
 def re_bench(server: Server, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return commands.re_bench(*arguments, OPENAI_BASE_URL=f"http://127.0.0.1:{server.server_address[1]}")
+    return forked_commands.re_bench(*arguments, OPENAI_BASE_URL=f"http://127.0.0.1:{server.server_address[1]}")
 
 
 def test_models_have_anchors_of_their_own_and_scores_name_them(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:

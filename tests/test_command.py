@@ -12,7 +12,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
-from commands import re_bench
+from forked_commands import re_bench
 from number_task import ANCHORS, write_number_task
 
 TOP = Path(__file__).resolve().parents[1]
@@ -86,7 +86,7 @@ def test_a_task_that_cannot_run_here_is_a_row_and_the_others_run(tmp_path: Path)
 def test_a_log_keeps_every_attempt_and_the_final_score(quick: Path, tmp_path: Path) -> None:
     re_bench("calibrate", quick, "--repeats", "1")
     log = tmp_path / "attempts.jsonl"
-    outcomes = []
+    outcomes: list[tuple[int, str, int]] = []
     for number in ("5", "ten", "2", "bug"):
         attempt = ("score", quick, submit(tmp_path / "s", number), "--profile", "cpu", "--log", log, "--json")
         done = re_bench(*attempt, fork=not outcomes)

@@ -14,7 +14,7 @@ from re_bench.task.discovery import Task, open_task
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
-import commands
+import forked_commands
 
 if TYPE_CHECKING:
     import subprocess
@@ -78,4 +78,4 @@ def change() -> Callable[[Task, str, str, str], Task]:
 @pytest.fixture(scope="session")
 def re_bench() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Return what runs the command ``re-bench`` with the given arguments, in the directory ``cwd``."""
-    return commands.re_bench
+    return forked_commands.re_bench

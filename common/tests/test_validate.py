@@ -7,7 +7,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
-import commands
+import forked_commands
 import pytest
 
 from re_bench.runs.shares import default_jobs
@@ -50,7 +50,7 @@ MEET = """
 
 def validated(task: Task, *arguments: str) -> tuple[int, dict[str, Any], str]:
     """Validate profile cpu; return the exit status, the rows by solution, and stderr."""
-    done = commands.re_bench("validate", task.directory, "--profile", "cpu", "--json", *arguments)
+    done = forked_commands.re_bench("validate", task.directory, "--profile", "cpu", "--json", *arguments)
     reports = json.loads(done.stdout)["reports"] if done.stdout else [{"rows": []}]
     return done.returncode, {row["variant"]: row for row in reports[0]["rows"]}, done.stderr
 

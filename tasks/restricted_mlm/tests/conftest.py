@@ -42,7 +42,7 @@ def one_thread() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def quick_exports() -> Iterator[None]:
     """Have torch.export list the composite operators once as long as none is added, not twice for each model."""
-    original, lists = export_utils._collect_all_valid_cia_ops, {}
+    original, lists = export_utils._collect_all_valid_cia_ops, dict[int, set[Any]]()
 
     def listed() -> set[Any]:
         number = len(torch._C._dispatch_get_all_op_names())
