@@ -38,6 +38,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Template:
         self._requests: socket.socket | None = None
 
     def popen(self, command: Sequence[str], *, fork: bool = True, **options: Any) -> subprocess.Popen[Any]:
-        """Start ``[sys.executable, "-m", MODULE, ...]``."""
+        """Start ``[sys.executable, ...]``, with ``-P`` or not, and ``-m MODULE``, ``-c PROGRAM`` or ``FILE``."""
         variables = os.environ if options.get("env") is None else options["env"]
         if not fork or _customized(variables.get("PYTHONPATH", "")) != _customized(self._python_path):
             return subprocess.Popen(command, **options)
@@ -234,11 +235,21 @@ def _become(arguments: Sequence[str], variables: Mapping[str, str], own_path: Se
     os.environ.clear()
     os.environ.update(variables)
     safe = arguments[0] == "-P"
-    option, module, *sys.argv[1:] = arguments[1:] if safe else arguments
-    assert option == "-m", "a template forks modules only"
+    what, *sys.argv[1:] = arguments[1:] if safe else arguments
+    first = {"-m": str(Path.cwd()), "-c": ""}
+    named = sys.argv.pop(1) if what in first else what
     entries = [entry for entry in variables.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    sys.path[:] = [*([] if safe else [str(Path.cwd())]), *entries, *own_path]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    sys.path[:] = [*([] if safe else [first.get(what, str(Path(what).resolve().parent))]), *entries, *own_path]
+    if what == "-m":
+        sys.modules.pop(named, None)
+        runpy.run_module(named, run_name="__main__", alter_sys=True)
+        return
+    sys.argv[0] = what
+    if what == "-c":
+        main = sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(named, "<string>", "exec"), main.__dict__)  # noqa: S102 - as Python does
+    else:
+        runpy.run_path(named, run_name="__main__")
 
 
 def _main() -> None:

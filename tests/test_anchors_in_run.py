@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+sys.path.append(str(Path(__file__).parent))
+
+from forked_commands import COMMANDS, re_bench
+
 from re_bench.task.discovery import open_task
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import subprocess
 
 MANIFEST = """\
 id = "paced"
@@ -100,7 +104,7 @@ def paced(tmp_path: Path) -> Path:
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, *map(str, command)]
-    return subprocess.run(words, capture_output=True, text=True, check=False, env=os.environ | environment)
+    return COMMANDS.run(words, capture_output=True, text=True, env=os.environ | environment)
 
 
 def score(task: Path, number: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -148,7 +152,7 @@ def test_people_are_told_which_anchors_were_used(paced: Path) -> None:
 
 def test_validation_uses_the_expectations_of_the_profile_and_says_what_it_left_out(paced: Path) -> None:
     note = "not run, as they are not for profile cpu: cheats/elsewhere"
-    done = run("-m", "re_bench.cli", "validate", paced, "--repeats", "1", "--json", PACE="7")
+    done = re_bench("validate", paced, "--repeats", "1", "--json", PACE="7")
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)["reports"][0]
     assert report["skipped"] == ["cheats/elsewhere"]
@@ -158,7 +162,7 @@ def test_validation_uses_the_expectations_of_the_profile_and_says_what_it_left_o
     assert rewards == {"baseline": 0.0, "reference": 1.0, "cheats/letters": None, "cheats/slow": -0.125}
     manifest = paced / "task.toml"
     manifest.write_text(manifest.read_text().replace('on.cpu = {expect = "no_better"}', ""))
-    failed = run("-m", "re_bench.cli", "validate", paced, "--repeats", "1")
+    failed = re_bench("validate", paced, "--repeats", "1")
     assert failed.returncode == 1
     assert f"paced, profile cpu (anchors measured in the run; {note})\n" in failed.stdout
     assert [line.split()[0] for line in failed.stdout.splitlines() if "FAILED" in line] == ["cheats/slow"]
@@ -166,9 +170,7 @@ def test_validation_uses_the_expectations_of_the_profile_and_says_what_it_left_o
 
 def test_calibration_replaces_this_device_and_keeps_the_others(paced: Path) -> None:
     for device, pace in (("card B", "3"), ("card A", "1"), ("card B", "5")):
-        done = run(
-            "-m", "re_bench.cli", "calibrate", paced, "--repeats", "2", "--profile", "cpu", DEVICE=device, PACE=pace
-        )
+        done = re_bench("calibrate", paced, "--repeats", "2", "--profile", "cpu", DEVICE=device, PACE=pace)
         assert done.returncode == 0, done.stderr
     devices = open_task(paced).manifest.profiles["cpu"].devices
     assert [(entry.source.hardware, entry.starting, entry.reference) for entry in devices] == [
@@ -180,7 +182,7 @@ def test_calibration_replaces_this_device_and_keeps_the_others(paced: Path) -> N
 
 def test_calibration_needs_the_name_of_the_device(paced: Path) -> None:
     before = (paced / "anchors.toml").read_bytes()
-    done = run("-m", "re_bench.cli", "calibrate", paced, "--repeats", "1", DEVICE="")
+    done = re_bench("calibrate", paced, "--repeats", "1", DEVICE="")
     assert done.returncode == 1
     assert "must name the same device in details['hardware'] every time; it named none" in done.stderr
     assert (paced / "anchors.toml").read_bytes() == before

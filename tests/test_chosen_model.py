@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import threading
 import tomllib
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+sys.path.append(str(Path(__file__).parent))
+
+import forked_commands
 
 from re_bench.runs.regrade import regrade
 from re_bench.task.discovery import open_task
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 MANIFEST = """
 id = "asking"
@@ -108,9 +111,7 @@ def task(tmp_path: Path) -> Path:
 
 
 def re_bench(server: Server, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "re_bench.cli", *map(str, arguments)]
-    env = {**os.environ, "OPENAI_BASE_URL": f"http://127.0.0.1:{server.server_address[1]}"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    return forked_commands.re_bench(*arguments, OPENAI_BASE_URL=f"http://127.0.0.1:{server.server_address[1]}")
 
 
 def test_models_have_anchors_of_their_own_and_scores_name_them(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:

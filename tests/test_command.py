@@ -12,6 +12,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
+from forked_commands import re_bench
 from number_task import ANCHORS, write_number_task
 
 TOP = Path(__file__).resolve().parents[1]
@@ -23,11 +24,6 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_number_task(tmp_path_factory.mktemp("tasks") / "quick")
 
 
-def re_bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "re_bench.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 def submit(directory: Path, number: str) -> Path:
     directory.mkdir(exist_ok=True)
     (directory / "number").write_text(number)
@@ -35,7 +31,7 @@ def submit(directory: Path, number: str) -> Path:
 
 
 def test_tasks_lists_all_five_with_their_published_anchors() -> None:
-    done = re_bench("tasks", "--json")
+    done = re_bench("tasks", "--json", fork=False)
     assert done.returncode == 0, done.stderr
     tasks = json.loads(done.stdout)
     anchors = {
@@ -61,12 +57,12 @@ def test_calibrate_writes_anchors_that_validate_then_accepts(quick: Path) -> Non
     before = re_bench("validate", quick)
     assert before.returncode == 1
     assert "no anchors for profile cpu; run nox -s calibrate-quick" in before.stdout
-    done = re_bench("calibrate", quick, "--repeats", "2", "--json")
+    done = re_bench("calibrate", quick, "--repeats", "2", "--json", fork=False)
     assert done.returncode == 0, done.stderr
     anchors = json.loads(done.stdout)["anchors"]
     assert (anchors["starting"], anchors["reference"], anchors["source"]["repeats"]) == (0.0, 10.0, 2)
     assert anchors["source"]["versions"]["python"]
-    after = re_bench("validate", quick)
+    after = re_bench("validate", quick, fork=False)
     assert after.returncode == 0, after.stdout + after.stderr
     assert "ok: refused: that is no number" in after.stdout
 
@@ -81,7 +77,7 @@ def test_a_task_that_cannot_run_here_is_a_row_and_the_others_run(tmp_path: Path)
     lines = [words for line in both.stdout.splitlines() if (words := line.split())[1:2] == ["cpu"]]
     assert [words[0] for words in lines] == ["runs", "lacking"]
     assert (lines[0][-1], lines[1][2:5]) == ("ok", ["-", "-", "FAILED:"])
-    doctor = re_bench("doctor", lacking, runs, "--profile", "cpu", "--json")
+    doctor = re_bench("doctor", lacking, runs, "--profile", "cpu", "--json", fork=False)
     told = json.loads(doctor.stdout)
     assert (doctor.returncode, told["holds"]) == (1, False)
     assert [check["blocks"] for check in told["checks"] if check["status"] == "problem"] == [["lacking"]]
@@ -90,9 +86,10 @@ def test_a_task_that_cannot_run_here_is_a_row_and_the_others_run(tmp_path: Path)
 def test_a_log_keeps_every_attempt_and_the_final_score(quick: Path, tmp_path: Path) -> None:
     re_bench("calibrate", quick, "--repeats", "1")
     log = tmp_path / "attempts.jsonl"
-    outcomes = []
+    outcomes: list[tuple[int, str, int]] = []
     for number in ("5", "ten", "2", "bug"):
-        done = re_bench("score", quick, submit(tmp_path / "s", number), "--profile", "cpu", "--log", log, "--json")
+        attempt = ("score", quick, submit(tmp_path / "s", number), "--profile", "cpu", "--log", log, "--json")
+        done = re_bench(*attempt, fork=not outcomes)
         outcomes.append(
             (done.returncode, json.loads(done.stdout)["status"], json.loads(done.stdout)["final"]["attempt"])
         )
@@ -115,7 +112,7 @@ def test_stored_submissions_are_graded_again(quick: Path, tmp_path: Path, monkey
         re_bench("score", "quick", submit(tmp_path / "s", number), "--profile", "cpu", "--log", log)
     submit(tmp_path / "s", "9")  # what is graded again is the copy, not what lies there now
     before = log.read_bytes()
-    done = re_bench("regrade", log, "--into", again, "--json")
+    done = re_bench("regrade", log, "--into", again, "--json", fork=False)
     assert done.returncode == 0, done.stderr
     entries = json.loads(done.stdout)["regraded"]
     assert [(e["attempt"]["raw"], e["score"]["raw"], e["score"]["status"]) for e in entries] == [
@@ -174,7 +171,7 @@ def test_a_solution_can_be_scored_beside_ours(quick: Path, tmp_path: Path) -> No
 def test_workspace_lays_out_what_an_agent_finds(tmp_path: Path) -> None:
     sources = {}
     for variant in ("baseline", "reference"):
-        done = re_bench("workspace", "ai_rd_triton_cumsum", tmp_path / variant, "--with", variant)
+        done = re_bench("workspace", "ai_rd_triton_cumsum", tmp_path / variant, "--with", variant, fork=False)
         assert done.returncode == 0, done.stderr
         sources[variant] = (tmp_path / variant / "solution.py").read_text()
     assert sources["baseline"] != sources["reference"]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import math
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+sys.path.append(str(Path(__file__).parent))
+
+from forked_commands import COMMANDS
 
 from re_bench.task.discovery import Task, find_tasks
 from re_bench.task.profile_names import PROFILES
@@ -27,9 +30,9 @@ def task(request: pytest.FixtureRequest) -> Task:
     return chosen
 
 
-def score(task: Task, directory: Path, *arguments: str) -> tuple[int, str, str]:
+def score(task: Task, directory: Path, *arguments: str, fork: bool = True) -> tuple[int, str, str]:
     command = [sys.executable, str(task.scorer), "--solution", str(directory), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=110)
+    done = COMMANDS.run(command, capture_output=True, text=True, timeout=110, fork=fork)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -47,7 +50,7 @@ def check(task: Task, stdout: str, status: str, sandbox: str = "bubblewrap") -> 
 def test_the_baseline_is_valid_and_left_as_it_is(task: Task, tmp_path: Path) -> None:
     lay_out(task, tmp_path / "workspace", profile="cpu")
     before = {path: path.read_bytes() for path in (tmp_path / "workspace").rglob("*") if path.is_file()}
-    code, stdout, stderr = score(task, tmp_path / "workspace", "--profile", "cpu", "--json")
+    code, stdout, stderr = score(task, tmp_path / "workspace", "--profile", "cpu", "--json", fork=False)
     assert code == 0, stderr
     result = check(task, stdout, "valid")
     assert math.isfinite(result["raw"])

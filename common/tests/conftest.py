@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,12 @@ import pytest
 from re_bench.sandbox import open_backend
 from re_bench.task.discovery import Task, open_task
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+
+import forked_commands
+
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable
 
     from re_bench.sandbox.spec import Backend
@@ -74,9 +78,4 @@ def change() -> Callable[[Task, str, str, str], Task]:
 @pytest.fixture(scope="session")
 def re_bench() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Return what runs the command ``re-bench`` with the given arguments, in the directory ``cwd``."""
-
-    def run(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "re_bench.cli", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
-
-    return run
+    return forked_commands.re_bench

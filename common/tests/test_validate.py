@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
+import forked_commands
 import pytest
 
 from re_bench.runs.shares import default_jobs
@@ -51,8 +50,7 @@ MEET = """
 
 def validated(task: Task, *arguments: str) -> tuple[int, dict[str, Any], str]:
     """Validate profile cpu; return the exit status, the rows by solution, and stderr."""
-    command = [sys.executable, "-m", "re_bench.cli", "validate", str(task.directory), "--profile", "cpu", "--json"]
-    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    done = forked_commands.re_bench("validate", task.directory, "--profile", "cpu", "--json", *arguments)
     reports = json.loads(done.stdout)["reports"] if done.stdout else [{"rows": []}]
     return done.returncode, {row["variant"]: row for row in reports[0]["rows"]}, done.stderr
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import shutil
 import signal
@@ -40,6 +42,8 @@ def cli_entry_point(program: str) -> Iterator[None]:
     up, with the status 128 plus the signal's number. Further signals do not interrupt that. An interrupt that is
     ignored already, as in the background of a shell script, stays ignored.
     """
+    atexit.unregister(gc.freeze)
+    atexit.register(gc.freeze)  # all goes at the end, and looking for garbage in it first takes a while
     numbers = [signal.SIGTERM] + [signal.SIGINT] * (signal.getsignal(signal.SIGINT) is not signal.SIG_IGN)
 
     def leave(number: int, _frame: object) -> None:

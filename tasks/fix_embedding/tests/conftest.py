@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,12 @@ def tiny_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def in_tiny_cache(tiny_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each test, and nothing after it, find the tiny cache."""
     monkeypatch.setenv("RE_BENCH_CACHE", str(tiny_cache))
+
+
+@pytest.fixture(autouse=True)
+def light_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the programs that a test starts train without torch's compiler, which they would only import."""
+    monkeypatch.setenv("PYTHONPATH", str(TASK.parents[1] / "tests" / "light_torch"), prepend=os.pathsep)
 
 
 @pytest.fixture(scope="session")

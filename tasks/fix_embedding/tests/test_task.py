@@ -143,7 +143,7 @@ def test_a_missing_text_is_a_usage_error(tiny: Task, workspace: Path, tmp_path: 
 def test_models_are_built_and_belong_to_a_text(tiny: Task, tmp_path: Path) -> None:
     copy = type(tiny)(shutil.copytree(tiny.directory, tmp_path / "fix_embedding"), tiny.manifest)
     command = [sys.executable, str(copy.directory / "tools" / "build_models.py"), "--profile", "cpu"]
-    environment = {**os.environ, "PYTHONPATH": str(copy.directory)}
+    environment = {**os.environ, "PYTHONPATH": f"{copy.directory}{os.pathsep}{os.environ['PYTHONPATH']}"}
     subprocess.run(command, check=True, capture_output=True, env=environment)
     record = copy.package / "models" / "cpu" / "models.json"
     contents = json.loads(record.read_text())

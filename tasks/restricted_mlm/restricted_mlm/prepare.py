@@ -11,13 +11,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from re_bench.data.cache import CacheEntry, cache_directory, cache_key
 from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError
 from re_bench.guest import refused
-from re_bench.lm import training
+from re_bench.lm import TRAINING_FILE
 from re_bench.text import batches, open_text
 from re_bench.text.prepare import prepare as prepare_text
 from restricted_mlm.profiles import MASKED_SHARE, PROFILES, Profile
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 STARTER = next(top / "starter" for top in (HERE.parent, HERE) if (top / "task.toml").is_file())
 """In a checkout the task's folder is around this package, in a wheel the two are one."""
-COPIED = (training.__file__, batches.__file__)
+COPIED = (TRAINING_FILE, Path(batches.__file__))
 """Modules of ours that an agent finds as they are; they import nothing else of ours."""
 TEXT = ("train.bin", "tokenizer.json")
 WEIGHTS = "basic_model.pt"
@@ -57,7 +55,7 @@ def lay_out_files(profile: str, target: Path) -> None:
     for name in TEXT:
         shutil.copyfile(source / name, target / "data" / name)
     for module in COPIED:
-        shutil.copyfile(module, target / Path(module).name)
+        shutil.copyfile(module, target / module.name)
     lay_out_restricted(target)
     text = json.dumps(described(profile, chosen), indent=2) + "\n"
     (target / "profile.json").write_text(text, encoding="utf-8")
@@ -113,6 +111,8 @@ def train_starting_model(profile: str, directory: Path, say: Callable[[str], Non
     Raises:
         ReBenchError: if the training fails.
     """
+    import torch  # noqa: PLC0415 - takes seconds, and most preparations find the model made
+
     say("training the starting model ...")
     workspace = directory / "workspace"
     shutil.copytree(STARTER, workspace, ignore=shutil.ignore_patterns("__pycache__"))

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
+import typing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
+from torch._export import utils as export_utils
+from torch.export import exported_program
 
 from re_bench.data.files import import_file
 from restricted_mlm.prepare import lay_out_restricted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TASK = Path(__file__).parents[1]
 
@@ -31,6 +37,24 @@ PROFILE = {
 @pytest.fixture(autouse=True)
 def one_thread() -> None:
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_exports() -> Iterator[None]:
+    """Have torch.export list the composite operators once as long as none is added, not twice for each model."""
+    original, lists = export_utils._collect_all_valid_cia_ops, dict[int, set[Any]]()
+
+    def listed() -> set[Any]:
+        number = len(torch._C._dispatch_get_all_op_names())
+        if number not in lists:
+            lists[number] = original()
+        return lists[number]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exported_program, "_collect_all_valid_cia_ops", listed)
+        # Thousands of times for each model, torch makes an annotation with it: this one remembers what it has made.
+        patch.setattr(torch._ops, "Callable", typing.Callable)
+        yield
 
 
 @pytest.fixture

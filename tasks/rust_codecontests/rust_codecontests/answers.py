@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx2
-import openai
-
 from re_bench.errors import ReBenchError
 from re_bench.sandbox.deadline import counted_as_untrusted
 from re_bench.sandbox.untrusted import SubmissionFaultError
@@ -98,6 +95,9 @@ def _check_model(gateway: Gateway, model: str) -> None:
     Raises:
         ReBenchError: if it too is not answered.
     """
+    import httpx2  # noqa: PLC0415 - they take a second to import, and hardly a scoring needs them
+    import openai  # noqa: PLC0415
+
     transport = httpx2.HTTPTransport(uds=str(gateway.socket))
     with openai.OpenAI(
         api_key=gateway.token,

@@ -12,7 +12,7 @@ import numpy as np
 
 from re_bench.data.instances import chosen_instance
 from re_bench.errors import UsageError
-from re_bench.lm import gpt, training
+from re_bench.lm import GPT_FILE, TRAINING_FILE
 from re_bench.text import batches
 from small_scaling_law import profiles
 from small_scaling_law.answer import FILE, KEYS
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 TASK = "small_scaling_law"
 COPIED = {
-    "gpt.py": gpt.__file__,
-    "training.py": training.__file__,
-    "batches.py": batches.__file__,
-    "scales.py": profiles.__file__,
+    "gpt.py": GPT_FILE,
+    "training.py": TRAINING_FILE,
+    "batches.py": Path(batches.__file__),
+    "scales.py": Path(profiles.__file__),
 }
 """Modules of ours that an agent finds, by their names there; they import nothing else of ours."""
 

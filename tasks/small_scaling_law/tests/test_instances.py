@@ -108,7 +108,7 @@ def test_what_is_chosen_is_prepared_laid_out_and_scored_by_its_own_anchors(
         assert score["details"]["anchors"]["source"] == "of instance 7: an abacus, 2026-11-22"
         log = tmp_path / "attempts.jsonl"
         done = re_bench("score", tiny.directory, tmp_path / "workspace", "--profile", "cpu", "--log", log)
-        assert "final so far: raw 0.5, reward 1.0\n" in done.stdout
+        assert "final so far: raw 0.5000, reward 1.0000\n" in done.stdout
         (tmp_path / "workspace" / "answer.json").write_text("{}")
         assert scored(tiny, tmp_path / "workspace")["details"]["instance"] == 7
     finally:

@@ -38,6 +38,11 @@ def python(directory: Path, *arguments: str, **variables: str) -> subprocess.Com
     return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, env=environment)
 
 
+def with_path(task: Task) -> str:
+    """Return the path of modules with a task's own first."""
+    return f"{task.directory}{os.pathsep}{os.environ['PYTHONPATH']}"
+
+
 def scored(directory: Path, profile: str = "paper", scorer: Path = TASK / "score.py") -> dict[str, Any]:
     done = python(directory, str(scorer), "--solution", ".", "--profile", profile, "--json")
     assert done.returncode in {0, 3}, done.stderr
@@ -209,11 +214,11 @@ def test_a_sweep_is_resumed_and_says_how_to_repeat_a_run(tiny: Task, tmp_path: P
     )
     (tiny.directory / "tools" / "program.py").write_text(program)
     out = tmp_path / "runs.jsonl"
-    done = python(tiny.directory, "tools/program.py", str(out), "1", PYTHONPATH=str(tiny.directory))
+    done = python(tiny.directory, "tools/program.py", str(out), "1", PYTHONPATH=with_path(tiny))
     assert done.stdout == "1\n", done.stderr
     with out.open("a") as file:
         file.write('{"half a li')
-    done = python(tiny.directory, "tools/program.py", str(out), "2", PYTHONPATH=str(tiny.directory))
+    done = python(tiny.directory, "tools/program.py", str(out), "2", PYTHONPATH=with_path(tiny))
     assert done.stdout == "1\n", done.stderr
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert len({(line["n_embd"], line["max_iters"], line["seed"]) for line in lines}) == 2
@@ -224,7 +229,7 @@ def test_a_sweep_is_resumed_and_says_how_to_repeat_a_run(tiny: Task, tmp_path: P
 def test_a_sweep_that_is_stopped_leaves_nothing_running(tiny: Task, tmp_path: Path) -> None:
     out = tmp_path / "runs.jsonl"
     command = [sys.executable, "tools/sweep.py", "--profile", "cpu", "--workers", "2", "--out", str(out)]
-    environment = {**os.environ, "PYTHONPATH": str(tiny.directory)}
+    environment = {**os.environ, "PYTHONPATH": with_path(tiny)}
     with subprocess.Popen(command, cwd=tiny.directory, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         process.stdout.readline()

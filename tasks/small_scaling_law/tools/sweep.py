@@ -142,7 +142,7 @@ def jobs(scale: Scale, rows: Sequence[Row], first_seed: int = 1) -> list[Job]:
 
 def code_checksum() -> str:
     """Return the SHA-256 of the code that a run consists of."""
-    sources = [*(Path(path) for name, path in COPIED.items() if name != "scales.py"), STARTER / "experiment.py"]
+    sources = [*(path for name, path in COPIED.items() if name != "scales.py"), STARTER / "experiment.py"]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
 
 
