@@ -135,7 +135,7 @@ def test_pipes_can_be_opened_by_name(session: Session) -> None:
 
 def test_what_is_left_in_the_background_goes_on_and_may_write(session: Session) -> None:
     loop = "i=0; while echo tick && [ $i -lt 26 ]; do i=$((i+1)); echo $i > /workspace/ticks; sleep 0.05; done"
-    assert sh(session, f"(setsid sh -c '{loop}') & echo begun").stdout.startswith(b"begun\n")
+    assert sh(session, f"echo begun; (setsid sh -c '{loop}') &").stdout.startswith(b"begun\n")
     for _ in range(100):
         if session.says("cat /workspace/ticks") == "26\n":
             return
