@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from re_bench.cli.check_command import repository_problems
-from re_bench.cli.main import BUILT_IN, main
+from re_bench.cli.main import main
 from re_bench.task.check.check import check_task, mend_all, mend_task
 from re_bench.task.check.toml_text import keys_of, line_of, reordered, statements
 
@@ -339,20 +339,18 @@ def test_the_command_tells_and_mends(
 def test_what_the_repository_keeps_about_all_tasks(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     top = task.parents[1]
     monkeypatch.chdir(top)
-    assert list(repository_problems(top, BUILT_IN)) == []
+    assert list(repository_problems(top)) == []
     (top / "docs").unlink()
     (top / "docs").mkdir()
     shutil.copy(TOP / "docs" / "science.md", top / "docs")
     replace("../../docs/science.md", "| 0.378 |", "| 0.377 |")(task)
-    replace("../../README.md", "| `re-bench check", "| `re-bench chekc")(task)
     replace("../../images/locks.toml", '["hatchling"]', '["hatchling", "editables"]')(task)
-    told = "\n".join(map(str, repository_problems(top, BUILT_IN)))
+    told = "\n".join(map(str, repository_problems(top)))
     assert re.search(r"docs/science\.md:\d+: the table is not what anchors and records say", told)
-    assert re.search(r"README\.md:\d+: the table of commands has no row for re-bench check", told)
     assert re.search(r"images/locks/build\.txt:1: .*lacks editables", told)
-    assert len(mend_all(lambda: repository_problems(top, BUILT_IN))) == 2
+    assert len(mend_all(lambda: repository_problems(top))) == 1
     assert (top / "docs" / "science.md").read_text() == (TOP / "docs" / "science.md").read_text()
-    assert len(list(repository_problems(top, BUILT_IN))) == 2
+    assert len(list(repository_problems(top))) == 2
 
 
 def test_no_large_package_is_imported_and_nothing_of_a_task_runs() -> None:

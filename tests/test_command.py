@@ -91,9 +91,9 @@ def test_a_task_that_cannot_run_here_is_a_row_and_the_others_run(tmp_path: Path)
     both = re_bench("validate", lacking, runs, "--profile", "cpu", "--repeats", "1")
     assert both.returncode == 1, both.stderr
     assert "lacking cannot run here: nowhere: not found" in both.stderr.splitlines()[0]
-    last = [line.split() for line in both.stdout.splitlines()[-2:]]
-    assert [line[:2] for line in last] == [["runs", "cpu"], ["lacking", "cpu"]]
-    assert (last[0][-1], last[1][2:5]) == ("ok", ["-", "-", "FAILED:"])
+    lines = [words for line in both.stdout.splitlines() if (words := line.split())[1:2] == ["cpu"]]
+    assert [words[0] for words in lines] == ["runs", "lacking"]
+    assert (lines[0][-1], lines[1][2:5]) == ("ok", ["-", "-", "FAILED:"])
     doctor = re_bench("doctor", lacking, runs, "--profile", "cpu", "--json")
     told = json.loads(doctor.stdout)
     assert (doctor.returncode, told["holds"]) == (1, False)

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from re_bench.cli.check_command import repository_problems
-from re_bench.cli.main import BUILT_IN
 from re_bench.task.check.check import check_task
 from re_bench.task.check.project_checks import unpinned
 from re_bench.task.discovery import open_task
@@ -53,7 +52,7 @@ def test_nothing_is_wrong_with_the_files_of_a_task(task: Path) -> None:
 
 
 def test_nothing_is_wrong_with_what_the_repository_keeps_about_tasks() -> None:
-    assert [*map(str, repository_problems(TOP, BUILT_IN))] == []
+    assert [*map(str, repository_problems(TOP))] == []
 
 
 def unformatted_scores(source: Path) -> list[str]:

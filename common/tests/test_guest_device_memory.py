@@ -89,6 +89,17 @@ def test_addresses_are_mapped_and_unmapped_again_and_again(monkeypatch: pytest.M
     ]
 
 
+def test_a_stream_writes_a_word_and_waits_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = FakeDriver()
+    monkeypatch.setattr(device_memory, "_driver", lambda: driver)
+    device_memory.write_value(5, 1 << 40, (1 << 31) - 1)
+    device_memory.wait_for_value(6, 1 << 40, 7)
+    assert driver.calls == [
+        ("cuStreamWriteValue32_v2", [5, 1 << 40, (1 << 31) - 1, 0]),
+        ("cuStreamWaitValue32_v2", [6, 1 << 40, 7, 1]),
+    ]
+
+
 @pytest.mark.parametrize(("status", "kind"), [(2, OutOfDeviceMemoryError), (1, DeviceMemoryError)])
 def test_too_little_memory_has_an_error_of_its_own(
     monkeypatch: pytest.MonkeyPatch, status: int, kind: type[DeviceMemoryError]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 STRIDE, LENGTH = 64, 50
 ROW = 4 * STRIDE
 STARTS = [7, 0, 14]
+STREAM, WORD = 3, 1 << 40
 
 
 class Window:
@@ -56,8 +58,11 @@ class Event:
 @pytest.fixture
 def window(monkeypatch: pytest.MonkeyPatch) -> Window:
     window = Window()
-    for name, value in {"_windows": [window], "_arenas": [Arena()], "_events": [Event(), Event()], "_kept": []}.items():
+    state = {"_windows": [window], "_words": [WORD], "_arenas": [Arena()], "_events": [Event(), Event()], "_kept": []}
+    for name, value in state.items():
         monkeypatch.setattr(gpu_runner, name, value)
+    monkeypatch.setattr(gpu_runner, "write_value", lambda *arguments: window.log.append(("signal", *arguments)))
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(cuda_stream=STREAM))
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: window.log.append("synchronize"))
     monkeypatch.setattr(
         gpu_runner, "_tensor", lambda address, n: torch.full((n,), address - Window.start, dtype=torch.int32)
@@ -68,7 +73,7 @@ def window(monkeypatch: pytest.MonkeyPatch) -> Window:
 def turn(function: Any, descriptor: int, calls: int) -> dict[str, Any]:
     gpu_runner._functions["f"] = function
     layout = {"calls": calls, "starts": STARTS[:calls], "length": LENGTH, "stride": STRIDE}
-    args = {"name": "f", "nonce": "n", **layout}
+    args = {"name": "f", "nonce": "n", "signal": 77, **layout}
     return gpu_runner.turn(args, [{"descriptor": descriptor, "size": calls * ROW}], [])
 
 
@@ -81,9 +86,12 @@ def test_inputs_are_mapped_in_the_turn_and_let_go_afterwards(window: Window, tmp
         return x.clone()
 
     reply = turn(prefix_sum, descriptor, 3)
-    assert reply == {"nonce": "n", "offsets": [28, ROW, 2 * ROW + 56], "events_s": 0.003}
+    assert reply == {"nonce": "n", "offsets": [28, ROW, 2 * ROW + 56]}
     called = [("call", row * ROW + 4 * start) for row, start in enumerate(STARTS)]
-    assert window.log == [("map", 3 * ROW), ("allow", 0, 3 * ROW), *called, "synchronize"]
+    assert window.log == [("map", 3 * ROW), ("allow", 0, 3 * ROW), *called, ("signal", STREAM, WORD, 77)]
+    del window.log[:]
+    assert gpu_runner.settle({}, [], []) == pytest.approx(0.003)
+    assert window.log == ["synchronize"]
     del window.log[:]
     gpu_runner.release({}, [], [])
     gpu_runner.release({}, [], [])
@@ -94,6 +102,32 @@ def test_inputs_are_mapped_in_the_turn_and_let_go_afterwards(window: Window, tmp
 
 
 def test_a_result_that_is_no_tensor_like_the_input_is_refused(window: Window) -> None:
-    del window
     with pytest.raises(RefusedError, match="dtype"):
         turn(lambda x: x.long(), 0, 1)
+    assert ("signal", STREAM, WORD, 77) not in window.log
+
+
+def test_a_result_from_elsewhere_is_copied_before_the_stream_says_that_it_is_there(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Elsewhere:
+        in_use = Arena.in_use
+
+        def offset(self, tensor: Any) -> int | None:
+            return int(tensor[0]) if tensor in copies else None
+
+    class Copies(list[Any]):
+        def __contains__(self, tensor: Any) -> bool:
+            return any(tensor is copy for copy in self)
+
+    copies, clone = Copies(), torch.Tensor.clone
+
+    def copying(tensor: Any) -> Any:
+        window.log.append("copy")
+        copies.append(clone(tensor))
+        return copies[-1]
+
+    monkeypatch.setattr(gpu_runner, "_arenas", [Elsewhere()])
+    monkeypatch.setattr(torch.Tensor, "clone", copying)
+    assert turn(lambda x: x + 0, 0, 1)["offsets"] == [28]
+    assert window.log[-2:] == ["copy", ("signal", STREAM, WORD, 77)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -83,6 +84,24 @@ def test_offsets_of_separate_results_are_taken() -> None:
 def test_other_offsets_are_refused(value: Any) -> None:
     with pytest.raises(InvalidSubmissionError):
         verifier.parse_offsets(value, "n", 2, 100, 800)
+
+
+@pytest.mark.parametrize("missing", [None, 0, 37, 99])
+def test_a_probe_finds_what_is_missing_at_the_places_chosen(missing: int | None) -> None:
+    length, offsets = 50, [4 * 60, 0]
+    results = torch.arange(110, dtype=torch.int32)
+    truths = torch.stack([results[offset // 4 :][:length] for offset in offsets])
+    prober: Any = object.__new__(verifier.Verifier)
+    prober._places = torch.arange(length).repeat(3, 1).flip(1)
+    prober._where, prober._found = torch.empty_like(prober._places), torch.empty(3, length, dtype=torch.int32)
+    prober._starts, prober._wrong = torch.empty(3, dtype=torch.int64), torch.empty((), dtype=torch.bool)
+    prober._expected = truths.gather(1, prober._places[:2])
+    prober._stream = None
+    nothing: Any = lambda: True  # noqa: E731
+    prober._looked = SimpleNamespace(record=nothing, query=nothing, synchronize=nothing)
+    if missing is not None:
+        results[missing] = verifier.POISON
+    assert prober.probe(results, offsets) is (missing is None)
 
 
 @pytest.mark.parametrize("length", [1, LENGTH - 65_536, LENGTH])

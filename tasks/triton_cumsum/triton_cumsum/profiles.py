@@ -63,6 +63,8 @@ class Gpu:
     """The long inputs of the check are up to this many elements shorter than the timed ones."""
     probes: int = 65_536
     """Places of each result that are read before the clock stops."""
+    signal_s: float = 1.0
+    """How long the results are waited for before the runner is asked to see to the end of its work."""
     wide_values: int = 64
     """Values of each input that are of the full range of int32, whatever the others are."""
     spare_bytes: int = 4 * GIB

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.cli.command import Command, add_json, print_json
+from re_bench.cli.command import Command, add_fix, add_json, print_json
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from re_bench.task.check.problem import Problem, Report
 
@@ -21,10 +21,7 @@ def _check_options(parser: argparse.ArgumentParser) -> None:
         "tasks", metavar="TASK", nargs="*", help="names or directories; without one, all tasks, and in a repository "
         "what it keeps about them",
     )  # fmt: skip
-    parser.add_argument(
-        "--fix", action="store_true", help="mend what a program can: canary lines, the manifest's order, lists of "
-        "files, the README's tables, pins",
-    )  # fmt: skip
+    add_fix(parser)
     add_json(parser)
 
 
@@ -32,7 +29,7 @@ def _check(options: argparse.Namespace) -> int:
     from re_bench.task.check.check import mend_all
     from re_bench.task.check.problem import shown
 
-    check = partial(_all_reports, options.tasks, options.built_in)
+    check = partial(_all_reports, options.tasks)
     mended = mend_all(lambda: [problem for report in check().values() for problem in report.problems]) if (
         options.fix
     ) else []  # fmt: skip
@@ -51,7 +48,7 @@ def _check(options: argparse.Namespace) -> int:
     return 1 if any(problems.values()) else 0
 
 
-def _all_reports(names: Sequence[str], commands: Iterable[Command]) -> dict[str, Report]:
+def _all_reports(names: Sequence[str]) -> dict[str, Report]:
     """Return what was found, by task; without names also of the repository around us."""
     from re_bench.task.check.check import check_task
     from re_bench.task.check.problem import Report
@@ -61,7 +58,7 @@ def _all_reports(names: Sequence[str], commands: Iterable[Command]) -> dict[str,
         return {directory.name: check_task(directory) for directory in map(_directory, names)}
     reports = {name: check_task(directory) for name, directory in task_directories().items()}
     if (top := repository_around(Path.cwd())) is not None:
-        reports["the repository"] = Report(tuple(repository_problems(top, commands)), ())
+        reports["the repository"] = Report(tuple(repository_problems(top)), ())
     return reports
 
 
@@ -84,27 +81,12 @@ def _directory(name: str) -> Path:
     return known[name]
 
 
-def repository_problems(top: Path, commands: Iterable[Command]) -> Iterator[Problem]:
+def repository_problems(top: Path) -> Iterator[Problem]:
     """Yield what is wrong with what a repository keeps about all tasks: locks, the tables of README and docs."""
     from re_bench.task.check.project_checks import stale_locks
 
     yield from stale_locks(top)
-    yield from missing_commands(top, commands)
     yield from _stale_results(top)
-
-
-def missing_commands(top: Path, commands: Iterable[Command]) -> Iterator[Problem]:
-    """Yield the commands of this distribution that the README's table of commands does not have."""
-    from re_bench.task.check.problem import Problem, line_with
-    from re_bench.task.check.project_checks import add_row
-
-    path, head = top / "README.md", "| command | what it does |"
-    text = path.read_text(encoding="utf-8")
-    for command in commands if head in text else ():
-        if not any(f"\n| `re-bench {command.name}{end}" in text for end in (" ", "`")):
-            what = f"the table of commands has no row for re-bench {command.name}: type re-bench check --fix"
-            row = f"| `re-bench {command.name}` | {command.help} |"
-            yield Problem(path, line_with(text, head), what, partial(add_row, path, head, row))
 
 
 def _stale_results(top: Path) -> Iterator[Problem]:

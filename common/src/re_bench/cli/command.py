@@ -60,6 +60,11 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def add_fix(parser: argparse.ArgumentParser) -> None:
+    """Add ``--fix``."""
+    parser.add_argument("--fix", action="store_true", help="mend what a program can, and say what was mended")
+
+
 def add_ray(parser: argparse.ArgumentParser) -> None:
     """Add ``--ray``."""
     text = "run on the Ray cluster of this address, or 'auto' on a node of one"

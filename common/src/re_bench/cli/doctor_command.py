@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from re_bench.cli.command import Command, add_json, add_sandbox, print_json
+from re_bench.cli.command import Command, add_fix, add_json, add_sandbox, print_json
 from re_bench.task.profile_names import add_profile_option
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ def _doctor_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "tasks", metavar="TASK", nargs="*", help="names, ids or directories; all tasks if none is given"
     )
-    parser.add_argument("--fix", action="store_true", help="as root: install and set up what is missing, and say what")
-    parser.add_argument("--network", action="store_true", help="ask the servers that data comes from in any case")
+    add_fix(parser)
+    parser.add_argument("--online", action="store_true", help="ask the servers that data comes from in any case")
     add_profile_option(parser)
     add_sandbox(parser)
     add_json(parser)
@@ -38,7 +38,7 @@ def _doctor(options: argparse.Namespace) -> int:
     targets, lacking = choose_targets(tasks, options.profile)
 
     def look() -> list[Finding]:
-        return [*lacking, *examine(targets, options.sandbox, network=options.network or None)]
+        return [*lacking, *examine(targets, options.sandbox, network=options.online or None)]
 
     findings, failed = look(), []
     if options.fix and any(finding.fix for finding in findings):

@@ -125,7 +125,7 @@ def make_parser(commands: Iterable[Command]) -> Parser:
         subparser.examples = command.examples
         command.add_options(subparser)
         for inner in all_parsers(subparser):
-            inner.set_defaults(run=command.run, parser=inner, built_in=BUILT_IN)
+            inner.set_defaults(run=command.run, parser=inner)
     return parser
 
 

@@ -19,6 +19,7 @@ _PINNED = 1  # CU_MEM_ALLOCATION_TYPE_PINNED
 _POSIX_DESCRIPTOR = 1  # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 _ON_DEVICE = 1  # CU_MEM_LOCATION_TYPE_DEVICE
 _READ, _READ_WRITE = 1, 3  # CU_MEM_ACCESS_FLAGS_PROT_READ, ..._READWRITE
+_WAIT_EQUAL = 1  # CU_STREAM_WAIT_VALUE_EQ
 _OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 _SIZE = ctypes.c_size_t
 _ADDRESS = ctypes.c_uint64
@@ -181,6 +182,30 @@ class DeviceMemory(SharedMapping):
         """Unmap, release, and close the descriptor."""
         super().close()
         os.close(self.descriptor)
+
+
+def write_value(stream: int, address: int, value: int) -> None:
+    """Have a word of 32 bits written when all work that ``stream`` was given before is done and can be seen.
+
+    Args:
+        stream: handle of a stream of the current context; 0 is its default stream.
+        address: where the word lies, in memory that the context may write.
+        value: what is written.
+    """
+    call("cuStreamWriteValue32_v2", *_stream_arguments(stream, address, value), ctypes.c_uint(0))
+
+
+def wait_for_value(stream: int, address: int, value: int) -> None:
+    """Have the work that ``stream`` is given from now on wait until a word of 32 bits has a value; see above.
+
+    The GPU looks for it, and takes no time from the work of other processes to do so. Another process may be the one
+    that writes it; who waits has to see to it that somebody does.
+    """
+    call("cuStreamWaitValue32_v2", *_stream_arguments(stream, address, value), ctypes.c_uint(_WAIT_EQUAL))
+
+
+def _stream_arguments(stream: int, address: int, value: int) -> tuple[Any, ...]:
+    return ctypes.c_void_p(stream), _ADDRESS(address), ctypes.c_uint32(value)
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Self
 
 from re_bench.errors import ReBenchError
 from re_bench.guest.truncate import HeadTail
-from re_bench.processes import raise_if_stop_requested, stop_requested, tree
+from re_bench.processes import raise_if_stop_requested, runs, stop_requested, tree
 from re_bench.sandbox import deadline, resource_usage
 
 if TYPE_CHECKING:
@@ -168,9 +168,10 @@ class Running:
         )
 
     def _find_first(self, first: Callable[[], int | None]) -> None:
-        """Ask for the first process until it is there; an engine takes its time to tell."""
-        while self._first is None and not self._ended.is_set():
-            self._first = first()
+        """Ask for the first process until it is there, and again when it has ended: Podman's monitor starts another."""
+        while not self._ended.is_set():
+            if self._first is None or not runs(self._first):
+                self._first = first()
             self._ended.wait(_POLL_S)
 
 

@@ -21,10 +21,9 @@ def turn(args, inputs, _outputs):
         for call, start in enumerate(args["starts"]):
             results.append(prefix_sum(player._tensor(window.start + call * row + 4 * start, args["length"])))
     player._kept.extend([*results, inputs[0]["descriptor"]])
-    reply = {"nonce": args["nonce"], "offsets": [y.data_ptr() - arena.start for y in results], "events_s": 0.0}
-    torch.cuda.current_stream().synchronize()
-    return reply
+    player.write_value(torch.cuda.current_stream().cuda_stream, player._words[0], args["signal"])
+    return {"nonce": args["nonce"], "offsets": [y.data_ptr() - arena.start for y in results]}
 
 
 if player is not None:
-    player.turn = turn
+    player.turn, player.settle = turn, lambda *_arguments: None

@@ -1,14 +1,16 @@
 """Harness of profile ``gpu``: runs ``prefix_sum`` functions on the GPU, in a process that nobody trusts.
 
 ``load({"solutions": {name: directory}})`` imports each ``solution.py``; ``check({"name"}, [x], [y])`` computes one
-input that lies in the host's memory; ``attach({"inputs": bytes}, [], [arena])`` has torch take its memory from there,
-and reserves addresses for inputs; ``wake({})`` comes just before ``turn({"name", "calls", "starts", "length", "stride",
-"nonce"}, [inputs])``, a timed turn; ``release({})`` comes after it, and lets go of inputs and results. Exceptions carry
-the reason of an invalid score.
+input that lies in the host's memory; ``attach({"inputs": bytes}, [], [arena, word])`` has torch take its memory from
+the arena, and reserves addresses for inputs; ``wake({})`` comes just before ``turn({"name", "calls", "starts",
+"length", "stride", "nonce", "signal"}, [inputs])``, a timed turn; ``settle({})`` waits for the end of all its work, and
+``release({})`` lets go of inputs and results. Exceptions carry the reason of an invalid score.
 
 A turn's inputs are memory that was never seen before, and is mapped when the clock already runs: one row of ``stride``
 elements for each call, in which the input begins somewhere, elsewhere in each turn. All else that the host does during
-a turn, it does while the GPU works. ``profile({"name", "length"})`` tells of the kernels of one call.
+a turn, it does while the GPU works: ``turn`` answers when all calls have been made, and that their results are there is
+said by the stream, which then writes ``signal`` to the word. ``profile({"name", "length"})`` tells of the kernels of
+one call.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import numpy as np
 import torch
 import triton  # noqa: F401 - takes a while, which goes by while another scoring has the GPU
 
-from re_bench.guest.device_memory import AddressRange
+from re_bench.guest.device_memory import AddressRange, write_value
 from re_bench.guest.refused import RefusedError
 from triton_cumsum.harness import submission
 from triton_cumsum.harness.arena import Arena
@@ -30,6 +32,7 @@ _functions: dict[str, Any] = {}
 _kept: list[Any] = []
 _arenas: list[Arena] = []
 _windows: list[AddressRange] = []
+_words: list[int] = []
 _events: list[Any] = []
 
 
@@ -60,6 +63,7 @@ def check(args: dict[str, Any], inputs: list[Any], outputs: list[Any]) -> None:
 def attach(args: dict[str, Any], _inputs: list[Any], outputs: list[Any]) -> None:
     """Have torch take the memory of results from the arena from now on, and make room for inputs."""
     _arenas[:] = [Arena(outputs[0])]
+    _words[:] = [outputs[1].__cuda_array_interface__["data"][0]]
     _windows[:] = [AddressRange(args["inputs"])]
     _events[:] = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
 
@@ -71,10 +75,7 @@ def wake(_args: dict[str, Any], _inputs: list[Any], _outputs: list[Any]) -> None
 
 
 def turn(args: dict[str, Any], inputs: list[Any], _outputs: list[Any]) -> dict[str, Any]:
-    """Call a function once on each of the inputs and return where in the arena the results lie, in bytes.
-
-    ``events_s`` is the time of all calls by CUDA events.
-    """
+    """Call a function once on each of the inputs and return where in the arena the results will lie, in bytes."""
     window, arena, function, (start, stop) = _windows[0], _arenas[0], _functions[args["name"]], _events
     starts, row = args["starts"], 4 * args["stride"]
     xs: list[Any] = []
@@ -93,9 +94,16 @@ def turn(args: dict[str, Any], inputs: list[Any], _outputs: list[Any]) -> dict[s
         # A result from elsewhere, another thread's say, costs a copy.
         results = [result if arena.offset(result) is not None else result.clone() for result in results]
     _kept.extend([*results, inputs[0]["descriptor"]])
-    offsets = [arena.offset(result) for result in results]
+    write_value(torch.cuda.current_stream().cuda_stream, _words[0], args["signal"])
+    return {"nonce": args["nonce"], "offsets": [arena.offset(result) for result in results]}
+
+
+def settle(_args: dict[str, Any], _inputs: list[Any], _outputs: list[Any]) -> float:
+    """Wait until the work of a turn is done, on all streams, and return the seconds of its calls by CUDA events."""
     submission.call(lambda _: torch.cuda.synchronize(), None)  # what fails on the GPU shows here
-    return {"nonce": args["nonce"], "offsets": offsets, "events_s": start.elapsed_time(stop) / 1e3}
+    start, stop = _events
+    seconds: float = start.elapsed_time(stop) / 1e3
+    return seconds
 
 
 def release(_args: dict[str, Any], _inputs: list[Any], _outputs: list[Any]) -> None:

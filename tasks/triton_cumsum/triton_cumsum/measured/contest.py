@@ -30,6 +30,7 @@ from re_bench.guest.device_memory import DeviceMemory, OutOfDeviceMemoryError
 from triton_cumsum import grading
 from triton_cumsum.measured import turn_times
 from triton_cumsum.measured.kernel_times import PROFILE_KERNELS, claimed_kernels
+from triton_cumsum.measured.signal import WORD, Signal
 from triton_cumsum.measured.stopwatch import Stopwatch
 from triton_cumsum.measured.turn_times import OURS, SUBMISSION, Turn
 from triton_cumsum.measured.verifier import MemoryPlan, Verifier, check_truth
@@ -95,8 +96,9 @@ def run_contest(
             # code of the submission's yet.
             sizes = (plan.our_arena, plan.submission_arena)
             arenas = [stack.enter_context(DeviceMemory(size)) for size in sizes]
+            signals = [Signal(stack.enter_context(DeviceMemory(WORD))) for _ in sizes]
             with ThreadPoolExecutor(2) as pool:  # starting CUDA takes each of them a while
-                workers = pool.map(Worker, (trusted, untrusted), arenas, (verifier, verifier))
+                workers = pool.map(Worker, (trusted, untrusted), arenas, signals, (verifier, verifier))
                 reference_worker, submission_worker = workers
             reference_worker.load({name: job.task.directory / name for name in OURS})
         watch.lap("starting")

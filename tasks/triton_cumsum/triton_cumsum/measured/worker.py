@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from re_bench.sandbox.untrusted import Untrusted
+    from triton_cumsum.measured.signal import Signal
     from triton_cumsum.measured.verifier import Verifier
 
 
@@ -29,17 +31,19 @@ class Worker:
     Args:
         process: a sandboxed process with the harness ``gpu_runner``.
         arena: the memory that its results will lie in.
+        signal: how it says that they are there.
         verifier: makes its inputs and checks its results.
     """
 
-    def __init__(self, process: Untrusted, arena: DeviceMemory, verifier: Verifier) -> None:
-        self.process, self.verifier, self._arena = process, verifier, arena
+    def __init__(self, process: Untrusted, arena: DeviceMemory, signal: Signal, verifier: Verifier) -> None:
+        self.process, self.verifier, self._arena, self._signal = process, verifier, arena, signal
         self.steps: dict[str, float] = {}
         """Seconds that the steps of all turns have taken so far, for the log."""
         self.results = as_int32(arena)
         self.results.fill_(POISON)
         torch.cuda.synchronize()
-        process.call("attach", {"inputs": 4 * verifier.calls * verifier.stride}, device_outputs=[arena])
+        room = {"inputs": 4 * verifier.calls * verifier.stride}
+        process.call("attach", room, device_outputs=[arena, signal.memory])
 
     def load(self, solutions: Mapping[str, Path]) -> None:
         """Have the runner import solutions, by name."""
@@ -48,7 +52,9 @@ class Worker:
     def turn(self, name: str, calls: int, length: int) -> Turn:
         """Return the time of one turn of the solution ``name``, all of whose results are exact.
 
-        The inputs lie in memory of the GPU that the runner gets when the clock runs, and nobody before it.
+        The inputs lie in memory of the GPU that the runner gets when the clock runs, and nobody before it. The clock
+        stops when the results have been seen to be there: right after the runner's stream has said so, or else, where
+        work went on on another one, after the runner has been asked to wait for all of it.
 
         Raises:
             InvalidSubmissionError: if a result is not exact, or was not there when the runner said so.
@@ -57,7 +63,9 @@ class Worker:
         nonce, stride = secrets.token_hex(), self.verifier.stride
         starts = draw_starts(calls, stride, length)
         layout = {"calls": calls, "starts": starts, "length": length, "stride": stride}
-        args = {"name": name, "nonce": nonce, **layout}
+        args = {"name": name, "nonce": nonce, "signal": self._signal.renew(), **layout}
+        timeout_s = GPU.call_s * calls
+        settle = partial(self.process.call, "settle", timeout_s=timeout_s)
         watch = Stopwatch(self.steps)
         with DeviceMemory(4 * calls * stride) as inputs:
             watch.lap("memory")
@@ -65,13 +73,16 @@ class Worker:
             watch.lap("inputs and truth")
             self.process.call("wake", timeout_s=GPU.call_s)
             started = time.perf_counter()
-            timeout_s = GPU.call_s * calls
             value = self.process.call("turn", args, device_descriptors=[inputs], timeout_s=timeout_s).value
             offsets = parse_offsets(value, nonce, calls, length, self._arena.nbytes)
-            complete = self.verifier.probe(self.results, offsets)
+            settled, complete = None, self.verifier.probe(self.results, offsets, self._signal)
+            if not complete:
+                settled, complete = settle(), self.verifier.probe(self.results, offsets)
             seconds = time.perf_counter() - started
             watch.lap("timed")
         watch.lap("memory")
+        events = claimed_seconds((settled or settle()).value)
+        watch.lap("settled")
         self.verifier.check(self.results, offsets, length)
         if not complete:
             raise InvalidSubmissionError("a result was not complete when the submission's process said so")
@@ -81,4 +92,4 @@ class Worker:
         watch.lap("check")
         self.process.call("release", timeout_s=GPU.call_s)
         watch.lap("release")
-        return Turn(seconds, claimed_seconds(value.get("events_s")))
+        return Turn(seconds, events)

@@ -1,0 +1,141 @@
+"""A turn as the scorer sees it, on fake devices: when its clock stops, and what is asked of the runner before."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+from re_bench.errors import InvalidSubmissionError
+from triton_cumsum.measured import signal, worker
+from triton_cumsum.measured.signal import Signal
+from triton_cumsum.measured.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ADDRESS, LENGTH = 1 << 40, 10
+
+
+class Memory:
+    __cuda_array_interface__: dict[str, Any] = {"data": (ADDRESS, False)}  # noqa: RUF012 - as torch looks for it
+
+    def __init__(self, nbytes: int = 4) -> None:
+        self.nbytes = nbytes
+
+
+class Process:
+    """Answers as an honest runner does."""
+
+    def __init__(self, log: list[Any]) -> None:
+        self.log = log
+
+    def call(self, name: str, args: Any = None, **_more: Any) -> Any:
+        self.log.append(name)
+        if name == "turn":
+            assert args["signal"] == self.signal.value
+            return SimpleNamespace(value={"nonce": args["nonce"], "offsets": [0, 4 * LENGTH]})
+        return SimpleNamespace(value=0.5)
+
+    signal: Signal
+
+
+class Verifier:
+    calls, stride = 2, 100
+
+    def __init__(self, log: list[Any], probes: list[bool]) -> None:
+        self.log, self._probes = log, iter(probes)
+
+    def prepare(self, *_arguments: Any) -> None:
+        self.log.append("prepare")
+
+    def probe(self, _results: Any, _offsets: Any, signal: Signal | None = None) -> bool:
+        self.log.append("probe after the signal" if signal else "probe")
+        return next(self._probes)
+
+    def check(self, *_arguments: Any) -> None:
+        self.log.append("check")
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[bool]], tuple[list[Any], Any]]:
+    """Return what plays a turn, given what its probes find, and returns what was done, and the turn."""
+    log: list[Any] = []
+
+    def clock() -> float:
+        log.append("clock")
+        return float(log.count("clock"))
+
+    monkeypatch.setattr(worker, "DeviceMemory", lambda nbytes: nullcontext(Memory(nbytes)))
+    monkeypatch.setattr(worker, "as_int32", lambda memory: torch.zeros(memory.nbytes // 4, dtype=torch.int32))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr("triton_cumsum.measured.worker.time.perf_counter", clock)
+
+    def played(probes: list[bool]) -> tuple[list[Any], Any]:
+        process: Any = Process(log)
+        process.signal = Signal(Memory())  # type: ignore[arg-type]
+        verifier: Any = Verifier(log, probes)
+        memory: Any = Memory(4000)
+        runner = Worker(process, memory, process.signal, verifier)
+        del log[:]
+        return log, runner.turn("f", 2, LENGTH)
+
+    return played
+
+
+def test_the_clock_stops_when_results_are_there_and_the_events_are_asked_for_afterwards(play: Any) -> None:
+    log, turn = play([True])
+    timed = ["clock", "turn", "probe after the signal", "clock"]
+    assert log == ["prepare", "wake", *timed, "settle", "check", "release"]
+    assert (turn.seconds, turn.events) == (1.0, 0.5)
+
+
+def test_what_is_missing_after_the_signal_is_waited_for_inside_the_clock(play: Any) -> None:
+    log, turn = play([False, True])
+    timed = ["clock", "turn", "probe after the signal", "settle", "probe", "clock"]
+    assert log == ["prepare", "wake", *timed, "check", "release"]
+    assert turn.events == 0.5
+
+
+def test_what_is_missing_when_all_work_is_said_to_be_done_is_refused(play: Any) -> None:
+    with pytest.raises(InvalidSubmissionError, match="not complete"):
+        play([False, False])
+
+
+class Driver:
+    """Streams of the device: remembers what they were given."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.log: list[Any] = []
+        for name in ("wait_for_value", "write_value"):
+            monkeypatch.setattr(signal, name, lambda *arguments, name=name: self.log.append((name, *arguments)))
+
+
+@pytest.mark.parametrize("fault", [None, KeyboardInterrupt])
+def test_nothing_waits_for_a_signal_any_longer_whatever_happens(
+    monkeypatch: pytest.MonkeyPatch, fault: type[BaseException] | None
+) -> None:
+    driver, word = Driver(monkeypatch), Signal(Memory())  # type: ignore[arg-type]
+    value = word.renew()
+    with pytest.raises(fault) if fault else nullcontext(), word.awaited(3):
+        driver.log.append("work")
+        if fault:
+            raise fault
+    assert driver.log == [("wait_for_value", 3, ADDRESS, value), "work", ("write_value", 0, ADDRESS, value)]
+
+
+def test_every_turn_has_a_signal_of_its_own() -> None:
+    word = Signal(Memory())  # type: ignore[arg-type]
+    values = {word.renew() for _ in range(20)}
+    assert len(values) == 20
+    assert all(0 <= value < 1 << 31 for value in values)
+
+
+@pytest.mark.parametrize(("after", "happened"), [(0, True), (3, True), (10**9, False)])
+def test_an_event_is_waited_for_so_long_and_no_longer(after: int, happened: bool) -> None:
+    looks = iter(range(after + 1))
+    event = SimpleNamespace(query=lambda: next(looks) == after)
+    assert signal.done_within(event, 0.05) is happened
