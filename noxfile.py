@@ -1,11 +1,13 @@
 """The sessions of the repository: ``nox -l`` lists them.
 
 Everything that imports torch shares one environment, ``.nox/shared``, made on first use and
-renewed when the pins change; the sessions about one task are generated from ``tasks/*/task.toml``.
+renewed when the pins change; the sessions about one task are generated from ``tasks/*/task.toml``,
+those about one version of Python from ``PYTHONS``, each with an environment ``.nox/python-VERSION``.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
 import shutil
@@ -28,6 +30,10 @@ PINS = HERE / "constraints.txt"
 SHARED = HERE / ".nox" / "shared"
 WITH_RAY = HERE / ".nox" / "with-ray"
 WITH_HARBOR = HERE / ".nox" / "harbor"
+PYTHONS = ("3.11", "3.12", "3.13")
+"""The versions that are tested; each has the sessions ``score-VERSION`` and ``tests-VERSION``."""
+SET_BY_TORCH = ("torch", "triton", "setuptools")
+"""By name, what another torch than the pinned one wants in versions of its own."""
 HARBOR = ("harbor==0.24.0", "harbor==0.25.0")
 """The first brings what the second needs; the second asks for a newer certifi than indexes have everywhere."""
 HARBOR_PYTHONS = ("python3.12", "python3.13", "python3.14")
@@ -258,22 +264,85 @@ def run(session: nox.Session, program: str, *arguments: str, env: dict[str, str]
     session.run(str(SHARED / "bin" / program), *arguments, external=True, env=env)
 
 
+def session_for_python(verb: str, text: str, command: str, options: str, **env: str) -> Callable[[str], None]:
+    """Return what makes the session ``verb-VERSION``: a command in that Python, with these options or those given."""
+
+    def make(version: str) -> None:
+        def session_of_python(session: nox.Session) -> None:
+            need_system_programs(session)
+            torch, given = torch_and_rest(session)
+            program, *arguments = command.split()
+            programs = renew_environment_of(session, version, torch) / "bin"
+            session.run(str(programs / program), *arguments, *(given or options.split()), external=True, env=env)
+
+        session_of_python.__doc__ = f"{text} in Python {version}; `-- --torch VERSION`: with another torch."
+        nox.session(name=f"{verb}-{version}", venv_backend="none")(session_of_python)
+
+    return make
+
+
+def make_python_sessions() -> None:
+    """Make the sessions of every version of Python."""
+    validate = session_for_python("score", "Check every task once", "re-bench validate", "--repeats 1")
+    options = "-n 4 --dist worksteal common/tests"
+    test = session_for_python("tests", "Test the core", "pytest -p no:benchmark", options, OMP_NUM_THREADS="1")
+    for version in PYTHONS:
+        validate(version)
+        test(version)
+
+
+def torch_and_rest(session: nox.Session) -> tuple[str, list[str]]:
+    """Return what to install as torch, the pinned one unless ``--torch VERSION`` is given, and all other arguments."""
+    parser = argparse.ArgumentParser(f"nox -s {session.name} --", add_help=False, allow_abbrev=False)
+    parser.add_argument("--torch", metavar="VERSION", default=pinned("torch").removeprefix("torch=="))
+    known, rest = parser.parse_known_args(session.posargs)
+    return f"torch=={known.torch}", rest
+
+
 def renew_shared_environment(session: nox.Session) -> None:
     """Make the shared environment unless it was made from the same pins and project files."""
-    sources = (PINS, LOCK, *(path / "pyproject.toml" for path in PROJECTS), Path(__file__))
-    made_from = hashlib.sha256(b"".join([sys.version.encode(), *(path.read_bytes() for path in sources)])).hexdigest()
-    stamp = SHARED / "made-from"
+    renew_environment(session, SHARED, sys.executable, pinned("torch"))
+
+
+def renew_environment_of(session: nox.Session, version: str, torch: str) -> Path:
+    """Make the environment of a version of Python with a torch, and return its directory."""
+    interpreter = working_python(f"python{version}")
+    if interpreter is None:
+        session.skip(f"NOT RUN: no working python{version} on PATH or of pyenv; type: pyenv install {version}")
+    other = "" if torch == pinned("torch") else f"-{torch.replace('==', '-')}"
+    directory = HERE / ".nox" / f"python-{version}{other}"
+    renew_environment(session, directory, interpreter, torch)
+    return directory
+
+
+def renew_environment(session: nox.Session, directory: Path, interpreter: str, torch: str) -> None:
+    """Make an environment of all projects unless it was made from the same Python, torch, pins and project files."""
+    python, stamp = str(directory / "bin" / "python"), directory / "made-from"
+    files = (PINS, LOCK, *(path / "pyproject.toml" for path in PROJECTS), Path(__file__))
+    version = subprocess.run([interpreter, "-VV"], check=True, capture_output=True).stdout
+    sources = (version, torch.encode(), *(path.read_bytes() for path in files))
+    made_from = hashlib.sha256(b"".join(sources)).hexdigest()
     if stamp.is_file() and stamp.read_text() == made_from:
         return
-    session.run(sys.executable, "-m", "venv", "--clear", str(SHARED), external=True)
-    pip = (str(SHARED / "bin" / "python"), "-m", "pip")
+    session.run(interpreter, "-m", "venv", "--clear", str(directory), external=True)
+    pip = (python, "-m", "pip")
     session.run(*pip, "install", "--quiet", "--require-hashes", "-r", str(LOCK), external=True)
     # By exact version, so that a CPU build at hand is taken; the CUDA build brings packages that no lock file has.
-    session.run(*pip, "install", "--quiet", "-c", str(PINS), pinned("torch"), external=True)
+    session.run(*pip, "install", "--quiet", "-c", str(pins_beside(session, torch)), torch, external=True)
     editable = (part for path in PROJECTS for part in ("-e", str(path)))
     session.run(*pip, "install", "--quiet", "--no-deps", "--no-build-isolation", *editable, external=True)
     session.run(*pip, "check", external=True, silent=True)  # what the lock file lacks
     stamp.write_text(made_from)
+
+
+def pins_beside(session: nox.Session, torch: str) -> Path:
+    """Return the file of pins; for another torch than it has, one without what that sets."""
+    if torch == pinned("torch"):
+        return PINS
+    file = Path(session.create_tmp()) / PINS.name
+    lines = PINS.read_text().splitlines(keepends=True)
+    file.write_text("".join(line for line in lines if line.partition("==")[0] not in SET_BY_TORCH))
+    return file
 
 
 def renew_environment_with(session: nox.Session, directory: Path, packages: list[str]) -> str:
@@ -393,3 +462,4 @@ def use_working(session: nox.Session, program: str) -> bool:
 
 
 make_task_sessions()
+make_python_sessions()

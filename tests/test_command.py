@@ -24,6 +24,19 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_number_task(tmp_path_factory.mktemp("tasks") / "quick")
 
 
+@pytest.mark.parametrize("command", ["doctor", "score", "report"])
+def test_a_system_without_sandboxes_of_ours_is_told_so_in_one_line(command: str, tmp_path: Path) -> None:
+    code = (
+        "import platform, sys, sysconfig; sysconfig.get_config_vars(); sys.platform = 'darwin'; "
+        "from re_bench.cli.main import main; sys.exit(main())"
+    )
+    words = {"doctor": [], "score": ["small_scaling_law", str(tmp_path)], "report": [str(tmp_path)]}[command]
+    done = subprocess.run([sys.executable, "-c", code, command, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    told = "re-bench: submissions run in sandboxes of Linux, of which darwin has none: use a virtual machine with Linux"
+    assert [line[: len(told)] for line in done.stderr.splitlines()] == [told]
+
+
 def submit(directory: Path, number: str) -> Path:
     directory.mkdir(exist_ok=True)
     (directory / "number").write_text(number)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 import datetime as dt
 import re
+import runpy
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -83,3 +87,43 @@ def test_nox_has_sessions_for_every_task_with_a_scorer() -> None:
     for task in TASKS:
         assert (f"score-{task.name} -> Score baseline" in listed.stdout) == (task in BUILT)
         assert (f"calibrate-{task.name} -> Measure" in listed.stdout) == (task in BUILT)
+    for version in ("3.11", "3.12", "3.13"):
+        assert f"score-{version} -> Check every task once in Python {version}" in listed.stdout
+        assert f"tests-{version} -> Test the core in Python {version}" in listed.stdout
+
+
+@cache
+def noxfile() -> dict[str, Any]:
+    """Return what noxfile.py defines; nox warns of sessions that are made twice."""
+    return runpy.run_path(str(TOP / "noxfile.py"))
+
+
+def session_with(*posargs: str, tmp: Path) -> SimpleNamespace:
+    """Return as much of a session as the functions of noxfile.py need before they run anything."""
+
+    def skip(reason: str) -> None:
+        raise RuntimeError(reason)
+
+    return SimpleNamespace(name="score-3.13", posargs=list(posargs), create_tmp=lambda: str(tmp), skip=skip)
+
+
+@pytest.mark.parametrize("options", [("--torch", "2.11.0"), ("--torch=2.11.0",)])
+def test_another_torch_sets_its_triton_and_the_pins_all_else(options: tuple[str, ...], tmp_path: Path) -> None:
+    session = session_with("--repeats", "3", *options, "--json", tmp=tmp_path)
+    torch, rest = noxfile()["torch_and_rest"](session)
+    assert (torch, rest) == ("torch==2.11.0", ["--repeats", "3", "--json"])
+    kept = set(noxfile()["pins_beside"](session, torch).read_text().splitlines())
+    left = set((TOP / "constraints.txt").read_text().splitlines()) - kept
+    assert sorted(line.partition("==")[0] for line in left) == ["setuptools", "torch", "triton"]
+
+
+def test_without_another_torch_the_pins_are_as_they_are(tmp_path: Path) -> None:
+    session = session_with("--repeats", "3", tmp=tmp_path)
+    torch, rest = noxfile()["torch_and_rest"](session)
+    assert (torch, rest) == (noxfile()["pinned"]("torch"), ["--repeats", "3"])
+    assert noxfile()["pins_beside"](session, torch) == TOP / "constraints.txt"
+
+
+def test_a_python_that_is_not_here_is_skipped_with_what_to_type(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match=r"NOT RUN: no working python9\.9.*pyenv install 9\.9"):
+        noxfile()["renew_environment_of"](session_with(tmp=tmp_path), "9.9", "torch==2.13.0")

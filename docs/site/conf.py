@@ -50,7 +50,7 @@ pygments_dark_style = "a11y-high-contrast-dark"
 
 EXTERNAL: set[str] = set()
 NAVIGATION = {
-    "Start": ["start", "doctor", "concepts", "../CHANGELOG"],
+    "Start": ["start", "doctor", "versions", "concepts", "../CHANGELOG"],
     "Tutorials": ["tutorials/change-a-task", "tutorials/check-the-benchmark", "tutorials/evaluate-an-agent"],
     "Tasks": [
         "science",

@@ -68,9 +68,8 @@ def _directory(name: str) -> Path:
     Raises:
         UsageError: if there is none.
     """
-    from re_bench.errors import UsageError
+    from re_bench.errors import UsageError, did_you_mean
     from re_bench.task.discovery import task_directories
-    from re_bench.task.table import did_you_mean
 
     if os.sep in name or Path(name).is_dir():
         if not (Path(name) / "task.toml").is_file():

@@ -18,13 +18,22 @@ import json
 import os
 import socket
 import stat
+import sys
 import termios
 from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from re_bench.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+if sys.platform != "linux":  # whose names follow; every command that scores, or reads scores, comes by here
+    raise UsageError(
+        f"submissions run in sandboxes of Linux, of which {sys.platform} has none: use a virtual machine with Linux, "
+        "or a container there (docs/images.md)"
+    )
 
 _DENIED = """
     mount umount2 pivot_root chroot setns unshare open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr

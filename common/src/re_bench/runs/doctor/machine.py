@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.data.cache import cache_directory
 from re_bench.errors import UsageError
-from re_bench.gpu.state import identify_all
+from re_bench.gpu import state
 from re_bench.runs.doctor.finding import Finding, Target, names
 from re_bench.runs.local_pool import machine_memory_mib
 
@@ -26,7 +26,7 @@ def check_gpus(targets: Sequence[Target]) -> Finding:
     """Name the GPUs that CUDA shows with their driver; their absence is a problem of profiles that need one."""
     needing = [target for target in targets if target.task.profile(target.profile).device == "cuda"]
     try:
-        gpus = identify_all()
+        gpus = state.identify_all()
     except UsageError as error:
         if not needing:
             return Finding("gpu", "note", "none that CUDA shows; no profile here needs one")

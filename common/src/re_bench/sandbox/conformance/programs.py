@@ -131,9 +131,8 @@ def closed_output(backend: Backend, scratch: Path) -> None:
 
 
 def _count(seconds: float) -> bool:
-    """Attack: use the processor."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    """Attack: use the processor for so long, however long that takes on a busy machine."""
+    while time.process_time() < seconds:
         pass
     return True
 
@@ -142,7 +141,7 @@ def _count(seconds: float) -> bool:
 def processor_time(backend: Backend, scratch: Path) -> None:
     """A process is ended when its time on the processor is over."""
     del scratch
-    finished = send(backend, _count, 5, spec=SandboxSpec(limits=replace(LIMITS, cpu_s=1)))
+    finished = send(backend, _count, 5, spec=SandboxSpec(limits=replace(LIMITS, cpu_s=1, wall_s=60)))
     fail_if("" if finished.status else "five seconds could be used where one is allowed")
 
 
