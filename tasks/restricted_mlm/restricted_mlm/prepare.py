@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 STARTER = next(top / "starter" for top in (HERE.parent, HERE) if (top / "task.toml").is_file())
 """In a checkout the task's folder is around this package, in a wheel the two are one."""
-COPIED = (TRAINING_FILE, Path(batches.__file__))
-"""Modules of ours that an agent finds as they are; they import nothing else of ours."""
+COPIED = {"training.py": TRAINING_FILE, "batches.py": Path(batches.__file__)}
+"""Modules of ours that an agent finds as they are, by their names there; they import nothing else of ours."""
 TEXT = ("train.bin", "tokenizer.json")
 WEIGHTS = "basic_model.pt"
 _TAIL = 2000
@@ -54,8 +54,8 @@ def lay_out_files(profile: str, target: Path) -> None:
     source = open_text(chosen.text).directory
     for name in TEXT:
         shutil.copyfile(source / name, target / "data" / name)
-    for module in COPIED:
-        shutil.copyfile(module, target / module.name)
+    for name, module in COPIED.items():
+        shutil.copyfile(module, target / name)
     lay_out_restricted(target)
     text = json.dumps(described(profile, chosen), indent=2) + "\n"
     (target / "profile.json").write_text(text, encoding="utf-8")
