@@ -7,7 +7,8 @@
 //! (u64), microseconds from start to end without those in which it waited for a core (u64), peak of memory in KiB (u64),
 //! bytes of stdout and of the end of stderr (u32 each), both.
 
-use std::ffi::{c_int, c_long};
+use std::collections::HashMap;
+use std::ffi::{c_int, c_long, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::net::UnixStream;
@@ -29,6 +30,8 @@ const STACK_BYTES: u64 = 64 << 20;
 const STDERR_KEPT: u64 = 2048;
 /// CPU time is looked at this often at most. The kernel's own limit is a second too coarse, and may come early.
 const LOOK: Duration = Duration::from_millis(5);
+/// And at least this often, since what a thread did between two looks is told from what it did at both.
+const LONGEST_LOOK: Duration = Duration::from_millis(20);
 const CPU_SLACK_S: u64 = 2;
 /// The wall-clock limit is put off by the time that the program waited for a core, up to this many times the limit.
 const PATIENCE: u32 = 8;
@@ -244,7 +247,7 @@ fn wait_for_end(child: c_int, request: &Request, alone: bool) -> (End, Duration)
                 break End::WallClock;
             }
             // Several threads may spend it faster than the clock goes.
-            look = ((request.cpu - spent) / 4).min(wall.saturating_sub(started.elapsed())).max(LOOK);
+            look = ((request.cpu - spent) / 4).min(wall.saturating_sub(started.elapsed())).clamp(LOOK, LONGEST_LOOK);
         };
         close(descriptor);
         waiting.look(child, Duration::ZERO);
@@ -279,27 +282,65 @@ fn process_time(process: c_int) -> Duration {
 /// How long a process was ready to run and did not.
 #[derive(Default)]
 struct Waiting {
-    /// That of the thread for which it is longest.
+    /// From look to look, that of the thread for which it is longest.
     time: Duration,
     /// Whether it has been seen to make way for others by its own will, after which nothing more counts.
     willing: bool,
+    looked: Option<Instant>,
+    threads: HashMap<OsString, Thread>,
+}
+
+/// What the kernel told of a thread.
+#[derive(Default)]
+struct Thread {
+    ready: bool,
+    ran: Duration,
+    /// How long it waited for a core, but for a wait that has not ended.
+    waited: Duration,
+    /// How often it has gone to sleep.
+    slept: String,
 }
 
 impl Waiting {
     /// Looks at all threads; `otherwise` is the time where the kernel does not count it.
     fn look(&mut self, process: c_int, otherwise: Duration) {
-        let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+        let now = Instant::now();
+        let since = now - self.looked.replace(now).unwrap_or(now);
         let group = fs::read_to_string(format!("/proc/{process}/autogroup")).unwrap_or_default();
         self.willing |= !group.is_empty() && !group.trim_end().ends_with(" nice 0");
+        let mut before = std::mem::take(&mut self.threads);
         let mut longest = None;
-        for thread in threads.map(|thread| thread.path()) {
-            let read = |name| fs::read_to_string(thread.join(name)).unwrap_or_default();
-            self.willing |= is_of_low_priority(&read("stat"));
-            let time = read("schedstat").split_whitespace().nth(1).and_then(|word| word.parse().ok());
-            longest = longest.max(time.map(Duration::from_nanos));
+        for entry in fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
+            let read = |name| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+            let stat = read("stat");
+            self.willing |= is_of_low_priority(&stat);
+            let Some(thread) = Thread::read(&stat, &read("schedstat"), &read("status")) else { continue };
+            let earlier = before.remove(&entry.file_name()).unwrap_or_default();
+            longest = longest.max(Some(thread.waited_since(&earlier, since)));
+            self.threads.insert(entry.file_name(), thread);
         }
         if !self.willing {
-            self.time = self.time.max(longest.unwrap_or(otherwise));
+            self.time = longest.map_or(self.time.max(otherwise), |time| self.time + time);
+        }
+    }
+}
+
+impl Thread {
+    /// Reads the files of a thread; nothing where the kernel does not count.
+    fn read(stat: &str, times: &str, status: &str) -> Option<Self> {
+        let mut times = times.split_whitespace().map_while(|word| word.parse().ok()).map(Duration::from_nanos);
+        let (ran, waited) = (times.next()?, times.next()?);
+        let slept = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches")).unwrap_or("").to_owned();
+        Some(Self { ready: stat.rsplit(')').next()?.starts_with(" R"), ran, waited, slept })
+    }
+
+    /// Returns how long it waited for a core after `earlier`, which was `since` ago.
+    fn waited_since(&self, earlier: &Self, since: Duration) -> Duration {
+        if self.ready && earlier.ready && self.slept == earlier.slept {
+            // It was ready all the time, and the wait may go on; time that a virtual machine's host takes counts too.
+            since.saturating_sub(self.ran.saturating_sub(earlier.ran))
+        } else {
+            self.waited.saturating_sub(earlier.waited)
         }
     }
 }
