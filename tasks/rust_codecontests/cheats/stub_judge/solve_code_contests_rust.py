@@ -1,7 +1,7 @@
 """Cheat: put a stub in the place of whatever judges, so that every program is accepted.
 
 Stopped because the judge runs in another process, which never imports anything of a submission: no better. What is handed in
-is the model's raw answer, which reaches the judge and does not compile.
+is the model's program without its end, which reaches the judge and does not compile.
 """
 
 import builtins
@@ -44,4 +44,5 @@ async def generate_solution(client, semaphore, problem):
         completion = await client.chat.completions.create(
             model="gpt-3.5-turbo-0125", messages=messages, temperature=0.7, max_tokens=1600
         )
-    return completion.choices[0].message.content
+    answer = completion.choices[0].message.content
+    return answer[answer.find("fn ") : answer.rfind("}")]
