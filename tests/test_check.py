@@ -17,6 +17,7 @@ from re_bench.cli.check_command import repository_problems
 from re_bench.cli.main import main
 from re_bench.task.check.check import check_task, mend_all, mend_task
 from re_bench.task.check.toml_text import keys_of, line_of, reordered, statements
+from re_bench.task.discovery import open_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -287,6 +288,8 @@ def git(directory: Path, *arguments: str) -> None:
 
 
 def test_a_version_is_raised_when_the_scoring_changes(task: Path) -> None:
+    version = open_task(task).manifest.version
+    replace(MANIFEST, f"version = {version}", "version = 2")(task)
     message = (
         rf"task\.toml:5: version 2 is older than the scoring: since \w+ {TASK}/answer\.py changed: write version = 3"
     )
