@@ -157,6 +157,26 @@ def test_further_signals_do_not_disturb_the_clearing_up(number: signal.Signals) 
         assert (process.stdout.read(), process.wait(10)) == ("cleared\n", 128 + number)
 
 
+FINALIZING = """
+import os, signal, time
+from re_bench.processes import cli_entry_point
+class Finalized:
+    def __del__(self):
+        os.kill(os.getpid(), signal.Signals(NUMBER))
+        time.sleep(0)
+with cli_entry_point("finalizing"):
+    Finalized()
+    time.sleep(60)
+"""
+
+
+@SIGNALS
+def test_a_signal_in_a_finalizer_is_not_lost(number: signal.Signals) -> None:
+    source = FINALIZING.replace("NUMBER", str(int(number)))
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=20, check=False)
+    assert (done.returncode, done.stderr) == (128 + number, "")
+
+
 REMOVING = """
 from re_bench.processes import cli_entry_point, temporary_directory
 with cli_entry_point("removing"):

@@ -19,14 +19,19 @@ from typing import TYPE_CHECKING
 from re_bench.errors import ReBenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 _GRACE_S = 10.0
 _POLL_S = 0.2
 _SHORT_POLL_S = 0.02
+_AGAIN_S = 0.05
 _STDERR = 2
 _stop_requests: list[object] = []
 _this_thread = threading.local()
+
+
+class _Leave(SystemExit):
+    """What a signal has the main thread leave by."""
 
 
 class StoppedError(BaseException):
@@ -49,17 +54,43 @@ def cli_entry_point(program: str) -> Iterator[None]:
     def leave(number: int, _frame: object) -> None:
         for handled in numbers:
             signal.signal(handled, _do_nothing)
-        sys.exit(128 + number)
+        raise _Leave(128 + number)
 
     before = {number: signal.signal(number, leave) for number in numbers}
     try:
-        yield
+        with _signals_again(leave):
+            yield
     except ReBenchError as error:
         print_progress(f"{program}: {error}")
         sys.exit(error.exit_status)
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+@contextmanager
+def _signals_again(leave: Callable[[int, object], None]) -> Iterator[None]:
+    """Have a signal come again whose exception was raised in a finalizer, which lets none out."""
+    report = sys.unraisablehook
+    timers: list[threading.Timer] = []
+
+    def hook(lost: sys.UnraisableHookArgs) -> None:
+        if not isinstance(lost.exc_value, _Leave):
+            report(lost)
+            return
+        number = int(str(lost.exc_value)) - 128
+        signal.signal(number, leave)
+        timers.append(threading.Timer(_AGAIN_S, os.kill, (os.getpid(), number)))
+        timers[-1].daemon = True
+        timers[-1].start()
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = report
+        for timer in timers:
+            timer.cancel()
 
 
 def _do_nothing(_number: int, _frame: object) -> None:
