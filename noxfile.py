@@ -411,7 +411,8 @@ def need_system_programs(session: nox.Session) -> None:
 
     `re-bench doctor` looks closer, but is in the environment that is made after this.
     """
-    sandbox = {} if "--sandbox" in session.posargs or "RE_BENCH_SANDBOX" in os.environ else SANDBOX
+    chosen = any(word.partition("=")[0] == "--sandbox" for word in session.posargs)
+    sandbox = {} if chosen or "RE_BENCH_SANDBOX" in os.environ else SANDBOX
     wanted = sandbox | programs_of_tasks()
     missing = [program for program in wanted if not use_working(session, program)]
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):

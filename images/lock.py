@@ -58,12 +58,13 @@ def requirements(table: dict[str, Any]) -> list[str]:
             raise ValueError(f"locks.toml: no project at {pattern}")
         for project in found:
             wanted |= set(_needed(project, extras.split(","), table.get("without", ())))
-    own = {name_of(_project(path)["name"]) for pattern in PROJECTS for path in TOP.glob(f"{pattern}/pyproject.toml")}
+    projects = (path for pattern in PROJECTS for path in TOP.glob(f"{pattern}/pyproject.toml"))
+    own = {name_of(_project(path).get("name", path.parent.name)) for path in projects}
     return sorted(line for line in wanted if name_of(line) not in own | {"torch"})
 
 
 def _project(path: Path) -> dict[str, Any]:
-    project: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
+    project: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8")).get("project", {})
     return project
 
 

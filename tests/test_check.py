@@ -228,6 +228,13 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
         replace("pyproject.toml", f'\n{TASK} = "', '\nother = "'),
         r"pyproject\.toml:\d+: no entry point that",
     ),
+    "copy of nothing": (append("Dockerfile", "COPY foo\n"), r"Dockerfile:\d+: COPY has no source and target"),
+    "quotation": (append("Dockerfile", "COPY don't /x\n"), r"Dockerfile:\d+: copies don't"),
+    "no project": (
+        lambda task: (task / "pyproject.toml").write_text("[tool.x]\n"),
+        r"pyproject\.toml:\d+: no entry point that",
+    ),
+    "package": (lambda task: [append("__init__.py", "")(task), remove(INSTRUCTIONS)(task)], r"instructions\.md"),
     "project": (replace("pyproject.toml", "[project]", "[project"), r"pyproject\.toml:5: no valid TOML"),
     "requirement": (
         replace("pyproject.toml", '"numpy"', '"numpy ="'),
@@ -333,6 +340,10 @@ def test_the_command_tells_and_mends(
     (problem,) = json.loads(capsys.readouterr().out)["problems"]
     assert (problem["task"], problem["fixable"]) == (TASK, False)
     assert problem["file"] == f"tasks/{TASK}/Dockerfile"
+    monkeypatch.chdir(task)  # beside the package, which has the task's name
+    for name in (TASK, "ai_rd_small_scaling_law"):
+        assert main(["check", name]) == 1
+        assert "Dockerfile:" in capsys.readouterr().out
     with pytest.raises(SystemExit) as stopped:
         main(["check", "small_scaling_lwa"])
     assert stopped.value.code == 2

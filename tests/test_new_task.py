@@ -18,7 +18,7 @@ from re_bench.cli.main import main
 from re_bench.errors import ReBenchError
 from re_bench.export.build_context import write_build_context
 from re_bench.task.check.check import check_task, mend_task
-from re_bench.task.discovery import open_task
+from re_bench.task.discovery import open_task, repository_of_tasks
 from re_bench.task.new_task import TEMPLATE, Choices, write_new_task
 
 if TYPE_CHECKING:
@@ -109,6 +109,23 @@ def test_what_cannot_be_made_is_refused(
     assert stopped.value.code == 2
     assert message in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_another_folder_called_tasks_is_no_part_of_the_repository(tmp_path: Path) -> None:
+    (tmp_path / "common").mkdir()
+    (tmp_path / "noxfile.py").touch()
+    (tmp_path / "docs" / "tasks").mkdir(parents=True)
+    assert repository_of_tasks(tmp_path / "docs" / "tasks") is None
+    assert repository_of_tasks(tmp_path / "tasks") == tmp_path.resolve()
+
+
+def test_the_end_of_the_input_is_no_answer(tmp_path: Path) -> None:
+    controller, terminal = pty.openpty()
+    os.write(controller, b"A curve\n\x04")
+    command = [sys.executable, "-m", "re_bench.cli", "new", NAME]
+    done = subprocess.run(command, cwd=tmp_path, stdin=terminal, capture_output=True, text=True, check=False)
+    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert "no answer; type --yes to be asked nothing" in done.stderr
 
 
 def test_on_a_terminal_it_asks(tmp_path: Path) -> None:

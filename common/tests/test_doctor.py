@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 import threading
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,7 +20,8 @@ from re_bench.data.prepared import is_prepared
 from re_bench.errors import ReBenchError
 from re_bench.runs.doctor.examine import choose_targets
 from re_bench.runs.doctor.finding import Finding, Fix, Target, reasons
-from re_bench.runs.doctor.host import read_host
+from re_bench.runs.doctor.host import landlock_abi, read_host
+from re_bench.runs.doctor.isolation import check_sandbox
 from re_bench.runs.doctor.machine import check_room
 from re_bench.runs.doctor.mend import mend
 from re_bench.runs.doctor.namespaces import obstacle, obstacle_of_users
@@ -30,7 +33,6 @@ from re_bench.task.prepare import run_preparation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from re_bench.sandbox.spec import Backend
     from re_bench.task.discovery import Task
@@ -181,12 +183,21 @@ def test_ubuntu_s_restriction_is_mended_by_a_profile_for_bwrap(machine: Callable
     assert found.fix.commands == (("apparmor_parser", "-r", str(found.fix.file)),)
     assert "doctor --fix" in found.remedy
     found.fix.file.write_text(found.fix.content)
-    assert (again := obstacle_of_users(host, profiles)) is None or (
-        again.fix and again.fix.file is None
-    )  # no second one
+    again = obstacle_of_users(host, profiles)  # it was written, and not loaded
+    assert again is not None
+    assert again.fix == found.fix
     if parser := shutil.which("apparmor_parser"):
         checked = subprocess.run([parser, "-QTK", str(found.fix.file)], capture_output=True, text=True, check=False)
         assert checked.returncode == 0, checked.stderr
+
+
+def test_another_s_profile_for_bwrap_is_left_as_it_is(machine: Callable[..., Path], tmp_path: Path) -> None:
+    host = read_host(machine(**{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"}))
+    (tmp_path / "bwrap").write_text(f"profile bwrap {Path(shutil.which('bwrap') or '').resolve()} {{\n}}\n")
+    assert obstacle_of_users(replace(host, root=True), tmp_path) is None
+    found = obstacle_of_users(replace(host, root=False), tmp_path)
+    assert found is not None
+    assert (found.fix, f"apparmor_parser -r {tmp_path}/bwrap" in found.remedy) == (None, True)
 
 
 @pytest.mark.parametrize("name", ["user/max_user_namespaces", "kernel/unprivileged_userns_clone"])
@@ -200,11 +211,12 @@ def test_a_setting_that_forbids_namespaces_is_named(machine: Callable[..., Path]
 
 @pytest.mark.skipif(not ROOT, reason="takes root")
 def test_mending_does_what_it_says_and_goes_on_after_a_failure(tmp_path: Path) -> None:
-    file, said = tmp_path / "profile", list[str]()
-    fixes = [Fix((("false",),)), Fix((("test", "-f", str(file)),), file, "text"), Fix((("nowhere",),))]
+    file, new, said = tmp_path / "profile", tmp_path / "new", list[str]()
+    fixes = [Fix((("false",),), new), Fix((("test", "-f", str(file)),), file, "text"), Fix((("nowhere",),))]
     failed = mend([Finding("x", "problem", "", fix=fix) for fix in [*fixes, fixes[1]]], said.append)
-    assert file.read_text() == "text"
-    assert said == ["running false", f"writing {file}", f"running test -f {file}", "running nowhere"]
+    assert (file.read_text(), new.exists()) == ("text", False)
+    assert said[:2] == [f"writing {new}", "running false"]
+    assert said[2:] == [f"writing {file}", f"running test -f {file}", "running nowhere"]
     assert failed == ["false: ended with exit status 1: ", "nowhere: cannot be started (No such file or directory)"]
 
 
@@ -213,6 +225,20 @@ def test_a_missing_package_blocks_its_task(made_up: Task) -> None:
     [finding] = check_packages([Target(made_up, "cpu")])
     assert (finding.status, finding.blocks) == ("problem", ("made_up",))
     assert "not-on-any-machine" in finding.found
+    project = made_up.directory / "pyproject.toml"
+    project.write_text("[project]\ndependencies = [\"not-on-any-machine; python_version < '3'\", 'numpy']\n")
+    assert check_packages([Target(made_up, "cpu")]) == []
+    project.write_text('[project]\ndependencies = ["numpy ="]\n')
+    [finding] = check_packages([Target(made_up, "cpu")])
+    assert finding.found == "'numpy =' is no requirement: write PACKAGE, or PACKAGE>=VERSION"
+
+
+@pytest.mark.skipif(landlock_abi() == 0, reason="the kernel has no Landlock")
+def test_a_task_that_landlock_cannot_hold_is_blocked(made_up: Task) -> None:
+    asks = replace(made_up, manifest=made_up.manifest.model_copy(update={"model": object()}))
+    finding = check_sandbox("landlock", [Target(asks, "cpu")])
+    assert (finding.status, finding.blocks) == ("problem", ("made_up",))
+    assert check_sandbox("landlock", [Target(made_up, "cpu")]).status != "problem"
 
 
 def test_what_is_prepared_is_known_until_it_is_removed(made_up: Task) -> None:

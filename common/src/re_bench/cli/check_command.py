@@ -71,18 +71,31 @@ def _directory(name: str) -> Path:
     from re_bench.errors import UsageError, did_you_mean
     from re_bench.task.discovery import task_directories
 
-    if os.sep in name or Path(name).is_dir():
-        if not (Path(name) / "task.toml").is_file():
-            raise UsageError(f"{name}: no task.toml in it; give a task's directory")
+    if (Path(name) / "task.toml").is_file():
         return Path(name).resolve()
     known = task_directories()
-    if name not in known:
+    if name in known:
+        return known[name]
+    if os.sep in name or Path(name).is_dir():
+        raise UsageError(f"{name}: no task.toml in it; give a task's directory")
+    by_id = {identity: directory for directory in known.values() if (identity := _id_of(directory))}
+    if name not in by_id:
         raise UsageError(f"there is no task {name[:200]!r}; known tasks: {', '.join(known)}{did_you_mean(name, known)}")
-    return known[name]
+    return by_id[name]
+
+
+def _id_of(directory: Path) -> str | None:
+    from re_bench.task.discovery import open_task
+    from re_bench.task.manifest_file import ManifestError
+
+    try:
+        return open_task(directory).manifest.id
+    except ManifestError:
+        return None  # which the check of it tells
 
 
 def repository_problems(top: Path) -> Iterator[Problem]:
-    """Yield what is wrong with what a repository keeps about all tasks: locks, the tables of README and docs."""
+    """Yield what is wrong with what a repository keeps about all tasks: lock files, and the table of results."""
     from re_bench.task.check.project_checks import stale_locks
 
     yield from stale_locks(top)
@@ -124,7 +137,7 @@ def _print(reports: dict[str, Report], mended: list[Problem]) -> None:
         for note in report.notes:
             print(f"note: {note}")
         if not report.problems:
-            print(f"{name}: nothing is wrong")
+            print(f"{name}: {'nothing is wrong' if report.is_checked else 'not checked'}")
     count = sum(len(report.problems) for report in reports.values())
     fixable = sum(problem.mend is not None for report in reports.values() for problem in report.problems)
     if count:

@@ -48,11 +48,11 @@ def _doctor(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"holds": holds, "checks": [finding.to_dict() for finding in findings], "not_mended": failed})
     else:
-        _show(findings, failed)
+        _show(findings, failed, holds=holds)
     return 0 if holds else 1
 
 
-def _show(findings: Sequence[Finding], failed: Sequence[str]) -> None:
+def _show(findings: Sequence[Finding], failed: Sequence[str], *, holds: bool) -> None:
     from re_bench.report.tables import printable
     from re_bench.runs.doctor.finding import reasons
 
@@ -64,7 +64,12 @@ def _show(findings: Sequence[Finding], failed: Sequence[str]) -> None:
     for line in failed:
         print(f"not mended: {printable(line)}")
     blocked = reasons(findings)
-    print(f"cannot run here: {', '.join(blocked)}" if blocked else "every task asked for can run here")
+    if blocked:
+        print(f"cannot run here: {', '.join(blocked)}")
+    elif holds:
+        print("every task asked for can run here")
+    else:
+        print("no task is ruled out, but what is marked FAIL may stop one later")
 
 
 COMMANDS = (

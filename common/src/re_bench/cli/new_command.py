@@ -35,13 +35,13 @@ def _new_options(parser: argparse.ArgumentParser) -> None:
 
 def _new(options: argparse.Namespace) -> int:
     from re_bench.task.check.check import check_task, mend_task
-    from re_bench.task.discovery import repository_around
+    from re_bench.task.discovery import repository_around, repository_of_tasks
     from re_bench.task.new_task import check_name, write_new_task
 
     check_name(options.name)
     top = repository_around(Path.cwd())
     parent = options.directory or (top / "tasks" if top else Path())
-    in_repository = repository_around(parent.resolve()) is not None and parent.resolve().name == "tasks"
+    in_repository = repository_of_tasks(parent) is not None
     choices = _choose(options, ask=not options.yes and sys.stdin.isatty())
     task = write_new_task(parent, choices, in_repository=in_repository)
     unmeasured = _measure(task, options.sandbox) if "cpu" in choices.profiles else "only profile cpu is measured here"
@@ -60,6 +60,7 @@ def _choose(options: argparse.Namespace, *, ask: bool) -> Choices:
     from rich.console import Console
     from rich.prompt import Prompt
 
+    from re_bench.errors import UsageError
     from re_bench.task.new_task import AGGREGATIONS, Choices
 
     console = Console(stderr=True)
@@ -67,7 +68,10 @@ def _choose(options: argparse.Namespace, *, ask: bool) -> Choices:
     def choice(given: str | None, question: str, default: str, among: tuple[str, ...] = ()) -> str:
         if given is not None or not ask:
             return default if given is None else given
-        return Prompt.ask(question, console=console, choices=list(among) or None, default=default)
+        try:
+            return Prompt.ask(question, console=console, choices=list(among) or None, default=default)
+        except EOFError:
+            raise UsageError("no answer; type --yes to be asked nothing") from None
 
     title = choice(options.title, "Title", options.name.replace("_", " ").capitalize())
     identity = choice(options.id, "Id, by which servers know it", options.name)

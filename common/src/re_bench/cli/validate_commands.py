@@ -63,6 +63,8 @@ def _validate(options: argparse.Namespace) -> int:
     from re_bench.runs.validation_history import compare_and_keep, last_validation
     from re_bench.task.discovery import find_task, find_tasks
 
+    if options.solution is not None and not options.solution.is_dir():
+        raise UsageError(f"--solution {options.solution}: no such directory")
     named = [find_task(name) for name in options.tasks]
     tasks = named or [task for task in find_tasks().values() if task.scorer.is_file()]
     chosen, blocked = _choose_runnable(tasks, options)

@@ -156,6 +156,7 @@ def _processes_of_user() -> int | None:
     """
     before = resource.getrlimit(resource.RLIMIT_NPROC)
     if _can_fork(0, before[1]):
+        resource.setrlimit(resource.RLIMIT_NPROC, before)
         return None
     low, high = 0, 64
     while high < _MOST_PROCESSES and not _can_fork(high, before[1]):
@@ -226,7 +227,13 @@ def _end_all(user: int | None, *, scoped: bool) -> None:
 
 
 def _kill_all_of(user: int) -> None:
-    if os.fork():
+    try:
+        if os.fork():
+            return
+    except BlockingIOError:  # the container's limit of processes is used up: what ends makes room
+        for pid in _descendants():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         return
     try:
         os.setresuid(user, user, user)

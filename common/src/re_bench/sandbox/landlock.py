@@ -96,6 +96,7 @@ class Landlock:
             if user is not None:
                 need_readable(outside.resolve(), self.name)
         _check_writable(spec)
+        shown_rules = _rules(spec)
         own = Path(tempfile.mkdtemp(prefix="re-bench-landlock-"))
         if user is not None:
             os.chown(own, user, user)
@@ -103,7 +104,7 @@ class Landlock:
             program=list(program),
             environment=_environment(spec, own),
             directory=str(own) if spec.directory == SandboxSpec.directory else spec.directory,
-            rules=[*_rules(spec), (str(own), "write")],
+            rules=[*shown_rules, (str(own), "write")],
             abi=_version(),
             filters=[
                 rules.hex()

@@ -263,7 +263,7 @@ def score(
     started = time.monotonic()
     name, entry = choose_profile(task, profile)
     backend, instance = open_backend(sandbox), instance_of(task, name)
-    _check_backend(task, backend)
+    refuse_backend(task, backend)
     blank = Score.error(task.name, name, "", sandbox=backend.name)
     with temporary_directory("re-bench-score-") as directory:
         directory.chmod(0o755)  # the sandbox runs as another user
@@ -292,7 +292,7 @@ def score(
     return replace(result, details=details, seconds=seconds)
 
 
-def _check_backend(task: Task, backend: Backend) -> None:
+def refuse_backend(task: Task, backend: Backend) -> None:
     """Do nothing, or refuse a sandbox that cannot hold the task's submissions.
 
     Raises:

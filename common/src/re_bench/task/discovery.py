@@ -146,6 +146,12 @@ def repository_around(path: Path) -> Path | None:
     return next((top for top in tops if (top / "common").is_dir() and (top / "noxfile.py").is_file()), None)
 
 
+def repository_of_tasks(folder: Path) -> Path | None:
+    """Return the checkout of the repository whose folder ``tasks`` this is, or None."""
+    top = repository_around(folder.resolve())
+    return top if top is not None and folder.resolve() == top / "tasks" else None
+
+
 def task_directories() -> dict[str, Path]:
     """Return the directories of all tasks by name, as :func:`find_tasks` does, also of those with malformed manifests.
 

@@ -7,7 +7,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution,
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from packaging.requirements import Requirement
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from re_bench.errors import UsageError
@@ -33,7 +33,7 @@ def requirements_of(task: Task) -> list[str]:
     if project.is_file():
         try:
             stated = tomllib.loads(project.read_text(encoding="utf-8"))["project"].get("dependencies", [])
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, AttributeError) as error:
             raise UsageError(f"{project}: the task's dependencies cannot be read: {error!r}") from None
         return [CORE, *stated]
     brought = (entry.dist for entry in entry_points(group=ENTRY_POINTS) if _brings(entry.module, task.directory))
@@ -52,11 +52,11 @@ def with_dependencies(requirements: Iterable[str]) -> dict[str, Distribution]:
     """Return the distributions that satisfy requirements, and those that these need, by name.
 
     Raises:
-        UsageError: if one is not installed here.
+        UsageError: if one is not installed here, or is no requirement.
     """
     found: dict[str, Distribution] = {}
     seen: set[tuple[str, str]] = set()
-    waiting = [Requirement(text) for text in requirements]
+    waiting = [entry for entry in map(_requirement, requirements) if entry.marker is None or entry.marker.evaluate()]
     while waiting:
         wanted = waiting.pop()
         name = canonicalize_name(wanted.name)
@@ -68,6 +68,13 @@ def with_dependencies(requirements: Iterable[str]) -> dict[str, Distribution]:
             needed = map(Requirement, found[name].requires or ())
             waiting += [entry for entry in needed if entry.marker is None or entry.marker.evaluate({"extra": extra})]
     return found
+
+
+def _requirement(text: str) -> Requirement:
+    try:
+        return Requirement(text)
+    except InvalidRequirement:
+        raise UsageError(f"{text!r} is no requirement: write PACKAGE, or PACKAGE>=VERSION") from None
 
 
 def _installed(name: str) -> Distribution:

@@ -23,12 +23,14 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class Fix:
-    """What ``re-bench doctor --fix`` does, as root."""
+    """What ``re-bench doctor --fix`` does."""
 
     commands: tuple[tuple[str, ...], ...]
     file: Path | None = None
     """A file that is written first."""
     content: str = ""
+    as_root: bool = True
+    """Whether it takes root; else it is done as the user whose programs are meant."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Finding:
     blocks: tuple[str, ...] = ()
     """Names of the tasks that cannot run because of a problem."""
     fix: Fix | None = None
-    """The same done by root, where a program can."""
+    """The same done by ``--fix``, where a program can."""
 
     @property
     def reason(self) -> str:
@@ -55,7 +57,10 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the finding."""
-        return {**asdict(self), "fix": [shlex.join(words) for words in self.fix.commands] if self.fix else []}
+        fix = self.fix
+        writes = {"file": str(fix.file), "content": fix.content} if fix and fix.file else None
+        commands = [shlex.join(words) for words in fix.commands] if fix else []
+        return {**asdict(self), "fix": commands, "writes": writes}
 
 
 def names(targets: Iterable[Target]) -> tuple[str, ...]:

@@ -13,9 +13,12 @@ from re_bench.runs.doctor.finding import Finding, Target, names
 from re_bench.runs.doctor.host import Host, landlock_abi, read_host
 from re_bench.runs.doctor.programs import install
 from re_bench.sandbox import BACKENDS, open_backend
+from re_bench.sandbox.spec import Backend, SandboxUnavailableError
+from re_bench.scoring.score import refuse_backend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
 
 _PACKAGES = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 _DEFAULT = BACKENDS[0]
@@ -28,11 +31,25 @@ def check_sandbox(name: str | None, targets: Sequence[Target]) -> Finding:
     except UsageError as error:
         chosen = name or os.environ.get("RE_BENCH_SANDBOX") or _DEFAULT
         return _broken_bubblewrap(error, names(targets)) if chosen == _DEFAULT else _broken(error, names(targets))
+    if refused := _refused(backend, targets):
+        reasons = "; ".join(refused.values())
+        return Finding("sandbox", "problem", reasons, blocks=tuple(refused))
     if backend.name == "none":
         return Finding("sandbox", "note", "none: what is scored may do what you may, and every score says so")
     if "without" in backend.name:
         return Finding("sandbox", "note", f"{backend.name}", "type: sudo apt-get install libseccomp2")
     return Finding("sandbox", "ok", f"{backend.name} isolates a program")
+
+
+def _refused(backend: Backend, targets: Sequence[Target]) -> dict[str, str]:
+    """Return why the sandbox cannot hold some tasks, by their names."""
+    refused = {}
+    for task, _profile in targets:
+        try:
+            refuse_backend(task, backend)
+        except SandboxUnavailableError as error:
+            refused[task.name] = str(error)
+    return refused
 
 
 def _broken(error: UsageError, blocks: tuple[str, ...]) -> Finding:

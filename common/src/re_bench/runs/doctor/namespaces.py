@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from re_bench.runs.doctor.host import Host
 
 PROFILES = Path("/etc/apparmor.d")
+_LOADED = Path("/sys/kernel/security/apparmor/profiles")
+"""What the kernel has loaded, which root may read."""
+_OURS = "bwrap-re-bench"
 _SYSCTL_FILE = Path("/etc/sysctl.d/60-re-bench.conf")
 _ENOUGH = 15000
 _LIMIT_S = 10.0
@@ -80,19 +84,24 @@ def _setting(name: str, value: int, wanted: int) -> Obstacle:
 
 
 def _apparmor(profiles: Path, *, root: bool) -> Obstacle | None:
-    """Return the restriction of Ubuntu 23.10 and later; None for root, where there is a profile for bwrap already."""
+    """Return the restriction of Ubuntu 23.10 and later; None for root, where a profile for bwrap is in effect."""
     program = str(Path(shutil.which("bwrap") or "/usr/bin/bwrap").resolve())
-    existing = profile_of(program, profiles)
-    if existing is not None and root:
-        return None
-    file = existing or profiles / "bwrap-re-bench"
-    fix = Fix((("apparmor_parser", "-r", str(file)),), None if existing else file, _profile(program))
-    found = f"AppArmor takes an ordinary user's namespaces their rights, and {_which(existing)}"
-    return Obstacle(found, f"type: {fix_command()} (loads {file})", fix)
+    existing, file = profile_of(program, profiles), profiles / _OURS
+    restricted = "AppArmor takes an ordinary user's namespaces their rights, and"
+    if root and existing is not None and (existing != file or _is_loaded()):
+        return None  # whether another's is enough shows when it is another user who starts bubblewrap
+    if existing in {None, file}:
+        fix = Fix((("apparmor_parser", "-r", str(file)),), file, _profile(program))
+        which = "no profile lets bwrap" if existing is None else f"the profile {file} is not loaded"
+        return Obstacle(f"{restricted} {which}", f"type: {fix_command()} (writes and loads {file})", fix)
+    remedy = f"add the line 'userns,' to it if it has none, and type: sudo apparmor_parser -r {existing}"
+    return Obstacle(f"{restricted} the profile {existing} for bwrap is not loaded, or not enough", remedy)
 
 
-def _which(existing: Path | None) -> str:
-    return f"the profile {existing} for bwrap is not loaded, or not enough" if existing else "no profile lets bwrap"
+def _is_loaded() -> bool:
+    with suppress(OSError):
+        return f"{_OURS} (" in _LOADED.read_text(encoding="utf-8")
+    return False
 
 
 def profile_of(program: str, profiles: Path) -> Path | None:
@@ -107,7 +116,7 @@ def _profile(program: str) -> str:
         "# Written by re-bench doctor --fix: bubblewrap may make user namespaces, and is confined in nothing else.\n"
         "abi <abi/4.0>,\n"
         "include <tunables/global>\n\n"
-        f"profile bwrap-re-bench {program} flags=(unconfined) {{\n  userns,\n}}\n"
+        f"profile {_OURS} {program} flags=(unconfined) {{\n  userns,\n}}\n"
     )
 
 

@@ -60,7 +60,7 @@ def check_program(program: str, packages: str, targets: Iterable[Target]) -> Fin
         other = working_elsewhere(program, path)
         found = f"{path} is rustup without a toolchain"
         remedy = f"type: export PATH={Path(other).parent}:$PATH" if other else "type: rustup default stable"
-        fix = None if other else Fix((("rustup", "default", "stable"),))
+        fix = None if other else Fix((("rustup", "default", "stable"),), as_root=False)
         return Finding(program, "problem", found, remedy, blocks, fix)
     return Finding(
         program, "problem", f"{path} does not work: {problem}", *_install(packages), blocks, install(packages)

@@ -17,7 +17,7 @@ from re_bench.task.check import (
 )
 from re_bench.task.check.problem import Note, Problem, Report
 from re_bench.task.check.task_files import TaskFiles
-from re_bench.task.discovery import repository_around
+from re_bench.task.discovery import repository_of_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -60,11 +60,10 @@ def check_task(directory: Path, today: dt.date | None = None) -> Report:
         today: from which the age of anchors counts; the system's date if None.
     """
     directory = directory.resolve()
-    top = repository_around(directory)
-    if top is not None and directory.parent != top / "tasks":
-        top = None
-    if (directory / "__init__.py").is_file():
-        return Report((), (Note(directory, "installed as a wheel; check the directory that it was made from"),))
+    top = repository_of_tasks(directory.parent)
+    if top is None and (directory / "__init__.py").is_file():
+        note = Note(directory, "installed as a wheel; check the directory that it was made from")
+        return Report((), (note,), is_checked=False)
     files = TaskFiles(directory, top, today or dt.datetime.now(dt.UTC).date())
     found = [entry for check in CHECKS for entry in check(files)]
     return Report(

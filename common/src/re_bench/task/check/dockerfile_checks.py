@@ -47,7 +47,10 @@ class Instruction:
     @property
     def copied(self) -> tuple[str | None, list[str], str]:
         """Of a COPY or ADD: the stage or context that it copies from, or None; the sources; the target."""
-        words = shlex.split(self.text)[1:]
+        try:
+            words = shlex.split(self.text)[1:]
+        except ValueError:  # a quotation that is not closed
+            words = self.text.split()[1:]
         origin = next((word.removeprefix("--from=") for word in words if word.startswith("--from=")), None)
         *sources, target = [word for word in words if not word.startswith("--")] or [""]
         return origin, sources, target
@@ -120,6 +123,9 @@ def dockerfile_holds(files: TaskFiles) -> Iterator[Problem | Note]:
 def _hidden_or_elsewhere(path: Path, step: Instruction, own: str) -> Iterator[Problem]:
     """Yield what an image takes that no agent may see, or puts outside of the agent's home."""
     origin, sources, target = step.copied
+    if not sources:
+        yield Problem(path, step.line, f"{step.word} has no source and target: write {step.word} SOURCE TARGET")
+        return
     if origin is None:
         for source in sources:
             part = source.removeprefix(own).strip("/").partition("/")[0]

@@ -45,6 +45,8 @@ class Report:
 
     problems: tuple[Problem, ...]
     notes: tuple[Note, ...]
+    is_checked: bool = True
+    """Whether the files were looked at."""
 
 
 def shown(path: Path) -> str:

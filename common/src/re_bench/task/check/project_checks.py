@@ -48,7 +48,7 @@ def unpinned(project: Path, top: Path) -> Iterator[Problem]:
     """Yield the packages that a project of the repository needs and ``constraints.txt`` has no version of."""
     constraints, text = top / "constraints.txt", project.read_text(encoding="utf-8")
     pins, own = {canonicalize_name(name) for name in pinned(constraints.read_text(encoding="utf-8"))}, _own_names(top)
-    for line in requirements(tomllib.loads(text)["project"]):
+    for line in requirements(tomllib.loads(text).get("project", {})):
         name = required(line)
         if name is None:
             yield Problem(
