@@ -165,13 +165,17 @@ def test_runs_go_on_after_a_kill_and_an_interrupt(evaluating: Callable[[str], Ev
     assert len(ended) == len(set(ended)), "nothing is repeated that has ended"
 
 
-def test_an_agent_that_is_stopped_before_it_begins_has_cost_nothing(evaluating: Callable[[str], Evaluating]) -> None:
+def test_an_agent_that_is_stopped_before_it_begins_has_cost_nothing(
+    evaluating: Callable[[str], Evaluating], tmp_path: Path
+) -> None:
+    slow = "import sys, time\nif 'mlab_agent' in sys.orig_argv: time.sleep(5)\n"  # so that the interrupt comes before
+    (tmp_path / "site" / "sitecustomize.py").write_text(slow)
     with scripted_models() as url:
         one = evaluating(HEAD.format(runs=1) + BUDGET + model_tables(url) + MLAB)
         assert one.stop_when(lambda: list(one.out.glob("runs/*/agent.log")), signal.SIGINT) == 130
     stopped = [path.parent for path in one.out.glob("runs/*/agent.log")]
     early = [run.name for run in stopped if not list(run.glob("agent/trace.jsonl"))]
-    assert early, "the interrupt came too late for this test"
+    assert early
     assert {one.records()[name]["dollars_at_most"] for name in early} == {0.0}
 
 
