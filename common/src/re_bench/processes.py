@@ -30,7 +30,7 @@ _stop_requests: list[object] = []
 _this_thread = threading.local()
 
 
-class _Leave(SystemExit):
+class SignalExit(SystemExit):
     """What a signal has the main thread leave by."""
 
 
@@ -54,7 +54,7 @@ def cli_entry_point(program: str) -> Iterator[None]:
     def leave(number: int, _frame: object) -> None:
         for handled in numbers:
             signal.signal(handled, _do_nothing)
-        raise _Leave(128 + number)
+        raise SignalExit(128 + number)
 
     before = {number: signal.signal(number, leave) for number in numbers}
     try:
@@ -75,7 +75,7 @@ def _signals_again(leave: Callable[[int, object], None]) -> Iterator[None]:
     timers: list[threading.Timer] = []
 
     def hook(lost: sys.UnraisableHookArgs) -> None:
-        if not isinstance(lost.exc_value, _Leave):
+        if not isinstance(lost.exc_value, SignalExit):
             report(lost)
             return
         number = int(str(lost.exc_value)) - 128
