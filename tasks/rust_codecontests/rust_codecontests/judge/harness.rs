@@ -297,7 +297,7 @@ struct Thread {
     ran: Duration,
     /// How long it waited for a core, but for a wait that has not ended.
     waited: Duration,
-    /// How often it has gone to sleep.
+    /// The kernel's line of how often it has gone to sleep.
     slept: String,
 }
 
