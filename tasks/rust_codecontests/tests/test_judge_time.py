@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,11 +51,14 @@ def verdict(judge: Judge, what: str, limits: Limits) -> Verdict:
 
 
 @pytest.mark.usefixtures("busy_machine")
-def test_time_without_a_core_does_not_count(judge: Judge) -> None:
+@pytest.mark.parametrize("nice", [0, 5])  # of the whole judge; it says nothing of what a program wants
+def test_time_without_a_core_does_not_count(judge: Judge, nice: int) -> None:
     limits = Limits(1.0, 256, wall_s=0.4)
-    assert verdict(judge, "work", limits) is Verdict.ACCEPTED
-    assert verdict(judge, "sleep", limits) is Verdict.TIME_LIMIT
-    assert verdict(judge, "idle", limits) is Verdict.TIME_LIMIT  # asleep, but for a thread that lets others go first
+    with ThreadPoolExecutor(1, initializer=os.nice, initargs=(nice,)) as nice_thread:
+        assert nice_thread.submit(verdict, judge, "work", limits).result() is Verdict.ACCEPTED
+        assert nice_thread.submit(verdict, judge, "sleep", limits).result() is Verdict.TIME_LIMIT
+        # asleep, but for a thread that lets others go first
+        assert nice_thread.submit(verdict, judge, "idle", limits).result() is Verdict.TIME_LIMIT
 
 
 def test_programs_that_wait_a_little_in_every_test_are_too_slow(judge: Judge) -> None:

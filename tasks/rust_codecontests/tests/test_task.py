@@ -65,14 +65,13 @@ def scored(workspace: Path, problems: Any, monkeypatch: pytest.MonkeyPatch, caps
     return run
 
 
-def test_the_baseline_solves_nothing_with_one_call_each(scored: Any) -> None:
+def test_the_baseline_solves_nothing_with_one_call_each(scored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    # with some draws of the model's answers each repeats so much of its problem that, as a whole, it is not the model's
+    monkeypatch.setattr(profiles, "secret_seed", lambda _purpose: 0)
     outcome = scored(TASK / "baseline")
     assert (outcome["status"], outcome["raw"]) == ("valid", 0.0)
     assert outcome["message"] == "stand-in model: 0 of 3 problems solved"
-    verdicts, failures = outcome["details"]["verdicts"], outcome["details"]["failures"]
-    assert set(verdicts) <= {"compile error"}
-    assert set(failures) <= {"not the model's"}  # an answer as a whole, where it repeats the problem
-    assert sum([*verdicts.values(), *failures.values()]) == 3
+    assert set(outcome["details"]["verdicts"]) == {"compile error"}
     assert outcome["details"]["usage"]["requests"] == 3
     assert outcome["details"]["usage"]["dollars"] > 0
 

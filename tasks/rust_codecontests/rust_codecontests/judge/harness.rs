@@ -226,7 +226,8 @@ fn limit(resource: c_int, soft: u64, hard: u64) -> io::Result<()> {
 /// it waited for a core.
 fn wait_for_end(child: c_int, request: &Request, alone: bool) -> (End, Duration) {
     let started = Instant::now();
-    let mut waiting = Waiting::default();
+    let usual = Priority::read(&fs::read_to_string("/proc/self/stat").unwrap_or_default());
+    let mut waiting = Waiting { usual, ..Waiting::default() };
     // SAFETY: the descriptor is opened here, used here and closed here.
     unsafe {
         let descriptor = syscall(PIDFD_OPEN, child, 0) as c_int;
@@ -282,6 +283,8 @@ fn process_time(process: c_int) -> Duration {
 /// How long a process was ready to run and did not.
 #[derive(Default)]
 struct Waiting {
+    /// The priority that the program was started with, which is the judge's.
+    usual: Option<Priority>,
     /// From look to look, that of the thread for which it is longest.
     time: Duration,
     /// Whether it has been seen to make way for others by its own will, after which nothing more counts.
@@ -297,7 +300,7 @@ struct Thread {
     ran: Duration,
     /// How long it waited for a core, but for a wait that has not ended.
     waited: Duration,
-    /// How often it has gone to sleep.
+    /// The kernel's line of how often it has gone to sleep.
     slept: String,
 }
 
@@ -313,7 +316,7 @@ impl Waiting {
         for entry in fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
             let read = |name| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
             let stat = read("stat");
-            self.willing |= is_of_low_priority(&stat);
+            self.willing |= Priority::read(&stat).is_some_and(|priority| Some(priority) != self.usual);
             let Some(thread) = Thread::read(&stat, &read("schedstat"), &read("status")) else { continue };
             let earlier = before.remove(&entry.file_name()).unwrap_or_default();
             longest = longest.max(Some(thread.waited_since(&earlier, since)));
@@ -345,10 +348,19 @@ impl Thread {
     }
 }
 
-/// Tells of the text of `/proc/PID/stat` whether the thread is nice, or in another class than the usual one.
-fn is_of_low_priority(stat: &str) -> bool {
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
-    fields.len() > 38 && (fields[16] != "0" || fields[38] != "0")
+/// How the kernel ranks a thread among others.
+#[derive(PartialEq)]
+struct Priority {
+    nice: String,
+    policy: String,
+}
+
+impl Priority {
+    /// Reads it from the text of `/proc/PID/stat`; nothing where the thread is gone.
+    fn read(stat: &str) -> Option<Self> {
+        let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+        Some(Self { nice: fields.get(16)?.to_string(), policy: fields.get(38)?.to_string() })
+    }
 }
 
 /// Waits for `child`, and for its orphans too where they are killed, and adds up what they used.
