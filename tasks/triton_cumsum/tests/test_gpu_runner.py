@@ -107,6 +107,21 @@ def test_a_result_that_is_no_tensor_like_the_input_is_refused(window: Window) ->
     assert ("signal", STREAM, WORD, 77) not in window.log
 
 
+@pytest.mark.usefixtures("window")
+def test_a_fault_of_the_gpu_that_shows_between_the_calls_is_the_submissions(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_arguments: Any) -> None:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    reason = "^the submission's work on the GPU failed: RuntimeError: CUDA error: an illegal memory access"
+    monkeypatch.setattr(gpu_runner, "write_value", fail)
+    with pytest.raises(RefusedError, match=reason):
+        turn(lambda x: x.clone(), 0, 1)
+    monkeypatch.setattr(torch.cuda, "synchronize", fail)
+    gpu_runner._kept.clear()
+    with pytest.raises(RefusedError, match=reason):
+        gpu_runner.release({}, [], [])
+
+
 def test_a_result_from_elsewhere_is_copied_before_the_stream_says_that_it_is_there(
     window: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,8 +16,9 @@ one call.
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -27,6 +28,9 @@ from re_bench.guest.device_memory import AddressRange, write_value
 from re_bench.guest.refused import RefusedError
 from triton_cumsum.harness import submission
 from triton_cumsum.harness.arena import Arena
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _functions: dict[str, Any] = {}
 _kept: list[Any] = []
@@ -41,6 +45,17 @@ class _Slice:
 
     def __init__(self, address: int, length: int) -> None:
         self.__cuda_array_interface__ = {"shape": (length,), "typestr": "<i4", "data": (address, False), "version": 3}
+
+
+@contextmanager
+def _submissions_work() -> Iterator[None]:
+    """Have a fault of the GPU, which may show at any call of the driver, be said to be one of the submission's work."""
+    try:
+        yield
+    except RefusedError:
+        raise
+    except Exception as error:
+        raise RefusedError(f"the submission's work on the GPU failed: {submission.describe(error)}") from error
 
 
 def load(args: dict[str, Any], _inputs: list[Any], _outputs: list[Any]) -> None:
@@ -68,12 +83,14 @@ def attach(args: dict[str, Any], _inputs: list[Any], outputs: list[Any]) -> None
     _events[:] = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
 
 
+@_submissions_work()
 def wake(_args: dict[str, Any], _inputs: list[Any], _outputs: list[Any]) -> None:
     """Do a little work, so that this process and its share of the GPU are awake when a turn begins."""
     torch.zeros(1, device="cuda")
     torch.cuda.synchronize()
 
 
+@_submissions_work()
 def turn(args: dict[str, Any], inputs: list[Any], _outputs: list[Any]) -> dict[str, Any]:
     """Call a function once on each of the inputs and return where in the arena the results will lie, in bytes."""
     window, arena, function, (start, stop) = _windows[0], _arenas[0], _functions[args["name"]], _events
@@ -106,6 +123,7 @@ def settle(_args: dict[str, Any], _inputs: list[Any], _outputs: list[Any]) -> fl
     return seconds
 
 
+@_submissions_work()
 def release(_args: dict[str, Any], _inputs: list[Any], _outputs: list[Any]) -> None:
     """Let go of the memory of a turn's inputs, and of its results."""
     if _kept:
