@@ -157,6 +157,20 @@ def test_further_signals_do_not_disturb_the_clearing_up(number: signal.Signals) 
         assert (process.stdout.read(), process.wait(10)) == ("cleared\n", 128 + number)
 
 
+@pytest.mark.parametrize("lines", [1, 100_000])
+def test_without_a_reader_of_its_output_a_program_ends_in_silence(lines: int) -> None:
+    program = f"from re_bench.processes import cli_entry_point\nwith cli_entry_point('p'): print('line\\n' * {lines})"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"import sys; sys.stdin.read()\n{program}"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        _out, err = process.communicate()
+    assert (process.returncode, err) == (128 + signal.SIGPIPE, "")
+
+
 FINALIZING = """
 import os, signal, time
 from re_bench.processes import cli_entry_point

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -45,7 +46,8 @@ def cli_entry_point(program: str) -> Iterator[None]:
     The line begins with the name ``program``; the status is that of the :class:`ReBenchError`. On SIGTERM and on an
     interrupt the block is left by :class:`SystemExit`, so that programs we run and temporary directories are cleaned
     up, with the status 128 plus the signal's number. Further signals do not interrupt that. An interrupt that is
-    ignored already, as in the background of a shell script, stays ignored.
+    ignored already, as in the background of a shell script, stays ignored. Where the reader of our output has ended, as
+    ``head`` does, we end without a word, as if by SIGPIPE.
     """
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)  # all goes at the end, and looking for garbage in it first takes a while
@@ -60,12 +62,29 @@ def cli_entry_point(program: str) -> Iterator[None]:
     try:
         with _signals_again(leave):
             yield
+            print(end="", flush=True)
+    except BrokenPipeError:
+        if not _nobody_reads():
+            raise
+        sys.exit(128 + signal.SIGPIPE)
     except ReBenchError as error:
         print_progress(f"{program}: {error}")
         sys.exit(error.exit_status)
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def _nobody_reads() -> bool:
+    """Tell whether stdout is a pipe that has no reader any more; if so, what is left to be written goes nowhere."""
+    pipe = select.poll()
+    pipe.register(sys.stdout, 0)
+    if not any(event & select.POLLERR for _descriptor, event in pipe.poll(0)):
+        return False
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return True
 
 
 @contextmanager

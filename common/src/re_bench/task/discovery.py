@@ -10,12 +10,13 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError, did_you_mean
-from re_bench.task.manifest_file import load
+from re_bench.task.manifest_file import ManifestError, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,13 +131,17 @@ def task_named(name: str, or_give: str = "") -> Task:
         or_give: what the message of the error says besides.
 
     Raises:
+        ManifestError: if it has a malformed manifest.
         UsageError: if there is none; the text lists those that are here.
     """
-    tasks = find_tasks()
-    for task in tasks.values():
-        if name in {task.name, task.manifest.id}:
-            return task
-    known = f"{', '.join(tasks) or 'none'}{did_you_mean(name, tasks)}"
+    directories = task_directories()
+    if name in directories:
+        return open_task(directories[name])
+    for directory in directories.values():
+        with suppress(ManifestError):  # what is wrong with another task does not matter here
+            if (task := open_task(directory)).manifest.id == name:
+                return task
+    known = f"{', '.join(directories) or 'none'}{did_you_mean(name, directories)}"
     raise UsageError(f"there is no task {name[:200]!r}; known tasks: {known}{or_give}")
 
 
@@ -187,7 +192,9 @@ def _installed_directories() -> dict[str, Path]:
 def _installed_tasks() -> Iterator[Path]:
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
         module = importlib.util.find_spec(entry.module)
-        packages = map(Path, (module.submodule_search_locations if module else None) or [])
+        if module is None:
+            continue  # as after an editable install whose directory was removed
+        packages = map(Path, module.submodule_search_locations or [])
         # In an editable install the package lies in the task's directory.
         candidates = (directory for package in packages for directory in (package, package.parent))
         task = next((directory for directory in candidates if (directory / "task.toml").is_file()), None)

@@ -1,0 +1,48 @@
+"""One task is found whatever is wrong with the others."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+
+import pytest
+
+from re_bench.errors import UsageError
+from re_bench.task.discovery import find_task, find_tasks
+from re_bench.task.manifest_file import ManifestError
+
+TASK = Path(__file__).parents[2] / "tasks" / "triton_cumsum"
+
+
+@pytest.fixture
+def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the directory of tasks of a repository with one good task, in which this process is."""
+    (tmp_path / "common").mkdir()
+    (tmp_path / "noxfile.py").touch()
+    for name in ("task.toml", "anchors.toml"):
+        path = tmp_path / "tasks" / TASK.name / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes((TASK / name).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "tasks"
+
+
+def test_a_malformed_task_does_not_hide_the_others(tasks: Path) -> None:
+    (tasks / "broken").mkdir()
+    (tasks / "broken" / "task.toml").write_text("id = ")
+    task = find_task(TASK.name)
+    assert task.directory == tasks / TASK.name
+    assert find_task(task.manifest.id) == task
+    with pytest.raises(ManifestError, match="broken"):
+        find_task("broken")
+    with pytest.raises(UsageError, match=r"known tasks: broken, .*did you mean broken"):
+        find_task("brokn")
+    with pytest.raises(ManifestError, match="broken"):
+        find_tasks()
+
+
+@pytest.mark.usefixtures("tasks")
+def test_what_was_removed_after_its_installation_is_no_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = EntryPoints([EntryPoint("removed", "removed_some_time_ago", "re_bench.tasks")])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_group: left)
+    assert list(find_tasks()) == [TASK.name]
