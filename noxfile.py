@@ -316,23 +316,33 @@ def renew_environment_of(session: nox.Session, version: str, torch: str) -> Path
 
 
 def renew_environment(session: nox.Session, directory: Path, interpreter: str, torch: str) -> None:
-    """Make an environment of all projects unless it was made from the same Python, torch, pins and project files."""
+    """Make an environment of all projects unless it was made from the same Python, torch, pins and project files.
+
+    Where project files alone have changed, as by a new task, the projects are installed into it anew.
+    """
     python, stamp = str(directory / "bin" / "python"), directory / "made-from"
-    files = (PINS, LOCK, *(path / "pyproject.toml" for path in PROJECTS), Path(__file__))
     version = subprocess.run([interpreter, "-VV"], check=True, capture_output=True).stdout
-    sources = (version, torch.encode(), *(path.read_bytes() for path in files))
-    made_from = hashlib.sha256(b"".join(sources)).hexdigest()
-    if stamp.is_file() and stamp.read_text() == made_from:
+    pinned_by = digest(version, torch.encode(), *(path.read_bytes() for path in (PINS, LOCK, Path(__file__))))
+    projects = digest(*((path / "pyproject.toml").read_bytes() for path in PROJECTS))
+    before = stamp.read_text().split() if stamp.is_file() else []
+    if before == [pinned_by, projects]:
         return
-    session.run(interpreter, "-m", "venv", "--clear", str(directory), external=True)
     pip = (python, "-m", "pip")
-    session.run(*pip, "install", "--quiet", "--require-hashes", "-r", str(LOCK), external=True)
-    # By exact version, so that a CPU build at hand is taken; the CUDA build brings packages that no lock file has.
-    session.run(*pip, "install", "--quiet", "-c", str(pins_beside(session, torch)), torch, external=True)
+    if before[:1] != [pinned_by]:
+        session.run(interpreter, "-m", "venv", "--clear", str(directory), external=True)
+        session.run(*pip, "install", "--quiet", "--require-hashes", "-r", str(LOCK), external=True)
+        # By exact version, so that a CPU build at hand is taken; the CUDA build brings packages that no lock file has.
+        session.run(*pip, "install", "--quiet", "-c", str(pins_beside(session, torch)), torch, external=True)
+        stamp.write_text(pinned_by)
     editable = (part for path in PROJECTS for part in ("-e", str(path)))
     session.run(*pip, "install", "--quiet", "--no-deps", "--no-build-isolation", *editable, external=True)
     session.run(*pip, "check", external=True, silent=True)  # what the lock file lacks
-    stamp.write_text(made_from)
+    stamp.write_text(f"{pinned_by} {projects}")
+
+
+def digest(*parts: bytes) -> str:
+    """Return a checksum of files and words."""
+    return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 def pins_beside(session: nox.Session, torch: str) -> Path:
