@@ -155,7 +155,7 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
     "named file": (remove("tools/plots.py"), r"README\.md:\d+: there is no tools/plots\.py in the task"),
     "list": (
         append("README.md", LIST),
-        r"README\.md:\d+: the list of files is not of today: type re-bench check --fix",
+        r"README\.md:\d+: the list of files is out of date: type re-bench check --fix",
     ),
     "no folder": (remove("cheats/fifo"), r"task\.toml:100: there are no files in cheats/fifo"),
     "no table": (append("cheats/idle/answer.json", "{}"), r"cheats/idle:1: task\.toml has no table \[cheats\.idle\]"),
@@ -289,6 +289,15 @@ def test_all_problems_are_told_at_once(task: Path) -> None:
     assert all(re.search(BREAKS[name][1], told) for name in ("order", "syntax", "canary", "root", "hidden"))
 
 
+def test_an_unusable_manifest_does_not_hide_missing_cheats(task: Path) -> None:
+    (task / "anchors.toml").write_text("cpu = 3\n")
+    BREAKS["no folder"][0](task)
+    BREAKS["no table"][0](task)
+    told = "\n".join(map(str, check_task(task, TODAY).problems))
+    assert "anchors.toml" in told
+    assert all(re.search(BREAKS[name][1], told) for name in ("no folder", "no table"))
+
+
 def git(directory: Path, *arguments: str) -> None:
     names = ("-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false")
     subprocess.run(["git", *names, *arguments], cwd=directory, check=True, capture_output=True)
@@ -333,7 +342,7 @@ def test_the_command_tells_and_mends(
     assert "4 problems, 2 of them for --fix" in capsys.readouterr().out
     assert main(["check", TASK, "--fix"]) == 1
     told = capsys.readouterr().out
-    assert re.search(r"mended: tasks/\w+/README\.md:1: has no canary", told)
+    assert re.search(r"mended: tasks/\w+/README\.md:1: has no canary line \(.*\)\n", told)
     assert f"tasks/{TASK}/Dockerfile:" in told
     assert re.search(r"^numpy==\d", (task.parents[1] / "constraints.txt").read_text(), re.MULTILINE)
     assert main(["check", f"./tasks/{TASK}", "--json"]) == 1

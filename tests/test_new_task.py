@@ -93,6 +93,7 @@ def test_the_image_of_a_task_elsewhere_builds_from_its_own_directory(tmp_path: P
         ([NAME, "--title", 'a "b"'], "expected a line of at most 80 characters"),
         ([NAME, "--id", "a-b"], "--id 'a-b'"),
         ([NAME, "taken"], "File exists; choose another name"),
+        (["metric", "taken"], "taken/metric exists already; choose another name"),
     ],
 )
 def test_what_cannot_be_made_is_refused(
@@ -104,6 +105,8 @@ def test_what_cannot_be_made_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken" / NAME).mkdir(parents=True)
+    (tmp_path / "taken" / "metric").mkdir()
+    (tmp_path / "taken" / "metric" / "task.toml").touch()
     with pytest.raises(SystemExit) as stopped:
         main(["new", *arguments, "--yes"])
     assert stopped.value.code == 2

@@ -130,7 +130,7 @@ def _stale_results(top: Path) -> Iterator[Problem]:
 
 def _print(reports: dict[str, Report], mended: list[Problem]) -> None:
     for problem in mended:
-        print(f"mended: {problem}")
+        print(f"mended: {str(problem).removesuffix(': type re-bench check --fix')}")
     for name, report in reports.items():
         for problem in report.problems:
             print(problem)

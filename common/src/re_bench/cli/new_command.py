@@ -34,13 +34,16 @@ def _new_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _new(options: argparse.Namespace) -> int:
+    from re_bench.errors import UsageError
     from re_bench.task.check.check import check_task, mend_task
     from re_bench.task.discovery import repository_around, repository_of_tasks
     from re_bench.task.new_task import check_name, write_new_task
 
-    check_name(options.name)
     top = repository_around(Path.cwd())
     parent = options.directory or (top / "tasks" if top else Path())
+    if (parent / options.name / "task.toml").exists():
+        raise UsageError(f"{parent / options.name} exists already; choose another name or directory")
+    check_name(options.name)
     in_repository = repository_of_tasks(parent) is not None
     choices = _choose(options, ask=not options.yes and sys.stdin.isatty())
     task = write_new_task(parent, choices, in_repository=in_repository)
@@ -103,7 +106,7 @@ def _print_next(choices: Choices, task: Path, unmeasured: str | None, *, in_repo
         print(f"its anchors are not measured ({unmeasured}); type: re-bench calibrate {name}")
     print(f"  re-bench check {name}      # what is wrong with the files\n  re-bench validate {name}   # what it scores")
     if in_repository:
-        print(f"  nox -s score-{choices.name}")
+        print(f"  nox -s score-{choices.name}\nThe repository's README.md has a row for it.")
     else:
         print(f"  pip install -e {task}      # then it is listed by: re-bench tasks")
 

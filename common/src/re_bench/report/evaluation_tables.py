@@ -141,4 +141,5 @@ def estimate_table(estimated: Estimate) -> str:
     cost = "an unknown cost" if estimated.dollars is None else f"${estimated.dollars:.2f}"
     cap = "" if estimated.cap is None else f"; together never more than ${estimated.cap:.2f}"
     left = estimated.runs - estimated.ended
-    return f"{table(header, rows)}\n\n{left} runs to go, {estimated.hours:g} hours and {cost} at most{cap}"
+    to_go = f"{left} run{'' if left == 1 else 's'} to go"
+    return f"{table(header, rows)}\n\n{to_go}, {estimated.hours:g} hours and {cost} at most{cap}"

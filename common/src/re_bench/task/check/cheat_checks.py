@@ -20,9 +20,9 @@ FEWEST = 4
 
 def cheats_have_folder_and_table(files: TaskFiles) -> Iterator[Problem | Note]:
     """Yield cheats without a folder, folders without a table, and that there are too few."""
-    if files.manifest is None:
+    path, tables = files.directory / "task.toml", files.cheat_names
+    if tables is None:
         return
-    path, tables = files.directory / "task.toml", set(files.manifest.cheats)
     folders = {folder.name for folder in files.directory.glob("cheats/*") if any(folder.glob("*"))}
     for name in sorted(tables - folders):
         line = line_of(files.text(path), ("cheats", name))

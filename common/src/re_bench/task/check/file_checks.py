@@ -145,7 +145,7 @@ def lists_of_files_are_right(files: TaskFiles) -> Iterator[Problem | Note]:
                 yield Problem(path, number, f"there is no {name} in the task: correct the table")
     if with_file_table(text, files.directory) != text:
         line = line_with(text, "<!-- table: files -->")
-        yield Problem(path, line, "the list of files is not of today: type re-bench check --fix", partial(_list, path))
+        yield Problem(path, line, "the list of files is out of date: type re-bench check --fix", partial(_list, path))
 
 
 def _first_cells(text: str) -> Iterator[tuple[int, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -67,6 +68,17 @@ class TaskFiles:
     def manifest_problems(self) -> tuple[str, ...]:
         """What is wrong with the manifest."""
         return self._loaded.problems if isinstance(self._loaded, ManifestError) else ()
+
+    @property
+    def cheat_names(self) -> set[str] | None:
+        """The cheats that ``task.toml`` has tables of, whatever else is wrong with it; None if it cannot be read."""
+        if self.manifest is not None:
+            return set(self.manifest.cheats)
+        try:
+            tables = tomllib.loads(self.text(self.directory / "task.toml")).get("cheats")
+        except tomllib.TOMLDecodeError:
+            return None
+        return set(tables) if isinstance(tables, dict) else None
 
     def text(self, path: Path) -> str:
         """Return what a file holds; nothing if it is not there or no text."""
