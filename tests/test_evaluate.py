@@ -78,6 +78,7 @@ def test_what_would_fail_later_is_told_at_once(evaluating: Callable[[str], Evalu
     assert "tasks[1]: there is no task 'none'" in missing.stderr
     plan = plan.replace(', "none"', "").replace("price = [1, 2]", 'price = [1, 2]\nkey_variable = "NO_SUCH"')
     plan = plan.replace('"text"]', '"loud"]') + BUDGET + '[agents.gone]\nkind = "command"\ncommand = ["no-such"]\n'
+    plan += '[agents.script]\nkind = "command"\ncommand = ["python", "{plan}/no_such.py", "{plan}/made-later"]\n'
     one = evaluating(plan.replace("memory_mib = 100", "memory_mib = 100_000_000"))
     failing = one.finish("--dry-run")
     assert failing.returncode == 2
@@ -85,6 +86,7 @@ def test_what_would_fail_later_is_told_at_once(evaluating: Callable[[str], Evalu
         "models.careful.key_variable: the environment has no NO_SUCH",
         "agents.mlab with careful: mlab-agent: error: argument --tools: invalid choice",
         "agents.gone.command: there is no program no-such",
+        f"agents.script.command: there is no file {one.out.parent / 'no_such.py'}\n",
         "a job needs 1e+08 MiB of memory",
     ):
         assert text in failing.stderr

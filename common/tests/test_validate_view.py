@@ -84,6 +84,19 @@ def test_a_terminal_shows_one_table_of_what_runs_waits_and_is_done(loud: Task, t
     assert "error" in output
 
 
+def test_an_interrupt_leaves_the_table_as_it_was(task: Task, change: Change, tmp_path: Path) -> None:
+    stop = "    import os, signal, time\n    if job.submission.joinpath('number').read_text() == 'stop': "
+    stop += "os.kill(os.getppid(), signal.SIGINT); time.sleep(60)\n    try:\n"
+    (tmp_path / "stop").mkdir()
+    (tmp_path / "stop" / "number").write_text("stop")
+    stopping = change(task, "score.py", "    try:\n", stop)
+    status, _output, shown = in_terminal(command(stopping, "--jobs", "1", "--solution", str(tmp_path / "stop")))
+    left = plain(shown[shown.rindex("\x1b[2K") :])  # what was there before is erased
+    assert status == 130, shown
+    assert re.search(r"ok +reference +1/1 .* reward 1\.0000", left), left
+    assert re.search(r"(running|waiting) +--solution +0/1", left), left
+
+
 def test_what_has_changed_since_the_last_validation_is_told(loud: Task) -> None:
     first = validated(loud, "--json", "--jobs", "2")
     assert first.returncode == 0, first.stderr

@@ -158,6 +158,8 @@ class LiveView:
 def live_view(task: Task, profile: str, last: ValidationRecord | None, place: str = "") -> Iterator[LiveView]:
     """Show a validation on the terminal for the block, and nothing of it afterwards but messages about errors of ours.
 
+    It stays as it was where a signal ends the process.
+
     Args:
         task: the task.
         profile: a profile's own name.
@@ -176,8 +178,12 @@ def live_view(task: Task, profile: str, last: ValidationRecord | None, place: st
                 transient=True,
                 redirect_stdout=False,
                 redirect_stderr=False,
-            ):
-                yield view
+            ) as live:
+                try:
+                    yield view
+                except SystemExit:
+                    live.transient = False  # what was scored by then is told nowhere else
+                    raise
         failed = view.has_errors
     except SystemExit:  # by a signal
         failed = False

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError, did_you_mean
@@ -21,7 +22,6 @@ from re_bench.task.profile_choice import choose_profile, profile_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from re_bench.runs.evaluation.plan import Plan
 
@@ -122,10 +122,13 @@ def _key_problems(plan: Plan) -> Iterator[str]:
 def _agent_problems(plan: Plan, plan_directory: Path) -> Iterator[str]:
     for name, agent in plan.agents.items():
         if agent.command:
-            program = agent.command[0].replace("{plan}", str(plan_directory))
+            program, script = (word.replace("{plan}", str(plan_directory)) for word in (*agent.command, "")[:2])
             path = (environment_without_keys(plan) | agent.environment).get("PATH")
             if "{" not in program and shutil.which(program, path=path) is None:
                 yield f"agents.{name}.command: there is no program {program}"
+            of_plan = agent.command[1:2] and agent.command[1].startswith("{plan}/")
+            if of_plan and "{" not in script and not Path(script).exists():
+                yield f"agents.{name}.command: there is no file {script}"
             continue
         for model in plan.models_of(name):
             assert model is not None
