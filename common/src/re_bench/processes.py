@@ -26,7 +26,7 @@ _GRACE_S = 10.0
 _POLL_S = 0.2
 _SHORT_POLL_S = 0.02
 _AGAIN_S = 0.05
-_STDERR = 2
+_STDOUT, _STDERR = 1, 2
 _stop_requests: list[object] = []
 _this_thread = threading.local()
 
@@ -78,11 +78,11 @@ def cli_entry_point(program: str) -> Iterator[None]:
 def _nobody_reads() -> bool:
     """Tell whether stdout is a pipe that has no reader any more; if so, what is left to be written goes nowhere."""
     pipe = select.poll()
-    pipe.register(sys.stdout, 0)
+    pipe.register(_STDOUT, 0)
     if not any(event & select.POLLERR for _descriptor, event in pipe.poll(0)):
         return False
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, _STDOUT)
     os.close(nowhere)
     return True
 

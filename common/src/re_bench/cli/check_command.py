@@ -68,8 +68,8 @@ def _directory(name: str) -> Path:
     Raises:
         UsageError: if there is none.
     """
-    from re_bench.errors import UsageError, did_you_mean
-    from re_bench.task.discovery import task_directories
+    from re_bench.errors import UsageError
+    from re_bench.task.discovery import task_directories, task_named
 
     if (Path(name) / "task.toml").is_file():
         return Path(name).resolve()
@@ -78,20 +78,7 @@ def _directory(name: str) -> Path:
         return known[name]
     if os.sep in name or Path(name).is_dir():
         raise UsageError(f"{name}: no task.toml in it; give a task's directory")
-    by_id = {identity: directory for directory in known.values() if (identity := _id_of(directory))}
-    if name not in by_id:
-        raise UsageError(f"there is no task {name[:200]!r}; known tasks: {', '.join(known)}{did_you_mean(name, known)}")
-    return by_id[name]
-
-
-def _id_of(directory: Path) -> str | None:
-    from re_bench.task.discovery import open_task
-    from re_bench.task.manifest_file import ManifestError
-
-    try:
-        return open_task(directory).manifest.id
-    except ManifestError:
-        return None  # which the check of it tells
+    return task_named(name).directory
 
 
 def repository_problems(top: Path) -> Iterator[Problem]:

@@ -9,13 +9,13 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.errors import ReBenchError, UsageError, did_you_mean
+from re_bench.errors import ReBenchError, UsageError
 from re_bench.runs.doctor.examine import examine
 from re_bench.runs.doctor.finding import Target
 from re_bench.runs.evaluation.agents import environment_without_keys, mlab_check_words
 from re_bench.runs.evaluation.directory import PlannedTask
 from re_bench.runs.pool import Resources, open_pool
-from re_bench.task.discovery import find_tasks
+from re_bench.task.discovery import task_named
 from re_bench.task.model_choice import choose_model
 from re_bench.task.prepare import run_preparation
 from re_bench.task.profile_choice import choose_profile, profile_name
@@ -36,21 +36,15 @@ def planned_tasks(plan: Plan, *, here: bool = True) -> list[PlannedTask]:
         here: whether the runs are on this machine, which then needs the profile's device.
 
     Raises:
+        ManifestError: if one has a malformed manifest.
         UsageError: naming every task that there is not, or not in that profile, and every one that is named twice.
     """
-    known = find_tasks()
-    known |= {task.manifest.id: task for task in known.values()}
     tasks, problems = {}, []
     for index, name in enumerate(plan.tasks):
-        task = known.get(name)
-        if task is None:
-            names = sorted({task.name for task in known.values()})
-            listed = f"known tasks: {', '.join(names) or 'none'}{did_you_mean(name, names)}"
-            problems.append(f"tasks[{index}]: there is no task {name!r}; {listed}")
-            continue
-        if task.name in tasks:
-            problems.append(f"tasks[{index}]: {task.name} is there already")
         try:
+            task = task_named(name)
+            if task.name in tasks:
+                problems.append(f"tasks[{index}]: {task.name} is there already")
             profile = choose_profile(task, plan.profile)[0] if here else profile_name(task, plan.profile)
             chosen = plan.chat_model if task.profile(profile) and task.manifest.asks_model(profile) else None
             task = choose_model(task, profile, chosen)
@@ -122,12 +116,12 @@ def _key_problems(plan: Plan) -> Iterator[str]:
 def _agent_problems(plan: Plan, plan_directory: Path) -> Iterator[str]:
     for name, agent in plan.agents.items():
         if agent.command:
-            program, script = (word.replace("{plan}", str(plan_directory)) for word in (*agent.command, "")[:2])
+            program, *arguments = (word.replace("{plan}", str(plan_directory)) for word in agent.command)
             path = (environment_without_keys(plan) | agent.environment).get("PATH")
             if "{" not in program and shutil.which(program, path=path) is None:
                 yield f"agents.{name}.command: there is no program {program}"
-            of_plan = agent.command[1:2] and agent.command[1].startswith("{plan}/")
-            if of_plan and "{" not in script and not Path(script).exists():
+            script = Path(arguments[0]) if arguments and agent.command[1].startswith("{plan}/") else None
+            if script is not None and "{" not in arguments[0] and not script.exists():
                 yield f"agents.{name}.command: there is no file {script}"
             continue
         for model in plan.models_of(name):
