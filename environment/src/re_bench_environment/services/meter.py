@@ -94,13 +94,12 @@ class MeterProxy:
         if not line:  # the client has gone, maybe with its sandbox
             return b""
         try:
-            await self._ensure_started()
             return await self._forward(line)
         except OSError as error:
             return _refusal(f"the meter cannot be reached: {error.strerror or error}")
 
     async def _forward(self, line: bytes) -> bytes:
-        reader, writer = await asyncio.open_unix_connection(self._meter_socket, limit=_MAX_RESPONSE)
+        reader, writer = await self._connect()
         try:
             writer.write(line.rstrip(b"\n") + b"\n")
             return await reader.readline()
@@ -109,24 +108,26 @@ class MeterProxy:
             with suppress(OSError):
                 await writer.wait_closed()
 
-    async def _ensure_started(self) -> None:
-        """Start the meter unless it runs.
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect to the meter, which is started unless it runs.
 
         Raises:
             OSError: if it does not start.
         """
         async with self._starting:
-            if self._process is not None and self._process.returncode is None:
-                return
-            if self._closed:
-                raise OSError("the session has ended")
-            self._meter_socket.unlink(missing_ok=True)
-            self._process = process = await self._start()
+            if self._process is None or self._process.returncode is not None:
+                if self._closed:
+                    raise OSError("the session has ended")
+                self._meter_socket.unlink(missing_ok=True)
+                self._process = await self._start()
             deadline = asyncio.get_running_loop().time() + _START_TIMEOUT_S
-            while not self._meter_socket.exists():
+            while True:
+                # its socket is there as soon as it is bound, a moment before it listens
+                with suppress(FileNotFoundError, ConnectionRefusedError):
+                    return await asyncio.open_unix_connection(self._meter_socket, limit=_MAX_RESPONSE)
                 late = self._closed or asyncio.get_running_loop().time() > deadline
-                if late or process.returncode is not None:
-                    await terminate(process)
+                if late or self._process.returncode is not None:
+                    await terminate(self._process)
                     raise OSError("it did not start; the operator's log says why")
                 await asyncio.sleep(_POLL_S)
 
