@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import pytest
 
+from re_bench.cli.main import main
 from re_bench.errors import UsageError
 from re_bench.task.discovery import find_task, find_tasks
 from re_bench.task.manifest_file import ManifestError
@@ -27,7 +29,7 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "tasks"
 
 
-def test_a_malformed_task_does_not_hide_the_others(tasks: Path) -> None:
+def test_a_malformed_task_does_not_hide_the_others(tasks: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tasks / "broken").mkdir()
     (tasks / "broken" / "task.toml").write_text("id = ")
     task = find_task(TASK.name)
@@ -39,6 +41,10 @@ def test_a_malformed_task_does_not_hide_the_others(tasks: Path) -> None:
         find_task("brokn")
     with pytest.raises(ManifestError, match="broken"):
         find_tasks()
+    assert main(["tasks"]) == 1
+    written = capsys.readouterr()
+    assert re.search(r"broken is malformed; type re-bench check broken: .*task\.toml", written.err)
+    assert TASK.name in written.out
 
 
 @pytest.mark.usefixtures("tasks")

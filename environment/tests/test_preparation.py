@@ -195,7 +195,7 @@ def start(site: Path, state: Path, *tasks: str) -> subprocess.Popen[str]:
 def test_tasks_are_selected_by_name_or_id() -> None:
     task_id, task = next(iter(TASKS.items()))
     assert [*build_catalog("cpu", [task_id]).by_id] == [*build_catalog("cpu", [task.name]).by_id] == [task_id]
-    with pytest.raises(UsageError, match="there is no task 'nothing' to serve; known tasks: "):
+    with pytest.raises(UsageError, match="there is no task 'nothing'; known tasks: "):
         build_catalog("cpu", [task_id, "nothing"])
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import UsageError
-from re_bench.task.discovery import find_tasks
+from re_bench.task.discovery import find_tasks, task_named
 from re_bench.task.instance import instance_environment, instance_of
 from re_bench.task.model_choice import choose_model
 from re_bench.task.profile_choice import choose_profile
@@ -143,9 +143,8 @@ def build_catalog(profile: str, names: Collection[str] = (), model: ChatModel | 
 
 
 def _selected(names: Collection[str]) -> list[Task]:
-    tasks = list(find_tasks().values())
-    unknown = set(names).difference(*({task.name, task.manifest.id} for task in tasks))
-    if unknown:
-        known = ", ".join(task.name for task in tasks) or "none"
-        raise UsageError(f"there is no task {min(unknown)!r} to serve; known tasks: {known}")
-    return [task for task in tasks if not names or {task.name, task.manifest.id}.intersection(names)]
+    """Return the tasks of these names or ids, each once; all that are here if none is given."""
+    if not names:
+        return list(find_tasks().values())
+    named = {task.name: task for task in map(task_named, sorted(names))}
+    return list(named.values())

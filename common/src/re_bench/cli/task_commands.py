@@ -38,10 +38,14 @@ def _workspace_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _tasks(options: argparse.Namespace) -> int:
+    from re_bench.processes import print_progress
     from re_bench.report.tables import number, table
-    from re_bench.task.discovery import find_tasks
+    from re_bench.task.discovery import find_usable_tasks
 
-    tasks = find_tasks()
+    tasks, malformed = find_usable_tasks()
+    for name, error in malformed.items():
+        print_progress(f"{name} is malformed; type re-bench check {name}: {error.problems[0]}")
+    status = 1 if malformed else 0
     if options.json:
         print_json(
             {
@@ -49,7 +53,7 @@ def _tasks(options: argparse.Namespace) -> int:
                 for name, task in tasks.items()
             }
         )
-        return 0
+        return status
     rows = []
     for name, task in tasks.items():
         manifest = task.manifest
@@ -64,7 +68,7 @@ def _tasks(options: argparse.Namespace) -> int:
         for profile, starting, reference in pairs:
             rows.append([name, manifest.direction, manifest.aggregation, number(starting), number(reference), profile])
     print(table(("task", "better", "final", "starting", "reference", "anchors of"), rows))
-    return 0
+    return status
 
 
 def _workspace(options: argparse.Namespace) -> int:

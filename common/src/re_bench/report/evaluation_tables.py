@@ -138,7 +138,7 @@ def estimate_table(estimated: Estimate) -> str:
     """Return the cells, and below them what all may cost."""
     rows = [cell.row() for cell in estimated.cells]
     header = ("agent", "model", "task", "runs", "ended", "hours at most", "dollars at most")
-    cost = "an unknown cost" if estimated.dollars is None else f"${estimated.dollars:.2f}"
+    cost = "a cost that no budget limits" if estimated.dollars is None else f"${estimated.dollars:.2f}"
     cap = "" if estimated.cap is None else f"; together never more than ${estimated.cap:.2f}"
     left = estimated.runs - estimated.ended
     to_go = f"{left} run{'' if left == 1 else 's'} to go"

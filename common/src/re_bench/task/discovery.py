@@ -110,6 +110,21 @@ def find_tasks() -> dict[str, Task]:
     return {name: open_task(directory) for name, directory in task_directories().items()}
 
 
+def find_usable_tasks() -> tuple[dict[str, Task], dict[str, ManifestError]]:
+    """Return all tasks by name, as :func:`find_tasks` does, and apart from them what is wrong with those malformed.
+
+    Raises:
+        UsageError: as :func:`find_tasks`.
+    """
+    usable, malformed = {}, {}
+    for name, directory in task_directories().items():
+        try:
+            usable[name] = open_task(directory)
+        except ManifestError as error:
+            malformed[name] = error
+    return usable, malformed
+
+
 def find_task(name: str) -> Task:
     """Return the task called ``name``: a directory's path, a directory's name, or an id.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from re_bench.errors import UsageError
 from re_bench.runs.attempts import AttemptLog
 from re_bench.task.chat_model import ChatModel
-from re_bench.task.discovery import find_tasks
+from re_bench.task.discovery import task_named
 from re_bench.task.model_choice import choose_model
 from re_bench_environment.catalog import ServedTask
 from re_bench_environment.records.session_files import ATTEMPTS, ENDED_BY_OPERATOR
@@ -46,7 +46,5 @@ def end_without_server(state: Path, session: SessionFiles) -> None:
 
 def _served(record: SessionRecord, log: Path) -> ServedTask:
     models = [ChatModel.from_details(attempt.details) for attempt in AttemptLog(log).read().attempts]
-    for task in find_tasks().values():
-        if task.manifest.id == record.task:
-            return ServedTask(choose_model(task, record.profile, next(filter(None, models), None)), record.profile)
-    raise UsageError(f"the session's task, {record.task!r}, is not here, so its attempts cannot be combined")
+    task = task_named(record.task)  # without it its attempts cannot be combined
+    return ServedTask(choose_model(task, record.profile, next(filter(None, models), None)), record.profile)
