@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +21,7 @@ from re_bench.processes import (
     end_processes,
     raise_if_stop_requested,
     request_stop,
+    runs,
     stop_on,
     stop_requested,
     tree,
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     Change = Callable[[Task, str, str, str], Task]
 
 CHATTER = 'print("chatter of a library")'
-WAIT = "import time; time.sleep(60)"
+WAIT = "import time; time.sleep(600)"
 AT_WORK = {
     "preparing": ("prepare.py", CHATTER, f"(made / 'half').mkdir(parents=True); {WAIT}", "cache/made_up/cpu/half"),
     "making": ("reference/train.py", 'print("trained")', WAIT, "tmp/re-bench-workspace-*/workspace/number"),
@@ -48,12 +50,14 @@ SIGNALS = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids
 
 @pytest.fixture
 def waiting(made_up: Task, backend: Backend, change: Change) -> Callable[[str], Task]:
-    """Return what makes one step of a task take a minute; the arguments of all its programs name its directory."""
+    """Return what makes one step of a task take ten minutes; the arguments of all its programs name its directory."""
     del backend  # there is one
 
     def wait(when: str) -> Task:
         file, old, new, _sign = AT_WORK[when]
         change(made_up, file, old, new)
+        manifest = made_up.directory / "task.toml"
+        manifest.write_text(manifest.read_text().replace("time_limit_s = 30", "time_limit_s = 600"))
         return change(made_up, "task.toml", '"train.py", "10"', f'"train.py", "10", "{made_up.directory}"')
 
     return wait
@@ -79,13 +83,15 @@ def stopped(arguments: list[str | Path], when: str, directory: Path, number: sig
                 os.killpg(process.pid, number)  # as a terminal does
             else:
                 process.send_signal(number)
-            return process.wait(8), process.stderr.read()
+            return process.wait(60), process.stderr.read()
         finally:
             process.kill()
 
 
 def is_baseline(numbers: list[Path]) -> bool:
-    return all(path.read_text() != "10" for path in numbers)
+    with suppress(FileNotFoundError):  # its directory is removed
+        return all(path.read_text() != "10" for path in numbers)
+    return True
 
 
 def processes_of(directory: Path) -> list[str]:
@@ -138,7 +144,7 @@ from re_bench.processes import cli_entry_point
 with cli_entry_point("clearing"):
     try:
         print("begun", flush=True)
-        time.sleep(60)
+        time.sleep(600)
     finally:
         print("clearing", flush=True)
         time.sleep(1)
@@ -154,7 +160,7 @@ def test_further_signals_do_not_disturb_the_clearing_up(number: signal.Signals) 
             assert process.stdout.readline() == line
             process.send_signal(number)
         process.send_signal(signal.SIGTERM)
-        assert (process.stdout.read(), process.wait(10)) == ("cleared\n", 128 + number)
+        assert (process.stdout.read(), process.wait(60)) == ("cleared\n", 128 + number)
 
 
 @pytest.mark.parametrize("lines", [1, 100_000])
@@ -180,24 +186,48 @@ class Finalized:
         time.sleep(0)
 with cli_entry_point("finalizing"):
     Finalized()
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
 @SIGNALS
 def test_a_signal_in_a_finalizer_is_not_lost(number: signal.Signals) -> None:
     source = FINALIZING.replace("NUMBER", str(int(number)))
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=90, check=False)
     assert (done.returncode, done.stderr) == (128 + number, "")
 
 
+STARTING = """
+import os, signal, subprocess, sys
+from re_bench.processes import cli_entry_point, run_program
+started = subprocess.Popen._execute_child
+def execute_child(process, *arguments):
+    started(process, *arguments)
+    os.kill(os.getpid(), signal.Signals(NUMBER))  # the program runs, and nobody but Popen knows it
+    print(process.pid, flush=True)
+subprocess.Popen._execute_child = execute_child
+with cli_entry_point("starting"):
+    run_program(["-c", "import time; time.sleep(600)"], capture=True)
+"""
+
+
+@SIGNALS
+def test_a_signal_while_a_program_is_started_ends_that_too(number: signal.Signals) -> None:
+    source = STARTING.replace("NUMBER", str(int(number)))
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=90, check=False)
+    assert (done.returncode, done.stderr) == (128 + number, "")
+    assert not runs(int(done.stdout))
+
+
 REMOVING = """
+import time
 from re_bench.processes import cli_entry_point, temporary_directory
 with cli_entry_point("removing"):
     with temporary_directory("re-bench-") as directory:
         for number in range(20_000):
             (directory / str(number)).touch()
         print("leaving", flush=True)
+    time.sleep(600)  # a signal that comes late ends it all the same
 """
 
 
@@ -211,7 +241,7 @@ def test_a_signal_while_a_directory_is_removed_leaves_nothing_of_it(tmp_path: Pa
         assert process.stdout.readline() == "leaving\n"
         time.sleep(0.02)
         process.send_signal(number)
-        assert process.wait(20) == 128 + number
+        assert process.wait(60) == 128 + number
     assert list(tmp_path.iterdir()) == []
 
 
@@ -264,10 +294,10 @@ CHAIN = """
 import os, time
 for _ in range(120):
     if os.fork():
-        time.sleep(60)
+        time.sleep(600)
         os._exit(0)
 print("ready", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -282,5 +312,5 @@ def test_a_chain_of_processes_may_be_of_any_length() -> None:
             pids = list(tree(process.pid))
         finally:
             sys.setrecursionlimit(limit)
-        end_processes(pids, (signal.SIGKILL, 10.0))
+        end_processes(pids, (signal.SIGKILL, 60.0))
     assert len(set(pids)) == 121

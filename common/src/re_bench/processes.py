@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from re_bench.errors import ReBenchError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-_GRACE_S = 10.0
+_GRACE_S = 30.0
 _POLL_S = 0.2
 _SHORT_POLL_S = 0.02
 _AGAIN_S = 0.05
@@ -56,7 +56,10 @@ def cli_entry_point(program: str) -> Iterator[None]:
     def leave(number: int, _frame: object) -> None:
         for handled in numbers:
             signal.signal(handled, _do_nothing)
-        raise SignalExit(128 + number)
+        if _postponed.blocks:
+            _postponed.number = number
+        else:
+            raise SignalExit(128 + number)
 
     before = {number: signal.signal(number, leave) for number in numbers}
     try:
@@ -73,6 +76,35 @@ def cli_entry_point(program: str) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+class _Postponed:
+    """Whether a signal has to wait, and the number of the one that waits."""
+
+    blocks = 0
+    number = 0
+
+
+_postponed = _Postponed()
+
+
+@contextmanager
+def _signals_postponed() -> Iterator[None]:
+    """Have a signal that ends the block of :func:`cli_entry_point` wait for the end of this block.
+
+    Else it could come when a program has been started and we do not know it yet, and nobody would end that.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _postponed.blocks += 1
+    try:
+        yield
+    finally:
+        _postponed.blocks -= 1
+        if _postponed.number and not _postponed.blocks:
+            number, _postponed.number = _postponed.number, 0
+            raise SignalExit(128 + number)
 
 
 def _nobody_reads() -> bool:
@@ -205,24 +237,33 @@ def run_program(
         StoppedError: if we are ending.
     """
     stdout = subprocess.PIPE if capture else _STDERR
-    with subprocess.Popen(
-        [sys.executable, *program],
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        cwd=directory,
-        env={**os.environ, **(environment or {})},
-        process_group=0,  # so that a terminal's interrupt reaches us alone, who stop the program
-    ) as process:
-        try:
-            output = _output(process, time_limit_s)
-        except BaseException:
-            process.terminate()
-            try:
-                process.wait(_GRACE_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-            raise
+    with ExitStack() as stack:
+        with _signals_postponed():
+            process = subprocess.Popen(
+                [sys.executable, *program],
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                cwd=directory,
+                env={**os.environ, **(environment or {})},
+                process_group=0,  # so that a terminal's interrupt reaches us alone, who stop the program
+            )
+            stack.enter_context(process)
+            stack.enter_context(_terminated_on_error(process))
+        output = _output(process, time_limit_s)
     return process.returncode, output
+
+
+@contextmanager
+def _terminated_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        process.terminate()
+        try:
+            process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        raise
 
 
 def _output(process: subprocess.Popen[bytes], time_limit_s: float | None) -> bytes:
