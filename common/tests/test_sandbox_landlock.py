@@ -48,13 +48,25 @@ WITHOUT_NAMESPACES = [
 
 
 def sh(script: str, **limits: int) -> Finished:
-    return run(Landlock(), ["sh", "-c", script], SandboxSpec(limits=Limits(wall_s=20, **limits)))
+    return run(Landlock(), ["sh", "-c", script], SandboxSpec(limits=Limits(wall_s=100, **limits)))
 
 
 @pytest.mark.parametrize("name", WITHOUT_NAMESPACES)
 def test_it_holds_what_takes_namespaces_elsewhere(name: str) -> None:
     outcome = run_check(Landlock(), name)
     assert outcome.held, outcome.why
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="of an ordinary user's processes all count, also those of other tests")
+def test_a_process_or_thread_too_many_is_refused_and_the_program_goes_on() -> None:
+    for start in (
+        "os.fork() or time.sleep(60)",
+        "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+    ):
+        attempts = f"for _ in range(200):\n  try:\n    {start}\n    count += 1\n  except (OSError, RuntimeError): pass"
+        program = f"import os, threading, time\ncount = 1\n{attempts}\nprint(count, flush=True)\nos._exit(7)"
+        finished = run(Landlock(), [sys.executable, "-c", program], SandboxSpec(limits=Limits(wall_s=60, processes=20)))
+        assert (finished.status, finished.stdout, finished.stderr) == (7, "20\n", "")
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +131,7 @@ def test_a_harness_answers_by_a_connection_that_it_inherits(harness: Callable[[s
 
 def test_its_own_directory_is_empty_bounded_and_private() -> None:
     assert sh("pwd; ls -A; test $HOME = $PWD -a $TMPDIR = $PWD && stat -c %a .").stdout.split()[1:] == ["700"]
-    filled = sh("head -c 6000000 /dev/zero > a; sleep 5", tmp_mib=4)
+    filled = sh("head -c 6000000 /dev/zero > a; sleep 100", tmp_mib=4)
     assert filled.stopped == "it wrote more than 4 MiB into its writable directories"
 
 

@@ -136,10 +136,15 @@ def install_filter(program: bytes) -> None:
     Raises:
         OSError: if the kernel refuses.
     """
+    _code, header = prepared_filter(program)
+    _prctl(_PR_SET_SECCOMP, _FILTER, header, 0, 0)
+
+
+def prepared_filter(program: bytes) -> tuple[object, bytes]:
+    """Return what has to be kept until a filter is installed, and the filter as the kernel takes it."""
     code = ctypes.create_string_buffer(program, len(program))
     # struct sock_fprog: the count of instructions, of 8 bytes each, and where they are.
-    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
-    _prctl(_PR_SET_SECCOMP, _FILTER, header, 0, 0)
+    return code, struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
 
 
 def drop_bounding_set() -> None:

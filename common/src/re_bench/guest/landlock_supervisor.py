@@ -43,6 +43,8 @@ class Plan:
     """Hard limits of each process, by the names in :mod:`resource`."""
     processes: int
     """How many processes and threads there may be at a time."""
+    gate: tuple[str, int]
+    """The filter of :mod:`re_bench.guest.process_gate` in hexadecimal, and the number of the system call for it."""
     user: int | None
     """The user id that nobody else has, to run the program as; None to stay who we are."""
     connected: list[int]
@@ -70,9 +72,13 @@ def main() -> NoReturn:
     if others is None and not scoped:
         sys.exit("landlock: below version 6, root's programs cannot all be found and ended; run as another user")
     rules = landlock.rule_set(plan.rules, plan.abi)
+    ours, theirs = socket.socketpair()
     first = os.fork()
     if first == 0:
-        _become(plan, rules, others)
+        _become(plan, rules, others, theirs)
+    theirs.close()
+    if others is None:
+        _answer(ours, plan.processes)
     for path, _kind in landlock.of_process(first):  # whose rules hold as long as these are open
         with suppress(FileNotFoundError):
             os.open(path, os.O_PATH)
@@ -96,20 +102,29 @@ def _scope_our_signals(outside: int) -> None:
         raise OSError("signals are not confined")
 
 
-def _become(plan: Plan, rules: int, others: int | None) -> NoReturn:
+def _answer(channel: socket.socket, most: int) -> None:
+    """Answer for each new process, unless the program could not be made to ask: then they are only counted."""
+    from re_bench.guest import process_gate  # noqa: PLC0415 - as above
+
+    _message, descriptors, _flags, _address = socket.recv_fds(channel, 4, 1)
+    for listener in descriptors:
+        process_gate.ProcessGate(listener, most, _tasks)
+
+
+def _become(plan: Plan, rules: int, others: int | None, channel: socket.socket) -> NoReturn:
     """Become the program; say on stderr why, if that fails."""
     try:
         os.setsid()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGCHLD})
-        _confine(plan, rules, others)
+        _confine(plan, rules, others, channel)
         os.execvpe(plan.program[0], plan.program, plan.environment)  # noqa: S606 - no shell is wanted
     except BaseException as error:  # noqa: BLE001 - nothing of us may go on as the program
         os.write(2, f"landlock: {plan.program[0]} cannot be started: {error}\n".encode())
     os._exit(_FAILED)
 
 
-def _confine(plan: Plan, rules: int, others: int | None) -> None:
-    from re_bench.guest import landlock  # noqa: PLC0415 - as above
+def _confine(plan: Plan, rules: int, others: int | None, channel: socket.socket) -> None:
+    from re_bench.guest import landlock, process_gate  # noqa: PLC0415 - as above
 
     supervisor = os.getppid()
     landlock.allow_process(rules, os.getpid())
@@ -131,6 +146,11 @@ def _confine(plan: Plan, rules: int, others: int | None) -> None:
         _limit(getattr(resource, f"RLIMIT_{name}"), most)
     landlock.restrict(rules, plan.abi)
     os.close(rules)
+    if others is None:
+        filter_, call = plan.gate
+        with suppress(OSError):  # where the kernel cannot ask, they are only counted
+            process_gate.ask_through(channel, bytes.fromhex(filter_), call)
+    channel.close()
     for program in plan.filters:
         landlock.install_filter(bytes.fromhex(program))
 
@@ -194,7 +214,7 @@ def _wait(first: int, processes: int | None) -> int:
         else:
             info = signal.sigtimedwait({signal.SIGTERM, signal.SIGCHLD}, _POLL_S)
             number = signal.Signals(info.si_signo) if info else signal.SIGALRM
-            if sum(_threads(pid) for pid in _descendants()) > processes:
+            if _tasks() > processes:
                 os.write(2, f"landlock: more than {processes} processes and threads\n".encode())
                 return signal.SIGKILL
         if number == signal.SIGTERM:
@@ -250,6 +270,11 @@ def _buried() -> bool:
     except ChildProcessError:
         return True
     return False
+
+
+def _tasks() -> int:
+    """Return how many processes and threads our descendants are."""
+    return sum(_threads(pid) for pid in _descendants())
 
 
 def _descendants() -> Iterator[int]:

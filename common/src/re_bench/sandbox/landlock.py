@@ -112,6 +112,7 @@ class Landlock:
             ],
             limits=_limits(spec.limits, gpu=spec.gpu is not None),
             processes=spec.limits.processes,
+            gate=landlock_filter.process_gate(),
             user=user,
             connected=[number for number, word in enumerate(program) if _is_socket(Path(word))],
             starter=os.getpid(),

@@ -48,6 +48,27 @@ def program(version: int, *, same_user: bool) -> bytes:
     return compiled(lambda seccomp: _Rules(seccomp).build(version, same_user=same_user))
 
 
+@lru_cache
+def process_gate() -> tuple[str, int]:
+    """Return the filter that asks before each new process, in hexadecimal, and the number of ``seccomp``."""
+
+    def rules(seccomp: Any) -> Any:
+        asking = seccomp.SyscallFilter(seccomp.ALLOW)
+        for name in ("fork", "vfork", "clone"):  # clone3 is not there: seccomp.program()
+            with suppress(OSError, ValueError, RuntimeError):  # not every architecture has every call
+                asking.add_rule(seccomp.NOTIFY, name)
+        return asking
+
+    program = compiled(rules)
+    return program.hex(), _number_of("seccomp") if program else -1
+
+
+def _number_of(call: str) -> int:
+    import pyseccomp  # noqa: PLC0415 - loads the library, which may be missing
+
+    return int(pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, call))
+
+
 class _Rules:
     """Makes the filter."""
 
