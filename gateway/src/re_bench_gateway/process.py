@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _START_S = 60.0
 _ANSWER_S = 30.0
-_GRACE_S = 10.0
+_GRACE_S = 60.0
 _ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "PYTHONPATH", "RE_BENCH_CACHE")
 _NETWORK = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir")
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _NOBODY = 65534
 _FIRST_PRIVATE_ID = 1 << 30  # far above what distributions, containers and subuid ranges hand out
 _MIB = 1 << 20
-_GONE_S = 5.0
+_GONE_S = 60.0
 _NO_CAPABILITIES = ("--inh-caps=-all", "--bounding-set=-all")
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.05
 _GRACE_S = 1.0
+_JOINS = 20
 _ACCEPT_S = 0.1
 _TAIL = 600
 _CHUNK = 1 << 16
@@ -111,13 +112,15 @@ class Running:
     def kill(self) -> None:
         """End the program and all it started, and wait until nothing is left."""
         if self.alive():
+            deadline.violation()  # which the next check of the limits, now left out, would have seen
             self._end(self._process)
         self._ended.set()  # so that nobody waits for the next check of the limits
         _kill_group(self._process.pid)
         self._cleanup()
         self._cleanup = _nothing
         for thread in self._threads:
-            thread.join(_GRACE_S)  # without a sandbox, a daemon that nobody finds may hold the output open
+            for _turn in range(_JOINS):  # many short waits: while we are stopped no more than one of them goes by
+                thread.join(_GRACE_S / _JOINS)  # without a sandbox, a daemon that nobody finds may hold the output open
 
     def wait(self) -> Finished:
         """Wait for the end, by itself or at a limit.

@@ -35,7 +35,7 @@ PERSONALISE = "personalise"
 """The function of ``prepare.py`` that writes what differs from one workspace to the next."""
 
 _POLL_MS = 200
-_GRACE_S = 10.0
+_GRACE_S = 30.0
 _READ_BYTES = 1 << 16
 _STDOUT, _STDERR = 1, 2
 

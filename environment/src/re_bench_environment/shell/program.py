@@ -29,7 +29,7 @@ CANNOT_RUN, NOT_FOUND = 126, 127
 
 _MAX_COMMAND = 4 << 20
 _DRAIN_S = 1.0
-_GRACE_S = 10.0
+_GRACE_S = 30.0
 _CHUNK = 1 << 16
 _STATUSES = range(256)
 _ERRORS = range(1, 134)

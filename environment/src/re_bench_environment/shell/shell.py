@@ -36,7 +36,7 @@ HOME = "/home/agent"
 _TEMPORARY = "/var/tmp"  # noqa: S108 - what stays when the sandbox is started again
 _GUEST_FILES = "/run/shell"
 _OUTPUTS = "/tmp/outputs"  # noqa: S108 - the sandbox's private /tmp
-_GRACE_S = 10.0
+_GRACE_S = 30.0
 """How long the supervisor may take beyond a command's time before everything is ended."""
 _MAX_TIMEOUT_S = 1e6
 _MAX_PROGRAMS = 64

@@ -19,7 +19,7 @@ from mlab_agent.workspaces.privileges import can_drop_capabilities, system_progr
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_PROBE_S = 10
+_PROBE_S = 60
 _NAMESPACES = ("--unshare-pid", "--unshare-ipc", "--die-with-parent", "--cap-drop", "ALL")
 _FOR_SETPRIV = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")  # which it gives up before the script starts
 _SYSTEM = ("/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/sys", "/var/spool")

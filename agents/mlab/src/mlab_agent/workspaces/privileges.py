@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _PR_SET_DUMPABLE = 4
-_PROBE_S = 10
+_PROBE_S = 60
 _PROGRAMS = "/usr/bin:/bin:/usr/sbin:/sbin"
 _PASSED = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLUMNS|LINES|TMPDIR|TEMP|TMP|MLAB_AGENT_RUN"
