@@ -33,6 +33,7 @@ from re_bench.task.discovery import find_task, open_task
 
 sys.path.append(str(Path(__file__).parent))
 
+from free_port import free_port
 from number_task import write_exportable_task
 
 if TYPE_CHECKING:
@@ -224,13 +225,6 @@ def test_rewards_are_flat_finite_numbers_and_absent_where_we_fail(quick: Path) -
     assert reward(quick, "bug") == (1, None)  # and the file of the scoring before is gone
     reward(quick, "5")
     assert reward(quick, "5", "--sandbox", "container")[1] is None
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port: int = listening.getsockname()[1]
-    return port
 
 
 @contextmanager

@@ -49,6 +49,10 @@ def measure(job):
     if text.startswith("sleep"):
         time.sleep(float(text.split()[1]))
         text = text.split()[2]
+    if text.startswith("wait"):
+        while not Path(text.split()[1]).exists():
+            time.sleep(0.05)
+        text = text.split()[2]
     if text == "crash":
         raise RuntimeError("hidden truth 4711")
     if text == "leave":

@@ -69,7 +69,7 @@ class Server:
 
     def end(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
-        return self.process.wait(30)
+        return self.process.wait(60)
 
 
 @contextlib.contextmanager
@@ -159,7 +159,7 @@ def text(output: Any) -> str:
     return "".join(block.text for block in output.blocks)
 
 
-def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
+def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
     """Return what a condition gives once it is true."""
     deadline = time.monotonic() + seconds
     while not (results := condition()):
@@ -227,7 +227,7 @@ class Raw:
         call = json.dumps({"name": name, "input": arguments}).encode()
         headers = {"X-Session-ID": self.sid, "Content-Type": "application/json", **self.headers}
         request = urllib.request.Request(f"{self.server.url}/rebench/call", call, headers)  # noqa: S310 - http
-        with urllib.request.urlopen(request, timeout=10) as stream:  # noqa: S310 - http
+        with urllib.request.urlopen(request, timeout=60) as stream:  # noqa: S310 - http
             assert stream.readline().strip() == b"event: task_id"
             return str(stream.readline().decode().partition(": ")[2].strip())
 

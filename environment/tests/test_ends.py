@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -32,19 +33,30 @@ time.sleep(60)
 
 
 def test_when_the_hours_are_over_nothing_works_on_in_the_background(tmp_path: Path, site: Path) -> None:
-    with serving(tmp_path, site, "--hours", "0.001", "--no-transcripts") as server:
+    # A busy machine may need all of the few seconds before the command begins; then there are more of them.
+    assert any(nothing_works_on(tmp_path / hours, site, hours) for hours in ("0.001", "0.004", "0.015"))
+
+
+def nothing_works_on(place: Path, site: Path, hours: str) -> bool:
+    """Tell whether a command of the session has begun within its hours; if so, check that nothing outlasts them."""
+    over = "hours of this session are over"
+    with serving(place, site, "--hours", hours, "--no-transcripts") as server:
         session = Raw(server, "example_quick")
-        session.call("bash", command="(while sleep 0.1; do echo -9 >> more; done) & disown")
-        time.sleep(3.6)
+        if over in session.says("(while sleep 0.1; do echo -9 >> more; done) & disown"):
+            return False
+        (directory,) = server.sessions()
+        more = directory / "workspace" / "more"
+        until(more.exists)
+        until(lambda: server.health()["sessions"][0]["open_s"] > float(hours) * 3600 + 0.5)
         output = session.call("answer")["output"]
         assert output["metadata"]["status"] == "valid"
-        (directory,) = server.sessions()
-        size = (directory / "workspace" / "more").stat().st_size
+        size = more.stat().st_size
         time.sleep(0.5)
-        assert (directory / "workspace" / "more").stat().st_size == size
-        assert "hours of this session are over" in session.call("bash", command="true")["output"]["blocks"][0]["text"]
+        assert more.stat().st_size == size
+        assert over in session.says("true")
         assert session.call("answer", get_final_score=True)["output"]["finished"] is True
         assert not (directory / "transcript.jsonl").exists()
+        return True
 
 
 def test_an_episode_can_end_when_no_scorer_lives(server: Server) -> None:
@@ -64,10 +76,12 @@ def killed_final(server: Server, session: Raw) -> dict[str, Any]:
     caller = threading.Thread(target=lambda: outcome.append(session.call("answer", get_final_score=True)["output"]))
     caller.start()
     for pid in until(lambda: running_scorers(server)):
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGKILL)
-        os.kill(pid, signal.SIGKILL)
-    caller.join(30)
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended, or ends with its parent
+            stat = Path(f"/proc/{pid}/stat").read_text()
+            os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
+    caller.join(60)
+    assert not caller.is_alive()
     until(lambda: running_scorers(server) == [])  # else the next one kills what is dying already
     return outcome[0]
 
@@ -103,7 +117,7 @@ async def stubborn() -> None:
     child = int(await process.stdout.readline())
     await subprocess_env.terminate(process)
     assert process.returncode == -signal.SIGKILL
-    until(lambda: not alive(child), 5)
+    until(lambda: not alive(child))
 
 
 def alive(pid: int) -> bool:

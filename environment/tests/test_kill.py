@@ -11,7 +11,6 @@ import json
 import os
 import random
 import signal
-import socket
 import tempfile
 import threading
 import time
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from example_tasks import EXAMPLES, ask_command, experiment_command
+from free_port import free_port
 from server_process import Raw, Server, command_lines_naming, serving, until
 
 from re_bench.runs.attempts import AttemptLog
@@ -119,12 +119,10 @@ def temporary() -> Iterator[Path]:
         yield Path(directory)
 
 
-@pytest.mark.timeout(60 + 20 * KILLS)
+@pytest.mark.timeout(240 + 20 * KILLS)
 def test_kill_9_at_random_moments_loses_nothing_that_was_told(tmp_path: Path, site: Path, temporary: Path) -> None:
     randomness = random.Random(SEED)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        options = ("--port", str(free.getsockname()[1]), "--model-dollars", "5")
+    options = ("--port", str(free_port()), "--model-dollars", "5")
     agents: list[Agent] = []
     tasks = ("example_quick", "example_equipped", "example_quick", "example_equipped", "example_equipped")
     steps = (write_file, write_file, answer, make_experiment, ask_model)

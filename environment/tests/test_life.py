@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+FRAME = "\x1b[H\x1b[2Jok, up 0:0"
+"""How each view of a server begins in its first ten minutes."""
+
+
 def test_an_ordered_end_leaves_logs_records_and_open_workspaces_and_nothing_else(tmp_path: Path, site: Path) -> None:
     with serving(tmp_path, site) as server, watching(server) as view:
         ended, idle = Raw(server, "example_quick"), Raw(server, "example_quick")
@@ -26,6 +31,7 @@ def test_an_ordered_end_leaves_logs_records_and_open_workspaces_and_nothing_else
         ended.delete()
         idle.call("bash", command="true")
         sockets = Path((server.state / "sockets").read_text())
+        seen = two_frames(view)
         assert server.end() == 128 + signal.SIGTERM
         files = sorted(sorted(path.name for path in directory.iterdir()) for directory in server.sessions())
         assert files == [
@@ -42,8 +48,11 @@ def test_an_ordered_end_leaves_logs_records_and_open_workspaces_and_nothing_else
         assert sorted(record["state"] for record in server.records().values()) == ["ended", "open"]
         assert not sockets.exists()
         assert server.events()[-1]["event"] == "ended"
-        reply, complained = view.communicate(timeout=60)
-        assert reply.count("\x1b[H\x1b[2Jok, up 0:0") > 1
+        assert view.stdout is not None
+        assert view.stderr is not None
+        reply, complained = seen + view.stdout.read(), view.stderr.read()
+        view.wait(60)
+        assert reply.count(FRAME) > 1
         assert " of 64 sessions" in reply
         assert "no server answers" in complained
         assert view.returncode == 1
@@ -52,10 +61,21 @@ def test_an_ordered_end_leaves_logs_records_and_open_workspaces_and_nothing_else
 
 @contextlib.contextmanager
 def watching(server: Server) -> Iterator[subprocess.Popen[str]]:
-    """Run the view of a server that is renewed until the server ends, and wait until it has been renewed once."""
+    """Run the view of a server that is renewed until the server ends."""
     command = [sys.executable, "-m", "re_bench.cli", "serve", "--watch", "--port", server.url.rpartition(":")[2]]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as view:
         yield view
+
+
+def two_frames(view: subprocess.Popen[str]) -> str:
+    """Read what a view shows until it has been renewed once."""
+    assert view.stdout is not None
+    seen = ""
+    while seen.count(FRAME) < 2:
+        character = view.stdout.read(1)
+        assert character, seen
+        seen += character
+    return seen
 
 
 def test_a_ceiling_on_sessions_with_a_clear_refusal(tmp_path: Path, site: Path) -> None:
@@ -109,14 +129,17 @@ def test_scorings_take_turns_and_say_how_long_they_waited(tmp_path: Path, site: 
         sessions = [Raw(server, "example_quick") for _ in range(3)]
         outcome: list[Any] = []
         for session in sessions:
-            session.call("bash", command="echo sleep 1 -1 > answer.txt")
+            session.call("bash", command=f"echo wait {tmp_path}/go -1 > answer.txt")
         callers = [threading.Thread(target=lambda s=session: outcome.append(s.call("answer"))) for session in sessions]
         for caller in callers:
             caller.start()
         until(lambda: server.health()["scorings"] == {"running": 1, "waiting": 2})
+        began = time.monotonic()
         view = re_bench("serve", "--status", "--port", server.url.rpartition(":")[2]).stdout
         assert "scorings: 1 running, " in view
         assert "  answer  " in view
+        time.sleep(max(0.0, began + 1.1 - time.monotonic()))
+        (tmp_path / "go").touch()
         for caller in callers:
             caller.join(60)
         texts = sorted(

@@ -61,7 +61,7 @@ def as_json(state: Path, *arguments: str) -> dict[str, Any]:
 def metrics(server: Server) -> dict[tuple[str, ...], float]:
     """Return the samples by name and the labels' values, in the order of the labels' names."""
     request = urllib.request.Request(f"{server.url}/metrics", headers={"X-API-Key": TOKEN})  # noqa: S310 - http
-    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - http
+    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - http
         families = list(text_string_to_metric_families(answer.read().decode()))
     samples = [one for family in families for one in family.samples]
     return {(one.name, *(one.labels[name] for name in sorted(one.labels))): one.value for one in samples}

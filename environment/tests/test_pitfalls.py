@@ -154,10 +154,14 @@ def test_a_command_that_bash_cannot_read_is_not_run_and_the_shell_goes_on(server
 
 def test_a_call_that_waits_for_another_one_says_so(server: Server) -> None:
     session = Raw(server, "example_quick")
-    first = threading.Thread(target=session.call, args=("bash",), kwargs={"command": "sleep 2"})
+    command = "touch begun; until [ -e go ]; do sleep 0.1; done"
+    first = threading.Thread(target=session.call, args=("bash",), kwargs={"command": command})
     first.start()
-    until(lambda: "bash" in {one["doing"] for one in server.health()["sessions"]})
-    output = session.call("answer")["output"]
+    (workspace,) = until(lambda: [path for path in server.workspaces() if (path / "begun").exists()])
+    asked = session.start("answer")
+    time.sleep(1.1)
+    (workspace / "go").touch()
+    output = session.result_of(asked, "answer")
     assert output["metadata"]["queued_s"] > 1
     seconds = f"{output['metadata']['queued_s']:.0f}"
     assert f"[the call waited {seconds} s for another one of this session]" in output["blocks"][0]["text"]

@@ -130,7 +130,7 @@ def test_sessions_wait_for_a_task_that_is_being_prepared(site_to_prepare: Path, 
         assert "\npreparing: example_quick (cpu)\n" in status
         assert f"\nfailed: example_quiet (cpu): {REASON}" in status
         body = {"task_spec": {"id": "example_quiet"}}
-        code, reply = post(server.url, "/create", body, {"X-Session-ID": "quiet"}, timeout=2)
+        code, reply = post(server.url, "/create", body, {"X-Session-ID": "quiet"})
         assert (code, REASON in reply["detail"]) == (500, True)
         sessions_deleted_while_they_wait_hold_up_nobody(server, site_to_prepare)
         waiting = Raw(server, "example_quick")
@@ -139,7 +139,8 @@ def test_sessions_wait_for_a_task_that_is_being_prepared(site_to_prepare: Path, 
         time.sleep(0.3)
         assert caller.is_alive()
         (site_to_prepare / "quick" / "go").touch()
-        caller.join(10)
+        caller.join(60)
+        assert not caller.is_alive()
         workspace = next(path for path in server.workspaces() if not (path / "equipped_meter.py").exists())
         assert sorted(path.name for path in workspace.iterdir()) == ["answer.txt", "data", "notes.md"]
         assert get(server, "/ready") == (200, {"ready": True})
@@ -217,7 +218,7 @@ async def tried_again(site: Path, tmp_path: Path) -> None:
     (site / "quiet" / "prepare.py").write_text(FAILING.replace("raise ", "assert "))
     with pytest.raises(ReBenchError, match=REASON):
         await asyncio.to_thread(preparations.check, served)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while preparations.by_id[served.id].state != State.READY:
         assert time.monotonic() < deadline
         await asyncio.sleep(0.05)
@@ -240,7 +241,7 @@ def workspaces_are_as_the_command_lays_them_out(server: Server, tmp_path: Path, 
     task = TASKS[task_id]
     lay_out(task, tmp_path / "workspace", profile="cpu")
     expected = contents(tmp_path / "workspace")
-    until(lambda: states(server)[task_id] == "ready", 60)
+    until(lambda: states(server)[task_id] == "ready")
     sessions = [Raw(server, task_id) for _ in range(2)]
     for session in sessions:
         wait_for_workspace(session)

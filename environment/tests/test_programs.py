@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from shell_session import SMALL, Session, processes_with, session_in
+from shell_session import SMALL, Session, past_its_limit, processes_with, session_in
 from test_shell_protocol import connected, frame, send
 
 from re_bench.guest import ipc
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 _HOLD = "b = bytearray(200 << 20); b[::4096] = b'x' * len(b[::4096]); import time; time.sleep(30)"
 
-_FORKS = "for i in $(seq 100); do sleep 903.1 & done"
+_LIMITED, _CANCELLED, _FORKED, _CLOSED, _BARE = (f"90{n}{os.getpid()}" for n in range(1, 6))
+_FORKS = f"for i in $(seq 100); do sleep {_FORKED} & done"
 
 
 @pytest.fixture(scope="module")
@@ -144,30 +145,34 @@ def test_what_is_left_in_the_background_goes_on_and_may_write(session: Session) 
 
 
 def test_the_time_limit_ends_all_that_it_started_and_nothing_else(session: Session) -> None:
-    session.run("sleep 901.0 &")
-    script = "setsid sleep 901.2 & (setsid sh -c 'trap : TERM; sleep 901.3; sleep 901.4' &); trap : TERM; sleep 901.5"
-    before = time.monotonic()
-    output = sh(session, f"echo begun; {script}; sleep 901.6", timeout_s=0.5)
+    session.run(f"sleep {_LIMITED}.0 &")
+    script = (
+        f"setsid sleep {_LIMITED}.2 & (setsid sh -c 'trap : TERM; sleep {_LIMITED}.3; sleep {_LIMITED}.4' &); "
+        f"trap : TERM; echo begun; : > begun; sleep {_LIMITED}.5; sleep {_LIMITED}.6"
+    )
+    output = past_its_limit(
+        lambda limit_s: sh(session, script, timeout_s=limit_s), lambda _output: (session.workspace / "begun").exists()
+    )
     assert (output.status, output.stdout, output.timed_out) == (None, b"begun\n", True)
-    assert time.monotonic() - before < 9
-    assert processes_with("sleep 901.") == ["sleep 901.0"]
-    session.run("kill %1")
+    assert output.seconds < 30
+    assert processes_with(f"sleep {_LIMITED}.") == [f"sleep {_LIMITED}.0"]
+    session.run("kill %1; rm begun")
 
 
 def test_a_cancelled_program_is_ended(session: Session) -> None:
     async def cancelled() -> None:
-        running = asyncio.ensure_future(session.shell.execute(["sh", "-c", "setsid sleep 902.1 & sleep 902.2"]))
-        while len(processes_with("sleep 902.")) < 2:  # noqa: ASYNC110 - of another process
+        script = f"setsid sleep {_CANCELLED}.1 & sleep {_CANCELLED}.2"
+        running = asyncio.ensure_future(session.shell.execute(["sh", "-c", script]))
+        while len(processes_with(f"sleep {_CANCELLED}.")) < 2:  # noqa: ASYNC110 - of another process
             await asyncio.sleep(0.05)
         running.cancel()
         await asyncio.wait([running])
-        for _ in range(100):
-            if not processes_with("sleep 902."):
-                return
+        deadline = time.monotonic() + 60
+        while processes_with(f"sleep {_CANCELLED}.") and time.monotonic() < deadline:  # noqa: ASYNC110 - as above
             await asyncio.sleep(0.05)
 
     session.runner.run(cancelled())
-    assert processes_with("sleep 902.") == []
+    assert processes_with(f"sleep {_CANCELLED}.") == []
     assert sh(session, "echo on").stdout == b"on\n"
 
 
@@ -198,8 +203,11 @@ def test_the_number_of_processes_and_the_disk(tmp_path: Path) -> None:
     with session_in(tmp_path) as session:
         assert b"fork" in sh(session, _FORKS).stderr
         session.run("kill -9 -1")
-        assert b"fork" in execute_in(session, "bash", "-c", f"{_FORKS}; wait", timeout_s=1).stderr
-        assert processes_with("sleep 903.1") == []
+        past_its_limit(
+            lambda limit_s: execute_in(session, "bash", "-c", f"{_FORKS}; wait", timeout_s=2 * limit_s),
+            lambda output: b"fork" in output.stderr,
+        )
+        assert processes_with(f"sleep {_FORKED}") == []
         output = sh(session, "for i in 1 2 3 4; do head -c 15000000 /dev/zero > $i; done; sleep 30")
         assert (output.status, "it wrote more than 32 MiB" in output.error) == (None, True)
         assert b"File size limit" in sh(session, "bash -c 'echo more > 5'").stderr
@@ -221,8 +229,9 @@ def test_the_end_of_everything_ends_programs_too_and_the_next_one_runs(session: 
 
 def test_programs_of_a_closed_shell(tmp_path: Path) -> None:
     async def closed(session: Session) -> ProgramOutput:
-        waiting = asyncio.ensure_future(session.shell.execute(["sleep", "904.1"]))
-        await asyncio.sleep(0.3)
+        waiting = asyncio.ensure_future(session.shell.execute(["sleep", _CLOSED]))
+        while not processes_with(f"sleep {_CLOSED}"):  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(0.05)
         await session.shell.close()
         return await waiting
 
@@ -231,14 +240,14 @@ def test_programs_of_a_closed_shell(tmp_path: Path) -> None:
         assert session.runner.run(closed(session)).error == "the session has ended"
         assert execute_in(session, "true").error == "the session has ended"
         assert len(list(Path("/proc/self/fd").iterdir())) < descriptors
-    assert processes_with("sleep 904.1") == []
+    assert processes_with(f"sleep {_CLOSED}") == []
 
 
 def test_without_a_sandbox(tmp_path: Path) -> None:
     with session_in(tmp_path, backend="none", limits=replace(SMALL, processes=4096)) as session:
         assert sh(session, "pwd; cat", stdin=b"x").stdout == f"{session.workspace}\nx".encode()
-        assert sh(session, "(setsid sleep 905.1 &); sleep 905.1", timeout_s=0.5).timed_out
-        assert processes_with("sleep 905.1") == []
+        assert sh(session, f"(setsid sleep {_BARE} &); sleep {_BARE}", timeout_s=0.5).timed_out
+        assert processes_with(f"sleep {_BARE}") == []
 
 
 def test_a_bounded_number_of_pipes_is_read_for_processes_in_the_background() -> None:

@@ -11,10 +11,10 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from server_process import until
 
 from re_bench.errors import UsageError
 from re_bench_environment.operator_socket import OperatorSocket, ask, is_served
@@ -85,7 +85,7 @@ def test_a_kill_in_the_middle_of_a_line_loses_no_other(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", APPENDING, str(path)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(0.3)
+        until(lambda: path.exists() and path.stat().st_size > 2_000_000)
         process.send_signal(signal.SIGKILL)
     contents = read_transcript(path)
     assert [entry["seq"] for entry in contents.entries] == list(range(len(contents.entries)))

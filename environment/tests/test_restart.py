@@ -8,7 +8,6 @@ import json
 import os
 import re
 import signal
-import socket
 import threading
 import time
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from example_tasks import EXAMPLES, ask_command, experiment_command, make_tasks
+from free_port import free_port
 from server_process import Raw, Server, command_lines_naming, opened, post, running_scorers, serving, text, until
 from test_model import KEY, upstream  # noqa: F401 - a fixture
 
@@ -250,9 +250,7 @@ def test_without_a_sandbox_background_programs_end_with_a_killed_server_too(tmp_
 
 def test_the_client_openreward_goes_on_after_a_restart_in_the_middle_of_a_call(tmp_path: Path, site: Path) -> None:
     """As ``ors-sdk`` does, which is not here because it gives up after three seconds and a start may take longer."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     outputs: list[Any] = []
     with serving(tmp_path, site, "--port", str(port)) as server:
         caller = threading.Thread(target=asyncio.run, args=(calling(server.url, outputs),))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import time
 from typing import TYPE_CHECKING
 
 import pytest
-from shell_session import Session, session_in
+from shell_session import Session, processes_with, session_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,9 +88,12 @@ def test_background_processes_live_on(session: Session) -> None:
 
 
 def test_what_the_background_writes_is_told_with_the_next_command(session: Session) -> None:
-    session.run("(sleep 0.1; echo late) &")
-    session.sleep(0.6)
+    session.run("(until [ -e go ]; do sleep 0.02; done; echo late; : > told) &")
+    (session.workspace / "go").touch()
+    # The supervisor has taken in what was written before a program of its ends.
+    session.runner.run(session.shell.execute(["sh", "-c", "until [ -e told ]; do sleep 0.05; done"]))
     assert session.says("echo now") == "[written in the background before this command]\nlate\n\n[this command]\nnow\n"
+    session.run("rm go told")
 
 
 def test_a_background_process_that_writes_without_end_is_no_hindrance(session: Session) -> None:
@@ -249,8 +254,15 @@ def test_the_end_of_the_supervisor_is_told_and_mended(session: Session, command:
 
 
 def test_the_end_of_the_supervisor_between_commands_is_told_with_the_next(session: Session) -> None:
-    session.run("(sleep 0.2; kill -9 $PPID) &")
-    session.sleep(1)
+    long = f"sleep 1235.{os.getpid()}"  # which ends with everything
+    session.run(f"(until [ -e go ]; do sleep 0.02; done; rm go; kill -9 $PPID) & {long} &")
+    deadline = time.monotonic() + 60
+    while not processes_with(long) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    (session.workspace / "go").touch()
+    while processes_with(long) and time.monotonic() < deadline:
+        session.sleep(0.1)
+    session.sleep(0.1)
     assert session.says("echo here").startswith("[before this command: all processes of the session were ended")
     assert session.says("echo here") == "here\n"
 

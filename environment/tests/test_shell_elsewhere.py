@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 ORDINARY = 54321
 """A user id that is nobody's."""
+LONG, BARE = f"141.4{os.getpid()}", f"173.2{os.getpid()}"  # seconds; no other worker's tests find these programs
 COMMANDS = [
-    ("echo new > made; export A=5; cd /tmp; whoami", 0, "agent\n"),
-    ("echo $A $PWD; cat /workspace/made /workspace/given", 0, "5 /tmp\nnew\ngiven\n"),
-    ("sleep 141.4 & sleep 141.4", None, ""),
-    ("echo $A; pgrep -c sleep", 1, "5\n0\n"),
-    ("kill -9 -1", None, "[all processes of the session were ended"),
-    ("pwd", 0, "/tmp\n"),  # noqa: S108 - inside
+    ("echo new > made; export A=5; cd /tmp; whoami", 60, 0, "agent\n"),
+    ("echo $A $PWD; cat /workspace/made /workspace/given", 60, 0, "5 /tmp\nnew\ngiven\n"),
+    (f"sleep {LONG} & sleep {LONG}", 1, None, ""),
+    ("echo $A; pgrep -c sleep", 60, 1, "5\n0\n"),
+    ("kill -9 -1", 60, None, "[all processes of the session were ended"),
+    ("pwd", 60, 0, "/tmp\n"),  # noqa: S108 - inside
 ]
 PROGRAM = """
 import asyncio, json, sys
@@ -44,7 +45,7 @@ async def main(place, commands):
     shell = await Shell.open(
         open_backend("bubblewrap"), place / "workspace", place / "home", limits=Limits(), environment={}, scratch=place
     )
-    outputs = [await shell.run(command, 1) for command in commands]
+    outputs = [await shell.run(command, limit_s) for command, limit_s in commands]
     await shell.close()
     left = sorted(path.name for path in place.iterdir())
     print(json.dumps([[(output.status, output.text) for output in outputs], left]))
@@ -94,33 +95,33 @@ def python_for_everybody(directory: Path) -> str:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
 def test_an_ordinary_user_has_the_same_shell(readable: Path) -> None:
-    commands = json.dumps([command for command, _status, _text in COMMANDS])
+    commands = json.dumps([(command, limit_s) for command, limit_s, _status, _text in COMMANDS])
     python = python_for_everybody(readable)
     finished = as_ordinary_user(readable, python, "-c", PROGRAM, str(readable / "own"), commands)
     if "no sandbox" in finished.stderr:
         pytest.skip(f"an ordinary user has no sandbox here: {finished.stderr.splitlines()[-1]}")
     assert finished.stderr == ""
     outputs, left = json.loads(finished.stdout)
-    for (command, status, text), (found_status, found_text) in zip(COMMANDS, outputs, strict=True):
+    for (command, _limit_s, status, text), (found_status, found_text) in zip(COMMANDS, outputs, strict=True):
         assert found_status == status, (command, found_text)
         assert text in found_text, command
     assert left == ["home", "workspace"]
-    assert processes_with("141.4") == []
+    assert processes_with(f"sleep {LONG}") == []
 
 
 def test_without_a_sandbox_the_shell_is_the_same_but_for_the_walls(tmp_path: Path) -> None:
     with session_in(tmp_path, backend="none") as session:
         assert session.says("pwd; echo $HOME").split() == [str(session.workspace), str(tmp_path / "home")]
-        session.run("export A=5; cd /; sleep 173.2 &")
-        assert session.run("sleep 173.2", 0.5).timed_out
+        session.run(f"export A=5; cd /; sleep {BARE} &")
+        assert session.run(f"sleep {BARE}", 0.5).timed_out
         assert session.says("echo $A $PWD") == "5 /\n"
         output = session.run("seq 1 100000")
         assert output.file is not None
         assert output.file.read_text().endswith("\n100000\n")
-        assert len(processes_with("173.2")) == 1
+        assert len(processes_with(f"sleep {BARE}")) == 1
         assert "the shell ended" in session.run("exit 3").text
-        session.run("pkill -f 'sleep 173[.]2'; kill -9 $PPID")
+        session.run(f"pkill -f 'sleep {BARE.replace('.', '[.]')}'; kill -9 $PPID")
         assert session.says("pwd") == "/\n"
-        session.run("sleep 173.2 & sleep 173.2 &")
-    assert processes_with("173.2") == []
+        session.run(f"sleep {BARE} & sleep {BARE} &")
+    assert processes_with(f"sleep {BARE}") == []
     assert processes_with(str(tmp_path)) == []

@@ -8,10 +8,12 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from shell_session import Session, processes_with, session_in
+from shell_session import Session, past_its_limit, processes_with, session_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from re_bench_environment.shell.protocol import Output
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +23,17 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 
 LONG = f"271.8{os.getpid()}"  # seconds; no other worker's tests find these programs
+EARLIER, CANCELLED = f"161.8{os.getpid()}", f"314.1{os.getpid()}"
+
+
+def time_out(session: Session, command: str, first: str = "") -> Output:
+    """Say ``before`` after some commands, and run the last one until its time limit."""
+    begun = session.workspace / "begun"
+    begun.unlink(missing_ok=True)
+    return past_its_limit(
+        lambda limit_s: session.run(f"{first} echo before; : > /workspace/begun; {command}", limit_s),
+        lambda _output: begun.exists(),
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,7 +57,7 @@ LONG = f"271.8{os.getpid()}"  # seconds; no other worker's tests find these prog
 )
 def test_the_shell_stays(session: Session, command: str) -> None:
     session.run("kept=yes")
-    output = session.run(f"echo before; {command}".replace("271.8", LONG), 0.5)
+    output = time_out(session, command.replace("271.8", LONG))
     assert output.timed_out
     assert output.status is None
     assert output.text.startswith("before\n")
@@ -54,7 +67,7 @@ def test_the_shell_stays(session: Session, command: str) -> None:
 
 
 def test_a_shell_that_cannot_be_interrupted_is_replaced(session: Session) -> None:
-    output = session.run("cd /tmp; trap '' INT; echo before; while :; do :; done", 0.5)
+    output = time_out(session, "cd /tmp; trap '' INT; while :; do :; done")
     assert output.timed_out
     assert output.text.startswith("before\n[the shell could not be interrupted and was ended")
     assert session.says("echo here") == "here\n"
@@ -62,17 +75,20 @@ def test_a_shell_that_cannot_be_interrupted_is_replaced(session: Session) -> Non
 
 def test_earlier_background_processes_stay_and_those_of_the_command_go(session: Session) -> None:
     # The earlier one begins children while the command runs, whose parent ends.
-    session.run("(while :; do (sleep 161.8 &); sleep 0.2; done) & setsid sleep 161.8 & sleep 161.8 &")
-    long = f"sleep {LONG}"
-    session.run(f"{long} & setsid {long} & ({long} &); nohup {long} & {long}", 1.0)
+    session.run(f"(while :; do (sleep {EARLIER} &); sleep 0.1; done) & setsid sleep {EARLIER} & sleep {EARLIER} &")
+    long, find = f"sleep {LONG}", f"pgrep -f 'sleep {EARLIER}'"
+    more = f"count=$({find} -c); until [ $({find} -c) -gt $((count + 2)) ]; do sleep 0.05; done; {find} > ~/earlier;"
+    output = time_out(session, long, f"{long} & setsid {long} & ({long} &); nohup {long} & {more}")
+    assert output.timed_out
     assert processes_with(LONG) == []
-    assert len(processes_with("161.8")) > 4
+    assert session.run("kill -0 $(cat ~/earlier) && echo all").text.endswith("all\n")
+    assert len(processes_with(EARLIER)) > 4
     session.run("kill %1 %2 %3; pkill sleep")
 
 
 def test_a_stopped_supervisor_is_ended(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("re_bench_environment.shell.shell._GRACE_S", 0.5)
-    output = session.run("kill -STOP $PPID", 0.5)
+    output = time_out(session, "kill -STOP $PPID")
     assert output.timed_out
     assert "did not answer and was ended" in output.text
     assert session.says("echo here") == "here\n"
@@ -80,8 +96,9 @@ def test_a_stopped_supervisor_is_ended(session: Session, monkeypatch: pytest.Mon
 
 def test_a_cancelled_call_ends_its_command_and_keeps_the_shell(session: Session) -> None:
     async def cancelled() -> None:
-        call = asyncio.ensure_future(session.shell.run("kept=too; sleep 314.1", 60))
-        await asyncio.sleep(0.5)
+        call = asyncio.ensure_future(session.shell.run(f"kept=too; sleep {CANCELLED}", 60))
+        while not processes_with(f"sleep {CANCELLED}"):  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(0.05)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
@@ -90,15 +107,16 @@ def test_a_cancelled_call_ends_its_command_and_keeps_the_shell(session: Session)
     session.runner.run(cancelled())
     assert session.says("echo $kept") == "too\n"
     assert time.monotonic() - started < 50
-    assert processes_with("314.1") == []
+    assert processes_with(CANCELLED) == []
 
 
 def test_a_call_cancelled_while_it_waits_for_its_turn_runs_nothing(session: Session) -> None:
     async def cancelled() -> None:
-        first = asyncio.ensure_future(session.shell.run("sleep 0.5", 60))
+        first = asyncio.ensure_future(session.shell.run("until [ -e /workspace/go ]; do sleep 0.05; done", 60))
         second = asyncio.ensure_future(session.shell.run("touch ~/ran", 60))
         await asyncio.sleep(0.1)
         second.cancel()
+        await session.shell.execute(["touch", "/workspace/go"])
         await first
 
     session.runner.run(cancelled())

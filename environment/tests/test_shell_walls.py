@@ -58,16 +58,18 @@ def answering() -> Iterator[Path]:
 
 
 def test_another_session_cannot_be_seen_or_touched(session: Session, tmp_path: Path) -> None:
+    long = f"999.{os.getpid()}"  # seconds; no other worker's tests find this program
     with session_in(tmp_path) as other:
         other.run(
-            "sleep 999.25 & echo mine > /tmp/mine; echo mine > /dev/shm/mine; echo mine > secret; chmod 777 . secret"
+            f"sleep {long} & echo mine > /tmp/mine; echo mine > /dev/shm/mine; echo mine > secret; chmod 777 . secret"
         )
-        assert session.says("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c '999[.]25' || true") == "0\n"
+        find = f"grep -c '{long.replace('.', '[.]')}' || true"
+        assert session.says(f"cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | {find}") == "0\n"
         for path in (other.workspace, other.scratch, "/tmp/mine", "/dev/shm/mine"):  # noqa: S108 - those inside
             assert session.run(f"ls {path}").status == 2
         session.run("kill -9 -1")
         assert other.says("kill -0 %1 && cat secret /tmp/mine") == "mine\nmine\n"
-        assert len(processes_with("999.25")) == 1
+        assert len(processes_with(f"sleep {long}")) == 1
 
 
 def test_the_server_cannot_be_seen(session: Session) -> None:

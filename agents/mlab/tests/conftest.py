@@ -22,6 +22,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
 
 from forked_programs import Template
+from free_port import free_port
 
 from mlab_agent.fake_server import Completion, ErrorResponse, FakeServer
 from mlab_agent.trace import has_begun, read_trace
@@ -277,7 +278,7 @@ def ors_tasks() -> tuple[str, ...]:
 
 @pytest.fixture
 def relay(ors_url: str) -> Iterator[Relay]:
-    with Relay(ors_url) as relay:
+    with Relay(ors_url, free_port()) as relay:  # which may come back at the same port
         yield relay
 
 

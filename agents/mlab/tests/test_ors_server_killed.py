@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +13,7 @@ import urllib.request
 from typing import TYPE_CHECKING
 
 import pytest
+from free_port import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,9 +27,7 @@ class OwnServer:
 
     def __init__(self, state: Path, *options: str) -> None:
         self.state, self.options = state, options
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.start()
 
@@ -74,16 +72,18 @@ def own_server(ors_url: str, ors_tasks: tuple[str, ...], tmp_path: Path) -> Iter
 def test_a_run_goes_on_in_its_session_when_the_server_was_killed(
     own_server: OwnServer, agent_at: Callable[[str], AgentAtServer], say: Callable[..., str], number: int
 ) -> None:
-    slow = "echo begun; sleep 3; echo ended\n"
+    slow = f"echo begun; touch begun; sleep {3 if number == signal.SIGTERM else 60}; echo ended\n"
 
     def killed_during_the_script() -> str:
         def kill_and_start() -> None:
-            time.sleep(1.5)
+            while not list(own_server.state.glob("sessions/*/workspace/begun")):
+                time.sleep(0.02)
+            time.sleep(0.5)
             own_server.end(number)
             time.sleep(1)
             own_server.start()
 
-        threading.Thread(target=kill_and_start).start()
+        threading.Thread(target=kill_and_start, daemon=True).start()
         return say("Execute Script", {"filename": "slow.sh"})
 
     def killed_for_good() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import time
 from typing import TYPE_CHECKING, Any
@@ -153,11 +154,17 @@ def test_no_last_word_either(agents: Agents, say: Callable[..., str]) -> None:
 
 
 def test_the_time_limit_ends_a_script_and_the_run(agents: Agents, say: Callable[..., str]) -> None:
-    (agents.workspace / "slow.py").write_text("import time\nprint('begun')\ntime.sleep(600)\n")
+    begun = "print('begun', flush=True)\nopen('begun', 'w').close()\n"
+    (agents.workspace / "slow.py").write_text(f"import time\n{begun}time.sleep(600)\n")
     run, answer = say("Execute Script", {"filename": "slow.py"}), say("Final Answer", {"final_answer": "out of time"})
     agents.model.replies = [run, answer]
-    began = time.monotonic()
-    done = agents.finish("--max-time", "6s")
+    for limit in ("6s", "30s"):  # a busy machine may need all of the first before the script begins
+        shutil.rmtree(agents.run, ignore_errors=True)
+        agents.model.replies_given = 0
+        began = time.monotonic()
+        done = agents.finish("--max-time", limit)
+        if (agents.workspace / "begun").exists():
+            break
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - began < 100
     assert "begun" in agents.observations()[0]
@@ -177,9 +184,11 @@ def test_the_time_limit_ends_a_call_that_does_not_end(agents: Agents) -> None:
 
 _SLOW_END = """
 import time
+from pathlib import Path
 from mlab_agent.workspaces.local import LocalWorkspace
 finish = LocalWorkspace.finish
 def slow(self, answer):
+    Path(__file__).with_name("ending").touch()
     time.sleep(3)
     finish(self, answer)
 LocalWorkspace.finish = slow
@@ -192,11 +201,11 @@ def test_a_run_that_is_ending_is_not_stopped(agents: Agents, number: int | None)
     agents.model.replies = [Completion("too late", delay_s=30) if number is None else ErrorResponse(401, "wrong key")]
     with agents.start("--max-time", "1s" if number is None else "50s", PYTHONPATH=str(agents.top)) as process:
         if number is not None:
-            while not agents.server.requests:
+            while not (agents.top / "ending").exists():
+                assert process.poll() is None, process.communicate()
                 time.sleep(0.02)
-            time.sleep(1)
             process.send_signal(number)
-        _out, err = process.communicate(timeout=50)
+        _out, err = process.communicate(timeout=100)
     assert agents.events("end")[0]["reason"] == ("time" if number is None else "model"), err
     assert process.returncode == (3 if number is None else 1)
     assert agents.submission
