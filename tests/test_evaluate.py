@@ -170,7 +170,8 @@ def test_runs_go_on_after_a_kill_and_an_interrupt(evaluating: Callable[[str], Ev
 def test_an_agent_that_is_stopped_before_it_begins_has_cost_nothing(
     evaluating: Callable[[str], Evaluating], tmp_path: Path
 ) -> None:
-    slow = "import sys, time\nif 'mlab_agent' in sys.orig_argv: time.sleep(5)\n"  # so that the interrupt comes before
+    slow = "import os, sys, time\nif 'mlab_agent' in sys.orig_argv and 'RE_BENCH_AGENT_OF' in os.environ:"
+    slow += " time.sleep(60)\n"  # so that the interrupt comes before
     (tmp_path / "site" / "sitecustomize.py").write_text(slow)
     with scripted_models() as url:
         one = evaluating(HEAD.format(runs=1) + BUDGET + model_tables(url) + MLAB)

@@ -18,7 +18,7 @@ from re_bench.processes import StoppedError, raise_if_stop_requested, run_progra
 from re_bench.runs.local_pool import LocalPool
 from re_bench.runs.pool import Resources, job_gpus, open_pool
 
-WAIT_S = 30
+WAIT_S = 60
 
 
 def test_results_and_errors_are_the_futures(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,8 @@ def test_a_large_job_is_not_overtaken_by_those_that_would_keep_it_waiting() -> N
     gate.end("first")
     assert first.result(WAIT_S) == "first"
     gate.wait("large", "small")
-    assert gate.started == ["first", "large", "small"]
+    assert gate.started[0] == "first"
+    assert sorted(gate.started[1:]) == ["large", "small"]  # at the same time
     gate.end("large", "small", "on the gpu")
     assert first_on_gpu.result(WAIT_S)
     pool.wait()
@@ -92,7 +93,7 @@ def test_a_job_that_waits_for_a_gpu_lets_others_have_the_cores() -> None:
     pool.submit(gate.job, "half", resources=half)
     pool.submit(gate.job, "no gpu")
     gate.wait("no gpu")
-    assert gate.started == ["a", "b", "no gpu"]
+    assert sorted(gate.started) == ["a", "b", "no gpu"]
     gate.end("b")
     gate.wait("whole", "half")
     assert gate.gpus["whole"] == gate.gpus["b"]

@@ -213,11 +213,11 @@ def test_deleted_files_that_are_open_count_as_disk(
     )
     work = tmp_path / "work"
     work.mkdir()
-    script = f"exec 9> {work}/file; rm {work}/file; head -c 20000000 /dev/zero >&9; sleep 20"
-    limits = replace(LIMITS, file_mib=32, disk_mib=8)
+    script = f"exec 9> {work}/file; rm {work}/file; head -c 20000000 /dev/zero >&9; sleep 120"
+    limits = replace(LIMITS, wall_s=120, file_mib=32, disk_mib=8)
     finished = run(Container(), ["bash", "-c", script], SandboxSpec(writable={str(work): work}, limits=limits))
     assert finished.stopped == "it wrote more than 8 MiB into its writable directories"
-    assert finished.seconds < 15
+    assert finished.seconds < 60
     assert short.wait() == 0
 
 
@@ -244,9 +244,15 @@ def test_a_faulty_submission_gets_its_reason(engine: Engine, harness: Callable[[
     assert engine.containers() == []
 
 
-def test_the_container_is_removed_after_the_end_and_after_a_limit(engine: Engine) -> None:
+def test_the_container_is_removed_after_the_end_and_after_a_limit(engine: Engine, tmp_path: Path) -> None:
     assert shell("exit 0").status == 0
-    assert shell("sleep 60", Limits(wall_s=1)).stopped == "it ran longer than 1 s"
+    work = tmp_path / "work"
+    work.mkdir()
+    # No limit on its time: that may be over before the engine has begun.
+    limits = replace(LIMITS, wall_s=120, file_mib=32, disk_mib=8)
+    script = f"head -c 20000000 /dev/zero > {work}/file; sleep 120"
+    finished = run(Container(), ["bash", "-c", script], SandboxSpec(writable={str(work): work}, limits=limits))
+    assert finished.stopped == "it wrote more than 8 MiB into its writable directories"
     names = [pairs(command, "--name")[0] for command in engine.calls("run")]
     assert [words[-1] for words in engine.calls("rm")] == names
     assert len(set(names)) == 2
@@ -255,16 +261,16 @@ def test_the_container_is_removed_after_the_end_and_after_a_limit(engine: Engine
 
 def outlive_client(engine: Engine) -> Path:
     """Kill the client of a container that goes on, and return the container's place in ``/proc``."""
-    with Running(Container(), ["sleep", "60"], SandboxSpec(limits=LIMITS)) as running:
+    with Running(Container(), ["sleep", "600"], SandboxSpec(limits=replace(LIMITS, wall_s=600))) as running:
         while not engine.containers():
             time.sleep(0.01)
         while not (number := next(engine.state.glob("*.pid")).read_text()):
             time.sleep(0.01)
         process = Path("/proc", number)
         os.kill(running._process.pid, signal.SIGKILL)
-        assert running.wait_at_most(5) == -signal.SIGKILL
+        assert running.wait_at_most(60) == -signal.SIGKILL
         assert process.exists()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while process.exists() and time.monotonic() < deadline:  # until somebody reaps it
         time.sleep(0.01)
     return process
@@ -287,7 +293,7 @@ def test_cleaning_up_takes_bounded_time_and_never_fails(engine: Engine, monkeypa
     engine.goes_wrong("hangs at rm")
     started = time.monotonic()
     launches[0].cleanup()
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 50
     engine.goes_wrong("down")
     launches[1].cleanup()
     engine.path.unlink()
@@ -307,7 +313,14 @@ def test_cleaning_up_takes_bounded_time_and_never_fails(engine: Engine, monkeypa
     ],
 )
 def test_what_cannot_hold_says_why(engine: Engine, monkeypatch: pytest.MonkeyPatch, how: str, reason: str) -> None:
-    monkeypatch.setattr(container_engine, "_ANSWER_S", 2.0)
+    ask = container_engine.Engine.ask
+
+    def ask_without_patience(self: container_engine.Engine, words: list[str], remedy: str) -> str:
+        with monkeypatch.context() as patch:
+            patch.setattr(container_engine, "_ANSWER_S", 2.0 if how == f"hangs at {words[0]}" else 60.0)
+            return ask(self, words, remedy)
+
+    monkeypatch.setattr(container_engine.Engine, "ask", ask_without_patience)
     engine.goes_wrong(how)
     with pytest.raises(SandboxUnavailableError, match=f"no container sandbox: .*{reason}"):
         open_backend("container")

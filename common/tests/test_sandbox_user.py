@@ -19,7 +19,7 @@ if os.geteuid() != 0:
 
 
 def sh(script: str, **limits: int) -> Finished:
-    return run(OtherUser(), ["sh", "-c", script], SandboxSpec(limits=Limits(wall_s=20, **limits)))
+    return run(OtherUser(), ["sh", "-c", script], SandboxSpec(limits=Limits(wall_s=100, **limits)))
 
 
 def test_a_program_is_of_a_user_of_its_own_without_rights() -> None:
@@ -46,7 +46,7 @@ def test_it_has_an_environment_of_its_own_and_limits(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("A_SECRET", "truth")
     assert "truth" not in sh("env; tr '\\\\0' '\\\\n' < /proc/$PPID/environ").stdout
     assert sh("ulimit -n; ulimit -u", open_files=70, processes=9).stdout.split()[0] == "70"
-    many = sh("for n in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 5 & done; wait", processes=8)
+    many = sh("for n in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 60 & done; wait", processes=8)
     assert "fork" in many.stderr.lower()
 
 
@@ -55,7 +55,7 @@ def test_what_detaches_itself_ends_with_it() -> None:
     loop = f"trap '' TERM HUP; while true; do sleep {mark}; done"
     began = time.monotonic()
     finished = sh(f'for n in 1 2 3; do (setsid sh -c "{loop}" &); done; sleep 0.3')
-    assert (finished.status, time.monotonic() - began < 10) == (0, True)
+    assert (finished.status, time.monotonic() - began < 60) == (0, True)
     assert [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in _bytes(path)] == []
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 REASON = r"the scoring reached its limit of 1 s while the submission's code or its programs ran"
 SPEC = SandboxSpec(limits=Limits(memory_mib=512))
-SLEEP = ("/usr/bin/sleep", "20")
+SLEEP = ("/usr/bin/sleep", "600")
 SPINNING = "import time\ndef spin(args, inputs, outputs):\n    while True: pass\ndef quick(*_): return 1\n"
 
 
@@ -43,7 +43,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def call(backend: Backend, harness: Path, name: str) -> None:
     with Untrusted(backend, harness, SPEC) as process:
         process.call("quick")
-        process.call(name, timeout_s=15)
+        process.call(name, timeout_s=60)
 
 
 def several(backend: Backend) -> None:
@@ -59,17 +59,17 @@ def swallowed(backend: Backend) -> None:
 
 def own_channel(backend: Backend) -> None:
     with Running(backend, SLEEP, SPEC) as running:
-        running.wait_at_most(20)
+        running.wait_at_most(600)
 
 
 def stuck_elsewhere(backend: Backend) -> None:
     with Running(backend, SLEEP, SPEC):
-        threading.Event().wait(20)
+        threading.Event().wait(600)
 
 
 def fails_for_it(backend: Backend) -> None:
     with Running(backend, SLEEP, SPEC) as running:
-        running.wait_at_most(20)
+        running.wait_at_most(600)
         raise UsageError("there is no answer")
 
 
@@ -78,7 +78,7 @@ def test_whoever_waits_for_a_program_gets_the_limit(backend: Backend, wait: Call
     started = time.monotonic()
     with pytest.raises(TimeLimitError, match=REASON), time_limit(1):
         wait(backend)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60
 
 
 def test_a_harness_that_spins_gets_the_limit(backend: Backend, harness: Callable[[str], Path]) -> None:

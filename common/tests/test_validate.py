@@ -39,7 +39,7 @@ MEET = """
     mine = Path(os.environ["RE_BENCH_CACHE"]) / "met" / job.staged.sha256
     mine.parent.mkdir(exist_ok=True)
     mine.touch()
-    for _ in range(300):
+    for _ in range(1200):
         if len(list(mine.parent.iterdir())) > 1: break
         time.sleep(0.05)
     else:
@@ -216,6 +216,8 @@ def test_side_by_side_where_the_manifest_says_so(made_up: Task, backend: Backend
     assert default_jobs(on_gpu, "gpu") == min(3, max(1, len(cores) // 4))
     if len(cores) == 1:
         pytest.skip("one core")
+    manifest = task.directory / "task.toml"
+    manifest.write_text(manifest.read_text().replace("time_limit_s = 30", "time_limit_s = 100"))
     change(task, "score.py", "    try:\n", MEET)
     change(task, "score.py", '"fine")', '"fine", {"cores": sorted(os.sched_getaffinity(0))})')
     status, rows, stderr = validated(task)

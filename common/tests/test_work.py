@@ -90,7 +90,7 @@ def person(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Person:
 def test_work_from_the_beginning_to_the_end(
     re_bench: Callable[..., subprocess.CompletedProcess[str]], made_up: Task, tmp_path: Path
 ) -> None:
-    person = Person(re_bench, tmp_path / "work")
+    person, began = Person(re_bench, tmp_path / "work"), time.monotonic()
     (made_up.directory / "instructions.md").write_text("# Made up\n\nWrite a large number.\n")
     told = person.begin(made_up, "--hours", "2", "--max-attempts", "3", "--person", "anna", "--tag", "years=4")
     assert "Write a large number." in told
@@ -105,15 +105,16 @@ def test_work_from_the_beginning_to_the_end(
     person.writes("many")
     assert person.does("score", status=3)["attempt"]["message"] == "that is no number"
 
-    paused = person.does("pause")
+    paused, paused_at = person.does("pause"), time.time()
     assert paused["state"] == "paused"
     assert "it is paused; go on with: re-bench work resume" in person.does("score", status=2)
     time.sleep(1)
     assert person.does("status")["hours_used"] == paused["hours_used"]
-    assert session_periods(person.session)[-1].ended < time.time() - 1
+    assert session_periods(person.session)[-1].ended <= paused_at
     assert person.does("resume")["state"] == "open"
     person.writes("7")
     final = person.does("finish")
+    at_most = 0.5 * HOUR + time.monotonic() - began
     assert (final["state"], final["attempts_left"]) == ("ended", 0)
     assert (final["final"]["raw"], final["final"]["reward"], final["final"]["valid"]) == (7.0, 0.7, 2)
     for action in ("score", "finish"):
@@ -124,7 +125,7 @@ def test_work_from_the_beginning_to_the_end(
     times = [attempt.wall_s or 0.0 for attempt in attempts]
     assert times == sorted(times)
     assert times == [attempt.working_s for attempt in attempts]
-    assert times[0] == pytest.approx(0.5 * HOUR, abs=60)
+    assert 0.5 * HOUR <= times[0] <= at_most
     periods = session_periods(person.session)
     assert len(periods) == 2
     elapsed = [one.working_s for one in attempt_times(attempts, periods) if one]
@@ -141,7 +142,8 @@ def test_work_from_the_beginning_to_the_end(
     )
     assert (run.attempts, run.valid, run.raw, run.reward) == (3, 2, 7.0, 0.7)
     assert run.tags == {"person": "anna", "years": "4"}
-    assert run.working_s == pytest.approx(0.5 * HOUR, abs=60)
+    assert run.working_s is not None
+    assert times[-1] <= run.working_s <= at_most
     assert [task.name for task in evaluation.tasks] == ["made_up"]
 
 
@@ -179,7 +181,7 @@ def test_a_command_that_is_killed_while_it_scores_leaves_the_work_as_it_was(
 ) -> None:
     (made_up.directory / "instructions.md").write_text("x")
     begun, slow = tmp_path / "begun", "import time\n    from pathlib import Path\n"
-    slow += f"    if not Path({str(begun)!r}).exists():\n        Path({str(begun)!r}).touch(); time.sleep(5)\n    try:"
+    slow += f"    if not Path({str(begun)!r}).exists():\n        Path({str(begun)!r}).touch(); time.sleep(60)\n    try:"
     person.begin(change(made_up, "score.py", "    try:", f"    {slow}"))
     command = [sys.executable, "-m", "re_bench.cli", "work", "score", str(person.directory)]
     with subprocess.Popen(command, start_new_session=True) as process:

@@ -41,7 +41,7 @@ def make(greeting):
     async def answer(request):
         text = request["messages"][-1]["content"]
         if text == "slow":
-            await asyncio.sleep(30)
+            await asyncio.sleep(600)
         if text == "refuse":
             raise UpstreamError(418, {"error": {"message": "I am a teapot"}})
         if text == "nothing":
@@ -72,7 +72,7 @@ def gateway(settings: Settings) -> Iterator[Gateway]:
 
 def post(gateway: Gateway, text: str, *, token: str = "", **more: Any) -> httpx2.Response:
     transport = httpx2.HTTPTransport(uds=str(gateway.socket))
-    with httpx2.Client(transport=transport, timeout=20) as client:
+    with httpx2.Client(transport=transport, timeout=60) as client:
         return client.post(
             "http://gateway/v1/chat/completions",
             json={"model": MODEL, "messages": [{"role": "user", "content": text}], **more},
@@ -84,17 +84,17 @@ def entries(settings: Settings) -> list[dict[str, Any]]:
     return [json.loads(line) for line in settings.log.read_text().splitlines()]
 
 
-def gone(pid: int, seconds: float = 8) -> bool:
+def gone(pid: int, seconds: float = 60) -> bool:
+    """Look, once at least, whether a process has ended."""
     until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    while True:
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
         except (FileNotFoundError, ProcessLookupError):
             return True
-        if state == "Z":
-            return True
+        if state == "Z" or time.monotonic() > until:
+            return state == "Z"
         time.sleep(0.02)
-    return False
 
 
 def test_a_plug_in_answers_and_its_failures_are_errors(settings: Settings, capfd: pytest.CaptureFixture[str]) -> None:
@@ -156,11 +156,11 @@ def test_it_ends_with_the_block_and_settles_what_runs(settings: Settings) -> Non
         replies: list[httpx2.Response] = []
         thread = threading.Thread(target=lambda: replies.append(post(gateway, "slow")))
         thread.start()
-        until = time.monotonic() + 5
+        until = time.monotonic() + 60
         while gateway.usage().remaining.tokens == 100_000:
             assert time.monotonic() < until
             time.sleep(0.02)
-    thread.join(5)
+    thread.join(60)
     assert [reply.status_code for reply in replies] == [503]
     assert gone(gateway.pid, 0.1)
     assert not gateway.socket.parent.exists()
@@ -207,12 +207,14 @@ forwarder = subprocess.Popen(
 )
 port = int(forwarder.stdout.readline())
 ready = time.monotonic() - started
+with open(f"/proc/{forwarder.pid}/stat") as stat:
+    worked = sum(map(int, stat.read().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
 base = f"http://127.0.0.1:{port}/v1"
 
 def ask(text):
     body = json.dumps({"model": sys.argv[1], "messages": [{"role": "user", "content": text}]}).encode()
     headers = {"authorization": "Bearer " + sys.argv[2], "content-type": "application/json"}
-    with urllib.request.urlopen(urllib.request.Request(base + "/chat/completions", body, headers), timeout=20) as reply:
+    with urllib.request.urlopen(urllib.request.Request(base + "/chat/completions", body, headers), timeout=90) as reply:
         return json.load(reply)["choices"][0]["message"]["content"]
 
 answers = []
@@ -227,7 +229,8 @@ half.shutdown(socket.SHUT_WR)
 reply = b""
 while data := half.recv(65536):
     reply += data
-print(json.dumps({"ready": ready, "lengths": sorted(map(len, answers)), "large": len(large), "half": reply.decode()}))
+times = {"ready": ready, "worked": worked}
+print(json.dumps({**times, "lengths": sorted(map(len, answers)), "large": len(large), "half": reply.decode()}))
 """
 
 
@@ -239,14 +242,15 @@ def test_a_shell_in_a_sandbox_reaches_it_by_a_port(backend: Backend, gateway: Ga
     finished = run(
         backend,
         [backend.python, "/inside.py", MODEL, token],
-        SandboxSpec(read_only=shown, limits=Limits(wall_s=60, processes=80)),
+        SandboxSpec(read_only=shown, limits=Limits(wall_s=200, processes=80)),
     )
     assert finished.status == 0, finished.stderr
     said = json.loads(finished.stdout)
     assert said["lengths"] == [6 + n for n in range(1, 41)]
     assert said["large"] == 1_000_006
     assert said["half"].startswith("HTTP/1.1 404")
-    assert said["ready"] < 2  # about 0.03 s on a machine that is not busy
+    assert said["worked"] < 1  # of the processor's time; about 0.03 s
+    assert said["ready"] < 20  # on a busy machine; about 0.03 s on another
 
 
 def test_the_forwarder_says_what_is_wrong(tmp_path: Path) -> None:
@@ -308,9 +312,12 @@ def test_a_session_that_is_resumed_has_spent_what_the_log_says(settings: Setting
             200,
         ]
         post(first, "hi", token=tokens["other"])
-        threading.Thread(target=post, args=(first, "slow"), kwargs={"token": tokens["other"]}).start()
-        spent = first.usage(tokens["one"])
-        time.sleep(0.5)
+        slow = threading.Thread(target=post, args=(first, "slow"), kwargs={"token": tokens["other"]})
+        slow.start()
+        spent, until = first.usage(tokens["one"]), time.monotonic() + 60
+        while first.usage(tokens["other"]).remaining.requests != 1:
+            assert time.monotonic() < until
+            time.sleep(0.02)
         os.kill(first.pid, signal.SIGTERM)  # it cuts and logs the slow call, for which the next one waits
         with serving(settings.model_copy(update={"resume": ("one", "other", "unknown")})) as second:
             one = second.open_session(Budget(requests=3), name="one")
@@ -319,3 +326,4 @@ def test_a_session_that_is_resumed_has_spent_what_the_log_says(settings: Setting
             other = second.usage(second.open_session(Budget(requests=3), name="other"))
             assert (other.requests, other.prompt_tokens > 1) == (2, True)
             assert second.usage(second.open_session(Budget(requests=1), name="fresh")).requests == 0
+        slow.join(60)

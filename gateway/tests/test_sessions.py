@@ -91,7 +91,7 @@ def test_calls_upstream_are_bounded(upstream: Upstream, tmp_path: Path) -> None:
 
         async def many() -> None:
             async with async_client(gateway) as client:
-                script = json.dumps([{"body": completion("y"), "sleep": 0.03}])
+                script = json.dumps([{"body": completion("y"), "meet": 3, "sleep": 0.03}])
                 create = client.chat.completions.create
                 calls = [create(model=MODEL, messages=[{"role": "user", "content": script}]) for _ in range(12)]
                 await asyncio.gather(*calls)

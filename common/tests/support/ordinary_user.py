@@ -49,7 +49,7 @@ def as_ordinary_user(place: Path, *command: str, **variables: str) -> subprocess
         "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1", **variables,
     }  # fmt: skip
     return subprocess.run(
-        [*drop, *command], cwd="/", env=environment, capture_output=True, text=True, check=False, timeout=100
+        [*drop, *command], cwd="/", env=environment, capture_output=True, text=True, check=False, timeout=500
     )
 
 

@@ -45,7 +45,7 @@ class RawUpstream(socketserver.ThreadingTCPServer):
     def connected(self, gateway: Gateway, token: str) -> socket.socket:
         """Return a connection to a gateway, which is closed with this server at the latest."""
         connection = self.clients.enter_context(socket.socket(socket.AF_UNIX))
-        connection.settimeout(20)
+        connection.settimeout(60)
         connection.connect(str(gateway.socket_of(token)))
         return connection
 
@@ -64,13 +64,14 @@ class _Handler(socketserver.StreamRequestHandler):
         while (line := self.rfile.readline().lower()).strip():
             length = int(line.split(b":")[1]) if line.startswith(b"content-length:") else length
         self.rfile.read(length)
+        answer, rest = self.server.answer, self.server.rest  # before a test knows of the request, and changes them
         self.server.requests += 1
         self.server.asked.release()
         try:
-            self.wfile.write(self.server.answer)
-            if self.server.rest:
-                self.server.go_on.wait(20)
-                self.wfile.write(self.server.rest)
+            self.wfile.write(answer)
+            if rest:
+                self.server.go_on.wait(60)
+                self.wfile.write(rest)
         except OSError:
             pass
 
@@ -134,5 +135,5 @@ def post(gateway: Gateway, token: str, body: bytes) -> httpx2.Response:
     transport = httpx2.HTTPTransport(
         uds=str(gateway.socket_of(token)), verify=False
     )  # no TLS, so no certificates to read
-    with httpx2.Client(transport=transport, timeout=20) as client:
+    with httpx2.Client(transport=transport, timeout=60) as client:
         return client.post("http://g/v1/chat/completions", content=body, headers={"authorization": f"Bearer {token}"})

@@ -56,6 +56,7 @@ class Upstream(ThreadingHTTPServer):
     def __init__(self) -> None:
         self.asked: list[tuple[dict[str, str], dict[str, Any]]] = []
         self.broken_off = threading.Event()
+        self.read = threading.Semaphore(0)  # once for each event that a client has read
         self.running = self.most_running = 0
         self.lock = threading.Lock()
         super().__init__(("127.0.0.1", 0), Handler)
@@ -83,6 +84,9 @@ class Handler(BaseHTTPRequestHandler):
             self.server.running += 1
             self.server.most_running = max(self.server.most_running, self.server.running)
         try:
+            until = time.monotonic() + 60
+            while self.server.most_running < step.get("meet", 0) and time.monotonic() < until:
+                time.sleep(0.01)
             time.sleep(step.get("sleep", 0))
             self.stream(step, body) if "stream" in step else self.whole(step)
         except (BrokenPipeError, ConnectionResetError):
@@ -115,6 +119,9 @@ class Handler(BaseHTTPRequestHandler):
         for value in step["stream"]:
             self.event(json.dumps(value))
             time.sleep(step.get("pause", 0))
+            if step.get("until_read") and not self.server.read.acquire(timeout=60):
+                self.close_connection = True
+                return
         if step.get("hang_up"):
             self.close_connection = True
             return

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,12 +45,13 @@ def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def busy_machine() -> Iterator[None]:
     """Keep every core busy with three programs that do not descend from this process."""
-    script = "for n in $(seq $0); do timeout 60 sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!; done"
+    script = "for n in $(seq $0); do timeout 600 sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!; done"
     command = ["setsid", "sh", "-c", script, str(3 * len(os.sched_getaffinity(0)))]
     group = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     yield
     for process in group:
-        os.kill(int(process), signal.SIGTERM)
+        with suppress(ProcessLookupError):
+            os.kill(int(process), signal.SIGTERM)
 
 
 @pytest.fixture(scope="session")

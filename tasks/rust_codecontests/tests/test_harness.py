@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +15,9 @@ from rust_codecontests import answers, dataset
 from rust_codecontests.dataset import Problem
 from rust_codecontests.judge import Test
 from rust_codecontests.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from re_bench.sandbox.untrusted import Reply, Untrusted
 
 TASK = Path(__file__).parents[1]
 score = import_file(TASK / "score.py", "rust_codecontests_score")
@@ -91,7 +94,7 @@ RIGHT = '''{DOUBLE}'''
 
 def test_each_fault_costs_one_problem(scored: Any) -> None:
     names = ("right", "raises", "exits", "number", "nothing", "surrogate", "ten megabytes", "empty", "zeros", "never")
-    outcome = scored(MANY, *names, "swallows", "prints", batch_s=4.0)
+    outcome = scored(MANY, *names, "swallows", "prints", batch_s=6.0)
     assert outcome["status"] == "valid", outcome
     details = outcome["details"]
     assert (details["solved"], details["problems"], details["model"]) == (2, 12, "stand-in")
@@ -108,14 +111,22 @@ def test_each_fault_costs_one_problem(scored: Any) -> None:
 def test_a_batch_that_is_lost_leaves_the_next_one_alone(
     scored: Any, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
-    monkeypatch.setattr(answers, "_GRACE_S", 1.0)
+    solved = answers._solved
+
+    def solved_soon(process: Untrusted, request: dict[str, Any], batch_s: float) -> Reply | None:
+        with monkeypatch.context() as patch:
+            if "sleep" in fault and request["problems"][0]["name"] == "bad":  # the others answer, however late
+                patch.setattr(answers, "_GRACE_S", batch_s := 1.0)
+            return solved(process, request, batch_s)
+
+    monkeypatch.setattr(answers, "_solved", solved_soon)
     does = (
         'sys.modules["rust_codecontests.harness.solver"]._answer = lambda task, room: {"bytes": 1 << 40}'
         if fault == "FORGE"
         else fault
     )
     source = f"import os, sys, time\n{FUNCTION}    if problem['name'] == 'bad': {does}\n    return '''{DOUBLE}'''\n"
-    outcome = scored(source, "bad", "beside", "right", batch=2, batch_s=2.0)
+    outcome = scored(source, "bad", "beside", "right", batch=2)
     reason = "malformed reply" if fault == "FORGE" else "process ended"
     assert (outcome["status"], outcome["details"]["failures"]) == ("valid", {reason: 2})
     assert outcome["details"]["solved"] == 1
@@ -136,7 +147,7 @@ def test_a_batch_that_is_lost_leaves_the_next_one_alone(
     ids=["syntax", "bytes", "import", "missing", "not async", "sys.exit", "os._exit", "hangs"],
 )
 def test_a_module_that_cannot_be_used_is_invalid_with_the_reason(scored: Any, source: str, reason: str) -> None:
-    outcome = scored(source, "right", load_s=3.0)
+    outcome = scored(source, "right", **({"load_s": 3.0} if "3 s" in reason else {}))
     assert (outcome["status"], outcome["raw"]) == ("invalid", None)
     assert reason in outcome["message"]
 
@@ -160,7 +171,7 @@ import asyncio, time
 
 @pytest.mark.usefixtures("busy_machine")
 def test_a_busy_machine_takes_nothing_from_the_time_of_a_batch(scored: Any) -> None:
-    outcome = scored(WORKS, "works", "sleeps", batch_s=1.7)
+    outcome = scored(WORKS, "works", "sleeps", batch_s=3.0)  # works for 1 s with a core of its own, here for 3.5 s
     assert (outcome["details"]["solved"], outcome["details"]["failures"]) == (1, {"out of time": 1})
     assert outcome["details"]["load"]["overloaded"]
 

@@ -111,7 +111,7 @@ def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(1 << 40)
     assert "bytes; three numbers need no more" in reason_for(path)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 50
 
 
 json_values = st.recursive(

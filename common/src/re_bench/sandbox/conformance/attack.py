@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 Check = Callable[["Backend", Path], None]
 LIMITS = Limits(
-    wall_s=20, cpu_s=20, memory_mib=192, processes=32, file_mib=8, disk_mib=32, open_files=64, output_kib=64
+    wall_s=60, cpu_s=20, memory_mib=192, processes=32, file_mib=8, disk_mib=32, open_files=64, output_kib=64
 )
-"""Small limits, so that reaching for more than they allow is quick."""
+"""Small limits, so that reaching for more than they allow is quick; the time is what a busy machine may need."""
 MARK = "\n=answer= "
 """What the answer of an attack stands behind, on the last line of its output."""
 _TAIL = 300

@@ -33,7 +33,8 @@ CHECKS: dict[str, Check] = {}
 check = register(CHECKS)
 
 _VARIABLE = "RE_BENCH_CONFORMANCE"
-_SOON_S = 2.0
+_SOON_S = 20.0  # from the start of the sandbox on, on a busy machine
+_STAYS_S = 60  # of what is to be stopped, so long that an end by itself is told from one that was made
 
 
 def _search(*backwards: str) -> list[str]:
@@ -218,7 +219,7 @@ def _detach(seconds: str, stay: bool) -> bool:
             os.execvp("sleep", ["sleep", seconds])  # noqa: S606 - it is a daemon
         os.wait()
     if stay:
-        time.sleep(30)
+        time.sleep(_STAYS_S)
     time.sleep(0.05)
     return True
 
@@ -229,7 +230,7 @@ def daemons(backend: Backend, scratch: Path) -> None:
     del scratch
     for stay in (False, True):
         seconds = f"3{int.from_bytes(os.urandom(3), 'big')}.25"
-        spec = SandboxSpec(limits=replace(LIMITS, wall_s=0.5 if stay else 10))
+        spec = SandboxSpec(limits=replace(LIMITS, wall_s=0.5 if stay else _STAYS_S))
         finished = send(backend, _detach, seconds, stay, spec=spec)
         left = processes_with(f"sleep {seconds}")
         for pid in left:
@@ -251,12 +252,12 @@ def _hop(end: float) -> None:
 
 def _linger() -> bool:
     """Attack: make processes faster than they can be killed one by one."""
-    end = time.monotonic() + 3
+    end = time.monotonic() + _STAYS_S
     with suppress(OSError):  # the number of processes is limited
         for _ in range(8):
             if os.fork() == 0:
                 _hop(end)
-    time.sleep(4)
+    time.sleep(_STAYS_S + 1)
     return True
 
 

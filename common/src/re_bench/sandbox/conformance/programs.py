@@ -24,7 +24,8 @@ CHECKS: dict[str, Check] = {}
 check = register(CHECKS)
 
 _SHORT = replace(LIMITS, wall_s=0.5)
-_SOON_S = 2.0
+_SOON_S = 20.0  # after the time limit, on a busy machine
+_STAYS_S = 60  # of what is to be stopped, so long that an end by itself is told from one that was made
 _GAP = 100  # characters of the line that says how much was left out
 
 
@@ -104,7 +105,7 @@ def _print_forever(seconds: float) -> bool:
 def time_out_during_output(backend: Backend, scratch: Path) -> None:
     """A program that prints when its time is over is stopped, and its output stays within bounds."""
     del scratch
-    finished = send(backend, _print_forever, 5, spec=SandboxSpec(limits=_SHORT))
+    finished = send(backend, _print_forever, _STAYS_S, spec=SandboxSpec(limits=_SHORT))
     fail_if(_not_stopped(finished))
     fail_if(_too_much(finished, _SHORT))
 
@@ -127,7 +128,7 @@ def _close_output(seconds: float) -> bool:
 def closed_output(backend: Backend, scratch: Path) -> None:
     """A program that has closed its output is still watched."""
     del scratch
-    fail_if(_not_stopped(send(backend, _close_output, 4, spec=SandboxSpec(limits=_SHORT))))
+    fail_if(_not_stopped(send(backend, _close_output, _STAYS_S, spec=SandboxSpec(limits=_SHORT))))
 
 
 def _count(seconds: float) -> bool:

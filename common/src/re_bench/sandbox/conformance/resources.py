@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CHECKS: dict[str, Check] = {}
 check = register(CHECKS)
-_SEEN_WITHIN_S = 5  # what an attack leaves behind is measured before that on a busy machine too
+_SEEN_WITHIN_S = 15  # what an attack leaves behind is measured before that on a busy machine too
 
 
 def _fork(most: int) -> int:
@@ -44,7 +44,7 @@ def _thread(most: int) -> int:
     count = 0
     with suppress(RuntimeError):
         while count < most:
-            threading.Thread(target=over.wait, args=(2,), daemon=True).start()
+            threading.Thread(target=over.wait, args=(60,), daemon=True).start()
             count += 1
     over.set()
     return count
