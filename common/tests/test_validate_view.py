@@ -12,7 +12,10 @@ import pytest
 from terminal_session import in_terminal, plain
 
 from re_bench.data.state import state_directory
+from re_bench.report.run_tables import validation_table
+from re_bench.runs.validation import Report, Row
 from re_bench.runs.validation_history import PastSolution, ValidationRecord, changes, keep, last_validation
+from re_bench.scoring.score import Score
 from re_bench.task.manifest import Tolerance
 
 if TYPE_CHECKING:
@@ -58,6 +61,15 @@ def task(made_up: Task, backend: Backend, tmp_path: Path, monkeypatch: pytest.Mo
 def loud(task: Task, change: Change) -> Task:
     """Return the task with a scorer that takes a third of a second and writes to its stderr."""
     return change(task, "score.py", "    try:\n", SLOW_AND_LOUD)
+
+
+def test_a_line_of_the_last_table_is_cut_where_it_would_wrap_unless_something_is_wrong() -> None:
+    score = Score("made_up", "cpu", "invalid", None, None, "why")
+    rows = [Row(name, [score], holds, "a reason " * 20) for name, holds in (("cheats/a", True), ("cheats/b", False))]
+    report = Report("made_up", "cpu", rows)
+    whole = validation_table(report).splitlines()
+    cut = validation_table(report, 100).splitlines()
+    assert cut == [*whole[:3], f"{whole[3][:99]}…", whole[4]]
 
 
 def test_a_terminal_shows_one_table_of_what_runs_waits_and_is_done(loud: Task, tmp_path: Path) -> None:

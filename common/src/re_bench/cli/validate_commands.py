@@ -59,6 +59,7 @@ def _calibrate_options(parser: argparse.ArgumentParser) -> None:
 
 def _validate(options: argparse.Namespace) -> int:
     from re_bench.report.run_tables import summary_table, validation_table
+    from re_bench.report.tables import terminal_width
     from re_bench.report.validation_changes import describe_changes
     from re_bench.runs.validation_history import compare_and_keep, last_validation
     from re_bench.task.discovery import find_task, find_tasks
@@ -82,7 +83,7 @@ def _validate(options: argparse.Namespace) -> int:
         if not options.ray and report.rows:  # what other machines need says nothing of this one
             compared.append(compare_and_keep(target.task, report, last))
         if not options.json:
-            print(validation_table(report), flush=True)
+            print(validation_table(report, terminal_width()), flush=True)
     reports += blocked
     holds = all(report.holds for report in reports)
     if options.json:

@@ -19,11 +19,22 @@ _SUMMARY = ("task", "profile", "as they must", "seconds", "verdict")
 _LONGEST_MESSAGE = 80
 
 
-def validation_table(report: Report) -> str:
-    """Return the table of a validation with a line above and, where something is wrong, lines below."""
+def validation_table(report: Report, width: int | None = None) -> str:
+    """Return the table of a validation with a line above and, where something is wrong, lines below.
+
+    Args:
+        report: the validation.
+        width: of the terminal, if it is for one: the reasons of what holds are cut where a line would wrap.
+    """
     title = f"{report.task}, profile {report.profile}" + (f" ({report.note})" if report.note else "")
-    rows = [_validation_cells(row) for row in report.rows]
-    return "\n".join([title, *([table(_VALIDATION, rows)] if rows else []), *report.problems])
+    lines = table(_VALIDATION, [_validation_cells(row) for row in report.rows]).split("\n") if report.rows else []
+    holds = [True, True, *(row.holds for row in report.rows)]  # header and rule come first
+    cut = [_cut(line, width) if hold else line for line, hold in zip(lines, holds, strict=False)]
+    return "\n".join([title, *cut, *report.problems])
+
+
+def _cut(line: str, width: int | None) -> str:
+    return line if width is None or len(line) <= width else f"{line[: width - 1]}…"
 
 
 def summary_table(reports: Sequence[Report]) -> str:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _SHORT_H = 0.1
+
+
+def terminal_width() -> int | None:
+    """Return how many characters a line of the terminal has that stdout is, or None where it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
