@@ -258,12 +258,17 @@ def _terminated_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        process.terminate()
-        try:
-            process.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        terminate(process)
         raise
+
+
+def terminate(process: subprocess.Popen[bytes]) -> None:
+    """End a program that we have started, with time to clean up; one that was killed may not have ended yet."""
+    process.terminate()
+    try:
+        process.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def _output(process: subprocess.Popen[bytes], time_limit_s: float | None) -> bytes:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.data.prepared import note_prepared
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.processes import raise_if_stop_requested
+from re_bench.processes import raise_if_stop_requested, terminate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,7 +35,6 @@ PERSONALISE = "personalise"
 """The function of ``prepare.py`` that writes what differs from one workspace to the next."""
 
 _POLL_MS = 200
-_GRACE_S = 30.0
 _READ_BYTES = 1 << 16
 _STDOUT, _STDERR = 1, 2
 
@@ -151,11 +150,7 @@ class PrepareWorker:
         if process is None:
             return
         with process, suppress(BrokenPipeError):  # which closes the pipes, and waits
-            process.terminate()
-            try:
-                process.wait(_GRACE_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            terminate(process)
 
     def _reply(self, process: subprocess.Popen[bytes]) -> dict[str, object]:
         """Return the next reply that is not progress; a worker that gave none is closed."""
