@@ -330,7 +330,9 @@ def renew_environment(session: nox.Session, directory: Path, interpreter: str, t
     pip = (python, "-m", "pip")
     if before[:1] != [pinned_by]:
         session.run(interpreter, "-m", "venv", "--clear", str(directory), external=True)
-        session.run(*pip, "install", "--quiet", "--require-hashes", "-r", str(LOCK), external=True)
+        # Without dependencies, since the file has them all: pip looks for the newest version of one that is asked for
+        # with extras, and then refuses it, since it has no hash.
+        session.run(*pip, "install", "--quiet", "--no-deps", "--require-hashes", "-r", str(LOCK), external=True)
         # By exact version, so that a CPU build at hand is taken; the CUDA build brings packages that no lock file has.
         session.run(*pip, "install", "--quiet", "-c", str(pins_beside(session, torch)), torch, external=True)
         stamp.write_text(pinned_by)

@@ -16,7 +16,7 @@ ARG PIP_NO_INDEX
 ARG PIP_FIND_LINKS=/wheels
 COPY images/locks/build.txt /opt/locks/
 RUN --mount=type=bind,from=wheels,target=/wheels --mount=type=cache,target=/root/.cache/pip \
-    python3 -m venv /opt/venv && /opt/venv/bin/pip install --require-hashes -r /opt/locks/build.txt
+    python3 -m venv /opt/venv && /opt/venv/bin/pip install --no-deps --require-hashes -r /opt/locks/build.txt
 COPY common /src/common
 COPY gateway /src/gateway
 ARG TASK
@@ -38,7 +38,7 @@ COPY images/locks/torch.txt /opt/locks/
 ARG TORCH=torch==2.13.0
 RUN --mount=type=bind,from=wheels,target=/wheels --mount=type=cache,target=/root/.cache/pip \
     python3 -m venv /opt/venv \
-    && /opt/venv/bin/pip install --require-hashes -r /opt/locks/torch.txt \
+    && /opt/venv/bin/pip install --no-deps --require-hashes -r /opt/locks/torch.txt \
     && echo "${TORCH}" > /opt/locks/chosen-torch.txt \
     && /opt/venv/bin/pip install -r /opt/locks/chosen-torch.txt
 
@@ -47,7 +47,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 COPY images/locks/verifier.txt /opt/locks/
 RUN --mount=type=bind,from=wheels,target=/wheels --mount=type=cache,target=/root/.cache/pip \
-    /opt/venv/bin/pip install --require-hashes -r /opt/locks/verifier.txt
+    /opt/venv/bin/pip install --no-deps --require-hashes -r /opt/locks/verifier.txt
 ENV PATH=/opt/venv/bin:$PATH RE_BENCH_CACHE=/opt/re-bench/cache
 
 # What a task needs of Debian besides, such as rustc-web.

@@ -23,7 +23,7 @@ SHOWN_TO_AGENTS = ("instructions.md", "starter", "baseline")
 
 _INSTALL = re.compile(r"pip install ([^&\n]*)")
 _LOCKED = (
-    "--require-hashes -r ",
+    "--no-deps --require-hashes -r ",
     "-r /opt/locks/chosen-torch",
     "--no-deps --no-build-isolation --prefix /installed",
 )
@@ -93,7 +93,7 @@ def copies_and_installs(path: Path, text: str, root: Path, pins: dict[str, str])
         for install in _INSTALL.findall(step.text):
             if not install.startswith(_LOCKED):
                 what = f"installs {install.strip()} without a lock file"
-                yield Problem(path, step.line, f"{what}: pip install --require-hashes -r /opt/locks/NAME.txt")
+                yield Problem(path, step.line, f"{what}: pip install --no-deps --require-hashes -r /opt/locks/NAME.txt")
         if step.text.startswith("ARG TORCH=") and step.text != (wanted := f"ARG TORCH=torch=={pins.get('torch')}"):
             yield Problem(path, step.line, f"{step.text} is not the pin of constraints.txt: write {wanted}")
 
