@@ -330,11 +330,14 @@ def renew_environment(session: nox.Session, directory: Path, interpreter: str, t
     pip = (python, "-m", "pip")
     if before[:1] != [pinned_by]:
         session.run(interpreter, "-m", "venv", "--clear", str(directory), external=True)
+        install = (*pip, "install", "--quiet", "--no-compile")  # which pip does on one core
         # Without dependencies, since the file has them all: pip looks for the newest version of one that is asked for
         # with extras, and then refuses it, since it has no hash.
-        session.run(*pip, "install", "--quiet", "--no-deps", "--require-hashes", "-r", str(LOCK), external=True)
+        session.run(*install, "--no-deps", "--require-hashes", "-r", str(LOCK), external=True)
         # By exact version, so that a CPU build at hand is taken; the CUDA build brings packages that no lock file has.
-        session.run(*pip, "install", "--quiet", "-c", str(pins_beside(session, torch)), torch, external=True)
+        session.run(*install, "-c", str(pins_beside(session, torch)), torch, external=True)
+        # A sandbox cannot write what is not compiled here. Templates that are no Python make the exit status 1.
+        session.run(python, "-m", "compileall", "-qq", "-j", "0", str(directory), external=True, success_codes=[0, 1])
         stamp.write_text(pinned_by)
     editable = (part for path in PROJECTS for part in ("-e", str(path)))
     session.run(*pip, "install", "--quiet", "--no-deps", "--no-build-isolation", *editable, external=True)
