@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _HOUR_S = 3600.0
 _UNITS = (("hours", 1.0, 2.0), ("minutes", 60.0, 2 / 60), ("seconds", _HOUR_S, 0.0))
 """Units of time: the name, how many are an hour, and from how many hours on an axis is in it."""
-_LEVELS = {"baseline": 0.0, "reference": 1.0}
+_LEVELS = (("baseline", 0.0), ("reference", 1.0))
 _CLOCKS: dict[Clock, str] = {"wall": "wall-clock", "working": "working"}
 _WIDE = 4
 """An axis of time is logarithmic if its last point is more than so many times the first."""
@@ -49,7 +49,7 @@ def budget_plots(data: ReportData, profile: str, clock: Clock, series: Series, k
             description=f"One line for each agent, in its 95 % interval; {_ends(curves)}",
             x_label=f"total {_CLOCKS[clock]} time ({unit})",
             y_label="expected best reward",
-            curves=[_budget_curve(curve, series, scale) for curve in curves],
+            curves=tuple(_budget_curve(curve, series, scale) for curve in curves),
             levels=_LEVELS,
             log_x=limits[1] > _WIDE * limits[0] > 0,
             limits=limits,
@@ -85,8 +85,8 @@ def progress_plot(data: ReportData, task: TaskInfo, clock: Clock, series: Series
     unit, scale = _unit(
         max(x for line in [*(step.x for step in lines), *(curve.hours for _n, curve in means), (0.0,)] for x in line)
     )
-    steps = [replace(step, x=[x * scale for x in step.x]) for step in lines]
-    curves = [_mean_curve(number, curve, scale) for number, curve in means]
+    steps = tuple(replace(step, x=tuple(x * scale for x in step.x)) for step in lines)
+    curves = tuple(_mean_curve(number, curve, scale) for number, curve in means)
     if not steps and not curves:
         return None
     return Plot(
@@ -113,15 +113,14 @@ def cost_plot(data: ReportData, series: Series) -> Plot | None:
         description=f"{len(known)} runs whose cost is known.",
         x_label="dollars of a run",
         y_label="reward",
-        points=[_points(number, list(runs)) for number, runs in groupby(ordered, key=series.number)],
+        points=tuple(_points(number, list(runs)) for number, runs in groupby(ordered, key=series.number)),
         levels=_LEVELS,
     )
 
 
 def _points(number: int, runs: Sequence[RunInfo]) -> Points:
-    return Points(
-        number, [(run.dollars or 0) + (run.task_dollars or 0) for run in runs], [run.counted or 0 for run in runs]
-    )
+    costs = ((run.dollars or 0) + (run.task_dollars or 0) for run in runs)
+    return Points(number, tuple(costs), tuple(run.counted or 0 for run in runs))
 
 
 def _ends(curves: Sequence[BudgetCurve]) -> str:
@@ -133,15 +132,16 @@ def _ends(curves: Sequence[BudgetCurve]) -> str:
 def _budget_curve(curve: BudgetCurve, series: Series, scale: float) -> Curve:
     points = [(point.hours * scale, point.reward) for point in curve.points]
     known = [(hours, reward, reward.value) for hours, reward in points if reward.value is not None]
-    low = [value if reward.low is None else reward.low for _hours, reward, value in known]
-    high = [value if reward.high is None else reward.high for _hours, reward, value in known]
-    return Curve(series.number(curve), [entry[0] for entry in known], [entry[2] for entry in known], low, high)
+    low = tuple(value if reward.low is None else reward.low for _hours, reward, value in known)
+    high = tuple(value if reward.high is None else reward.high for _hours, reward, value in known)
+    hours, values = tuple(entry[0] for entry in known), tuple(entry[2] for entry in known)
+    return Curve(series.number(curve), hours, values, low, high)
 
 
 def _mean_curve(number: int, curve: MeanCurve, scale: float) -> Curve:
-    low = [mean if low is None else low for low, mean in zip(curve.low, curve.mean, strict=True)]
-    high = [mean if high is None else high for high, mean in zip(curve.high, curve.mean, strict=True)]
-    return Curve(number, [hours * scale for hours in curve.hours], curve.mean, low, high, steps=True)
+    low = tuple(mean if low is None else low for low, mean in zip(curve.low, curve.mean, strict=True))
+    high = tuple(mean if high is None else high for high, mean in zip(curve.high, curve.mean, strict=True))
+    return Curve(number, tuple(hours * scale for hours in curve.hours), tuple(curve.mean), low, high, steps=True)
 
 
 def _step(run: RunInfo, clock: Clock, series: Series) -> Iterator[Step]:
@@ -157,7 +157,7 @@ def _step(run: RunInfo, clock: Clock, series: Series) -> Iterator[Step]:
     line = [(0.0, 0.0), *_changes(jumps)]
     line.append((max(line[-1][0], jumps[-1][0], (end or 0) / _HOUR_S), line[-1][1]))
     label = f"{series.label(run)}, seed {run.seed}: {'no reward' if run.reward is None else f'{run.reward:z.2f}'}"
-    yield Step(series.number(run), [x for x, _y in line], [y for _x, y in line], label)
+    yield Step(series.number(run), tuple(x for x, _y in line), tuple(y for _x, y in line), label)
 
 
 def _changes(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 import matplotlib as mpl
@@ -12,8 +13,6 @@ from matplotlib.ticker import NullFormatter, StrMethodFormatter
 from re_bench.report.html.svg import SERIES, named_colour, series_colour, to_svg
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from markupsafe import Markup
     from matplotlib.axes import Axes
 
@@ -22,6 +21,8 @@ _MARKERS = "osD^vPX"
 _INCHES = (5.6, 3.4)
 _FEW = 12
 """So many points of a line have a marker each."""
+_KEPT = 64
+"""So many figures are kept: most of a page stay the same when an attempt is added, or are on another page too."""
 _STYLE = {
     "font.size": 9.5,
     "axes.edgecolor": named_colour("muted"),
@@ -47,10 +48,10 @@ class Curve:
 
     series: int
     """The number of its agent, which gives it colour, dashes and marker."""
-    x: Sequence[float]
-    y: Sequence[float]
-    low: Sequence[float] = ()
-    high: Sequence[float] = ()
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
     steps: bool = False
     """Whether a value holds from its point to the next."""
 
@@ -60,8 +61,8 @@ class Step:
     """The best reward of one run so far: it jumps at each ``x`` to the ``y`` there."""
 
     series: int
-    x: Sequence[float]
-    y: Sequence[float]
+    x: tuple[float, ...]
+    y: tuple[float, ...]
     tooltip: str
 
 
@@ -70,8 +71,8 @@ class Points:
     """Points of an agent that no line connects."""
 
     series: int
-    x: Sequence[float]
-    y: Sequence[float]
+    x: tuple[float, ...]
+    y: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -83,16 +84,17 @@ class Plot:
     description: str
     x_label: str
     y_label: str
-    curves: Sequence[Curve] = ()
-    steps: Sequence[Step] = ()
-    points: Sequence[Points] = ()
-    levels: dict[str, float] = field(default_factory=dict)
-    """Horizontal lines by the text beside them, such as the reference's reward."""
+    curves: tuple[Curve, ...] = ()
+    steps: tuple[Step, ...] = ()
+    points: tuple[Points, ...] = ()
+    levels: tuple[tuple[str, float], ...] = ()
+    """Horizontal lines with the text beside them, such as the reference's reward."""
     log_x: bool = False
     limits: tuple[float, float, float, float] | None = None
     """Where the axes begin and end: x from, x to, y from, y to; where the data does by default."""
 
 
+@lru_cache(maxsize=_KEPT)
 def draw(plot: Plot) -> Markup:
     """Return a figure as SVG."""
     with mpl.rc_context(_STYLE):
@@ -113,6 +115,7 @@ def draw(plot: Plot) -> Markup:
         return to_svg(figure, plot.key, plot.title, plot.description, tooltips)
 
 
+@lru_cache(maxsize=_KEPT)
 def line_sample(series: int) -> Markup:
     """Return a short piece of an agent's line with its marker, as the SVG element ``key-SERIES`` for legends."""
     with mpl.rc_context(_STYLE):
@@ -152,8 +155,8 @@ def _draw_points(axes: Axes, points: Points) -> None:
     axes.plot(points.x, points.y, _marker(points.series), markersize=5, color=series_colour(points.series), alpha=0.7)
 
 
-def _draw_levels(axes: Axes, levels: dict[str, float]) -> None:
-    for text, value in levels.items():
+def _draw_levels(axes: Axes, levels: tuple[tuple[str, float], ...]) -> None:
+    for text, value in levels:
         axes.axhline(value, color=named_colour("muted"), lw=1, ls=(0, (2, 2)))
         axes.annotate(text, (1, value), xycoords=("axes fraction", "data"), xytext=(-2, 2), textcoords="offset points",
                       ha="right", va="bottom", fontsize=8, color=named_colour("muted"))  # fmt: skip
