@@ -75,7 +75,7 @@ def test_a_shell_that_cannot_be_interrupted_is_replaced(session: Session) -> Non
 
 def test_earlier_background_processes_stay_and_those_of_the_command_go(session: Session) -> None:
     # The earlier one begins children while the command runs, whose parent ends.
-    session.run(f"(while :; do (sleep {EARLIER} &); sleep 0.1; done) & setsid sleep {EARLIER} & sleep {EARLIER} &")
+    session.run(f"(while :; do (sleep {EARLIER} &); sleep 0.3; done) & setsid sleep {EARLIER} & sleep {EARLIER} &")
     long, find = f"sleep {LONG}", f"pgrep -f 'sleep {EARLIER}'"
     more = f"count=$({find} -c); until [ $({find} -c) -gt $((count + 2)) ]; do sleep 0.05; done; {find} > ~/earlier;"
     output = time_out(session, long, f"{long} & setsid {long} & ({long} &); nohup {long} & {more}")
