@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import functools
 import json
 import os
 import sys
@@ -84,7 +85,8 @@ def test_an_intruder_finds_nothing(guarded: Server, task: str) -> None:
     assert PASSWORD not in guarded.log.read_text()
 
 
-def names_of_tasks() -> set[str]:
+@functools.cache  # a walk through all of the system
+def names_of_tasks() -> frozenset[str]:
     """Return the names of the tasks' own files, but for those that any Python environment has too."""
     hidden = {
         path.name
@@ -95,7 +97,7 @@ def names_of_tasks() -> set[str]:
     shown = (sys.prefix, sys.base_prefix, "/usr", "/etc")
     names = hidden.difference(*(files for top in shown for _directory, _directories, files in os.walk(top)))
     assert len(names) > 20
-    return names
+    return frozenset(names)
 
 
 async def intruding(guarded: Server, task: str) -> None:
