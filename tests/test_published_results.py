@@ -45,6 +45,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("re_bench.report.bundle.verify.cache_directory", lambda: tmp_path)
 
 
+@pytest.fixture(scope="session")
+def ors_tasks() -> tuple[str, ...]:
+    """Return the same as in the agent's tests: whichever are first in a process start the server for both."""
+    return ("ai_rd_small_scaling_law", "ai_rd_triton_cumsum")
+
+
 @pytest.fixture(scope="module")
 def evaluation(ors_url: str, ors_state: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an evaluation of one run with three attempts, of which one is refused."""

@@ -273,7 +273,8 @@ def agents(tmp_path: Path) -> Iterator[Agents]:
 
 @pytest.fixture(scope="session")
 def ors_tasks() -> tuple[str, ...]:
-    return (ORS_TASK,)
+    """Return the agent's task, and one that takes nothing to prepare: tests/test_agent_on_server.py says why."""
+    return (ORS_TASK, "ai_rd_triton_cumsum")
 
 
 @pytest.fixture
