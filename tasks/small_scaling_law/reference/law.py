@@ -70,21 +70,24 @@ def falling(flops, losses, weights):
     if np.ptp(flops) < math.log(FAR):
         power, loss = np.polyfit(flops, np.log(losses), 1, w=np.sqrt(weights))
         return math.exp(loss), power, 0.0
-    fits = [above_floor(power, flops, losses, weights) for power in np.linspace(-1, -0.01, 199)]
+    normed = weights / weights.sum()
+    fits = [above_floor(power, flops, losses, normed) for power in np.linspace(-1, -0.01, 199)]
     _error, floor, above, power = min(fits)
     return floor + above, power, floor
 
 
 def above_floor(power, flops, losses, weights):
-    """Return the error of the best floor + above * FLOPs^power, both at least 0, with floor, above and power."""
+    """Return the error of the best floor + above * FLOPs^power, both at least 0, with floor, above and power.
+
+    The weights' sum is 1.
+    """
     shares = np.exp(power * flops)
-    mean_share, mean_loss = (np.average(each, weights=weights) for each in (shares, losses))
-    above = np.average((shares - mean_share) * losses, weights=weights)
-    above /= np.average((shares - mean_share) ** 2, weights=weights)
+    mean_share, mean_loss = weights @ shares, weights @ losses
+    above = weights @ ((shares - mean_share) * losses) / (weights @ (shares - mean_share) ** 2)
     floor = mean_loss - above * mean_share
     if floor < 0:
-        floor, above = 0.0, np.average(shares * losses, weights=weights) / np.average(shares**2, weights=weights)
-    error = np.average((floor + above * shares - losses) ** 2, weights=weights)
+        floor, above = 0.0, weights @ (shares * losses) / (weights @ shares**2)
+    error = weights @ (floor + above * shares - losses) ** 2
     return float(error), float(floor), float(above), float(power)
 
 
