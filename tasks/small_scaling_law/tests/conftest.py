@@ -6,6 +6,7 @@ import json
 import os
 import runpy
 import shutil
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +23,7 @@ from re_bench.text.wheel_text import wheel_text_entry
 from re_bench.text.wheels import pinned_wheels
 
 TASK = Path(__file__).parents[1]
+sys.path.insert(0, str(TASK.parents[1] / "tests"))  # has forked_programs
 TEXT = "docstrings-300"
 TINY = f"""
 
