@@ -58,8 +58,24 @@ def make_clients(
             made[options] = Model(model_settings, key, spending, emit, seconds_left, waits=waits)
         return made[options]
 
+    return Clients(*(client(role, options) for role, options in _roles(settings)))
+
+
+def check_clients(settings: RunSettings, keys: Mapping[str, str]) -> None:
+    """Do nothing if :func:`make_clients` would make clients; the package of the client is not imported.
+
+    Raises:
+        SettingsError: as from there.
+    """
+    for role, options in _roles(settings):
+        _model_settings(settings, role, options)
+        _key(settings, role, options, keys)
+
+
+def _roles(settings: RunSettings) -> list[tuple[str, ModelOptions]]:
+    """Return the options of the clients, in their order, each with what its own arguments begin with."""
     fast = settings.fast_model or settings.model
-    return Clients(client("", settings.model), client("fast-", fast), client("edit-", settings.edit_model or fast))
+    return [("", settings.model), ("fast-", fast), ("edit-", settings.edit_model or fast)]
 
 
 def _model_settings(settings: RunSettings, role: str, options: ModelOptions) -> ModelSettings:

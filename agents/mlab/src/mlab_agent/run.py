@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Self
 from mlab_agent.actions import Limits
 from mlab_agent.agent import Agent, RunStopped
 from mlab_agent.budget import Budget
-from mlab_agent.clients import make_clients
+from mlab_agent.clients import check_clients, make_clients
 from mlab_agent.clock import Clock
 from mlab_agent.history import REWIND, histories, journal_after, until_step
 from mlab_agent.journal import Journal
 from mlab_agent.memory import MemoryLimits
-from mlab_agent.models import Caps, Spending
+from mlab_agent.models import Caps
 from mlab_agent.open_workspace import open_workspace, server_secrets
 from mlab_agent.settings import RunSettings, SettingsError
 from mlab_agent.state import Outcome, RunState
@@ -234,7 +234,7 @@ def check_models(settings: RunSettings, keys: Mapping[str, str]) -> None:
     Raises:
         SettingsError: if a key is missing, or a price that the cap on dollars needs.
     """
-    make_clients(settings, keys, Spending(), lambda _kind, _fields: None, lambda: None, waits=Waits())
+    check_clients(settings, keys)
 
 
 def settings_of(directory: Path) -> RunSettings:
