@@ -10,7 +10,8 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,9 +25,7 @@ from re_bench.runs.evaluation.plan_changes import record_of
 from re_bench.runs.evaluation.records import AGENT, RUNS, SERVER, EvaluationRecord, RunRecord, TaskRecord
 from re_bench.task.discovery import find_task
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+LIGHT_SDK = Path(__file__).with_name("light_sdk")
 TASK = "small_scaling_law"
 RUN = f"mlab.scripted.{TASK}.0"
 BETTER = '{"n_embd": 64, "max_iters": 8400, "loss_prediction": 1.7}'
@@ -67,7 +66,7 @@ def evaluation(ors_url: str, ors_state: Path, tmp_path_factory: pytest.TempPathF
     with FakeServer(lambda _request: next(replies)) as model:
         command = [sys.executable, "-m", "mlab_agent", "--ors", ors_url, "--task", f"ai_rd_{TASK}"]
         command += ["--run", str(run / AGENT), "--model", "scripted", "--base-url", model.url, "--tools", "text"]
-        environment = {**os.environ, "OPENAI_API_KEY": "sk-test-of-the-model"}
+        environment = {**os.environ, "PYTHONPATH": str(LIGHT_SDK), "OPENAI_API_KEY": "sk-test-of-the-model"}
         subprocess.run([*command, "--max-time", "10m"], env=environment, check=True, capture_output=True)
     (session,) = set((ors_state / "sessions").iterdir()) - before
     shutil.copytree(session, run / SERVER / "sessions" / session.name)
