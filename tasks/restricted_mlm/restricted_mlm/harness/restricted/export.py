@@ -72,6 +72,7 @@ class _Lines:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory.resolve()
+        self._own: dict[str, str] = {}  # by file, what to call it: a large model's operators name the same few often
 
     def of(self, node: fx.Node) -> str:
         """Return the innermost line of ``node``, such as ``model.py:31``."""
@@ -83,9 +84,12 @@ class _Lines:
 
     def _innermost(self, frames: Sequence[tuple[str, str]]) -> str:
         for name, line in reversed(frames):
-            path = Path(name).resolve()
-            if path.is_relative_to(self._directory) and not path.is_relative_to(_OURS):
-                return f"{path.relative_to(self._directory)}:{line}"
+            if name not in self._own:
+                path = Path(name).resolve()
+                own = path.is_relative_to(self._directory) and not path.is_relative_to(_OURS)
+                self._own[name] = str(path.relative_to(self._directory)) if own else ""
+            if self._own[name]:
+                return f"{self._own[name]}:{line}"
         return ""
 
 
