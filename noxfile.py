@@ -32,6 +32,8 @@ WITH_RAY = HERE / ".nox" / "with-ray"
 WITH_HARBOR = HERE / ".nox" / "harbor"
 PYTHONS = ("3.11", "3.12", "3.13")
 """The versions that are tested; each has the sessions ``score-VERSION`` and ``tests-VERSION``."""
+WITH_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
+"""For programs of ours, which start others by the hundred: each would compile our modules again."""
 SET_BY_TORCH = ("torch", "triton", "setuptools")
 """By name, what another torch than the pinned one wants in versions of its own."""
 HARBOR = ("harbor==0.24.0", "harbor==0.25.0")
@@ -261,7 +263,7 @@ def run(session: nox.Session, program: str, *arguments: str, env: dict[str, str]
     if session.name != "lint":
         need_system_programs(session)
     renew_shared_environment(session)
-    session.run(str(SHARED / "bin" / program), *arguments, external=True, env=env)
+    session.run(str(SHARED / "bin" / program), *arguments, external=True, env=WITH_BYTECODE | (env or {}))
 
 
 def session_for_python(verb: str, text: str, command: str, options: str, **env: str) -> Callable[[str], None]:
