@@ -1,7 +1,8 @@
 """Writes the lock files of images/locks: ``python images/lock.py [NAME...]``, as ``nox -s lock`` does with uv at hand.
 
 A lock file has the exact version of every package, with the SHA-256 of each of its files on the index, for
-``pip install --no-deps --require-hashes -r``. Its first line tells what it was made from, so that a test sees a stale one.
+``pip install --no-deps --require-hashes -r``. Its first line tells what it was made from, so that a test sees a stale
+one.
 """
 
 from __future__ import annotations
