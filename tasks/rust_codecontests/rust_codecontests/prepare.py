@@ -6,6 +6,7 @@ import json
 import shutil
 import tempfile
 from collections import Counter
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -13,7 +14,7 @@ from re_bench.data.files import sha256_of
 from rust_codecontests import codecontests, dataset, pool, problem_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rust_codecontests.dataset import Problem
 
@@ -41,13 +42,22 @@ def lay_out(profile: str, target: Path) -> None:
 
 def write(profile: str, directory: Path, say: Callable[[str], None]) -> dict[str, Any]:
     """Write the files of a profile into ``directory``, and return their manifest, without checksums."""
+    figures = write_splits(profile, dataset.SPLITS[profile], directory, say)
+    return {"profile": profile, "key": dataset.key(profile), "figures": figures, "canary": pool.CANARY}
+
+
+def write_splits(
+    profile: str, splits: Sequence[str], directory: Path, say: Callable[[str], None]
+) -> dict[str, dict[str, int]]:
+    """Write the file of each split into ``directory``, and return how many problems and tests it has."""
     figures = {}
-    for split in dataset.SPLITS[profile]:
+    parts = problems_of(profile, splits)
+    for split in splits:
         say(f"{split}: making problems and tests ..." if profile in dataset.OWN else f"{split}: fetching ...")
         with (directory / f"{split}.jsonl").open("w", encoding="utf-8", newline="\n") as file:
-            figures[split] = write_problems(problems_of(profile, split), file)
+            figures[split] = write_problems(next(parts), file)
         say(f"{split}: {figures[split]['problems']} problems, {figures[split]['tests']} tests")
-    return {"profile": profile, "key": dataset.key(profile), "figures": figures, "canary": pool.CANARY}
+    return figures
 
 
 def write_problems(problems: Iterable[Problem], file: TextIO) -> dict[str, int]:
@@ -59,21 +69,28 @@ def write_problems(problems: Iterable[Problem], file: TextIO) -> dict[str, int]:
     return dict(counts)
 
 
-def problems_of(profile: str, split: str) -> Iterable[Problem]:
-    """Yield the problems of a split, as their source has them."""
+def problems_of(profile: str, splits: Sequence[str]) -> Iterator[Iterable[Problem]]:
+    """Yield the problems of each split, as their source has them; each must be gone through before the next."""
     if profile in dataset.OWN:
-        yield from problem_source.make_problems(pool.directories([split]))
+        directories = [pool.directories([split]) for split in splits]
+        made = problem_source.make_problems([*chain(*directories)])  # of all splits, so that no core waits between two
+        yield from (islice(made, len(part)) for part in directories)
     else:
-        yield from map(dataset.from_record, codecontests.records(split, problems=codecontests.PROBLEMS[split]))
+        for split in splits:
+            yield map(dataset.from_record, codecontests.records(split, problems=codecontests.PROBLEMS[split]))
 
 
 def pin(say: Callable[[str], None]) -> None:
     """Make the problems of our own anew and write their checksums into the repository."""
-    pins = {}
-    for profile in dataset.OWN:
-        with tempfile.TemporaryDirectory() as name:
-            directory = Path(name)
-            key = write(profile, directory, say)["key"]
-            files = {f"{split}.jsonl": sha256_of(directory / f"{split}.jsonl") for split in dataset.SPLITS[profile]}
-            pins[profile] = {"key": key, "files": files}
+    splits = [*dict.fromkeys(chain(*(dataset.SPLITS[profile] for profile in dataset.OWN)))]
+    with tempfile.TemporaryDirectory() as name:
+        write_splits(dataset.OWN[0], splits, Path(name), say)
+        checksums = {split: sha256_of(Path(name) / f"{split}.jsonl") for split in splits}
+    pins = {
+        profile: {
+            "key": dataset.key(profile),
+            "files": {f"{split}.jsonl": checksums[split] for split in dataset.SPLITS[profile]},
+        }
+        for profile in dataset.OWN
+    }
     dataset.CHECKSUMS.write_text(json.dumps(pins, indent=2) + "\n", encoding="utf-8")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SEED = 7
 """Of the random tests."""
+_FEW = 4  # problems that are made here: processes take longer to start
 
 
 class Oracle:
@@ -91,13 +92,13 @@ def with_examples(statement: str, examples: Sequence[Test]) -> str:
 
 
 def make_problems(directories: Sequence[Path]) -> Iterator[Problem]:
-    """Make many problems in processes of their own, as many at a time as there are cores for us, and in their order.
+    """Make problems, in their order; many of them in processes, as many at a time as there are cores for us.
 
     Raises:
         ReBenchError: as :func:`make_problem`.
     """
-    if len(directories) == 1:
-        yield make_problem(directories[0])
+    if len(directories) <= _FEW:
+        yield from map(make_problem, directories)
         return
     with worker_processes() as processes:
         yield from processes.map(make_problem, directories)

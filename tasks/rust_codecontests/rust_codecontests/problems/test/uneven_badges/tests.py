@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -60,12 +61,18 @@ def _below(bound: int, modulus: int) -> int:
             moves += [(written[-2:], sum(map(int, written)), new, 1) for new in range(first, int(digit))]
         counts = {}
         for pair, residue, new, count in moves:
-            word = f"{pair}{new}"
-            if not _even_tempered(word):
-                key = (word[-2:], (residue + new) % modulus)
+            if (longer := _longer(pair, new)) is not None:
+                key = (longer, (residue + new) % modulus)
                 counts[key] = counts.get(key, 0) + count
         written += digit
     return sum(count for (_, residue), count in counts.items() if residue == 0)
+
+
+@cache
+def _longer(pair: str, digit: int) -> str | None:
+    """The last two digits after one more; None if the number is no longer accepted."""
+    word = f"{pair}{digit}"
+    return None if _even_tempered(word) else word[-2:]
 
 
 def _even_tempered(word: str) -> bool:

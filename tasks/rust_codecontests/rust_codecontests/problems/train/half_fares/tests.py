@@ -110,8 +110,9 @@ def solve(text: str) -> str:
             continue
         settled.add((used, last, harbour))
         for there, w in near[harbour]:
-            heapq.heappush(queue, (coins + w, used, 0, there))
-            if not last and used < vouchers:
+            if (used, 0, there) not in settled:
+                heapq.heappush(queue, (coins + w, used, 0, there))
+            if not last and used < vouchers and (used + 1, 1, there) not in settled:
                 heapq.heappush(queue, (coins + w // 2, used + 1, 1, there))
     return "-1\n"
 

@@ -92,6 +92,7 @@ def solve(text: str) -> str:
     cells = list(" " * width + "".join(f" {row} " for row in rows) + " " * width)
     last = len(cells) - width
     edge = [i for i in range(width, last) if i < 2 * width or i >= last - width or i % width in {1, width - 2}]
+    shown = set(edge)
     fields = 0
     areas: dict[str, int] = {}
     for start in edge + list(range(len(cells))):
@@ -105,7 +106,7 @@ def solve(text: str) -> str:
                 if cells[there] == letter:
                     cells[there] = " "
                     queue.append(there)
-        if start not in edge:
+        if start not in shown:
             fields += 1
             areas[letter] = areas.get(letter, 0) + len(queue)
     return result(fields, areas)
