@@ -38,17 +38,33 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
+@pytest.fixture(scope="session")
+def prepared_once(python: Any, pinned_task: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a cache in which the task with four problems is prepared; leave it as it is."""
+    cache = tmp_path_factory.mktemp("prepared") / "cache"
+    program = ("-P", "-m", "re_bench.task.prepare", pinned_task, "--profile", "cpu")
+    done = python(*program, RE_BENCH_CACHE=str(cache))
+    assert done.returncode == 0, done.stderr
+    return cache
+
+
+@pytest.fixture
+def prepared(prepared_once: Path, cache: Path) -> None:
+    """Have the task with four problems prepared."""
+    shutil.copytree(prepared_once, cache)
+
+
 @pytest.fixture
 def prepare(python: Any, task: Path, cache: Path) -> Any:
     """Return a function that prepares the task with four problems."""
     assert cache
 
-    def prepared(profile: str = "cpu", *words: object, **environment: str) -> CompletedProcess[str]:
+    def run(profile: str = "cpu", *words: object, **environment: str) -> CompletedProcess[str]:
         program = ("-P", "-m", "re_bench.task.prepare", task, "--profile", profile)
         done: CompletedProcess[str] = python(*program, *words, **environment)
         return done
 
-    return prepared
+    return run
 
 
 def prepared_files(cache: Path) -> dict[str, Path]:
@@ -118,15 +134,15 @@ def test_a_workspace_gets_what_is_not_held_out(prepare: Any, python: Any, task: 
     assert not any(held_out["name"] in text or held_out["description"][:60] in text for text in texts)
 
 
-def test_every_prepared_file_carries_the_canary(prepare: Any, cache: Path) -> None:
-    prepare()
+@pytest.mark.usefixtures("prepared")
+def test_every_prepared_file_carries_the_canary(cache: Path) -> None:
     for name, path in prepared_files(cache).items():
         lines = [path.read_text()] if name == "manifest.json" else path.read_text().splitlines()
         assert all(CANARY in line for line in lines)
 
 
-def test_a_description_ends_with_the_public_tests(prepare: Any, python: Any, task: Path) -> None:
-    prepare()
+@pytest.mark.usefixtures("prepared")
+def test_a_description_ends_with_the_public_tests(python: Any, task: Path) -> None:
     (problem,) = read(python, task, "cpu", "train")
     statement = (
         (task / "rust_codecontests/problems/train/badge_codes/statement.md").read_text().partition("\n\n")[2].strip()
@@ -147,9 +163,9 @@ def test_problems_are_made_once_and_alike_in_another_process(prepare: Any, cache
     assert {name: path.read_bytes() for name, path in prepared_files(cache).items()} == before
 
 
+@pytest.mark.usefixtures("prepared")
 @pytest.mark.parametrize("file", ["train.jsonl", "test.jsonl", "manifest.json"])
 def test_damage_is_named_and_mended(prepare: Any, python: Any, task: Path, cache: Path, file: str) -> None:
-    prepare()
     path = prepared_files(cache)[file]
     whole = path.read_bytes()
     path.write_bytes(b"x" + whole[1:])
@@ -186,7 +202,7 @@ def test_other_tests_than_the_pinned_ones_are_refused(prepare: Any, task: Path, 
 
 
 def test_a_changed_problem_must_be_pinned_again(prepare: Any, task: Path) -> None:
-    with (task / "rust_codecontests/problems/test/woven_bracelet/problem.toml").open("a") as file:
+    with (task / "rust_codecontests/problems/test/beacon_pairs/problem.toml").open("a") as file:
         file.write("# changed\n")
     done = prepare()
     assert done.returncode == 1
@@ -206,7 +222,7 @@ def test_the_second_held_out_set_lies_apart(prepare: Any, python: Any, task: Pat
     assert prepare("cpu-test2", "--into", workspace).returncode == 0
     assert sorted(path.name for path in (workspace / "data").iterdir()) == ["train.jsonl", "valid.jsonl"]
     assert set(prepared_files(cache)) == {"train.jsonl", "valid.jsonl", "test2.jsonl", "manifest.json"}
-    assert [record["name"] for record in read(python, task, "cpu-test2", "test2")] == ["ticket_strips"]
+    assert [record["name"] for record in read(python, task, "cpu-test2", "test2")] == ["turning_tray"]
 
 
 @pytest.fixture

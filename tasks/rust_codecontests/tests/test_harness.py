@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import re_bench.scoring.score
 from re_bench.data.files import import_file
 from rust_codecontests import answers, dataset
 from rust_codecontests.dataset import Problem
-from rust_codecontests.judge import Test
+from rust_codecontests.judge import Judge, Test
 from rust_codecontests.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -46,8 +47,9 @@ def problem(name: str) -> Problem:
 
 
 @pytest.fixture
-def scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def scored(tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """Return a function that scores a module by the real scorer on problems of some names."""
+    monkeypatch.setattr(score, "Judge", partial(Judge, cache=compiled))
 
     def run(source: str | bytes, *names: str, **changes: Any) -> dict[str, Any]:
         directory = tmp_path / "submission"
@@ -169,7 +171,14 @@ import asyncio, time
 """
 
 
-@pytest.mark.usefixtures("busy_machine")
+@pytest.fixture
+def right_compiled(compiled: Path) -> None:
+    """Have what judges the right program, and that program, compiled before the machine is busy."""
+    with Judge(cache=compiled) as judge:
+        assert judge.compiles(DOUBLE)
+
+
+@pytest.mark.usefixtures("right_compiled", "one_core", "busy_machine")
 def test_a_busy_machine_takes_nothing_from_the_time_of_a_batch(scored: Any) -> None:
     outcome = scored(WORKS, "works", "sleeps", batch_s=3.0)  # works for 1 s with a core of its own, here for 3.5 s
     assert (outcome["details"]["solved"], outcome["details"]["failures"]) == (1, {"out of time": 1})

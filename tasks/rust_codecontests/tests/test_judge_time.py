@@ -44,6 +44,7 @@ fn main() {
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
     with Judge("bubblewrap", cache=tmp_path_factory.mktemp("compiled")) as judge:
+        assert judge.compiles(WAITS)  # before the machine is busy
         yield judge
 
 
@@ -51,7 +52,7 @@ def verdict(judge: Judge, what: str, limits: Limits) -> Verdict:
     return judge.judge(WAITS, [Test(what, "1")], limits).verdict
 
 
-@pytest.mark.usefixtures("busy_machine")
+@pytest.mark.usefixtures("judge", "one_core", "busy_machine")
 @pytest.mark.parametrize("nice", [0, 5])  # of the whole judge; it says nothing of what a program wants
 def test_time_without_a_core_does_not_count(judge: Judge, nice: int) -> None:
     limits = Limits(1.0, 256, wall_s=1.0)  # it needs 0.4 s with a core to itself, here 1.4 s or more

@@ -225,7 +225,7 @@ def test_the_check_lists_the_faults_of_all_problems_and_pins_nothing(python: Any
     assert "BAD train/badge_codes" in done.stdout
     assert "    statement.md needs the lines Input and Output" in done.stdout
     assert "    solve and brute differ on" in done.stdout
-    assert "ok test/woven_bracelet" in done.stdout
+    assert "ok test/beacon_pairs" in done.stdout
     assert "these do not: badge_codes, tide_steps" in done.stderr
     assert (task / "rust_codecontests" / "checksums.json").read_bytes() == before
 

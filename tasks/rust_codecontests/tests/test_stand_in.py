@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,9 @@ from rust_codecontests.stand_in.model import StandIn, prompt_tokens, tokens
 from rust_codecontests.stand_in.problems import Problem, Program, canonical
 from rust_codecontests.stand_in.program_choice import KEPT, ODDS, STUBBORN, Odds
 from rust_codecontests.stand_in.reply_text import OTHER_LANGUAGE, varied
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MODEL = "gpt-3.5-turbo-0125"
 READ = "    let mut text = String::new();\n    std::io::stdin().read_line(&mut text).unwrap();\n"
@@ -47,6 +51,16 @@ COMPILER = "error[E0596]: cannot borrow `text` as mutable, as it is not declared
 TEST = "It fails a test.\nInput:\n4\nExpected output:\n8\nYour output:\n12"
 
 
+LOOP = asyncio.new_event_loop()
+"""For all answers: to make one for each takes more than half of the time of an answer."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def close_loop() -> Iterator[None]:
+    yield
+    LOOP.close()
+
+
 def problem(statement: str = MARSH, difficulty: str = "easy") -> Problem:
     return Problem(statement, difficulty, POOL)
 
@@ -56,7 +70,7 @@ def user(content: str) -> list[dict[str, Any]]:
 
 
 def asking(model: StandIn, messages: list[dict[str, Any]], **further: Any) -> dict[str, Any]:
-    return asyncio.run(model.answer({"model": MODEL, "messages": messages, **further}))
+    return LOOP.run_until_complete(model.answer({"model": MODEL, "messages": messages, **further}))
 
 
 def text(model: StandIn, messages: list[dict[str, Any]], **further: Any) -> str:
@@ -200,14 +214,22 @@ def share_of(program: Program, messages: list[dict[str, Any]], odds: Odds = ODDS
     return sum(held(text(model, messages)) == program for model in every) / 250
 
 
+NEVER_RIGHT = Odds(0, 0, 0, 0, 0)
+
+
+@cache
+def share_afresh(program: Program) -> float:
+    """Return how often a model that is never right answers with a program that it is not shown."""
+    return share_of(program, user(MARSH), NEVER_RIGHT)
+
+
 @pytest.mark.parametrize(
     ("remark", "kept"), [("Explain it.", KEPT), ("That is wrong.", STUBBORN), (TEST, STUBBORN), ("Too slow.", STUBBORN)]
 )
 def test_whether_a_program_is_right_decides_nothing_about_its_coming_back(remark: str, kept: float) -> None:
-    never_right = Odds(0, 0, 0, 0, 0)
     for program in POOL[:2]:
-        fresh = share_of(program, user(MARSH), never_right)
-        back = share_of(program, with_remark(program.source, remark), never_right)
+        fresh = share_afresh(program)
+        back = share_of(program, with_remark(program.source, remark), NEVER_RIGHT)
         assert abs(back - (kept * (1 - OTHER_LANGUAGE[0]) + (1 - kept) * fresh)) < 0.1
 
 

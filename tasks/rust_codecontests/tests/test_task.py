@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,13 +21,14 @@ from re_bench.data.files import import_file
 from re_bench.task.discovery import open_task
 from re_bench_gateway import Budget, Settings, models_of, serving
 from rust_codecontests import answers, dataset, problem_source, profiles
+from rust_codecontests.judge import Judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 TASK = Path(__file__).parents[1]
 score = import_file(TASK / "score.py", "rust_codecontests_score_2")
-NAMES = ("petal_pairs", "odd_tags", "uneven_badges")
+NAMES = ("beacon_pairs", "odd_tags", "kiln_firings")  # whose tests are soon made
 KEY = "sk-proj-this-is-the-real-key-0123456789"
 FUNCTION = "async def generate_solution(client, semaphore, problem):\n"
 
@@ -45,8 +47,11 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def scored(workspace: Path, problems: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def scored(
+    workspace: Path, problems: Any, compiled: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Any:
     """Return a function that scores the workspace, with a module or a directory laid over it."""
+    monkeypatch.setattr(score, "Judge", partial(Judge, cache=compiled))
     monkeypatch.setattr(dataset, "read", lambda _profile, _split: problems)
 
     def run(solution: str | Path, profile: str = "cpu", model: Sequence[str] = (), **changed: Any) -> dict[str, Any]:
