@@ -15,9 +15,7 @@ environment="${MLAB_AGENT_VENV:-/var/tmp/mlab-agent-venv}"
 submission="$home/submission.txt"
 (set -C; printf 'The agent ended before it gave an answer.' > "$submission") 2> /dev/null # unless there is one
 
-# openai itself, which takes a second or two to import, is only looked for.
-looks='import sys, importlib.util as util, pydantic; sys.exit(sys.version_info < (3, 11) or not util.find_spec("openai"))'
-works() { PYTHONPATH="$here/src" "$1" -c "$looks" 2> /dev/null; }
+works() { PYTHONPATH="$here/src" "$1" -c 'import sys, openai, pydantic; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; }
 
 python=""
 for candidate in "${MLAB_AGENT_PYTHON:-}" python3 python "$environment/bin/python"; do
