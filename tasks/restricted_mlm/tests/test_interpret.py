@@ -33,9 +33,9 @@ def starter(tmp_path: Path) -> Any:
 
 
 def reference() -> Any:
-    """Return a small new model of the reference's kind, with every kind of layer once, on both sides of the bar."""
+    """Return a small new model of the reference's kind."""
     module = import_file(TASK / "reference" / "model.py", "restricted_mlm_reference_model")
-    return module.ReferenceModel(VOCABULARY, SHAPE[1], module.Sizes(64, "S1 A | M", 1))
+    return module.ReferenceModel(VOCABULARY, SHAPE[1], module.Sizes(64, "S1 A M S2 | A M", 1))
 
 
 class Tied(nn.Module):
