@@ -49,8 +49,8 @@ def ors_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def ors_tasks() -> tuple[str, ...]:
-    """Return the tasks that the server serves, all if it is empty; each takes seconds to prepare."""
-    return ()
+    """Return the tasks that the server serves: those of all tests that use it, since others take long to prepare."""
+    return ("ai_rd_small_scaling_law", "ai_rd_triton_cumsum")
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 nox.needs_version = ">=2025.2.9"
 nox.options.sessions = ["lint", "tests"]
+# Sessions start programs of ours by the hundred, each of which would compile our modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 HERE = Path(__file__).parent
 PINS = HERE / "constraints.txt"
@@ -32,8 +34,6 @@ WITH_RAY = HERE / ".nox" / "with-ray"
 WITH_HARBOR = HERE / ".nox" / "harbor"
 PYTHONS = ("3.11", "3.12", "3.13")
 """The versions that are tested; each has the sessions ``score-VERSION`` and ``tests-VERSION``."""
-WITH_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
-"""For programs of ours, which start others by the hundred: each would compile our modules again."""
 SET_BY_TORCH = ("torch", "triton", "setuptools")
 """By name, what another torch than the pinned one wants in versions of its own."""
 HARBOR = ("harbor==0.24.0", "harbor==0.25.0")
@@ -263,7 +263,7 @@ def run(session: nox.Session, program: str, *arguments: str, env: dict[str, str]
     if session.name != "lint":
         need_system_programs(session)
     renew_shared_environment(session)
-    session.run(str(SHARED / "bin" / program), *arguments, external=True, env=WITH_BYTECODE | (env or {}))
+    session.run(str(SHARED / "bin" / program), *arguments, external=True, env=env)
 
 
 def session_for_python(verb: str, text: str, command: str, options: str, **env: str) -> Callable[[str], None]:

@@ -29,12 +29,6 @@ def reply(action: str, given: dict[str, str]) -> str:
     )
 
 
-@pytest.fixture(scope="session")
-def ors_tasks() -> tuple[str, ...]:
-    """Return the same as in the agent's tests: whichever are first in a process start the server for both."""
-    return ("ai_rd_small_scaling_law", "ai_rd_triton_cumsum")
-
-
 @pytest.mark.parametrize("task", BETTER)
 def test_the_reward_rises(task: str, ors_url: str, ors_state: Path, tmp_path: Path) -> None:
     file, text = BETTER[task]

@@ -10,10 +10,10 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from evaluation_process import LIGHT_SDK
 
 from mlab_agent.fake_server import FakeServer
 from re_bench.report.bundle.pack import pack
@@ -25,7 +25,9 @@ from re_bench.runs.evaluation.plan_changes import record_of
 from re_bench.runs.evaluation.records import AGENT, RUNS, SERVER, EvaluationRecord, RunRecord, TaskRecord
 from re_bench.task.discovery import find_task
 
-LIGHT_SDK = Path(__file__).with_name("light_sdk")
+if TYPE_CHECKING:
+    from pathlib import Path
+
 TASK = "small_scaling_law"
 RUN = f"mlab.scripted.{TASK}.0"
 BETTER = '{"n_embd": 64, "max_iters": 8400, "loss_prediction": 1.7}'
@@ -42,12 +44,6 @@ def reply(action: str, arguments: dict[str, str]) -> str:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep results of verifying out of the cache of prepared data, which the scorers need."""
     monkeypatch.setattr("re_bench.report.bundle.verify.cache_directory", lambda: tmp_path)
-
-
-@pytest.fixture(scope="session")
-def ors_tasks() -> tuple[str, ...]:
-    """Return the same as in the agent's tests: whichever are first in a process start the server for both."""
-    return ("ai_rd_small_scaling_law", "ai_rd_triton_cumsum")
 
 
 @pytest.fixture(scope="module")

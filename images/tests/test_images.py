@@ -108,8 +108,8 @@ def test_a_wrong_command_line_is_refused(
 def home(tmp_path: Path) -> tuple[Path, smoke.Secrets]:
     """A workspace of triton_cumsum as agents find it, and what none of them may find."""
     workspace = tmp_path / "workspace"
+    without_bytecode = shutil.ignore_patterns("__pycache__")
     for part in ("starter", "baseline"):
-        without_bytecode = shutil.ignore_patterns("__pycache__")
         shutil.copytree(TOP / "tasks" / TASK / part, workspace, dirs_exist_ok=True, ignore=without_bytecode)
     cache = tmp_path / "cache"
     cache.mkdir()

@@ -271,12 +271,6 @@ def agents(tmp_path: Path) -> Iterator[Agents]:
         yield Agents(tmp_path, server, model)
 
 
-@pytest.fixture(scope="session")
-def ors_tasks() -> tuple[str, ...]:
-    """Return the agent's task, and one that takes nothing to prepare: tests/test_agent_on_server.py says why."""
-    return (ORS_TASK, "ai_rd_triton_cumsum")
-
-
 @pytest.fixture
 def relay(ors_url: str) -> Iterator[Relay]:
     with Relay(ors_url, free_port()) as relay:  # which may come back at the same port
