@@ -15,11 +15,12 @@ from pydantic import ValidationError
 
 from mlab_agent.api_key import read_keys
 from mlab_agent.budget import duration
+from mlab_agent.clients import check_clients
 from mlab_agent.demo import create_task, reply_to
 from mlab_agent.fake_server import FakeServer
 from mlab_agent.files_command import files
 from mlab_agent.options import changed_settings, demo_parser, new_settings, resume_parser, run_parser
-from mlab_agent.run import Run, RunSuspended, check_models, new_run_directory, settings_of
+from mlab_agent.run import Run, RunSuspended, new_run_directory, settings_of
 from mlab_agent.settings import ModelOptions, RunSettings, SettingsError
 from mlab_agent.trace import TRACE_FILE, TraceError, read_trace
 from mlab_agent.trace_view import one_line, pages
@@ -72,7 +73,7 @@ def _run(arguments: Sequence[str]) -> int:
     settings = new_settings(options)
     name = options.task if options.ors else Path(options.workdir).resolve().name
     if options.check:
-        check_models(settings, read_keys(settings.key_variables))
+        check_clients(settings, read_keys(settings.key_variables))
         return 0
     directory = Path(options.run) if options.run else new_run_directory(re.sub(r"\W+", "-", name or "run"))
     return _start(settings, directory, task=_task(options.task_file), live=not options.no_live_output)

@@ -62,10 +62,12 @@ def make_clients(
 
 
 def check_clients(settings: RunSettings, keys: Mapping[str, str]) -> None:
-    """Do nothing if :func:`make_clients` would make clients; the package of the client is not imported.
+    """Do nothing if the models of a run could be asked, as far as that can be known without asking them.
+
+    The package of their client is not imported.
 
     Raises:
-        SettingsError: as from there.
+        SettingsError: as from :func:`make_clients`.
     """
     for role, options in _roles(settings):
         _model_settings(settings, role, options)

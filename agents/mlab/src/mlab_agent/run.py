@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mlab_agent.actions import Limits
 from mlab_agent.agent import Agent, RunStopped
 from mlab_agent.budget import Budget
-from mlab_agent.clients import check_clients, make_clients
+from mlab_agent.clients import make_clients
 from mlab_agent.clock import Clock
 from mlab_agent.history import REWIND, histories, journal_after, until_step
 from mlab_agent.journal import Journal
@@ -226,15 +226,6 @@ class Run:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def check_models(settings: RunSettings, keys: Mapping[str, str]) -> None:
-    """Do nothing if the models of a run could be asked, as far as that can be known without asking them.
-
-    Raises:
-        SettingsError: if a key is missing, or a price that the cap on dollars needs.
-    """
-    check_clients(settings, keys)
 
 
 def settings_of(directory: Path) -> RunSettings:
