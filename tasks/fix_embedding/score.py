@@ -7,6 +7,7 @@ evaluates it (``harness/evaluator.py``). This process imports no torch, passes b
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,14 +32,18 @@ def measure(job: Job) -> Measured:
     profile = PROFILES[job.profile_name]
     gpu = gpu_state.identify() if job.profile.device == "cuda" else None
     modules = Path(lm.__path__[0])
-    with job.untrusted(
-        "harness/evaluator.py", environment=_ENVIRONMENT, show=False, also=[modules], gpu=gpu.uuid if gpu else None
-    ) as evaluator:
-        with job.untrusted("harness/loader.py") as loader:
+    build = {"modules": str(modules), "sizes": profile.large.sizes._asdict()}
+    with ExitStack() as stack:
+        with job.untrusted("harness/loader.py", also=[modules]) as loader:
             windows = grading.scored_windows(heldout_tokens(job, profile.text), profile.context, profile.heldout_tokens)
-            build = {"modules": str(modules), "sizes": profile.large.sizes._asdict(), "device": job.profile.device}
-            shapes = evaluator.call("build", build).value
-            file = tensors.hand_over(job, loader, evaluator, shapes, profile.dtype)
+            file = tensors.read(job, loader, build, profile.dtype)
+            evaluator = stack.enter_context(  # only now: most of what is refused never comes so far
+                job.untrusted(
+                    "harness/evaluator.py", environment=_ENVIRONMENT, show=False, also=[modules], gpu=gpu and gpu.uuid
+                )
+            )
+            shapes = evaluator.call("build", {**build, "device": job.profile.device}).value
+            tensors.hand_over(loader, evaluator, shapes, profile.dtype)
         started = time.monotonic()
 
         def losses(part: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from fix_embedding.build import build
-from fix_embedding.harness import checks
+from fix_embedding.harness import checks, empty_model
 from fix_embedding.intact_models import Models, cached_directory, models_entry, open_models
 from fix_embedding.profiles import PROFILES, Profile
-from fix_embedding.tensors import described as described_tensors
 from re_bench.errors import UsageError
 from re_bench.lm import gpt, training
 from re_bench.text import batches, open_text
@@ -113,8 +112,7 @@ def described(profile: str, settings: Profile, models: Models) -> dict[str, Any]
 def tensors_of(config: gpt.GPTConfig, dtype: str) -> dict[str, dict[str, Any]]:
     """Return the tensors of a model of this configuration by name, each with its ``shape`` and ``dtype``."""
     with torch.device("meta"):
-        state = gpt.GPT(config).state_dict()
-    return described_tensors({name: list(tensor.shape) for name, tensor in state.items()}, dtype)
+        return empty_model.described(gpt.GPT(config), dtype)
 
 
 def _save(state: dict[str, Any], dtype: str, path: Path) -> None:

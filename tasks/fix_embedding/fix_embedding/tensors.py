@@ -19,34 +19,35 @@ _GROUP_BYTES = 1 << 29
 """Handed over at a time, unless one tensor is larger."""
 
 
-def described(shapes: Mapping[str, list[int]], dtype: str) -> dict[str, dict[str, Any]]:
-    """Return what the loader and an agent are told of a model's tensors: by name, its ``shape`` and ``dtype``."""
-    return {name: {"shape": list(shape), "dtype": dtype} for name, shape in shapes.items()}
-
-
-def hand_over(job: Job, loader: Untrusted, evaluator: Untrusted, shapes: Mapping[str, list[int]], dtype: str) -> str:
-    """Move the submitted tensors from the process that reads them to the one that evaluates; return their file's name.
+def read(job: Job, loader: Untrusted, build: Mapping[str, Any], dtype: str) -> str:
+    """Have the process that runs ``harness/loader.py`` read the submission; return the name of its file.
 
     Args:
         job: the submission.
-        loader: runs ``harness/loader.py``.
-        evaluator: runs ``harness/evaluator.py``, and has built the model.
-        shapes: of the model's tensors, by name.
+        loader: the process.
+        build: ``modules`` and ``sizes`` of the model whose tensors they must be.
         dtype: of them all.
 
     Raises:
         InvalidSubmissionError: if the submission is anything but these tensors, with finite values.
     """
     job.progress("reading the submission")
-    read = {"directory": str(job.submission), "tensors": described(shapes, dtype)}
-    file = loader.call("read", read).value
+    file = loader.call("read", {**build, "directory": str(job.submission), "dtype": dtype}).value
     if file not in job.task.manifest.submission:
         raise InvalidSubmissionError("the process that reads the submission named no file of it")
+    return str(file)
+
+
+def hand_over(loader: Untrusted, evaluator: Untrusted, shapes: Mapping[str, list[int]], dtype: str) -> None:
+    """Move the tensors of ``shapes`` from the process that has read them to the one that evaluates.
+
+    Raises:
+        InvalidSubmissionError: if a value is not finite, or the reading process ends.
+    """
     sizes = {name: math.prod(shape) * np.dtype(dtype).itemsize for name, shape in shapes.items()}
     for names in _groups(sizes):
         values = loader.call("copy", {"names": names}, outputs=[sum(sizes[name] for name in names)]).outputs[0]
         evaluator.call("load", {"names": names, "dtype": dtype}, inputs=[values])
-    return str(file)
 
 
 def _groups(sizes: Mapping[str, int]) -> Iterator[list[str]]:

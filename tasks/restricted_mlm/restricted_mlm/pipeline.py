@@ -1,17 +1,19 @@
-"""From a submission to its loss: one sandbox exports the model, another runs its graph; the labels are here alone."""
+"""From a submission to its loss: one sandbox exports the model, another runs its graph; the labels are here alone.
+
+This process imports no torch, and reads neither graph nor tensors: the second sandbox, where no code of the submission
+is, holds them to the table of operators. It is started for a model that was exported, as most that are refused are not.
+"""
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from re_bench.data.secret import secret_seed
 from re_bench.errors import InvalidSubmissionError
-from re_bench.guest.refused import RefusedError
 from re_bench.scoring.language import interim_windows
 from restricted_mlm import grading
 from restricted_mlm.profiles import MASKED_SHARE
@@ -23,10 +25,11 @@ if TYPE_CHECKING:
 
     from re_bench.sandbox.untrusted import Untrusted
     from re_bench.scoring.score import Job
-    from restricted_mlm.harness.restricted.graph import Graph
     from restricted_mlm.profiles import Profile
 
 _MAX_BATCH_S = 60.0
+_MAX_HEADER_BYTES = 3 << 20
+"""Of the tensors as safetensors, beside their values."""
 _ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE"}
 """Scorer and runner take turns; threads that wait in one must not keep the cores busy that the other needs."""
 
@@ -49,17 +52,6 @@ class Evaluation:
     """That running the graph on all batches took."""
 
 
-@dataclass(frozen=True)
-class _Model:
-    """What a submission's process handed over."""
-
-    graph: Graph
-    """Read from ``text`` by this process itself."""
-    text: str
-    tensors: bytes
-    """As safetensors, not read here."""
-
-
 def evaluate(job: Job, profile: Profile, tokens: NDArray[np.uint16], gpu: str | None) -> Evaluation:
     """Export the submission's model in one sandbox, run its graph in another, and compute the loss here.
 
@@ -72,51 +64,42 @@ def evaluate(job: Job, profile: Profile, tokens: NDArray[np.uint16], gpu: str | 
     Raises:
         InvalidSubmissionError: if the model cannot be exported, is refused, or gives logits that are not finite.
     """
-    os.environ.update(_ENVIRONMENT)  # before torch is imported
+    with job.untrusted("harness/exporter.py", environment=_ENVIRONMENT, gpu=gpu) as exporter:
+        graph, tensors = _export(job, exporter, profile)
+    job.progress("checking the model")
     with job.untrusted("harness/runner.py", show=False, environment=_ENVIRONMENT, gpu=gpu) as runner:
-        with job.untrusted("harness/exporter.py", environment=_ENVIRONMENT, gpu=gpu) as exporter:
-            model = _export(job, exporter, profile)
-        job.progress("checking the model")
-        operations = _load(runner, model, profile, "cuda" if gpu else "cpu")
+        figures = _load(runner, graph, tensors, profile, "cuda" if gpu else "cpu")
         started = time.monotonic()
         loss, final_loss, positions = _losses(job, runner, profile, tokens)
-    seconds = round(time.monotonic() - started, 3)
-    return Evaluation(loss, final_loss, positions, model.graph.parameters, len(model.graph.nodes), operations, seconds)
+    return Evaluation(loss, final_loss, positions, **figures, seconds=round(time.monotonic() - started, 3))
 
 
-def _export(job: Job, exporter: Untrusted, profile: Profile) -> _Model:
-    """Have the submission's model written down, and check what comes."""
-    from restricted_mlm.harness.restricted import graph as graphs  # noqa: PLC0415 - imports torch, while the processes do
-
+def _export(job: Job, exporter: Untrusted, profile: Profile) -> tuple[bytes, bytes]:
+    """Have the submission's model written down; return its graph as JSON and its tensors as safetensors."""
     job.progress("exporting the model")
     args = {"directory": str(job.submission), "shape": [profile.batch, profile.length]}
     reply = exporter.call("export", args).value
     text, size = (reply.get("graph"), reply.get("bytes")) if isinstance(reply, dict) else (None, None)
     if not isinstance(text, str) or not isinstance(size, int) or isinstance(size, bool) or size < 0:
         raise InvalidSubmissionError("the process that exports the model handed over no graph")
-    try:
-        graph = graphs.parse(text)
-    except RefusedError as error:
-        raise InvalidSubmissionError(str(error)) from None
-    most = profile.max_bytes + graphs.MAX_BYTES  # the header of safetensors is smaller than the graph may be
-    if graph.bytes > profile.max_bytes or size > most:
+    if size > profile.max_bytes + _MAX_HEADER_BYTES:
         raise InvalidSubmissionError(
-            f"the model's tensors have {graph.bytes:,} bytes; at most {profile.max_bytes:,} are allowed"
+            f"the model's tensors have {size:,} bytes; at most {profile.max_bytes:,} are allowed"
         )
-    return _Model(graph, text, exporter.call("tensors", outputs=[size]).outputs[0])
+    return text.encode("utf-8", "replace"), exporter.call("tensors", outputs=[size]).outputs[0]
 
 
-def _load(runner: Untrusted, model: _Model, profile: Profile, device: str) -> float:
-    """Have the graph and its tensors loaded where they will run; return the operations of a batch."""
+def _load(runner: Untrusted, graph: bytes, tensors: bytes, profile: Profile, device: str) -> dict[str, Any]:
+    """Have graph and tensors checked and loaded where they will run; return what :class:`Evaluation` has of them."""
     args = {
         "shape": [profile.batch, profile.length],
         "vocabulary": profile.vocabulary,
         "limits": {"elements": profile.max_elements, "operations": profile.max_operations},
+        "bytes": profile.max_bytes,
         "device": device,
     }
-    inputs = [model.text.encode(), model.tensors]
-    reply = runner.call("load", args, inputs=inputs, timeout_s=2 * _MAX_BATCH_S).value
-    return float(reply["operations"])
+    figures: dict[str, Any] = runner.call("load", args, inputs=[graph, tensors], timeout_s=2 * _MAX_BATCH_S).value
+    return figures
 
 
 def _losses(job: Job, runner: Untrusted, profile: Profile, tokens: NDArray[np.uint16]) -> tuple[float, float, int]:

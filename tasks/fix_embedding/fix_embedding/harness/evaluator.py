@@ -8,14 +8,13 @@ limits of the sandbox end it.
 
 from __future__ import annotations
 
-import importlib
 import math
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from fix_embedding.harness.empty_model import empty_model
 from re_bench.guest.refused import RefusedError
 
 if TYPE_CHECKING:
@@ -28,13 +27,10 @@ _values: dict[str, torch.Tensor] = {}
 def build(args: dict[str, Any], _inputs: list[memoryview], _outputs: list[memoryview]) -> dict[str, list[int]]:
     """Make the model, without values, and return the shape of each of its tensors by name.
 
-    ``args`` has ``modules``, the directory of ``gpt.py``, ``sizes``, the fields of its ``GPTConfig``, and ``device``.
+    ``args`` has ``modules`` and ``sizes``, as in :func:`empty_model`, and ``device``.
     """
     torch.set_flush_denormal(True)  # before there are other threads, which have it from this one; else 100 times slower
-    sys.path.insert(0, args["modules"])
-    gpt = importlib.import_module("gpt")
-    with torch.device("meta"):
-        model = gpt.GPT(gpt.GPTConfig(**args["sizes"]))
+    model = empty_model(args["modules"], args["sizes"])
     _made.update(model=model, device=args["device"])
     return {name: list(tensor.shape) for name, tensor in model.state_dict().items()}
 

@@ -1,7 +1,7 @@
 """Harness: reads the submitted file in the sandbox and hands its tensors over as bytes.
 
-No parser of a file format runs in the scorer. ``read({"directory": path, "tensors": {...}})`` reads and checks the
-file and returns its name; ``copy({"names": [...]}, [], [out])`` copies these tensors, one after the other, into
+No parser of a file format runs in the scorer. ``read({"directory": path, ...})`` reads and checks the file and returns
+its name; ``copy({"names": [...]}, [], [out])`` copies these tensors, one after the other, into
 ``out``. Exceptions carry the reason of an invalid score.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from fix_embedding.harness import checks
+from fix_embedding.harness.empty_model import described, empty_model
 from re_bench.guest.refused import RefusedError
 
 _loaded: dict[str, Any] = {}
@@ -22,10 +23,12 @@ def read(args: dict[str, Any], _inputs: list[memoryview], _outputs: list[memoryv
     """Read and check the submission in ``args["directory"]`` and return the name of its file.
 
     Raises:
-        RefusedError: if it is not exactly the tensors of ``args["tensors"]``.
+        RefusedError: if it is not exactly the tensors, in ``args["dtype"]``, of the model that ``args["modules"]`` and
+            ``args["sizes"]`` describe as in :func:`empty_model`.
     """
+    tensors = described(empty_model(args["modules"], args["sizes"]), args["dtype"])
     try:
-        name, state = checks.read(Path(args["directory"]), args["tensors"])
+        name, state = checks.read(Path(args["directory"]), tensors)
     except checks.RefusedError as error:
         raise RefusedError(str(error)) from None
     _loaded.update(state)

@@ -30,23 +30,25 @@ def run(job: Job) -> Timing:
     Raises:
         InvalidSubmissionError: if it is wrong or refused, or its time is below the floor.
     """
-    with (
-        job.untrusted("harness/cpu_runner.py", environment=CPU.environment) as runner,
-        job.untrusted("harness/meter.py", environment=CPU.environment, show=False) as meter,
-    ):
+    with job.untrusted("harness/cpu_runner.py", environment=CPU.environment) as runner:
         runner.call("load", {"directory": str(job.submission)})
         # Only from here on does any input exist: the submission cannot have seen it.
-        for case, other in zip(*(grading.cases(secrets.randbits(64)) for _ in range(2)), strict=True):
-            job.progress(f"checking {case.label}")
-            replay(meter, other.x, record(runner, case.x, case.label), other.label)
-        generator = np.random.default_rng(secrets.randbits(128))
-        length = CPU.length_unit * int(generator.integers(CPU.length_units.start, CPU.length_units.stop))
-        runs = []
-        for n in (length // 8, length, 2 * length, 4 * length):
-            job.progress(f"counting at {n} elements")
-            trace = record(runner, grading.uniform_with_outliers(generator, n), f"{n} uniform values")
-            # Other values: a trace that carries any part of an answer carries a wrong one.
-            runs.append(replay(meter, grading.uniform_with_outliers(generator, n), trace, f"{n} uniform values"))
+        checks = zip(*(grading.cases(secrets.randbits(64)) for _ in range(2)), strict=True)
+        case, other = next(checks)
+        trace = record(runner, case.x, case.label)  # what gives none is refused before the meter starts
+        with job.untrusted("harness/meter.py", environment=CPU.environment, show=False) as meter:
+            replay(meter, other.x, trace, other.label)
+            for case, other in checks:
+                job.progress(f"checking {case.label}")
+                replay(meter, other.x, record(runner, case.x, case.label), other.label)
+            generator = np.random.default_rng(secrets.randbits(128))
+            length = CPU.length_unit * int(generator.integers(CPU.length_units.start, CPU.length_units.stop))
+            runs = []
+            for n in (length // 8, length, 2 * length, 4 * length):
+                job.progress(f"counting at {n} elements")
+                trace = record(runner, grading.uniform_with_outliers(generator, n), f"{n} uniform values")
+                # Other values: a trace that carries any part of an answer carries a wrong one.
+                runs.append(replay(meter, grading.uniform_with_outliers(generator, n), trace, f"{n} uniform values"))
     return extrapolate(length, runs)
 
 

@@ -8,6 +8,7 @@ so that a driver can load it before anything is installed.
 
 from __future__ import annotations
 
+import compileall
 import json
 import math
 import os
@@ -185,9 +186,10 @@ def _checked(command: list[str]) -> None:
 
 
 def _copy_for_all(source: Path, target: Path) -> None:
-    """Copy a directory so that all users can read it and root alone can change it, in the place of an earlier copy."""
+    """Copy modules so that all users can read them and root alone can change them, in the place of an earlier copy."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target)
+    compileall.compile_dir(target, quiet=1)  # else every program compiles them again: none may write bytecode
     for path in (target.parent, target, *target.rglob("*")):
         path.chmod(_READABLE if path.is_dir() else _READABLE_FILE)
 
