@@ -15,7 +15,8 @@ and streams, which ends as it would, and which can be interrupted and killed. Wh
 reason to start one program of each kind really (``popen(..., fork=False)``):
 
 - ``/proc`` shows the template's command line and environment, which has no variable with KEY or TOKEN in its name;
-- the parent is the template, which has already imported its modules and read the variables that matter to them;
+- the parent is the template, which has already imported its modules and read the variables that matter to them, of
+  which OMP_NUM_THREADS is 1;
 - a program that replaces itself by itself (``os.execve``), as the agent does, goes on in its process instead.
 
 A program that is to find another ``sitecustomize`` by its ``PYTHONPATH`` than the template's is really started.
@@ -95,7 +96,7 @@ class Template:
                 self._requests, served = socket.socketpair()
                 command = [sys.executable, "-P", __file__, str(served.fileno()), *self._modules]
                 kept = {name: value for name, value in os.environ.items() if "KEY" not in name and "TOKEN" not in name}
-                variables = kept | {"PYTHONPATH": self._python_path}
+                variables = kept | {"PYTHONPATH": self._python_path, "OMP_NUM_THREADS": "1"}
                 process = subprocess.Popen(command, env=variables, pass_fds=[served.fileno()], stdin=subprocess.DEVNULL)
                 served.close()
                 atexit.register(self._end, self._requests, process)
