@@ -39,7 +39,11 @@ def measure(job: Job) -> Measured:
             file = tensors.read(job, loader, build, profile.dtype)
             evaluator = stack.enter_context(  # only now: most of what is refused never comes so far
                 job.untrusted(
-                    "harness/evaluator.py", environment=_ENVIRONMENT, show=False, also=[modules], gpu=gpu and gpu.uuid
+                    "harness/evaluator.py",
+                    environment=_ENVIRONMENT,
+                    show=False,
+                    also=[modules],
+                    gpu=gpu.uuid if gpu else None,
                 )
             )
             shapes = evaluator.call("build", {**build, "device": job.profile.device}).value
