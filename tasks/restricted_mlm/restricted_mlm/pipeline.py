@@ -31,7 +31,7 @@ _MAX_BATCH_S = 60.0
 _MAX_HEADER_BYTES = 3 << 20
 """Of the tensors as safetensors, beside their values."""
 _ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE"}
-"""Scorer and runner take turns; threads that wait in one must not keep the cores busy that the other needs."""
+"""Threads that wait for each other leave the cores to other processes."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _export(job: Job, exporter: Untrusted, profile: Profile) -> tuple[bytes, byt
         raise InvalidSubmissionError(
             f"the model's tensors have {size:,} bytes; at most {profile.max_bytes:,} are allowed"
         )
-    return text.encode("utf-8", "replace"), exporter.call("tensors", outputs=[size]).outputs[0]
+    return text.encode("utf-8", "surrogatepass"), exporter.call("tensors", outputs=[size]).outputs[0]
 
 
 def _load(runner: Untrusted, graph: bytes, tensors: bytes, profile: Profile, device: str) -> dict[str, Any]:

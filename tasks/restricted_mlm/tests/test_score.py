@@ -83,11 +83,16 @@ def test_a_uniform_model_has_the_loss_of_a_uniform_guess(scored: Any) -> None:
         ),
         (
             "x",
+            "import sys; sys.modules['restricted_mlm.harness.restricted.graph'].dump = lambda graph: chr(0xDC80)",
+            "characters beyond ASCII",
+        ),
+        (
+            "x",
             "import sys; sys.modules['restricted_mlm.harness.exporter'].save = lambda tensors: b'1234'",
             "not safetensors",
         ),
     ],
-    ids=["operator", "infinite", "index", "forged graph", "forged tensors"],
+    ids=["operator", "infinite", "index", "forged graph", "half a surrogate pair", "forged tensors"],
 )
 def test_what_is_refused_says_why(scored: Any, result: str, before: str, reason: str) -> None:
     outcome = scored(MODEL.format(result=result, before=before))

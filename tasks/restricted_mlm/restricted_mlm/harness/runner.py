@@ -26,7 +26,7 @@ def load(args: dict[str, Any], inputs: list[Any], _outputs: list[Any]) -> dict[s
     """
     torch.set_flush_denormal(True)  # before there are other threads, which have it from this one; else 100 times slower
     text, data = (bytes(view) for view in inputs)
-    graph = graphs.parse(text.decode())
+    graph = graphs.parse(text.decode("utf-8", "surrogatepass"))  # all that is not ASCII is refused there
     if graph.bytes > args["bytes"]:
         raise RefusedError(f"the model's tensors have {graph.bytes:,} bytes; at most {args['bytes']:,} are allowed")
     plan = plans.plan(graph, args["shape"], args["vocabulary"], plans.Limits(**args["limits"]))

@@ -189,7 +189,7 @@ def _copy_for_all(source: Path, target: Path) -> None:
     """Copy modules so that all users can read them and root alone can change them, in the place of an earlier copy."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target)
-    compileall.compile_dir(target, quiet=1)  # else every program compiles them again: none may write bytecode
+    compileall.compile_dir(target, quiet=2)  # else every program compiles them again: none may write bytecode
     for path in (target.parent, target, *target.rglob("*")):
         path.chmod(_READABLE if path.is_dir() else _READABLE_FILE)
 
