@@ -228,6 +228,8 @@ def get_trained_model():
     profile = json.loads((HERE / "profile.json").read_text(encoding="utf-8"))
     name = profile["profile"]
     model = ReferenceModel(profile["vocabulary"], profile["length"], SIZES[name])
-    weights = load_file(HERE / f"{name}.safetensors")
-    model.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
+    file = HERE / f"{name}.safetensors"
+    if not file.exists():
+        raise FileNotFoundError(f"{file.name}: not trained yet; run tools/build_reference.py --profile {name}")
+    model.load_state_dict({name: tensor.float() for name, tensor in load_file(file).items()})
     return model
