@@ -50,7 +50,6 @@ class Judge:
 
     Raises:
         UsageError: without Rust or a sandbox, or for an unknown edition.
-        ReBenchError: if what runs the programs does not compile.
     """
 
     def __init__(
@@ -66,7 +65,8 @@ class Judge:
             directory = cache or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="re-bench-judge-")))
             directory.mkdir(parents=True, exist_ok=True)
             self._compiler = Compiler(self._backend, edition, directory.resolve())
-            self._harness = self._compiled_harness()  # now, so that no program's time goes on it
+            # Beside whatever comes before the first program, such as a submission that writes it.
+            self._harness = stack.enter_context(ThreadPoolExecutor(1)).submit(self._compiled_harness)
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -90,8 +90,12 @@ class Judge:
             public: how many tests, from the first on, its author may be told about.
             deadline: by ``time.monotonic``; after it neither the compiler nor a test is started, and a test that runs
                 ends within :data:`~rust_codecontests.judge.runner.LAST_TEST_S` seconds.
+
+        Raises:
+            ReBenchError: if what runs the programs does not compile.
         """
         raise_if_stop_requested()
+        harness = self._harness.result()  # first, so that no program's time goes on it
         started = time.monotonic()
         if started > deadline:
             return Judgement(Verdict.NOT_JUDGED, None, Verdict.NOT_JUDGED, 0, 0.0, 0.0)
@@ -105,7 +109,7 @@ class Judge:
             runner: Runner | None = None
             for number, test in enumerate(tests):
                 runner = runner or stack.enter_context(
-                    Runner(self._backend, self._harness, compiled.program, limits, len(tests))
+                    Runner(self._backend, harness, compiled.program, limits, len(tests))
                 )
                 verdict, reason, used_s, elapsed_s = _run(runner, test, limits, deadline)
                 raise_if_stop_requested()
