@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import os
@@ -31,6 +32,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # The SDK of environments, which tests import too, starts in a third of the time so.
 runpy.run_path(str(Path(__file__).parent / "tests" / "light_sdk" / "sitecustomize.py"))
+
+
+def pytest_configure() -> None:
+    """Look for no garbage while tests are collected: what they import stays, and looking takes as long as importing."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from now on, but not in all that was imported."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

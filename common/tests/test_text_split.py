@@ -8,9 +8,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from re_bench.data.held_out import HELD_OUT_FROM
 from re_bench.text.documents import Module
 from re_bench.text.shingles import WIDTH, Overlap, shingles
-from re_bench.text.split import HELD_OUT_FROM, NEAR, is_held_out, split
+from re_bench.text.split import NEAR, is_held_out, split
 
 PATHS = [f"datasets/module{number}.py" for number in range(2000)]
 HELD = next(path for path in PATHS if is_held_out(path))

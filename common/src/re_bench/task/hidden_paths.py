@@ -10,6 +10,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from re_bench.data.cache import cache_directory, default_cache_directory
+from re_bench.data.held_out import HELD_OUT_FROM
 from re_bench.sandbox.spec import python_directories
 from re_bench.task.discovery import ENTRY_POINTS
 
@@ -41,10 +43,6 @@ def hidden_directories(task: Path) -> list[Path]:
 
 def _held_out_text() -> Iterator[Path]:
     """Yield caches of data and the packages with held-out modules, of other Pythons that show too."""
-    # Imports numpy, which most users of this module never need.
-    from re_bench.data.cache import cache_directory, default_cache_directory  # noqa: PLC0415
-    from re_bench.text.split import HELD_OUT_FROM  # noqa: PLC0415
-
     with suppress(RuntimeError):  # a user without a home has no cache
         yield cache_directory()
         yield default_cache_directory()  # which may have the machine's secret

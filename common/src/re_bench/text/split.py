@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from re_bench.data.held_out import HELD_OUT_FROM
 from re_bench.text.shingles import Overlap
 
 if TYPE_CHECKING:
@@ -13,15 +14,8 @@ if TYPE_CHECKING:
 
     from re_bench.text.documents import Module
 
-HELD_OUT_FROM = frozenset({"datasets", "transformers"})
-"""The packages whose modules may be held out: those that neither torch nor a task's own tools bring along.
-
-A submission can read what is installed beside it, so that other packages hold nothing that is unseen. Where these two
-are installed, sandboxes do not show them.
-"""
-
 HELD_OUT_ONE_IN = 8
-"""One module in so many of these packages is held out."""
+"""One module in so many of the packages ``HELD_OUT_FROM`` is held out."""
 
 NEAR = 0.5
 """A held-out document is a near-duplicate if at least this share of its shingles is somewhere in the training text."""
