@@ -227,9 +227,9 @@ def get_trained_model():
     """Return the model that was trained; its weights are stored in half precision."""
     profile = json.loads((HERE / "profile.json").read_text(encoding="utf-8"))
     name = profile["profile"]
-    model = ReferenceModel(profile["vocabulary"], profile["length"], SIZES[name])
     file = HERE / f"{name}.safetensors"
     if not file.exists():
         raise FileNotFoundError(f"{file.name}: not trained yet; run tools/build_reference.py --profile {name}")
+    model = ReferenceModel(profile["vocabulary"], profile["length"], SIZES[name])
     model.load_state_dict({name: tensor.float() for name, tensor in load_file(file).items()})
     return model

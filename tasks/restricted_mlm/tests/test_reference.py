@@ -16,6 +16,8 @@ from restricted_mlm import build
 from restricted_mlm.profiles import PROFILES
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from re_bench.text import PreparedText
 
 STEPS = 3
@@ -45,6 +47,13 @@ def test_the_record_is_of_the_shipped_weights_this_text_and_this_recipe(
     assert record["text"]["files"] == text.manifest["files"]
     assert build.Recipe(**record["recipe"]) == build.RECIPES["cpu"]
     assert len(record["seeds"]) >= 3  # the spread is of at least so many
+
+
+def test_a_reference_that_is_not_trained_yet_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "profile.json").write_text('{"profile": "gpu"}', encoding="utf-8")
+    monkeypatch.setattr(model, "HERE", tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"gpu\.safetensors: not trained yet; run .* --profile gpu"):
+        model.get_trained_model()
 
 
 @pytest.fixture
