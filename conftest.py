@@ -68,7 +68,7 @@ def ors_tasks() -> tuple[str, ...]:
 @pytest.fixture(scope="session")
 def ors_url(ors_state: Path, ors_tasks: tuple[str, ...]) -> Iterator[str]:
     """Return the address of re-bench's server; tests of packages that need it only sometimes are skipped without it."""
-    for module in ("openreward", "re_bench_environment"):
+    for module in ("openreward", "re_bench_server"):
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"{module} is not installed")
     if shutil.which("bwrap") is None:

@@ -48,8 +48,8 @@ PROJECTS = [
     path.parent
     for pattern in (
         "common",
-        "gateway",
-        "environment",
+        "evaluation",
+        "server",
         "agents/*",
         "integrations/*",
         "tasks/*",
@@ -107,7 +107,7 @@ def tests(session: nox.Session) -> None:
 def kill_test(session: nox.Session) -> None:
     """Kill a server 200 times while its sessions work, or RE_BENCH_KILLS times: nothing told is lost, nothing left."""
     kills = {"RE_BENCH_KILLS": os.environ.get("RE_BENCH_KILLS", "200")}
-    run(session, "pytest", "-p", "no:benchmark", "-s", "environment/tests/test_kill.py", *session.posargs, env=kills)
+    run(session, "pytest", "-p", "no:benchmark", "-s", "server/tests/test_kill.py", *session.posargs, env=kills)
 
 
 @nox.session(venv_backend="none")
@@ -117,7 +117,7 @@ def browser_test(session: nox.Session) -> None:
     if missing:
         session.skip(f"NOT TESTED: no {' and no '.join(missing)}; type: sudo apt-get install chromium chromium-driver")
     options = ("-p", "no:benchmark", "-s", "-m", "browser")
-    run(session, "pytest", *options, "common/tests/browser", "integrations/inspect/tests", *session.posargs)
+    run(session, "pytest", *options, "evaluation/tests/browser", "integrations/inspect/tests", *session.posargs)
 
 
 @nox.session(venv_backend="none")
@@ -183,7 +183,7 @@ def trl_test(session: nox.Session) -> None:
     need_system_programs(session)
     renew_shared_environment(session)
     python = renew_environment_with(session, WITH_TRL, ["trl"])
-    options = ("-p", "no:benchmark", "-W", "default", "environment/tests/test_trl.py")  # its warnings are not ours
+    options = ("-p", "no:benchmark", "-W", "default", "server/tests/test_trl.py")  # its warnings are not ours
     session.run(python, "-m", "pytest", *options, *session.posargs, external=True)
 
 

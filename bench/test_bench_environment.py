@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "environment" / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "server" / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from example_tasks import make_tasks
@@ -25,7 +25,7 @@ from re_bench.limits import Limits
 from re_bench.sandbox import open_backend, resource_usage
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
-from re_bench_environment.shell.shell import Shell
+from re_bench_server.shell.shell import Shell
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

@@ -24,7 +24,7 @@ from catalogue import TOP, Image, all_images, debian_packages, version
 from engines import KINDS, Build, Engine, EngineError, find_engine
 from re_bench.data.cache import cache_directory
 from re_bench.errors import UsageError
-from re_bench.report.tables import table
+from re_bench.tables import table
 from re_bench.task.discovery import open_task
 from re_bench.task.workspace import lay_out
 

@@ -42,7 +42,7 @@ def all_images(tasks: Sequence[str]) -> dict[str, Image]:
     images = [_image_of_task(task) for task in tasks]
     file = TOP / "images" / "verifier.Dockerfile"
     images += [Image(f"verifier-{task}", "verifier", file, ("torch", "verifier"), (task,)) for task in tasks]
-    images.append(Image("server", "server", TOP / "environment" / "Dockerfile", ("torch", "server"), tuple(tasks)))
+    images.append(Image("server", "server", TOP / "server" / "Dockerfile", ("torch", "server"), tuple(tasks)))
     images.append(Image("agent", "agent", TOP / "agents" / "mlab" / "Dockerfile", ("agent",)))
     return {image.name: image for image in images}
 

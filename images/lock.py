@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE.parent
 PINS = TOP / "constraints.txt"
 LOCKS = HERE / "locks"
-PROJECTS = ("common", "gateway", "environment", "agents/*", "integrations/*", "tasks/*")
+PROJECTS = ("common", "evaluation", "server", "agents/*", "integrations/*", "tasks/*")
 LINUX = ("--python-platform", "x86_64-manylinux_2_28")
 WITHOUT_TORCH = 'torch ; python_version < "0"\n'
 """An override for uv: nothing needs torch. Else what its CUDA build needs would be locked."""

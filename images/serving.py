@@ -37,7 +37,7 @@ def serving(engine: Engine, tag: str, token_file: Path) -> Iterator[str]:
     """
     name = f"re-bench-images-{secrets.token_hex(4)}"
     options = [*engine.nested_sandbox, "--network=host", f"--name={name}"]
-    program = ["python", "environment/server.py", "--host", "127.0.0.1", "--port", "0", "--profile", "cpu"]
+    program = ["python", "server/server.py", "--host", "127.0.0.1", "--port", "0", "--profile", "cpu"]
     program += ["--token-file", "/run/token", "--state", "/var/lib/re-bench"]
     mounted = f"--volume={token_file}:/run/token:ro"
     process = subprocess.Popen(

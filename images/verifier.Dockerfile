@@ -18,11 +18,11 @@ COPY images/locks/build.txt /opt/locks/
 RUN --mount=type=bind,from=wheels,target=/wheels --mount=type=cache,target=/root/.cache/pip \
     python3 -m venv /opt/venv && /opt/venv/bin/pip install --no-deps --require-hashes -r /opt/locks/build.txt
 COPY common /src/common
-COPY gateway /src/gateway
+COPY server /src/server
 ARG TASK
 COPY tasks/hatch_build.py /src/tasks/
 COPY tasks/${TASK} /src/tasks/${TASK}
-RUN cd /src && /opt/venv/bin/pip install --no-deps --no-build-isolation --prefix /installed ./common ./gateway ./tasks/${TASK}
+RUN cd /src && /opt/venv/bin/pip install --no-deps --no-build-isolation --prefix /installed ./common ./server ./tasks/${TASK}
 
 FROM ${BASE}
 ARG PIP_INDEX_URL

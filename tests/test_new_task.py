@@ -29,7 +29,7 @@ NAME = "curve_fit"
 GENERIC = ("tests/test_repository.py", "tests/test_scorer_contract.py", "tests/test_fuzz_submissions.py")
 """Tests of every task that is here."""
 LISTS = "tables or lists or listed or manifests or tasks_and_anchors"
-LISTING = ("tests/test_command.py", "environment/tests/test_files.py", "environment/tests/test_protocol.py")
+LISTING = ("tests/test_command.py", "server/tests/test_files.py", "server/tests/test_protocol.py")
 """Tests that look at all tasks at once."""
 PAGE = TOP / "docs" / "task-authors.md"
 

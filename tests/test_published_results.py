@@ -16,14 +16,14 @@ import pytest
 from evaluation_process import LIGHT_SDK
 
 from mlab_agent.fake_server import FakeServer
-from re_bench.report.bundle.pack import pack
-from re_bench.report.bundle.verify import Verification, verify
-from re_bench.report.transcripts.write import write_trajectories
+from re_bench.records import AGENT, RUNS, SERVER, EvaluationRecord, RunRecord, TaskRecord
 from re_bench.runs.attempts import AttemptLog, encoded
-from re_bench.runs.evaluation.plan import Plan
-from re_bench.runs.evaluation.plan_changes import record_of
-from re_bench.runs.evaluation.records import AGENT, RUNS, SERVER, EvaluationRecord, RunRecord, TaskRecord
 from re_bench.task.discovery import find_task
+from re_bench_evaluation.bundle.pack import pack
+from re_bench_evaluation.bundle.verify import Verification, verify
+from re_bench_evaluation.plan import Plan
+from re_bench_evaluation.plan_changes import record_of
+from re_bench_evaluation.transcripts.write import write_trajectories
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ def reply(action: str, arguments: dict[str, str]) -> str:
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep results of verifying out of the cache of prepared data, which the scorers need."""
-    monkeypatch.setattr("re_bench.report.bundle.verify.cache_directory", lambda: tmp_path)
+    monkeypatch.setattr("re_bench_evaluation.bundle.verify.cache_directory", lambda: tmp_path)
 
 
 @pytest.fixture(scope="module")

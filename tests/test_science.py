@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from re_bench.report.science import with_table
+from re_bench.cli.science import with_table
 from re_bench.task.discovery import Task, find_tasks
 from re_bench.task.manifest_file import ManifestError, read_table
 from re_bench.task.records import FILE, Records
@@ -26,7 +26,7 @@ def copy_of(task: Task, directory: Path, records: str) -> Task:
 def test_the_page_is_what_its_generator_makes() -> None:
     assert len([task for task in TASKS if task.manifest.id.startswith("ai_rd_")]) == 5
     page = (TOP / "docs" / "science.md").read_text()
-    assert page == with_table(page, sorted(TASKS, key=lambda task: task.name)), "run: python -m re_bench.report.science"
+    assert page == with_table(page, sorted(TASKS, key=lambda task: task.name)), "run: python -m re_bench.cli.science"
     for task in TASKS:
         for profile, entry in task.manifest.profiles.items():
             for kind in ("baseline", "reference") if entry.anchors or entry.devices else ():

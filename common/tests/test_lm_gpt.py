@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
-from re_bench.lm.gpt import GPT, GPTConfig, next_token_loss  # noqa: E402 - after the package that may be missing
+from re_bench.lm.gpt import GPT, GPTConfig, next_token_loss
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,10 +14,10 @@ torch = pytest.importorskip("torch", reason="needs torch")
 pytest.importorskip("safetensors", reason="needs safetensors, of the extra lm")
 transformers = pytest.importorskip("transformers", reason="needs transformers, of the extra paper")
 
-from re_bench.data.huggingface import GPT2, GPT2_XL, OPENWEBTEXT, Repository, identity  # noqa: E402
-from re_bench.errors import ReBenchError, UsageError  # noqa: E402 - after the packages that may be missing
-from re_bench.lm.gpt import GPT, GPTConfig  # noqa: E402
-from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2, load_gpt2, open_gpt2  # noqa: E402
+from re_bench.data.huggingface import GPT2, GPT2_XL, OPENWEBTEXT, Repository, identity
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.lm.gpt import GPT, GPTConfig
+from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2, load_gpt2, open_gpt2
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
-from torch.optim.optimizer import register_optimizer_step_pre_hook  # noqa: E402 - after the package that may be missing
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from re_bench.lm import training  # noqa: E402
-from re_bench.lm.gpt import GPT, GPTConfig, next_token_loss  # noqa: E402
-from re_bench.lm.training import Outcome, Settings, fast_bfloat16, learning_rate_share, train  # noqa: E402
-from re_bench.text import RandomWindows  # noqa: E402
+from re_bench.lm import training
+from re_bench.lm.gpt import GPT, GPTConfig, next_token_loss
+from re_bench.lm.training import Outcome, Settings, fast_bfloat16, learning_rate_share, train
+from re_bench.text import RandomWindows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,12 +17,12 @@ import pytest
 datasets = pytest.importorskip("datasets", reason="needs datasets, of the extra paper")
 transformers = pytest.importorskip("transformers", reason="needs transformers, of the extra paper")
 
-from re_bench.data.files import sha256_of  # noqa: E402
-from re_bench.data.huggingface import Repository, identity  # noqa: E402
-from re_bench.errors import ReBenchError, UsageError  # noqa: E402 - after the packages that may be missing
-from re_bench.text import open_text  # noqa: E402
-from re_bench.text.__main__ import main  # noqa: E402
-from re_bench.text.paper import (  # noqa: E402
+from re_bench.data.files import sha256_of
+from re_bench.data.huggingface import Repository, identity
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.text import open_text
+from re_bench.text.__main__ import main
+from re_bench.text.paper import (
     PAPER,
     SEED,
     SHARE,
@@ -31,8 +31,8 @@ from re_bench.text.paper import (  # noqa: E402
     open_paper_text,
     prepare_paper,
 )
-from re_bench.text.prepared import FILES  # noqa: E402
-from re_bench.text.vocabulary import END_OF_TEXT, train_tokenizer  # noqa: E402
+from re_bench.text.prepared import FILES
+from re_bench.text.vocabulary import END_OF_TEXT, train_tokenizer
 
 if TYPE_CHECKING:
     from re_bench.text.prepared import Preparation

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _COLOURS = {"baseline": ACCENT, "reference": GOOD, "best": GOOD, "ceiling": INK, "simple": MUTED}
 _WORDS = {"baseline": "baseline: ", "reference": "reference: ", "best": "best: ", "ceiling": "ceiling: ", "simple": ""}
 _TASK, _PROFILE, _KIND, _METHOD, _REWARD = 0, 1, 2, 3, 6
-"""Columns of :func:`re_bench.report.science.rows_of`."""
+"""Columns of :func:`re_bench.cli.science.rows_of`."""
 _CHARACTERS = 74
 _ROW_INCHES = 0.42
 _WIDTH_INCHES = 6.2

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from re_bench.report.html.svg import named_colour, series_colour, to_svg
+from re_bench_evaluation.report.html.svg import named_colour, series_colour, to_svg
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

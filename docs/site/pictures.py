@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 from paper import ACCENT, BAD, GOOD, GRID, INK, MUTED, roomy, save, styled
 from terminal import draw_session
 
+from re_bench.cli.science import rows_of
 from re_bench.data.provenance import hardware, versions
-from re_bench.report.science import rows_of
 from re_bench.task.discovery import open_task
 
 if TYPE_CHECKING:

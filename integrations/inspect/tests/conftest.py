@@ -18,10 +18,10 @@ from integrations.inspect.tests.evaluations import run_agent
 from mlab_agent.fake_server import Completion, FakeServer
 
 TOP = Path(__file__).resolve().parents[3]
-sys.path += [str(TOP / "environment" / "tests"), str(TOP / "tests")]
+sys.path += [str(TOP / "server" / "tests"), str(TOP / "tests")]
 
-from example_tasks import make_tasks  # noqa: E402 - of another package's tests
-from forked_programs import Template  # noqa: E402 - as above
+from example_tasks import make_tasks
+from forked_programs import Template
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -15,16 +15,16 @@ import pytest
 from re_bench.cli.main import main
 from re_bench.errors import UsageError
 from re_bench.processes import run_program
-from re_bench.report.details import Room
-from re_bench.report.html.page import render
-from re_bench.report.html.view import LiveReport
-from re_bench.report.read import read_report
+from re_bench_evaluation.report.details import Room
+from re_bench_evaluation.report.html.page import render
+from re_bench_evaluation.report.html.view import LiveReport
+from re_bench_evaluation.report.read import read_report
 from re_bench_inspect import eval_logs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from re_bench.report.data import ReportData
+    from re_bench_evaluation.report.data import ReportData
 
 WRITE = Path(__file__).parent / "support" / "write_logs.py"
 

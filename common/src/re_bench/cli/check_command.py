@@ -91,7 +91,7 @@ def repository_problems(top: Path) -> Iterator[Problem]:
 
 def _stale_results(top: Path) -> Iterator[Problem]:
     """Yield that the table of ``docs/science.md`` is not what anchors and records say."""
-    from re_bench.report.science import with_table
+    from re_bench.cli.science import with_table
     from re_bench.task.check.problem import Problem, line_with
     from re_bench.task.discovery import open_task
     from re_bench.task.manifest_file import ManifestError

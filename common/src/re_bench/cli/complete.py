@@ -30,7 +30,7 @@ def complete(parser: Parser) -> None:
         return
     import argcomplete
 
-    completers = {"profile": profiles, "variant": solutions, "cheats": cheats, "check": checks}
+    completers: dict[str, Any] = {"profile": profiles, "variant": solutions, "cheats": cheats}
     completers |= dict.fromkeys(_TASKS, tasks)
     for one in all_parsers(parser):
         for action in one._actions:  # noqa: SLF001 - argparse has no other way to its arguments
@@ -60,13 +60,6 @@ def cheats(parsed_args: argparse.Namespace, **_: Any) -> Iterable[str]:
     return dict.fromkeys(
         sorted(path.name for task in _named(parsed_args) for path in task.glob("cheats/*") if path.is_dir())
     )
-
-
-def checks(**_: Any) -> Iterable[str]:
-    """Return the checks of ``re-bench scan``."""
-    from re_bench.report.scan.checks import CHECKS
-
-    return CHECKS
 
 
 def _named(options: argparse.Namespace) -> list[Path]:

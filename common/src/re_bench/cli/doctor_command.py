@@ -53,8 +53,8 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _show(findings: Sequence[Finding], failed: Sequence[str], *, holds: bool) -> None:
-    from re_bench.report.tables import printable
     from re_bench.runs.doctor.finding import reasons
+    from re_bench.tables import printable
 
     width = max(len(finding.check) for finding in findings)
     for finding in findings:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleDimensions
 
-from re_bench.report.tables import printable
+from re_bench.tables import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

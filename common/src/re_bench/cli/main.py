@@ -8,22 +8,15 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from re_bench.cli import (
-    bundle_command,
     check_command,
     complete,
     doctor_command,
-    evaluate_command,
     export_command,
     new_command,
-    report_command,
     sandbox_command,
-    scan_command,
     score_commands,
     task_commands,
-    transcripts_command,
     validate_commands,
-    view_command,
-    work_command,
 )
 from re_bench.cli.command import GROUPS, print_json
 from re_bench.cli.parser import Parser, all_parsers
@@ -43,19 +36,14 @@ BUILT_IN = (
     *check_command.COMMANDS,
     *score_commands.COMMANDS,
     *validate_commands.COMMANDS,
-    *report_command.COMMANDS,
-    *view_command.COMMANDS,
-    *evaluate_command.COMMANDS,
-    *work_command.COMMANDS,
     *sandbox_command.COMMANDS,
-    *bundle_command.COMMANDS,
     *export_command.COMMANDS,
-    *transcripts_command.COMMANDS,
-    *scan_command.COMMANDS,
     *complete.COMMANDS,
 )
 """The commands of this distribution."""
-_ELSEWHERE = {"serve": "environment", "sessions": "environment"}
+_ELSEWHERE = dict.fromkeys(("serve", "sessions"), "server") | dict.fromkeys(
+    ("bundle", "evaluate", "report", "scan", "transcripts", "view", "work"), "evaluation"
+)
 """Commands of the documentation that other distributions of the repository bring, by the distribution's folder."""
 
 
@@ -71,8 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words and words[0] in _ELSEWHERE.keys() - commands.keys():
             folder = _ELSEWHERE[words[0]]
             raise UsageError(
-                f"the command {words[0]} is not installed; run: pip install -c constraints.txt -e common -e gateway "
-                f"-e {folder}"
+                f"the command {words[0]} is not installed; run: pip install -c constraints.txt -e common -e {folder}"
             )
         parser = make_parser(commands.values())
         complete.complete(parser)

@@ -18,9 +18,9 @@ def _sandbox_options(parser: argparse.ArgumentParser) -> None:
 def _sandbox(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from re_bench.report.tables import table
     from re_bench.sandbox import open_backend
     from re_bench.sandbox.conformance import check_all
+    from re_bench.tables import table
 
     backend = open_backend(options.sandbox)
     outcomes = check_all(backend)

@@ -36,9 +36,9 @@ def _regrade_options(parser: argparse.ArgumentParser) -> None:
 def _score(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from re_bench.report.tables import number
     from re_bench.runs.score_process import score_and_record, score_submission
     from re_bench.scoring.score import EXIT_STATUS, describe
+    from re_bench.tables import number
     from re_bench.task.discovery import find_task
     from re_bench.task.model_choice import choose_model
     from re_bench.task.profile_choice import profile_name
@@ -57,8 +57,8 @@ def _score(options: argparse.Namespace) -> int:
 
 
 def _regrade(options: argparse.Namespace) -> int:
+    from re_bench.cli.run_tables import regraded_table
     from re_bench.errors import UsageError
-    from re_bench.report.run_tables import regraded_table
     from re_bench.runs.regrade import regrade
 
     if not options.log.is_file():

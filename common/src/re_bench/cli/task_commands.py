@@ -39,7 +39,7 @@ def _workspace_options(parser: argparse.ArgumentParser) -> None:
 
 def _tasks(options: argparse.Namespace) -> int:
     from re_bench.processes import print_progress
-    from re_bench.report.tables import number, table
+    from re_bench.tables import number, table
     from re_bench.task.discovery import find_usable_tasks
 
     tasks, malformed = find_usable_tasks()

@@ -58,10 +58,10 @@ def _calibrate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _validate(options: argparse.Namespace) -> int:
-    from re_bench.report.run_tables import summary_table, validation_table
-    from re_bench.report.tables import terminal_width
-    from re_bench.report.validation_changes import describe_changes
+    from re_bench.cli.run_tables import summary_table, validation_table
+    from re_bench.cli.validation_changes import describe_changes
     from re_bench.runs.validation_history import compare_and_keep, last_validation
+    from re_bench.tables import terminal_width
     from re_bench.task.discovery import find_task, find_tasks
 
     if options.solution is not None and not options.solution.is_dir():

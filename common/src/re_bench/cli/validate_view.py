@@ -15,8 +15,8 @@ from rich.text import Text
 
 from re_bench.cli.live import capture_stderr
 from re_bench.processes import print_progress
-from re_bench.report.tables import clock, number, printable
 from re_bench.runs.validation import honest_base, judge
+from re_bench.tables import clock, number, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

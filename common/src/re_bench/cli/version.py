@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 
-_OURS = ("re-bench-common", "re-bench-gateway", "re-bench-environment", "re-bench-inspect", "mlab-agent")
+_OURS = ("re-bench-common", "re-bench-server", "re-bench-server", "re-bench-inspect", "mlab-agent")
 _BESIDES = ("torch", "triton")
 
 

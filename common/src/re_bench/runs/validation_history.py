@@ -16,7 +16,7 @@ from re_bench.data.provenance import hardware, versions
 from re_bench.data.state import state_directory
 from re_bench.errors import ReBenchError
 from re_bench.processes import print_progress
-from re_bench.runs.evaluation.records import Record
+from re_bench.records import Record
 from re_bench.runs.validation import SUBMISSION
 
 if TYPE_CHECKING:

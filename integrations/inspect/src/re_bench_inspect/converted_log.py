@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from re_bench.runs.evaluation.records import Record, RunRecord, TaskRecord
+from re_bench.records import Record, RunRecord, TaskRecord
 
 VERSION = 1
 """Of what a log becomes; to be raised with every change, so that logs are read again."""

@@ -13,7 +13,7 @@ import yaml  # type: ignore[import-untyped]
 
 from re_bench.data.huggingface import GPT2, GPT2_XL, OPENWEBTEXT
 from re_bench.task.discovery import open_task
-from re_bench_environment.readme import table, with_tables
+from re_bench_server.readme import table, with_tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

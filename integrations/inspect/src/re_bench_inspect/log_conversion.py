@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from inspect_ai.log import read_eval_log, read_eval_log_sample, read_eval_log_sample_summaries
 from pydantic import ValidationError
 
-from re_bench.report.text import plain_json, shortened, valid_unicode
+from re_bench_evaluation.report.text import plain_json, shortened, valid_unicode
 from re_bench_inspect.converted_log import ConvertedLog, ConvertedSample
 from re_bench_inspect.logged_session import write_run
 

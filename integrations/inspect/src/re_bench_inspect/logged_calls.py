@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from inspect_ai.event import InfoEvent, SandboxEvent, ToolEvent
 
 from re_bench.data.jsonl import json_object
-from re_bench.report.text import plain_json, shortened
+from re_bench_evaluation.report.text import plain_json, shortened
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from re_bench.report.task_book import anchor_pair
-from re_bench.report.text import as_finite, bounded, shortened, sum_of_known, valid_unicode
+from re_bench.records import ATTEMPTS, SERVER, SESSIONS, TRANSCRIPT, RunRecord, TaskRecord
 from re_bench.runs.attempts import Attempt, AttemptLog, LogContents, encoded
-from re_bench.runs.evaluation.records import ATTEMPTS, SERVER, SESSIONS, TRANSCRIPT, RunRecord, TaskRecord
+from re_bench_evaluation.report.task_book import anchor_pair
+from re_bench_evaluation.report.text import as_finite, bounded, shortened, sum_of_known, valid_unicode
 from re_bench_inspect.logged_calls import transcript_lines
 from re_bench_inspect.store import SessionStore
 

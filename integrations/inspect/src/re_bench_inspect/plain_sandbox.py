@@ -18,11 +18,11 @@ from re_bench.gpu import state as gpu_state
 from re_bench.gpu.devices import find_gpu
 from re_bench.limits import Limits
 from re_bench.sandbox import open_backend
-from re_bench_environment.network.policy import NetworkPolicy
-from re_bench_environment.network.service import Network
-from re_bench_environment.settings import default_state
-from re_bench_environment.shell.shell import Shell
-from re_bench_environment.state_dir import remove_tree
+from re_bench_server.network.policy import NetworkPolicy
+from re_bench_server.network.service import Network
+from re_bench_server.settings import default_state
+from re_bench_server.shell.shell import Shell
+from re_bench_server.state_dir import remove_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

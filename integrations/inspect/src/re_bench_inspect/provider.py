@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from re_bench_environment.session import Session
-    from re_bench_environment.shell.program import ProgramOutput
     from re_bench_inspect.plain_sandbox import PlainSandbox
+    from re_bench_server.session import Session
+    from re_bench_server.shell.program import ProgramOutput
 
 _KILLED = 137
 """The exit status that Docker has for a program over the memory limit too."""

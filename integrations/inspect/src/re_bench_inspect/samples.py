@@ -11,8 +11,8 @@ from inspect_ai._util.working import report_sample_waiting_time
 from inspect_ai.tool import ToolError
 from inspect_ai.util import sandbox
 
+from re_bench.records import ATTEMPTS, TaskRecord
 from re_bench.runs.attempts import AttemptLog
-from re_bench.runs.evaluation.records import ATTEMPTS, TaskRecord
 from re_bench_inspect.provider import ReBenchSandbox
 from re_bench_inspect.store import SessionStore
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from inspect_ai.util import Store
 
     from re_bench.runs.attempts import Attempt
-    from re_bench_environment.responses import ToolResponse
-    from re_bench_environment.session import Session
+    from re_bench_server.responses import ToolResponse
+    from re_bench_server.session import Session
 
 _LONGEST_DETAILS = 1 << 16
 """Characters of an attempt's details as JSON; longer ones are in the attempt log alone."""

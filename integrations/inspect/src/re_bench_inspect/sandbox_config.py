@@ -9,7 +9,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from re_bench.errors import UsageError
-from re_bench_environment.settings import Settings
+from re_bench_server.settings import Settings
 
 
 class SandboxConfig(BaseModel):

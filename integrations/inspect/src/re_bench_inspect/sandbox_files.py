@@ -10,7 +10,7 @@ from inspect_ai.util import OutputLimitExceededError, SandboxEnvironmentLimits
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from re_bench_environment.shell.program import ProgramOutput
+    from re_bench_server.shell.program import ProgramOutput
 
     Execute = Callable[..., Awaitable[ProgramOutput]]
 

@@ -12,17 +12,17 @@ from weakref import WeakKeyDictionary
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, mean, metric, scorer, stderr
 
 from re_bench.runs.attempts import FinalScore
-from re_bench_environment.session import SessionClosedError
 from re_bench_inspect.samples import record_attempts, report_wait, session_of_sample
 from re_bench_inspect.store import SessionStore
+from re_bench_server.session import SessionClosedError
 
 if TYPE_CHECKING:
     from inspect_ai.scorer import Target
     from inspect_ai.solver import TaskState
     from inspect_ai.util import Store
 
-    from re_bench_environment.responses import ToolResponse
-    from re_bench_environment.session import Session
+    from re_bench_server.responses import ToolResponse
+    from re_bench_server.session import Session
 
 NO_VALID_ATTEMPT = "no_valid_attempt"
 """Why there is no score: every attempt was invalid, or none was made."""

@@ -19,20 +19,20 @@ from weakref import WeakKeyDictionary
 
 from re_bench.data.instances import pin_instances
 from re_bench.errors import ReBenchError, UsageError
-from re_bench_environment import logs
-from re_bench_environment.app_state import AppState
-from re_bench_environment.network.policy import NetworkPolicy
-from re_bench_environment.registry import SessionRegistry
-from re_bench_environment.session_record import utc
-from re_bench_environment.settings import Settings, default_state
-from re_bench_environment.state_dir import StateDirectory, clear
+from re_bench_server import logs
+from re_bench_server.app_state import AppState
+from re_bench_server.network.policy import NetworkPolicy
+from re_bench_server.registry import SessionRegistry
+from re_bench_server.session_record import utc
+from re_bench_server.settings import Settings, default_state
+from re_bench_server.state_dir import StateDirectory, clear
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import TextIO
 
-    from re_bench_environment.session import Session
     from re_bench_inspect.sandbox_config import SandboxConfig
+    from re_bench_server.session import Session
 
 _SECRETS = ("OPENAI_API_KEY",)
 """Variables of this process whose values sessions get as secrets: keys of the tasks' chat models."""

@@ -12,7 +12,7 @@ class SessionStore(StoreModel):
     """The part of a sample's store that is about its session; the log of an evaluation holds it."""
 
     task: dict[str, Any] = Field(default_factory=dict)
-    """The task as it was, a :class:`re_bench.runs.evaluation.records.TaskRecord`."""
+    """The task as it was, a :class:`re_bench.records.TaskRecord`."""
     session: str = ""
     """The session's name."""
     directory: str = ""

@@ -13,15 +13,15 @@ from inspect_ai.util import SandboxEnvironmentSpec
 
 from re_bench.errors import ReBenchError
 from re_bench.task.discovery import find_tasks
-from re_bench_environment.catalog import build_catalog
-from re_bench_environment.prompt import prompt
-from re_bench_environment.shell.shell import WORKSPACE
 from re_bench_inspect import registered
 from re_bench_inspect.samples import current_session
 from re_bench_inspect.sandbox_config import SandboxConfig
 from re_bench_inspect.scorer import reward
 from re_bench_inspect.sessions import settings_of
 from re_bench_inspect.tools import answer, bash
+from re_bench_server.catalog import build_catalog
+from re_bench_server.prompt import prompt
+from re_bench_server.shell.shell import WORKSPACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from inspect_ai.agent import Agent
 
     from re_bench.task.discovery import Task
-    from re_bench_environment.catalog import ServedTask
+    from re_bench_server.catalog import ServedTask
 
 _GO_ON = (
     "Go on with the task. When there is nothing left to improve, call answer with get_final_score=true, which ends the "

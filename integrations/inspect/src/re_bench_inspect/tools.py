@@ -9,14 +9,14 @@ from inspect_ai.solver._task_state import sample_state
 from inspect_ai.tool import Tool, ToolError, tool
 
 from re_bench.errors import ReBenchError
-from re_bench_environment.responses import command_response
 from re_bench_inspect.samples import current_session, record_attempts, report_wait
 from re_bench_inspect.scorer import last_response
+from re_bench_server.responses import command_response
 
 if TYPE_CHECKING:
     from inspect_ai.solver import TaskState
 
-    from re_bench_environment.responses import ToolResponse
+    from re_bench_server.responses import ToolResponse
 
 _MAX_COMMAND = 1 << 20
 

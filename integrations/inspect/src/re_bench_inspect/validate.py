@@ -22,12 +22,12 @@ from re_bench.runs.validation import judge
 from re_bench.scoring.score import Score as TaskScore
 from re_bench.task.discovery import find_task, find_tasks
 from re_bench.task.workspace import recipe_of, solution_files
-from re_bench_environment.catalog import build_catalog
-from re_bench_environment.shell.shell import WORKSPACE
 from re_bench_inspect import registered
 from re_bench_inspect.samples import current_session
 from re_bench_inspect.sandbox_config import SandboxConfig
 from re_bench_inspect.scorer import end_episode
+from re_bench_server.catalog import build_catalog
+from re_bench_server.shell.shell import WORKSPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from inspect_ai.scorer import Target
 
     from re_bench.task.discovery import Task
-    from re_bench_environment.catalog import ServedTask
+    from re_bench_server.catalog import ServedTask
 
 _CHEATS = 2
 _TAIL = 2000

@@ -40,7 +40,7 @@ def check_packages(targets: Sequence[Target]) -> list[Finding]:
         try:
             found = with_dependencies(requirements_of(target.task))
         except UsageError as error:
-            remedy = f"type: pip install -c constraints.txt -e common -e gateway -e tasks/{target.task.name}"
+            remedy = f"type: pip install -c constraints.txt -e common -e server -e tasks/{target.task.name}"
             findings.append(Finding("packages", "problem", str(error), remedy, names([target])))
             continue
         present |= found

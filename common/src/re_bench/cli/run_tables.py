@@ -1,0 +1,73 @@
+"""Tables of what validations and regradings have found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from re_bench.runs.validation import mean
+from re_bench.tables import number, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from re_bench.runs.regrade import Regraded
+    from re_bench.runs.validation import Report, Row
+
+_VALIDATION = ("solution", "status", "raw", "reward", "spread", "n", "seconds", "verdict")
+_REGRADED = ("attempt", "submission", "status", "raw", "reward", "now", "raw now", "reward now", "message now")
+_SUMMARY = ("task", "profile", "as they must", "seconds", "verdict")
+_LONGEST_MESSAGE = 80
+
+
+def validation_table(report: Report, width: int | None = None) -> str:
+    """Return the table of a validation with a line above and, where something is wrong, lines below.
+
+    Args:
+        report: the validation.
+        width: of the terminal, if it is for one: the reasons of what holds are cut where a line would wrap.
+    """
+    title = f"{report.task}, profile {report.profile}" + (f" ({report.note})" if report.note else "")
+    lines = table(_VALIDATION, [_validation_cells(row) for row in report.rows]).split("\n") if report.rows else []
+    holds = [True, True, *(row.holds for row in report.rows)]  # header and rule come first
+    cut = [_cut(line, width) if hold else line for line, hold in zip(lines, holds, strict=False)]
+    return "\n".join([title, *cut, *report.problems])
+
+
+def _cut(line: str, width: int | None) -> str:
+    return line if width is None or len(line) <= width else f"{line[: width - 1]}…"
+
+
+def summary_table(reports: Sequence[Report]) -> str:
+    """Return a table of several validations with a row for each task: how it came out, or why it could not run."""
+    return "\n".join(["", table(_SUMMARY, [_summary_cells(report) for report in reports])])
+
+
+def regraded_table(regraded: Sequence[Regraded]) -> str:
+    """Return the table that compares then and now."""
+    return table(_REGRADED, [_regraded_cells(entry) for entry in regraded])
+
+
+def _summary_cells(report: Report) -> list[str]:
+    held = sum(row.holds for row in report.rows)
+    seconds = sum(score.seconds for row in report.rows for score in row.scores)
+    figures = [f"{held} of {len(report.rows)}", f"{seconds:.1f}"] if report.rows else ["-", "-"]
+    wrong = [*report.problems, *(f"{row.variant}: {row.verdict}" for row in report.rows if not row.holds)]
+    return [report.task, report.profile, *figures, f"FAILED: {'; '.join(wrong)}" if wrong else "ok"]
+
+
+def _validation_cells(row: Row) -> list[str]:
+    raw = mean([score.raw_for_final for score in row.scores])
+    seconds = sum(score.seconds for score in row.scores)
+    verdict = f"{'ok' if row.holds else 'FAILED'}: {row.verdict}"
+    figures = [number(raw), number(row.reward), number(row.spread), str(len(row.scores)), f"{seconds:.1f}"]
+    return [row.variant, row.status, *figures, verdict]
+
+
+def _regraded_cells(entry: Regraded) -> list[str]:
+    then = [entry.attempt.status, number(entry.attempt.raw), number(entry.attempt.reward)]
+    if entry.score is None:
+        now = ["-", "-", "-", entry.reason]
+    else:
+        message = " ".join(entry.score.message.split())[:_LONGEST_MESSAGE]
+        now = [entry.score.status, number(entry.score.raw), number(entry.score.reward), message]
+    return [str(entry.attempt.n), entry.attempt.submission[:12] or "-", *then, *now]

@@ -1,0 +1,53 @@
+"""Fixtures that the tests of several distributions share."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import forked_commands
+import pytest
+
+from re_bench.sandbox import open_backend
+from re_bench.task.discovery import Task, open_task
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+
+    from re_bench.sandbox.spec import Backend
+
+
+@pytest.fixture(scope="session")
+def backend() -> Backend:
+    """The default sandbox of this machine; tests about isolation do not run without one."""
+    return open_backend("bubblewrap")
+
+
+@pytest.fixture
+def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
+    """Return a copy of the task in ``made_up_task``, which a test may change, with an empty cache of prepared data."""
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
+    shutil.copytree(Path(__file__).parents[1] / "made_up_task", tmp_path / "made_up")
+    return open_task(tmp_path / "made_up")
+
+
+@pytest.fixture(scope="session")
+def change() -> Callable[[Task, str, str, str], Task]:
+    """Return what puts a new text in the place of an old one in a file of a task, and returns the task."""
+
+    def changed(task: Task, file: str, old: str, new: str) -> Task:
+        path = task.directory / file
+        text = path.read_text()
+        assert text.count(old) == 1
+        path.write_text(text.replace(old, new))
+        return open_task(task.directory)
+
+    return changed
+
+
+@pytest.fixture(scope="session")
+def re_bench() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return what runs the command ``re-bench`` with the given arguments, in the directory ``cwd``."""
+    return forked_commands.re_bench

@@ -1,0 +1,151 @@
+"""What would make the runs of a plan fail later, found before any of them starts."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.runs.doctor.examine import examine
+from re_bench.runs.doctor.finding import Target
+from re_bench.runs.pool import Resources, open_pool
+from re_bench.task.discovery import task_named
+from re_bench.task.model_choice import choose_model
+from re_bench.task.prepare import run_preparation
+from re_bench.task.profile_choice import choose_profile, profile_name
+from re_bench_evaluation.agents import environment_without_keys, mlab_check_words
+from re_bench_evaluation.directory import PlannedTask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from re_bench_evaluation.plan import Plan
+
+_CHECK_S = 120.0
+
+
+def planned_tasks(plan: Plan, *, here: bool = True) -> list[PlannedTask]:
+    """Return the tasks of a plan, each in the profile that it runs in.
+
+    Args:
+        plan: the plan.
+        here: whether the runs are on this machine, which then needs the profile's device.
+
+    Raises:
+        ManifestError: if one has a malformed manifest.
+        UsageError: naming every task that there is not, or not in that profile, and every one that is named twice.
+    """
+    tasks, problems = {}, []
+    for index, name in enumerate(plan.tasks):
+        try:
+            task = task_named(name)
+            if task.name in tasks:
+                problems.append(f"tasks[{index}]: {task.name} is there already")
+            profile = choose_profile(task, plan.profile)[0] if here else profile_name(task, plan.profile)
+            chosen = plan.chat_model if task.profile(profile) and task.manifest.asks_model(profile) else None
+            task = choose_model(task, profile, chosen)
+        except UsageError as error:
+            problems.append(f"tasks[{index}]: {error}")
+            continue
+        tasks[task.name] = PlannedTask(task, profile)
+    _raise(problems)
+    return list(tasks.values())
+
+
+def check(plan: Plan, plan_directory: Path, tasks: list[PlannedTask], ray: str | None = None) -> None:
+    """Do nothing, or tell all that is missing here for the runs of a plan.
+
+    Raises:
+        UsageError: a line for each thing.
+    """
+    problems = [*_task_problems(plan, tasks), *_key_problems(plan), *_agent_problems(plan, plan_directory)]
+    if importlib.util.find_spec("re_bench_server") is None:
+        problems.append("the server is not installed; run: pip install -c constraints.txt -e server")
+    if ray is None:
+        targets = [Target(planned.task, planned.profile) for planned in tasks]
+        found = examine(targets, plan.server.sandbox, network=False)
+        problems += [finding.reason for finding in found if finding.blocks]
+    problems += _messages(lambda: _check_room(plan, ray))
+    _raise(problems)
+
+
+def prepare(tasks: list[PlannedTask]) -> None:
+    """Prepare the data of all tasks, nothing twice.
+
+    Raises:
+        ReBenchError: if that fails.
+    """
+    for planned in tasks:
+        run_preparation(planned.task, planned.profile)
+
+
+def _check_room(plan: Plan, ray: str | None) -> None:
+    need = plan.resources
+    with open_pool(ray) as pool:
+        try:
+            job = pool.submit(os.getpid, resources=Resources(need.cores, plan.run_memory_mib, need.gpus, need.gpu_type))
+        except UsageError as error:
+            raise UsageError(f"resources: there is no room for a run: {error}") from None
+        job.result()
+
+
+def _task_problems(plan: Plan, tasks: list[PlannedTask]) -> Iterator[str]:
+    for planned in tasks:
+        if not planned.task.manifest.asks_model(planned.profile):
+            continue
+        name = planned.task.name
+        if plan.server.key_variable is None:
+            yield f"server.key_variable: {name} asks a chat model, and this must name the variable with its key"
+        if plan.dollars is not None and plan.budget.task_dollars is None:
+            yield f"budget.task_dollars: {name} asks a chat model, whose cost dollars caps too"
+
+
+def _key_problems(plan: Plan) -> Iterator[str]:
+    used = {model for agent in plan.agents for model in plan.models_of(agent)}
+    named = {f"models.{name}.key_variable": plan.models[name].key_variable for name in used if name is not None}
+    named["server.key_variable"] = plan.server.key_variable
+    for key, variable in sorted(named.items()):
+        if variable is not None and not os.environ.get(variable):
+            yield f"{key}: the environment has no {variable}; set it to the key"
+
+
+def _agent_problems(plan: Plan, plan_directory: Path) -> Iterator[str]:
+    for name, agent in plan.agents.items():
+        if agent.command:
+            program, *arguments = (word.replace("{plan}", str(plan_directory)) for word in agent.command)
+            path = (environment_without_keys(plan) | agent.environment).get("PATH")
+            if "{" not in program and shutil.which(program, path=path) is None:
+                yield f"agents.{name}.command: there is no program {program}"
+            script = Path(arguments[0]) if arguments and agent.command[1].startswith("{plan}/") else None
+            if script is not None and "{" not in arguments[0] and not script.exists():
+                yield f"agents.{name}.command: there is no file {script}"
+            continue
+        for model in plan.models_of(name):
+            assert model is not None
+            yield from (f"agents.{name} with {model}: {text}" for text in _mlab_problems(plan, name, model))
+
+
+def _mlab_problems(plan: Plan, agent: str, model: str) -> list[str]:
+    try:
+        words = mlab_check_words(plan, agent, model)
+        checked = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_CHECK_S)
+    except (UsageError, subprocess.TimeoutExpired) as error:
+        return [str(error)]
+    return [checked.stderr.strip().rpartition("\n")[2]] if checked.returncode else []
+
+
+def _messages(action: Callable[[], object]) -> list[str]:
+    try:
+        action()
+    except ReBenchError as error:
+        return [str(error)]
+    return []
+
+
+def _raise(problems: list[str]) -> None:
+    if problems:
+        raise UsageError("\n".join(dict.fromkeys(problems)))

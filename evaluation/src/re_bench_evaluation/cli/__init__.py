@@ -1,0 +1,1 @@
+"""The commands of evaluators, which entry points add to ``re-bench``."""

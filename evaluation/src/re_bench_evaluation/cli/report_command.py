@@ -1,0 +1,82 @@
+"""The command ``report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.cli.command import Command, add_json, print_json
+from re_bench_evaluation.cli.view_command import need_html
+
+if TYPE_CHECKING:
+    import argparse
+
+    from re_bench_evaluation.report.data import ReportData
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        type=Path,
+        help="an evaluation, a run of one, a server's state directory, an attempt log, what validate --json printed, "
+        "or what an installed package reads",
+    )
+    parser.add_argument("--out", metavar="FILE", type=Path, help="write a self-contained HTML page")
+    parser.add_argument(
+        "--site", metavar="DIR", type=Path, help="write pages: a leaderboard, each evaluation, each task"
+    )
+    parser.add_argument("--rebuild-index", action="store_true", help="read all logs again, changed or not")
+    add_json(parser)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from re_bench_evaluation.report.data import to_json
+    from re_bench_evaluation.report.details import Room
+    from re_bench_evaluation.report.read import read_report
+
+    pages = [path for path in (options.out, options.site) if path]
+    if pages:
+        need_html()
+    room = Room() if options.json or pages else None
+    data = read_report(options.paths, rebuild_index=options.rebuild_index, room=room)
+    if pages:
+        _write(options.out, options.site, data)
+    if options.json:
+        print_json(to_json(data))
+    elif not pages:
+        _print(data)
+    unreadable = {problem.path for problem in data.problems} & {str(path) for path in options.paths}
+    return 1 if unreadable else 0
+
+
+def _print(data: ReportData) -> None:
+    from rich.console import Console
+
+    from re_bench_evaluation.report.terminal import as_text, show
+
+    console = Console()
+    if console.is_terminal:
+        show(data, console)
+    else:
+        print(as_text(data))
+
+
+def _write(page: Path | None, site: Path | None, data: ReportData) -> None:
+    from re_bench.processes import print_progress
+    from re_bench_evaluation.report.html.site import write_page, write_site
+
+    written = [write_page(data, page)] if page else []
+    for path in [*written, *(write_site(data, site) if site else [])]:
+        print_progress(f"{path}: {path.stat().st_size:,} bytes")
+    print_progress(f"{len(data.runs)} runs, {len(data.problems)} problems")
+
+
+COMMAND = Command(
+    "report",
+    "show results: tables, JSON, or a page",
+    _options,
+    _report,
+    examples=("re-bench report evaluation/", "re-bench report evaluation/ --out report.html"),
+)

@@ -1,0 +1,175 @@
+"""The directory of an evaluation: made from a plan or taken up again, locked, with the events of what happened."""
+
+from __future__ import annotations
+
+import datetime as dt
+import fcntl
+import json
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from re_bench.data.files import replace_file
+from re_bench.data.jsonl import locked_log
+from re_bench.data.provenance import hardware, versions
+from re_bench.errors import UsageError
+from re_bench.gpu import state
+from re_bench.records import EVENTS, PLAN, RUNS, EvaluationRecord, RunRecord, TaskRecord
+from re_bench_evaluation.plan_changes import changed_keys, record_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from re_bench.task.discovery import Task
+    from re_bench_evaluation.plan import Plan
+
+_LOCK = "lock"
+
+
+@dataclass(frozen=True)
+class PlannedTask:
+    """A task of a plan, and the profile that it runs in here."""
+
+    task: Task
+    profile: str
+
+
+class Evaluation:
+    """An evaluation's directory, while this process alone runs it; :func:`open_evaluation` gives it."""
+
+    def __init__(self, directory: Path, plan: Plan, tasks: Sequence[TaskRecord]) -> None:
+        self.directory = directory
+        self.plan = plan
+        self.tasks = {task.name: task for task in tasks}
+
+    @property
+    def runs(self) -> Path:
+        """The directory that holds a directory for each run."""
+        return self.directory / RUNS
+
+    def note(self, event: str, **fields: Any) -> None:
+        """Add an event, which a kill of this process cannot lose.
+
+        Raises:
+            OSError: if it cannot be written.
+        """
+        line = json.dumps({"time": utc(), "event": event, **fields}, allow_nan=False)
+        with locked_log(self.directory / EVENTS) as log:
+            log.append(line.encode(), sync=False)
+
+    def planned_runs(self) -> list[RunRecord]:
+        """Return all runs of the plan as they are now: cell by cell, all with the first seed before the second."""
+        by_id = {task.id: task for task in self.tasks.values()} | self.tasks
+        runs = []
+        for seed in self.plan.all_seeds:
+            for agent, model, named in self.plan.cells():
+                task = by_id[named]
+                name = run_name(agent, model, task.name, seed)
+                new = RunRecord(
+                    run=name, agent=agent, model=model, task=task.name, task_id=task.id, profile=task.profile, seed=seed
+                )
+                directory = self.runs / name
+                runs.append(RunRecord.load(directory) if (directory / new.file_name()).is_file() else new)
+        return runs
+
+
+def run_name(agent: str, model: str | None, task: str, seed: int) -> str:
+    """Return the name of a run, which is that of its directory."""
+    return ".".join(filter(None, (agent, model, task, str(seed))))
+
+
+def utc() -> str:
+    """Return the time, as records tell it."""
+    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+
+
+@contextmanager
+def open_evaluation(directory: Path, plan: Plan, text: bytes, tasks: Sequence[PlannedTask]) -> Iterator[Evaluation]:
+    """Make an evaluation's directory, or take it up again, and keep others from running it for the block.
+
+    Args:
+        directory: which need not exist yet.
+        plan: the plan.
+        text: the plan's file as it is, to be kept.
+        tasks: those of the plan.
+
+    Raises:
+        UsageError: if it cannot be used, another process runs it, or the plan changed in what may not change.
+        ReBenchError: if its record is damaged.
+    """
+    try:
+        (directory / RUNS).mkdir(parents=True, exist_ok=True)
+        lock = (directory / _LOCK).open("w")
+    except OSError as error:
+        raise UsageError(f"{directory}: cannot be used for an evaluation: {error.strerror}; give --out DIR") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"{directory}: another `re-bench evaluate` runs it; wait for it, or stop it") from None
+        records = _merge_record(
+            directory.resolve(), plan, [TaskRecord.of(planned.task, planned.profile) for planned in tasks]
+        )
+        replace_file(directory / PLAN, text)
+        yield Evaluation(directory.resolve(), plan, records)
+
+
+def _merge_record(directory: Path, plan: Plan, tasks: list[TaskRecord]) -> list[TaskRecord]:
+    """Write ``evaluation.json``, checked against the one that is there; return the tasks as they were at first."""
+    now = record_of(plan)
+    before = check_changes(directory, plan, tasks)
+    if before is None:
+        EvaluationRecord(
+            name=plan.name or directory.name,
+            created=utc(),
+            plan=now,
+            tasks=tuple(tasks),
+            versions=versions(),
+            hardware=hardware(),
+            gpus=gpu_names(),
+        ).save(directory)
+        return tasks
+    earlier = {task.name: task for task in before.tasks}
+    records = [earlier.get(task.name, task) for task in tasks]
+    everything = tuple({**earlier, **{task.name: task for task in records}}.values())
+    before.model_copy(update={"plan": now, "tasks": everything}).save(directory)
+    return records
+
+
+def check_changes(directory: Path, plan: Plan, tasks: Sequence[TaskRecord]) -> EvaluationRecord | None:
+    """Return the record of an evaluation that can go on with a plan; None if there is no evaluation yet.
+
+    Raises:
+        UsageError: if the plan changed in what may not change.
+        ReBenchError: if the record is damaged.
+    """
+    if not (directory / EvaluationRecord.file_name()).exists():
+        return None
+    before = EvaluationRecord.load(directory)
+    changed = changed_keys(before.plan, record_of(plan))
+    changed += _changed_tasks({task.name: task for task in before.tasks}, tasks)
+    if changed:
+        raise UsageError(
+            f"{directory} was begun with another plan; what changed: {', '.join(changed)}. Runs, seeds, tasks, models "
+            "and agents may be added and the cap on dollars raised; for anything else begin a new one with --out DIR"
+        )
+    return before
+
+
+def gpu_names() -> tuple[str, ...]:
+    """Return the names of the GPUs of this machine."""
+    with suppress(UsageError):  # there is none
+        return tuple(gpu.name for gpu in state.identify_all())
+    return ()
+
+
+def _changed_tasks(earlier: dict[str, TaskRecord], tasks: Sequence[TaskRecord]) -> list[str]:
+    """Return what changed of tasks that make scores of before and after differ."""
+    return [
+        f"the {key} of task {task.name} ({getattr(earlier[task.name], key)}, now {getattr(task, key)})"
+        for task in tasks
+        if task.name in earlier
+        for key in ("version", "profile")
+        if getattr(earlier[task.name], key) != getattr(task, key)
+    ]

@@ -1,0 +1,188 @@
+"""Reads paths into the data of a report."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gc
+from collections import defaultdict
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench_evaluation.bundle.archive import open_bundle
+from re_bench_evaluation.bundle.verify import verification_of
+from re_bench_evaluation.report.attempt_index import AttemptIndex
+from re_bench_evaluation.report.cells import make_cells
+from re_bench_evaluation.report.curves import make_budgets
+from re_bench_evaluation.report.data import ReportData
+from re_bench_evaluation.report.details import Room, with_details
+from re_bench_evaluation.report.leaderboard import make_leaderboards
+from re_bench_evaluation.report.readers import open_with, reader_of
+from re_bench_evaluation.report.run_reader import read_runs
+from re_bench_evaluation.report.scan_info import with_keys
+from re_bench_evaluation.report.sources import NOT_VERIFIED, Source, is_bundle, open_source
+from re_bench_evaluation.report.task_book import TaskBook
+from re_bench_evaluation.report.task_data import Problem
+from re_bench_evaluation.report.validation_files import Validations, newest, read_validations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from re_bench_evaluation.report.readers import Reader
+    from re_bench_evaluation.report.run_data import RunInfo
+    from re_bench_evaluation.report.sources import RunFiles
+
+
+_KINDS = (
+    "an evaluation, a server's state directory, an attempt log, a bundle, a result of re-bench validate --json, "
+    "or of a format that another package reads; docs/reports.md says which, and how to install it"
+)
+
+
+@dataclass
+class _Inputs:
+    """What the paths of a report led to."""
+
+    sources: list[Source] = field(default_factory=list)
+    validations: list[Validations] = field(default_factory=list)
+    others: dict[Reader, list[Path]] = field(default_factory=dict)
+    """The paths that other packages read."""
+    problems: list[Problem] = field(default_factory=list)
+
+    @contextmanager
+    def problems_of(self, *paths: Path) -> Iterator[None]:
+        """Turn errors of the block into problems of paths."""
+        try:
+            yield
+        except OSError as error:
+            self.problems += [Problem(str(path), f"it cannot be read: {error.strerror or error}") for path in paths]
+        except ReBenchError as error:
+            self.problems += [Problem(str(path), str(error)) for path in paths]
+
+
+def read_report(paths: Sequence[Path], *, rebuild_index: bool = False, room: Room | None = None) -> ReportData:
+    """Return the data of a report.
+
+    What cannot be read of a path is left out and named in the report's problems.
+
+    Args:
+        paths: evaluations, state directories of servers, directories of single runs and sessions, attempt logs,
+            bundles, results of ``re-bench validate --json``, and what a ``Reader`` of an installed package reads.
+        rebuild_index: whether to read all logs again, whatever is known of them.
+        room: for diffs and steps; None leaves them all out, and all curves, which is much quicker.
+
+    Raises:
+        UsageError: if there is nothing to report in any of them.
+    """
+    now = dt.datetime.now(dt.UTC)
+    book = TaskBook(now)
+    with _no_garbage_collection(), ExitStack() as unpacked:
+        inputs = _open(paths, unpacked)
+        if not inputs.sources and not inputs.validations:
+            lines = "\n".join(f"{problem.path}: {problem.text}" for problem in inputs.problems)
+            raise UsageError(f"there is nothing to report:\n{lines}")
+        read = [one for source in inputs.sources for one in _read(source, book, rebuild=rebuild_index)]
+        runs = [run for run, _files, _source in read]
+        if room:
+            runs = [with_details(run, files, source, room, len(read)) for run, files, source in read]
+        return _report(now, inputs, runs, book, curves=room is not None)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Do not look for cycles meanwhile: among the very many objects of a report there are none."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _open(paths: Sequence[Path], unpacked: ExitStack) -> _Inputs:
+    inputs = _Inputs()
+    for path in dict.fromkeys(paths):
+        with inputs.problems_of(path):
+            _open_one(path, inputs, unpacked)
+    for reader, others in inputs.others.items():
+        with inputs.problems_of(*others):
+            sources, problems = open_with(reader, others, unpacked)
+            inputs.sources += sources
+            inputs.problems += problems
+    names: dict[str, int] = defaultdict(int)
+    for source in inputs.sources:
+        names[source.info.name] += 1
+        number = names[source.info.name]
+        key = source.info.name if number == 1 else f"{source.info.name}#{number}"
+        scan = source.info.scan
+        source.info = replace(source.info, key=key, scan=with_keys(scan, key) if scan else None)
+    return inputs
+
+
+def _open_one(path: Path, inputs: _Inputs, unpacked: ExitStack) -> None:
+    path.stat()  # which says what is wrong with it
+    if path.is_file() and is_bundle(path):
+        inputs.sources.append(_bundle(path, unpacked))
+    elif path.is_file() and (validations := read_validations(path)) is not None:
+        inputs.validations.append(validations)
+    elif (source := open_source(path)) is not None:
+        inputs.sources.append(source)
+    elif (reader := reader_of(path)) is not None:
+        inputs.others.setdefault(reader, []).append(path)
+    else:
+        raise UsageError(f"it is nothing that a report is made of: {_KINDS}")
+
+
+def _bundle(path: Path, unpacked: ExitStack) -> Source:
+    """Return the evaluation in a bundle, which is unpacked until the report is made."""
+    bundle = unpacked.enter_context(open_bundle(path))
+    source = open_source(bundle.directory)
+    if source is None:
+        raise UsageError("there is no evaluation in it")
+    source.show_as(str(path))
+    source.info = replace(source.info, verified=_verified(path))
+    source.problems[:0] = [Problem(str(path), text) for text in bundle.problems]
+    source.kept = False
+    return source
+
+
+def _verified(path: Path) -> str:
+    result = verification_of(path)
+    if result is None:
+        return NOT_VERIFIED
+    if not result.holds:
+        return f"it does not hold: {len(result.problems)} problem(s) on {result.time}"
+    same = sum(entry.outcome == "agrees" for entry in result.rescored)
+    return f"{result.files} files, {same} of {result.compared} scores reproduced, {result.time}"
+
+
+def _read(source: Source, book: TaskBook, *, rebuild: bool) -> list[tuple[RunInfo, RunFiles, Source]]:
+    logs = AttemptIndex(source.path if source.kept else None, rebuild=rebuild).read(
+        [run.files for run in source.runs if run.files]
+    )
+    return [(run, files, source) for run, files in read_runs(source, logs, book)]
+
+
+def _report(now: dt.datetime, inputs: _Inputs, runs: Sequence[RunInfo], book: TaskBook, *, curves: bool) -> ReportData:
+    validations = newest(inputs.validations)
+    for name, profile in validations:
+        record = book.installed(name, profile)
+        if record is not None:
+            book.key(record)
+    tasks = {task.key: task for task in book.infos(validations)}
+    evaluations = {source.info.key: source.info for source in inputs.sources}
+    problems = [*inputs.problems, *(problem for source in inputs.sources for problem in source.problems)]
+    cells, by_key = make_cells(runs, tasks, curves=curves), {run.key: run for run in runs}
+    return ReportData(
+        made=now.isoformat(timespec="seconds"),
+        evaluations=tuple(evaluations.values()),
+        tasks=tuple(tasks.values()),
+        leaderboards=tuple(make_leaderboards(cells, by_key, tasks, evaluations)),
+        cells=tuple(cells),
+        budgets=tuple(make_budgets(cells, by_key, tasks, evaluations)) if curves else (),
+        runs=tuple(runs),
+        problems=(*problems, *book.problems),
+    )

@@ -1,0 +1,204 @@
+"""The tables of a report for a terminal: the leaderboards, the cells by task, the tasks themselves, the problems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from re_bench.tables import dollars, hours, number, printable, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console
+
+    from re_bench_evaluation.report.data import Cell, Leaderboard, ReportData, ScanInfo
+    from re_bench_evaluation.report.task_data import AnchorsInfo, Estimate, TaskInfo
+
+_MOST_PROBLEMS = 20
+_MOST_FINDINGS = 20
+_LONGEST = 160
+_CELLS = ("evaluation", "agent", "model", "reward", "95 %", "n", ">0", ">1", "attempts", "invalid", "cost", "wall h",
+          "work h")  # fmt: skip
+_FINDINGS = ("severity", "check", "run", "attempt", "what")
+_TASKS = ("task", "starting", "reference", "source", "age", "spread", "validation")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table with a title above and notes below."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+    names: int = 0
+    """How many columns at the left say what a row is about; with none, long texts are in several lines."""
+
+
+def sections(data: ReportData) -> Iterator[Section]:
+    """Yield the tables of a report."""
+    yield from (_leaderboard(board) for board in data.leaderboards)
+    for task in data.tasks:
+        cells = [cell for cell in data.cells if cell.task == task.key]
+        if cells:
+            yield _cells(task, cells)
+    if data.tasks:
+        yield Section("tasks", _TASKS, [_task(task) for task in data.tasks])
+    for evaluation in data.evaluations:
+        if evaluation.scan:
+            yield _scan(evaluation.name, evaluation.scan)
+    if data.problems:
+        shown = [[problem.path, problem.text] for problem in data.problems[:_MOST_PROBLEMS]]
+        more = len(data.problems) - len(shown)
+        notes = [f"and {more} more, which --json shows"] if more else []
+        yield Section(f"problems: {len(data.problems)}", ("path", "what is wrong"), shown, notes)
+
+
+def as_text(data: ReportData) -> str:
+    """Return the tables as plain text."""
+    blocks = []
+    for section in sections(data):
+        rows = [[_clean(cell) for cell in row] for row in section.rows]
+        header = [_clean(name) for name in section.header]
+        blocks.append("\n".join([_clean(section.title), table(header, rows), *map(_note, section.notes)]))
+    return "\n\n".join(blocks)
+
+
+def show(data: ReportData, console: Console) -> None:
+    """Print the tables in a terminal; one that is too wide goes on below, with its names repeated."""
+    for section in sections(data):
+        for part, columns in enumerate(_parts(section, console.width)):
+            title = Text(_clean(section.title)) if part == 0 else None
+            drawn = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+            for column in columns:
+                figures = column > 0 and all(row[column][:1] in "-+$0123456789" for row in section.rows)
+                drawn.add_column(
+                    Text(_clean(section.header[column])), justify="right" if figures else "left", overflow="fold"
+                )
+            for row in section.rows:
+                drawn.add_row(*(Text(_clean(row[column])) for column in columns))
+            console.print(drawn)
+        for note in section.notes:
+            console.print(Text(_note(note), style="yellow"))
+        console.print()
+
+
+def _parts(section: Section, width: int) -> Iterator[list[int]]:
+    """Yield the columns of each part of a table, so many as have room after its names."""
+    columns = range(len(section.header))
+    if not section.names:
+        yield list(columns)
+        return
+    widths = [2 + max(len(row[column]) for row in (section.header, *section.rows)) for column in columns]
+    names = list(columns[: section.names])
+    room = width - 1 - sum(widths[: section.names])
+    part: list[int] = []
+    for column in columns[section.names :]:
+        if part and sum(widths[chosen] for chosen in (*part, column)) > room:
+            yield [*names, *part]
+            part = []
+        part.append(column)
+    yield [*names, *part]
+
+
+def _note(note: str) -> str:
+    return f"* {_clean(note)}"
+
+
+def _clean(text: str) -> str:
+    """Return a text of somebody else's as one line of a bounded length."""
+    line = printable(text)
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
+
+
+def _leaderboard(board: Leaderboard) -> Section:
+    header = ("evaluation", "agent", "model", *board.tasks, "overall", "95 %", "n", "cost", "work h a run", "verified")
+    rows = [
+        [
+            row.evaluation,
+            row.agent,
+            row.model or "-",
+            *(_value(row.by_task.get(task)) for task in board.tasks),
+            _value(row.overall),
+            _interval(row.overall),
+            str(row.runs),
+            dollars(row.dollars),
+            hours(row.working_h),
+            row.verified,
+        ]
+        for row in board.rows
+    ]
+    return Section(f"leaderboard, profile {board.profile}", header, rows, [flag.text for flag in board.flags], names=3)
+
+
+def _cells(task: TaskInfo, cells: Sequence[Cell]) -> Section:
+    notes = []
+    for cell in cells:
+        who = " ".join(filter(None, (cell.evaluation, cell.agent, cell.model)))
+        own = [flag.text for flag in cell.flags if flag not in task.flags]
+        notes += [f"{who}: {'; '.join(own)}"] if own else []
+        notes += [_refusals(cell, who)] if cell.refusals else []
+    title = f"{task.key}: {task.title}"
+    return Section(
+        title, _CELLS, [_cell(cell) for cell in cells], [*(flag.text for flag in task.flags), *notes], names=3
+    )
+
+
+def _cell(cell: Cell) -> list[str]:
+    shares = ["-" if share is None else f"{share:.0%}" for share in (cell.above_0, cell.above_1)]
+    times = [hours(cell.wall_h), hours(cell.working_h)]
+    counts = [str(cell.attempts), str(cell.invalid), dollars(cell.dollars)]
+    names = [cell.evaluation, cell.agent, cell.model or "-"]
+    return [*names, _value(cell.reward), _interval(cell.reward), str(cell.reward.n), *shares, *counts, *times]
+
+
+def _refusals(cell: Cell, who: str) -> str:
+    first = cell.refusals[0]
+    like = f" (as cheats: {', '.join(first.cheats)})" if first.cheats else ""
+    more = f"; {len(cell.refusals) - 1} more reason(s)" if len(cell.refusals) > 1 else ""
+    return f"{who}: refused {first.count} time(s){like}: {first.message}{more}"
+
+
+def _task(task: TaskInfo) -> list[str]:
+    anchors, validation = task.anchors, task.validation
+    state = "not known"
+    if validation:
+        held = sum(row.holds for row in validation.rows)
+        state = f"{'holds' if validation.holds else 'FAILED'}, {held} of {len(validation.rows)} ({validation.time})"
+    if anchors is None:
+        return [task.key, "-", "-", "-", "-", "-", state]
+    age = "-" if anchors.age_days is None else f"{anchors.age_days} days"
+    source = " ".join(filter(None, (anchors.kind, anchors.hardware, anchors.model)))
+    scores = [number(anchors.starting), number(anchors.reference)]
+    return [task.key, *scores, source, age, _spread(anchors), state]
+
+
+def _scan(name: str, scan: ScanInfo) -> Section:
+    shown = scan.findings[:_MOST_FINDINGS]
+    rows = [[one.severity, one.check, one.run or "-", str(one.attempt or "-"), one.text] for one in shown]
+    title = f"re-bench scan of {name} on {scan.time}: {len(scan.findings)} findings by {len(scan.checks)} checks"
+    more = len(scan.findings) - len(shown)
+    return Section(
+        title, _FINDINGS, rows, [*scan.left_out, *([f"and {more} more, which --json shows"] if more else [])]
+    )
+
+
+def _spread(anchors: AnchorsInfo) -> str:
+    if anchors.starting_spread is None or anchors.reference_spread is None:
+        return "-"
+    return f"{anchors.starting_spread:.3g} / {anchors.reference_spread:.3g}"
+
+
+def _value(estimate: Estimate | None) -> str:
+    return number(estimate.value if estimate else None, 3)
+
+
+def _interval(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return "-"
+    return f"{estimate.low:.3f} to {estimate.high:.3f}"

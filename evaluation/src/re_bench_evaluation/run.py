@@ -1,0 +1,291 @@
+"""One run of an evaluation, in its directory: its server, its agent, its limits, and what came of it.
+
+A run goes on where an earlier process left it if its agent can; else it begins anew, and the files of the try before
+are kept in ``tries/N``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import shutil
+import signal
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from re_bench.data.files import sync_directory
+from re_bench.data.provenance import hardware
+from re_bench.errors import ReBenchError
+from re_bench.gpu.devices import only_gpus
+from re_bench.processes import raise_if_stop_requested
+from re_bench.records import AGENT, AGENT_LOG, SERVER, SERVER_LOG, WAITS, RunRecord
+from re_bench.runs.pool import job_gpus
+from re_bench_evaluation.agents import (
+    End,
+    Start,
+    Usage,
+    agent_environment,
+    agent_words,
+    command_end,
+    environment_without_keys,
+    is_mlab,
+    mlab_end,
+    mlab_has_begun,
+)
+from re_bench_evaluation.children import TOKEN, RunAgent, RunServer, ServerError, end_leftovers
+from re_bench_evaluation.costs import cost_of_try, cost_so_far, goes_on
+from re_bench_evaluation.directory import utc
+from re_bench_evaluation.session import end_session, measured, server_words, session_of, working_s
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from re_bench.records import TaskRecord
+    from re_bench_evaluation.plan import Plan
+
+TRIES = "tries"
+"""In a run's directory: the files of the tries before the present one, a directory each."""
+
+_FILES = (AGENT, AGENT_LOG, SERVER, SERVER_LOG, WAITS, TOKEN)
+_TIMES = ("time", "wall-clock time")
+_LOCK = "lock"
+_LOCK_S = 60.0
+_POLL_S = 0.5
+_SAVE_S = 10.0
+_SUSPEND_S = 20.0
+_HAND_IN_S = 900.0
+"""For an agent that has reached a limit, to have its last submission scored and to end."""
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """What a run is made of; it can be pickled."""
+
+    run: Path
+    """The run's directory, as all machines that share it see it."""
+    plan: Plan
+    plan_directory: Path
+    task: TaskRecord
+
+
+def execute_run(job: RunJob) -> RunRecord:
+    """Run to the end, or go on; return the record, which is in the run's directory too.
+
+    Its state is ``ended``, or ``waiting`` with one failure more if it failed for a reason of ours and may be tried
+    again. If this process is stopped, the run is left so that it can go on.
+
+    Raises:
+        ReBenchError: if its directory cannot be used.
+    """
+    with _locked(job.run):
+        end_leftovers(job.run)
+        run = _Run(job)
+        return run.note_loss() if run.was_lost() else run.execute()
+
+
+class _Run:
+    def __init__(self, job: RunJob) -> None:
+        self._job = job
+        self._record = RunRecord.load(job.run)
+        self._wall_before = self._record.wall_s or 0.0
+        self._started: float | None = None
+        self._saved = time.monotonic()
+
+    def was_lost(self) -> bool:
+        """Tell whether the run went on until its machine was lost, and would now begin anew, at a cost of its own."""
+        return self._record.state == "running" and not goes_on(self._job.run, self._record, self._job.plan)
+
+    def note_loss(self) -> RunRecord:
+        """Count the loss as a failure of ours: whether the run may be tried again, the cap on dollars decides."""
+        return self._failed("the machine that ran it was lost")
+
+    def execute(self) -> RunRecord:
+        resume = self._begin()
+        try:
+            end = self._work(resume=resume)
+        except BaseException:
+            self._save(state="waiting", reason="stopped")
+            raise
+        finally:
+            end_leftovers(self._job.run)
+        if end.kind == "ended":
+            end_session(self._job.run)  # its log is all that is needed of it
+            return self._save(state="ended", reason=end.reason, failures=0, ended=utc())
+        return self._failed(end.reason)
+
+    def _failed(self, reason: str) -> RunRecord:
+        failures = self._record.failures + 1
+        state = "failed" if failures >= self._job.plan.tries else "waiting"
+        return self._save(state=state, reason=reason, failures=failures, ended=utc())
+
+    def _begin(self) -> bool:
+        """Note that the run begins or goes on; tell whether its agent is to resume."""
+        run, record = self._job.run, self._record
+        here = {"state": "running", "host": platform.node(), "hardware": hardware(), "reason": None, "ended": None}
+        if goes_on(run, record, self._job.plan):
+            self._save(**here)
+            return True
+        earlier = cost_so_far(run, record, self._job.plan)
+        self._save(dollars_at_most=cost_of_try(run, record, self._job.plan))  # should a kill come while files are moved
+        if any((run / name).exists() for name in _FILES):
+            _set_aside(run, max(record.tries, 1))
+        anew = {"tries": record.tries + 1, "began": utc(), "earlier_dollars": earlier}
+        nothing = dict.fromkeys(
+            ("wall_s", "working_s", "dollars", "dollars_at_most", "task_dollars", "tokens", "steps", "session")
+        )
+        self._wall_before = 0.0
+        self._record = record.model_copy(update=nothing | {"attempts": 0, "valid": 0, "raw": None, "reward": None})
+        self._save(**here, **anew)
+        return False
+
+    def _work(self, *, resume: bool) -> End:
+        job, run = self._job, self._job.run
+        if resume and _has_ended(Usage.of_run(run)):  # while nobody looked: the evaluation was killed
+            return mlab_end(Usage.of_run(run), 0, "")
+        environment = environment_without_keys(job.plan) | only_gpus(*job_gpus())
+        words = server_words(job.plan, job.task)
+        with RunServer(run, job.task.name, job.task.profile, words, environment) as server:
+            try:
+                address = server.address()
+                start = Start(job.plan, job.plan_directory, self._record, job.task, run, address, server.token)
+                self._save(dollars_at_most=job.plan.budget.dollars)
+                variables = agent_environment(start) | only_gpus(*job_gpus())
+                with RunAgent(run, agent_words(start, resume=resume), variables) as agent, self._clock():
+                    end = self._watch(server, agent)
+                server.drain()
+            except ServerError as error:
+                return End("failed", str(error))
+            except BaseException:
+                server.suspend()
+                raise
+        return end
+
+    def _watch(self, server: RunServer, agent: RunAgent) -> End:
+        """Wait until the agent has ended, or ended it at a limit."""
+        mlab = is_mlab(self._job.plan, self._record)
+        try:
+            while agent.process.poll() is None:
+                raise_if_stop_requested()
+                if server.process.poll() is not None:
+                    raise ServerError(f"its server has ended, {server.how_it_ended()}")  # noqa: TRY301 - as by address()
+                if (limit := self._limit()) is not None:
+                    self._end_at_limit(agent, limit)
+                    return End("ended", limit)
+                if time.monotonic() - self._saved >= _SAVE_S:
+                    self._save()
+                time.sleep(_POLL_S)
+        except BaseException:
+            self._stop(agent, mlab=mlab)
+            raise
+        if server.process.poll() is not None:
+            raise ServerError(f"its server has ended, {server.how_it_ended()}")
+        usage, status = Usage.of_run(self._job.run), agent.process.returncode
+        if mlab and not mlab_has_begun(self._job.run):
+            self._save(dollars_at_most=0.0)
+        elif usage.dollars is not None:
+            self._save(dollars_at_most=usage.dollars)
+        if mlab:
+            return mlab_end(usage, status, agent.last_line())
+        opened = session_of(self._job.run) is not None
+        return command_end(usage, status, agent.last_line(), opened=opened)
+
+    def _stop(self, agent: RunAgent, *, mlab: bool) -> None:
+        """End an agent because the evaluation stops; mlab-agent leaves its session as it is, for resume."""
+        agent.signal(signal.SIGUSR1 if mlab else signal.SIGTERM, _SUSPEND_S)
+        if mlab and not mlab_has_begun(self._job.run):  # and it has ended: it asked no model
+            self._save(dollars_at_most=0.0)
+
+    def _end_at_limit(self, agent: RunAgent, limit: str) -> None:
+        """End an agent; at the end of its time it may have its last submission scored, else it would cost more."""
+        agent.process.terminate()
+        deadline = time.monotonic() + (_HAND_IN_S if limit in _TIMES else _SUSPEND_S)
+        while agent.process.poll() is None and time.monotonic() < deadline:
+            raise_if_stop_requested()
+            time.sleep(_POLL_S)
+        agent.kill()
+
+    def _limit(self) -> str | None:
+        """Return the limit of the plan that the run is beyond, if any."""
+        budget, usage, wall_s = self._job.plan.budget, Usage.of_run(self._job.run), self._wall_s()
+        mlab = is_mlab(self._job.plan, self._record)
+        # It ends by itself at all limits, and its last score may take until after the end of the time.
+        slack_s = _HAND_IN_S if mlab else 0.0
+        if wall_s > budget.hours * budget.wall_factor * 3600 + slack_s:
+            return _TIMES[1]
+        if working_s(self._job.run, wall_s, self._record.began) > budget.hours * 3600 + slack_s:
+            return _TIMES[0]
+        for name in () if mlab else ("dollars", "tokens", "steps"):
+            used, most = getattr(usage, name), getattr(budget, name)
+            if used is not None and most is not None and used > most:
+                return name
+        task_dollars = measured(self._job.run, self._job.task).get("task_dollars")
+        if task_dollars is not None and budget.task_dollars is not None and task_dollars > budget.task_dollars:
+            return "dollars of the task's model"
+        return None
+
+    @contextmanager
+    def _clock(self) -> Iterator[None]:
+        """Count the time of the block as the run's."""
+        self._started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._wall_before, self._started = self._wall_s(), None
+
+    def _wall_s(self) -> float:
+        """Return seconds since the agent was started, in all of its parts."""
+        return self._wall_before + (time.monotonic() - self._started if self._started is not None else 0.0)
+
+    def _save(self, **changes: object) -> RunRecord:
+        """Write the record, with what the run has used and reached by now."""
+        run, wall, began = self._job.run, self._wall_s(), self._record.began
+        usage = Usage.of_run(run)
+        now: dict[str, object] = {"wall_s": wall, "working_s": working_s(run, wall, began)}
+        now |= usage.model_dump(include={"dollars", "tokens", "steps"}) | measured(run, self._job.task)
+        self._record = self._record.model_copy(update=now | changes)
+        self._record.save(run)
+        self._saved = time.monotonic()
+        return self._record
+
+
+def _has_ended(usage: Usage) -> bool:
+    return usage.reason is not None and usage.reason not in {"workspace", "model"}
+
+
+def _set_aside(run: Path, number: int) -> None:
+    """Move the files of a try into a directory of its own; a kill meanwhile leaves some for the next time."""
+    directory = run / TRIES / str(number)
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in _FILES:
+        if (run / name).exists():
+            (run / name).rename(directory / name)
+    with suppress(OSError):
+        shutil.copyfile(run / RunRecord.file_name(), directory / RunRecord.file_name())
+    sync_directory(run)
+
+
+@contextmanager
+def _locked(run: Path) -> Iterator[None]:
+    """Hold a run's directory; a process that still ends the run before gets some time."""
+    try:
+        lock = os.open(run / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ReBenchError(f"{run}: cannot be used: {error.strerror}") from None
+    try:
+        deadline = time.monotonic() + _LOCK_S
+        while True:
+            raise_if_stop_requested()
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise ReBenchError(f"{run}: another process has it") from None
+                time.sleep(_POLL_S)
+        yield
+    finally:
+        os.close(lock)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hostile import HOSTILE, poison
+from made_up_report import made_up_report
+
+from re_bench_evaluation.report.html import page, render
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from chromium import Browser
+
+pytestmark = pytest.mark.browser
+
+# What the document is made of, where nothing of a text has become an element or an attribute. Diffs differ.
+_STRUCTURE = """
+return [...document.querySelectorAll("*:not(ins):not(del)")].map(element =>
+    [element.localName, ...[...element.attributes].map(attribute => attribute.name)].join(" "))
+"""
+_LOOKS = """
+const headings = [...document.querySelectorAll("h2")];
+const style = element => { const s = getComputedStyle(element);
+    return [s.color, s.backgroundColor, s.fontSize, s.position, s.display, s.direction, s.visibility].join(" ") };
+return {
+    styles: [document.body, ...headings, ...document.querySelectorAll("th, figure, nav")].map(style),
+    sheets: document.styleSheets.length,
+    seen: headings.map(heading => { heading.scrollIntoView(); const box = heading.getBoundingClientRect();
+        return document.elementFromPoint(box.left + 5, box.top + box.height / 2) === heading }),
+    overflow: document.documentElement.scrollWidth > innerWidth,
+    ran: "ran" in window,
+}
+"""
+_OPEN_ALL = """
+const done = arguments[0];
+document.querySelectorAll("#runs-table details").forEach(details => { details.open = true });
+setTimeout(() => { document.querySelectorAll("details").forEach(details => { details.open = true }); done() }, 300);
+"""
+
+
+def _look(browser: Browser, path: Path, text: str) -> dict[str, Any]:
+    """Return what the browser makes of a report that is full of a text."""
+    data = poison(made_up_report(tasks=1, runs=1, attempts=2, agents=2), text)
+    path.write_text(render(data), encoding="utf-8")
+    browser.open(path)
+    browser.driver.execute_async_script(_OPEN_ALL)
+    looks: dict[str, Any] = browser.run(_LOOKS)
+    looks["structure"] = browser.run(_STRUCTURE)
+    looks["console"] = browser.console()
+    looks["requests"] = browser.requests() == [path.as_uri()]
+    return looks
+
+
+@pytest.fixture(scope="module")
+def harmless(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    looks = _look(browser, tmp_path_factory.mktemp("harmless") / "report.html", "harmless ")
+    assert all(looks["seen"])
+    assert not looks["overflow"]
+    return looks
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_nothing_of_a_text_runs_or_restyles(
+    browser: Browser, tmp_path: Path, harmless: dict[str, Any], name: str
+) -> None:
+    looks = _look(browser, tmp_path / "report.html", HOSTILE[name])
+    assert looks == harmless
+
+
+def test_the_check_sees_what_is_not_escaped(
+    browser: Browser, tmp_path: Path, harmless: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page.environment(), "autoescape", False)
+    page.environment().cache.clear()  # type: ignore[union-attr]
+    looks = _look(browser, tmp_path / "report.html", HOSTILE["handler"])
+    page.environment().cache.clear()  # type: ignore[union-attr]
+    assert looks["structure"] != harmless["structure"]
+    assert looks["console"]
+    assert not looks["ran"]  # the page's policy holds where escaping fails

@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from made_up_report import made_up_report
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from re_bench_evaluation.report.html import render
+from re_bench_evaluation.report.html.site import write_site
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from chromium import Browser
+
+pytestmark = pytest.mark.browser
+
+_NARROW = 320
+_COLUMN = (
+    "return [...document.querySelectorAll('#runs-table tr.run')].map(row => Number(row.cells[arguments[0]].dataset.v))"
+)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(render(made_up_report()), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
+    """1,000 runs with 20 attempts each, and how many seconds of a core its page took."""
+    data = made_up_report(tasks=5, runs=50, attempts=20, agents=4)
+    path = tmp_path_factory.mktemp("large") / "report.html"
+    began = time.process_time()
+    path.write_text(render(data), encoding="utf-8")
+    return path, time.process_time() - began
+
+
+def _open_first_run(browser: Browser) -> str:
+    summary = browser.driver.find_element(By.CSS_SELECTOR, "#runs-table tr.run summary")
+    summary.send_keys(Keys.ENTER)
+    cell = browser.driver.find_element(By.CSS_SELECTOR, "#runs-table tr.attempts td")
+    for _try in range(100):
+        if cell.find_elements(By.CSS_SELECTOR, "table"):
+            break
+        time.sleep(0.05)
+    text: str = cell.text
+    return text
+
+
+def test_a_page_asks_for_nothing_and_complains_of_nothing(browser: Browser, report: Path) -> None:
+    for dark, width, media in ((False, 1280, ""), (True, 1280, ""), (False, _NARROW, ""), (False, 800, "print")):
+        browser.open(report, dark=dark, width=width, media=media)
+        _open_first_run(browser)
+        assert browser.console() == []
+        assert browser.requests() == [report.as_uri()]
+
+
+def test_headers_sort_up_and_down_by_size(browser: Browser, report: Path) -> None:
+    browser.open(report)
+    header = browser.driver.find_element(By.CSS_SELECTOR, "#runs-table th:nth-child(5)")
+    before = browser.run(_COLUMN, 4)
+    header.find_element(By.TAG_NAME, "button").send_keys(Keys.ENTER)
+    assert header.get_attribute("aria-sort") == "ascending"
+    assert browser.run(_COLUMN, 4) == sorted(before) != before
+    header.find_element(By.TAG_NAME, "button").click()
+    assert header.get_attribute("aria-sort") == "descending"
+    assert browser.run(_COLUMN, 4) == sorted(before, reverse=True)
+
+
+def test_every_table_that_sorts_keeps_its_rows(browser: Browser, report: Path) -> None:
+    browser.open(report)
+    count = "return document.querySelectorAll('tbody tr').length"
+    before = browser.run(count)
+    browser.run("document.querySelectorAll('th button').forEach(button => button.click())")
+    assert browser.run(count) == before
+    assert browser.console() == []
+
+
+def test_a_run_opens_by_keyboard_with_diffs_and_steps(browser: Browser, report: Path) -> None:
+    browser.open(report)
+    cell = browser.driver.find_element(By.CSS_SELECTOR, "#runs-table tr.attempts td")
+    assert not cell.is_displayed()
+    assert "2 files" not in _open_first_run(browser)
+    assert cell.is_displayed()
+    assert "Attempts" in cell.text
+    summaries = cell.find_elements(By.TAG_NAME, "summary")
+    for summary in summaries[:2]:
+        summary.send_keys(Keys.ENTER)
+    assert "solution.py changed" in cell.text
+    assert "python train.py" in cell.text
+    assert cell.find_elements(By.TAG_NAME, "ins")
+
+
+def test_words_choose_runs(browser: Browser, report: Path) -> None:
+    browser.open(report)
+    browser.driver.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("TASK_1 small-7b")
+    shown = [row for row in browser.driver.find_elements(By.CSS_SELECTOR, "#runs-table tr.run") if row.is_displayed()]
+    assert len(shown) == 3
+    assert browser.driver.find_element(By.ID, "runs-shown").text == "3 of 18 shown"
+
+
+def test_figures_are_of_one_clock_at_a_time(browser: Browser, report: Path) -> None:
+    browser.open(report)
+
+    def shown(clock: str) -> list[bool]:
+        figures = browser.driver.find_elements(By.CSS_SELECTOR, f"figure.by-{clock}")
+        return [figure.is_displayed() for figure in figures]
+
+    assert (shown("working"), shown("wall")) == ([True] * 6, [False] * 6)
+    browser.driver.find_element(By.ID, "clock-wall").click()
+    assert (shown("working"), shown("wall")) == ([False] * 6, [True] * 6)
+
+
+def test_dark_pages_have_dark_figures(browser: Browser, report: Path) -> None:
+    colours = (
+        "const style = (what, name) => getComputedStyle(document.querySelector(what))[name];"
+        "return [style('html', 'backgroundColor'), style('svg.plot text', 'fill'),"
+        "        style('figure path[stroke]', 'stroke')]"
+    )
+    browser.open(report)
+    light = browser.run(colours)
+    assert light[:2] == ["rgb(255, 255, 255)", "rgb(27, 31, 36)"]
+    browser.set(dark=True)
+    dark = browser.run(colours)
+    assert dark[:2] == ["rgb(20, 23, 28)", "rgb(230, 233, 238)"]
+    assert dark[2] != light[2]
+    browser.set(dark=True, media="print")
+    assert browser.run(colours) == light
+
+
+@pytest.mark.parametrize("width", [_NARROW, 768, 1280])
+def test_a_page_never_scrolls_sideways(browser: Browser, report: Path, width: int) -> None:
+    browser.open(report, width=width)
+    _open_first_run(browser)
+    browser.run("document.querySelectorAll('details').forEach(details => { details.open = true })")
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+
+
+def test_a_leaderboard_of_five_tasks_is_not_cut_off(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(render(made_up_report(tasks=5, agents=5)), encoding="utf-8")
+    browser.open(path, width=1280)
+    hidden = (
+        "return [...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth).filter(n => n > 0)"
+    )
+    assert browser.run(hidden) == []
+
+
+def test_without_javascript_attempts_diffs_and_steps_can_be_read(browser: Browser, report: Path) -> None:
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.open(report)
+        browser.driver.find_element(By.CSS_SELECTOR, "#runs-table tr.run summary").click()
+        cell = browser.driver.find_element(By.CSS_SELECTOR, "#runs-table tr.attempts td")
+        assert cell.is_displayed()
+        cell.find_element(By.TAG_NAME, "summary").click()
+        assert "python train.py" in cell.text
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_tables_figures_and_controls_have_names(browser: Browser, report: Path) -> None:
+    browser.open(report)
+    _open_first_run(browser)
+    nameless = """
+    const all = selector => [...document.querySelectorAll(selector)];
+    const ids = all("[id]").map(element => element.id);
+    return {
+        tables: all("table").filter(table => !table.caption?.textContent.trim()).length,
+        headers: all("th").filter(cell => !cell.scope || !cell.textContent.trim()).length,
+        figures: all("figure > svg[role=img]").filter(svg => !svg.querySelector("title").textContent).length,
+        lost: all("[aria-labelledby]").flatMap(element => element.getAttribute("aria-labelledby").split(" "))
+            .filter(id => !ids.includes(id)),
+        twice: ids.filter((id, index) => ids.indexOf(id) !== index),
+        regions: all(".scroll").filter(region => region.tabIndex !== 0 || !region.ariaLabel).length,
+    }"""
+    empty = {"tables": 0, "headers": 0, "figures": 0, "lost": [], "twice": [], "regions": 0}
+    assert browser.run(nameless) == empty
+
+
+def test_a_thousand_runs_of_twenty_attempts_are_quick_and_small(browser: Browser, large: tuple[Path, float]) -> None:
+    path, seconds = large
+    assert path.stat().st_size <= 10_000_000
+    browser.open(path)
+    usable = browser.run("return performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd / 1000")
+    began = time.monotonic()
+    text = _open_first_run(browser)
+    opening = time.monotonic() - began
+    print(f"\nmade in {seconds:.1f} s of a core, {path.stat().st_size / 1e6:.1f} MB, usable in {usable:.2f} s, "
+          f"a run opens in {opening:.2f} s")  # fmt: skip
+    assert text.count("valid") >= 20
+    assert browser.console() == []
+    assert seconds <= 20
+    assert usable <= 2
+
+
+def test_a_large_page_says_that_it_needs_javascript(browser: Browser, large: tuple[Path, float]) -> None:
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.open(large[0])
+        assert "need JavaScript" in browser.driver.find_element(By.CSS_SELECTOR, "noscript").text
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_a_site_leads_from_its_index_to_every_page(browser: Browser, tmp_path: Path) -> None:
+    files = write_site(made_up_report(), tmp_path / "site")
+    assert [path.name for path in files] == ["index.html", "evaluation-1.html", "task-1.html", "task-2.html"]
+    browser.open(files[0])
+    links = [link.get_attribute("href") for link in browser.driver.find_elements(By.CSS_SELECTOR, "nav a")]
+    pages = [link for link in links if link and "#" not in link]
+    assert pages == [path.as_uri() for path in files]
+    for link in pages:
+        browser.open(link)
+        assert browser.console() == []
+        assert browser.requests() == [link]
+    assert len(browser.driver.find_elements(By.CSS_SELECTOR, "#runs-table tr.run")) == 9

@@ -1,0 +1,15 @@
+"""Fixtures of the tests of evaluations."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+TOP = Path(__file__).parents[2]
+sys.path.insert(0, str(TOP / "tests"))
+sys.path.insert(0, str(TOP / "common" / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).parent / "support"))
+
+from task_fixtures import backend, change, made_up, re_bench
+
+__all__ = ["backend", "change", "made_up", "re_bench"]

@@ -1,0 +1,270 @@
+"""An evaluation is packed into the same bytes each time, without keys, and checked against its own logs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import tarfile
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from evaluation_factory import TASKS, Shape, make_evaluation
+from strange_bundle import packed_by_a_stranger
+
+from re_bench.cli.main import main
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.records import EvaluationRecord
+from re_bench.runs.attempts import AttemptLog, encoded
+from re_bench.runs.submission_store import Store
+from re_bench_evaluation.bundle.archive import open_bundle
+from re_bench_evaluation.bundle.contents import contents_of
+from re_bench_evaluation.bundle.pack import _Packer, pack
+from re_bench_evaluation.bundle.verify import verification_of, verify
+from re_bench_evaluation.plan import Plan
+from re_bench_evaluation.plan_changes import record_of
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+SHAPE = Shape(agents=[("mlab", "model-a")], tasks=TASKS[:2], runs=2, attempts=3)
+KEY = "a-key-that-is-no-phrase-77"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def evaluation(tmp_path: Path) -> Path:
+    evaluation = make_evaluation(tmp_path / "evaluation", shape=SHAPE)
+    agents: dict[str, Any] = {"mlab": {"kind": "mlab"}}
+    plan = Plan.model_validate({"tasks": ["alpha", "beta"], "runs": 2, "agents": agents, "models": {"model-a": {}}})
+    change_json(evaluation / "evaluation.json", plan=record_of(plan))
+    return evaluation
+
+
+def log_of(run: Path) -> Path:
+    return next(run.glob("server/sessions/*/attempts.jsonl"))
+
+
+def change_json(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def names(bundle: Path) -> list[str]:
+    with tarfile.open(bundle) as archive:
+        return archive.getnames()
+
+
+def test_the_same_files_are_the_same_bytes_and_come_out_again(evaluation: Path, tmp_path: Path) -> None:
+    first, second = (pack(evaluation, tmp_path / name) for name in ("a.tar.gz", "b.tar.gz"))
+    assert first.sha256 == second.sha256
+    assert (first.unfinished, first.manifest.changed) == ((), {})
+    before = {path.relative_to(evaluation): path.read_bytes() for path in evaluation.rglob("*") if path.is_file()}
+    with open_bundle(first.path) as unpacked:
+        there = unpacked.directory
+        after = {path.relative_to(there): path.read_bytes() for path in there.rglob("*") if path.is_file()}
+    assert after == before
+    result = verify(first.path, sample=0)
+    assert (result.problems, result.files) == ((), len(before))
+    assert verification_of(first.path) == result
+    assert verification_of(evaluation / "plan.toml") is None
+
+
+def test_submissions_keep_their_hashes_whatever_is_in_them(evaluation: Path, tmp_path: Path) -> None:
+    workspace, log = tmp_path / "workspace", log_of(next((evaluation / "runs").iterdir()))
+    (workspace / "empty" / "inner").mkdir(parents=True)
+    (workspace / "a % b").write_text("x")
+    (workspace / "a % b").chmod(0o755)
+    (workspace / "links").mkdir()
+    (workspace / "links" / "up").symlink_to("..//a % b")
+    with (tmp_path / "workspace" / "long").open("w") as file:
+        file.write("y")
+    (workspace / "long").rename(workspace / ("n" * 200))
+    (workspace.joinpath("odd").with_name(b"\xff\n\\".decode("utf-8", "surrogateescape"))).write_text("z")
+    digest = Store(log).keep(workspace).name
+    result = verify(pack(evaluation, tmp_path / "bundle").path, sample=0)
+    assert result.problems == ()
+    with open_bundle(tmp_path / "bundle") as unpacked:
+        copy = unpacked.directory / log.relative_to(evaluation).with_name("attempts.jsonl.submissions") / digest
+        assert (copy / "links" / "up").read_text() == "x"
+        assert (copy / "empty" / "inner").is_dir()
+
+
+def test_no_key_is_in_a_bundle(evaluation: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHOSEN_BY_PLAN", KEY)
+    monkeypatch.setenv("SOME_API_KEY", other := f'other"{KEY[::-1]}')
+    plan = json.loads((evaluation / "evaluation.json").read_text())["plan"]
+    plan["models"]["model-a"]["key_variable"] = "CHOSEN_BY_PLAN"
+    plan["server"]["key_variable"] = "NOT_SET_HERE"
+    plan["agents"]["mlab"]["environment"] = {"HF_TOKEN": "said-in-the-plan-itself"}
+    change_json(evaluation / "evaluation.json", plan=plan)
+    run = min((evaluation / "runs").iterdir())
+    (run / "server.token").write_text("the-token-of-its-server\n")
+    (run / "agent.log").write_text("the-token-of-its-server\n")
+    for name in ("agent.log", "server.log", "agent/trace.jsonl"):
+        with (run / name).open("a") as file:
+            file.write(f"{json.dumps({'kind': 'server', 'text': f'{KEY} {other} sk-0123456789abcdef'})}\n")
+    log = log_of(run)
+    attempt = AttemptLog(log).read().attempts[0]
+    leaking = replace(
+        attempt, message=f"it is {KEY}", details={**attempt.details, "withheld": "held out", "a": [other]}
+    )
+    rest = log.read_bytes().split(b"\n")[1:]
+    log.write_bytes(b"\n".join([encoded(leaking), *rest, b'{"torn": "' + KEY.encode()]))
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "weights").write_bytes(b"\0" * (1 << 20) + KEY.encode())
+    digest = Store(log).keep(tmp_path / "workspace").name
+    bundle = pack(evaluation, tmp_path / "bundle")
+    everything = gzip.decompress(bundle.path.read_bytes())
+    texts = ("sk-0123456789abcdef", "held out", "said-in-the-plan-itself", "the-token-of-its-server")
+    for secret in (KEY, other, json.dumps(other)[1:-1], *texts):
+        assert secret.encode() not in everything
+    assert not any(digest in name for name in names(bundle.path))
+    assert bundle.unknown_variables == ("NOT_SET_HERE",)
+    assert len(bundle.manifest.changed) == 5
+    assert [entry.reason for entry in bundle.manifest.left_out] == [
+        "no results, such as locks",
+        "submissions that hold a key",
+    ]
+    assert verify(bundle.path, sample=0).problems == ()
+
+
+def test_what_gives_access_or_quotes_held_out_data_is_left_out(evaluation: Path, tmp_path: Path) -> None:
+    run = min((evaluation / "runs").iterdir())
+    session = log_of(run).parent
+    for path in ("home/session.json", "snapshots/1/x"):
+        (run / "agent" / path).parent.mkdir(parents=True)
+        (run / "agent" / path).write_text("x")
+    for path in ("workspace/big", "home/x", "scorer.log", "attempts.jsonl.records/1/gateway.jsonl"):
+        (session / path).parent.mkdir(parents=True, exist_ok=True)
+        (session / path).write_text("x")
+    (run / "server" / "lock").touch()
+    (run / "tries" / "1" / "agent").mkdir(parents=True)
+    (run / "tries" / "1" / "agent" / "trace.jsonl").touch()
+    (session / "network.jsonl").symlink_to("/etc/passwd")
+    plain, all_of_it = pack(evaluation, tmp_path / "plain"), names(pack(
+        evaluation, tmp_path / "all", optional=["agent", "operator-logs", "workspaces"]).path)  # fmt: skip
+    left_out = {entry.reason: entry.files for entry in plain.manifest.left_out}
+    assert left_out == {
+        "left out without --include agent": 1,
+        "left out without --include operator-logs": 2,
+        "left out without --include workspaces": 1,
+        "neither a file nor a link of a submission": 1,
+        "no results, such as locks": 3,
+    }
+    assert len(all_of_it) == len(plain.manifest.files) + 1 + 4
+    assert not any("home" in name or "network" in name for name in all_of_it)
+    assert f"runs/{run.name}/tries/1/agent/trace.jsonl" in plain.manifest.files
+
+
+def rewrite(log: Path, **changes: Any) -> None:
+    attempts = AttemptLog(log).read().attempts
+    changed = [replace(entry, **changes) if entry.raw is not None else entry for entry in attempts]
+    log.write_bytes(b"".join(encoded(entry) + b"\n" for entry in changed))
+
+
+def cut_first_line(path: Path) -> None:
+    path.write_bytes(path.read_bytes().partition(b"\n")[2])
+
+
+def tell_otherwise(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b'"status": "valid"', b'"status": "?"'))
+
+
+def append(path: Path, data: bytes) -> None:
+    path.write_bytes(path.read_bytes() + data)
+
+
+FORGED: list[tuple[str, Callable[[Path, Path], object], str]] = [
+    ("reward", lambda run, _log: change_json(run / "run.json", reward=7.0), "reward is 7.0 in run.json"),
+    ("attempts", lambda run, _log: change_json(run / "run.json", attempts=30), "attempts is 30 in run.json"),
+    ("session", lambda run, _log: change_json(run / "run.json", session=None), "no session that it could come from"),
+    ("task", lambda run, _log: change_json(run / "run.json", task="omega"), "the evaluation has no task"),
+    ("record", lambda run, _log: (run / "run.json").write_text('{"run": 5}'), "it is damaged"),
+    ("directory", lambda run, _log: run.rename(run.with_name("renamed")), "its record is that of"),
+    ("run", lambda run, _log: shutil.rmtree(run), "the plan has this run, and it is not there"),
+    ("plan", lambda run, _log: change_json(run.parents[1] / "evaluation.json", plan={}), "its plan is none of ours"),
+    ("attempt's reward", lambda _run, log: rewrite(log, reward=9.0), "is not reward 9 by its anchors"),
+    ("attempt's task", lambda _run, log: rewrite(log, task="beta", profile="gpu"), "is of beta/gpu"),
+    ("attempt removed", lambda _run, log: cut_first_line(log), "some are missing"),
+    ("attempt torn", lambda _run, log: append(log, b'{"half'), "lines that are not whole"),
+    ("transcript", lambda _run, log: tell_otherwise(log.with_name("transcript.jsonl")), "in the transcript"),
+    ("submission", lambda _run, log: append(next(log.parent.rglob("solution.py")), b"x"), "another one, by its hash"),
+]
+
+
+@pytest.mark.parametrize(("change", "problem"), [entry[1:] for entry in FORGED], ids=[entry[0] for entry in FORGED])
+def test_what_does_not_agree_is_a_problem(
+    evaluation: Path, tmp_path: Path, change: Callable[[Path, Path], object], problem: str
+) -> None:
+    run = next(run for run in sorted((evaluation / "runs").iterdir()) if b'"valid"' in log_of(run).read_bytes())
+    change(run, log_of(run))
+    problems = verify(packed_by_a_stranger(evaluation, tmp_path / "bundle"), sample=0).problems
+    assert any(problem in entry for entry in problems), problems
+
+
+def test_a_flipped_bit_is_seen(evaluation: Path, tmp_path: Path) -> None:
+    bundle = pack(evaluation, tmp_path / "bundle").path
+    whole = bundle.read_bytes()
+    tar = bytearray(gzip.decompress(whole))
+    place = tar.rindex(b"def solve")
+    tar[place] ^= 1
+    bundle.write_bytes(gzip.compress(tar))
+    assert any("SHA-256" in problem for problem in verify(bundle, sample=0).problems)
+    for damaged in (whole[: len(whole) // 2], whole[:-4] + b"oops"):
+        bundle.write_bytes(damaged)
+        assert any("damaged" in problem for problem in verify(bundle, sample=0).problems)
+
+
+@pytest.mark.parametrize("content", [b"short", b"x" * 10_000])
+def test_a_file_that_changes_while_it_is_packed(evaluation: Path, tmp_path: Path, content: bytes) -> None:
+    packer = _Packer(evaluation, tmp_path, [])
+    manifest = packer.manifest(EvaluationRecord.load(evaluation), contents_of(evaluation), 100)
+    next(evaluation.rglob("trace.jsonl")).write_bytes(content)
+    with pytest.raises(ReBenchError, match="it changed while it was packed"):
+        packer.write(manifest, tmp_path / "bundle")
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_what_cannot_be_packed(evaluation: Path, tmp_path: Path) -> None:
+    (evaluation / "events.jsonl").write_bytes(b"x" * (2 << 20))
+    with pytest.raises(UsageError, match="allow more with --max-mib"):
+        pack(evaluation, tmp_path / "bundle", max_mib=1)
+    with pytest.raises(UsageError, match=r"there is no evaluation\.json"):
+        pack(tmp_path, tmp_path / "bundle")
+    with pytest.raises(UsageError, match="File exists"):
+        pack(evaluation, evaluation / "plan.toml")
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_the_command(
+    evaluation: Path, tmp_path: Path, re_bench: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    packed = re_bench("bundle", evaluation, "--json", cwd=tmp_path)
+    assert json.loads(packed.stdout)["path"] == "evaluation.bundle.tar.gz", packed.stderr
+    verified = re_bench("bundle", "--verify", "evaluation.bundle.tar.gz", "--json", cwd=tmp_path)
+    result = json.loads(verified.stdout)
+    assert (verified.returncode, result["holds"], result["compared"]) == (0, True, 0), verified.stderr
+    assert len(result["rescored"]) == 5
+    assert {entry["outcome"] for entry in result["rescored"]} == {"not compared"}  # its tasks are made up
+    assert any("alpha: this task is not here" in note for note in result["notes"])
+    assert "no score was compared" in result["notes"]
+
+
+def test_exit_statuses(evaluation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change_json(next(iter((evaluation / "runs").iterdir())) / "run.json", raw=-1.0, reward=3.0)
+    forged = str(tmp_path / "forged")
+    assert main(["bundle", str(evaluation), "--out", forged]) == 0
+    assert main(["bundle", "--verify", forged, "--sample", "0"]) == 1
+    assert "NOT verified" in capsys.readouterr().out
+    for wrong in (["x"], ["--verify", "x"], [forged, "--sample", "3"], ["--verify", forged, "--with", "agent"]):
+        with pytest.raises(SystemExit) as error:
+            main(["bundle", *wrong])
+        assert error.value.code == 2

@@ -1,0 +1,181 @@
+"""Archives of strangers: nothing is written outside, no link or device made, and no more unpacked than may be."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import tarfile
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from re_bench.errors import UsageError
+from re_bench_evaluation.bundle.archive import ArchiveLimits, DamagedBundleError, open_bundle
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+COPY = f"runs/r/server/sessions/s/attempts.jsonl.submissions/{'a' * 64}"
+
+
+def listed(**files: bytes) -> dict[str, Any]:
+    return {name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in files.items()}
+
+
+def bundle(path: Path, members: Sequence[tuple[str | tarfile.TarInfo, bytes]], **manifest: Any) -> Path:
+    head = json.dumps({"evaluation": "x", "created": "", "files": {}} | manifest).encode()
+    with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as archive:
+        for name, data in [("manifest.json", head), *members]:
+            member = tarfile.TarInfo(name) if isinstance(name, str) else name
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return path
+
+
+def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member
+
+
+def refused(path: Path, reason: str, **limits: int) -> None:
+    outside = sorted(path.parent.rglob("*"))
+    with pytest.raises(UsageError, match=reason), open_bundle(path, ArchiveLimits(**limits)):
+        pytest.fail("it was unpacked")
+    assert sorted(path.parent.rglob("*")) == outside
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/etc/x",
+        "../x",
+        "a/../../x",
+        "a//b",
+        "a/./b",
+        "",
+        "a/%2E%2E/x",
+        "a%2Fb",
+        "a%00b",
+        "\u00e9",
+        "n" * 256,
+        "d/" * 64 + "f",
+    ],
+)
+def test_paths_that_no_packer_writes(tmp_path: Path, name: str) -> None:
+    refused(bundle(tmp_path / "b", [(name, b"x")], files=listed(**{name: b"x"})), "holds the path")
+    refused(bundle(tmp_path / "b", [], links={name: "x"}), "holds the path")
+    refused(bundle(tmp_path / "b", [], directories=[name]), "holds the path")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE, b"Z"],
+)
+def test_only_plain_files(tmp_path: Path, kind: bytes) -> None:
+    member = special("plan.toml", kind, "/etc/passwd")
+    refused(bundle(tmp_path / "b", [(member, b"")], files=listed(**{"plan.toml": b""})), "no plain file|not as its")
+
+
+def test_sparse_files_are_none(tmp_path: Path) -> None:
+    member = tarfile.TarInfo("plan.toml")
+    member.pax_headers = {
+        "GNU.sparse.major": "0",
+        "GNU.sparse.minor": "1",
+        "GNU.sparse.map": "0,1",
+        "GNU.sparse.size": "9",
+    }
+    refused(bundle(tmp_path / "b", [(member, b"x")], files=listed(**{"plan.toml": b"x"})), "no plain file|not as its")
+
+
+@pytest.mark.parametrize(
+    ("link", "destination"),
+    [
+        (f"{COPY}/link", "/etc/passwd"),
+        (f"{COPY}/link", "../x"),
+        (f"{COPY}/d/link", "../../x"),
+        (f"{COPY}/d/link", "x/../../../y"),
+        (f"{COPY}", "x"),
+        ("plan.toml", "x"),
+        ("runs/r/server", "x"),
+    ],
+)
+def test_links_stay_in_their_submission(tmp_path: Path, link: str, destination: str) -> None:
+    refused(bundle(tmp_path / "b", [], links={link: destination}), "leads out of its submission")
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    files = listed(**{f"{COPY}/link/x": b"x"})
+    refused(bundle(tmp_path / "b", [(f"{COPY}/link/x", b"x")], files=files, links={f"{COPY}/link": "."}), "of one name")
+
+
+def test_members_are_those_of_the_manifest_each_once(tmp_path: Path) -> None:
+    files = listed(**{"plan.toml": b"x"})
+    refused(bundle(tmp_path / "b", [("other", b"x")], files=files), "not as its manifest says")
+    refused(bundle(tmp_path / "b", [("plan.toml", b"xy")], files=files), "not as its manifest says")
+    refused(bundle(tmp_path / "b", [("plan.toml", b"x")] * 2, files=files), "or twice")
+    with open_bundle(bundle(tmp_path / "b", [], files=files)) as unpacked:
+        assert unpacked.problems == ["plan.toml: it is missing"]
+
+
+def test_bombs(tmp_path: Path) -> None:
+    zeros = bytes(8 << 20)
+    refused(bundle(tmp_path / "b", [("plan.toml", zeros)], files=listed(**{"plan.toml": zeros})), "of 4 MiB", mib=4)
+    many = {f"f{number}": {"sha256": "0" * 64, "bytes": 0} for number in range(11)}
+    refused(bundle(tmp_path / "b", [], files=many), "it holds 11 files", files=10)
+    huge = {"plan.toml": {"sha256": "0" * 64, "bytes": 1 << 60}}
+    refused(bundle(tmp_path / "b", [], files=huge), "has less space", mib=1 << 50)
+    log = {"events.jsonl": {"sha256": "0" * 64, "bytes": (1 << 30) + 1}}
+    refused(bundle(tmp_path / "b", [], files=log), "a log of more than")
+    long_header = special("././@LongLink", tarfile.GNUTYPE_LONGNAME)
+    refused(bundle(tmp_path / "b", [(long_header, bytes(2 << 20))]), "a header of")
+    (tmp_path / "b").write_bytes(gzip.compress(tar_of_zeros(1 << 30)))
+    refused(tmp_path / "b", "does not begin with a manifest")
+
+
+def tar_of_zeros(size: int) -> bytes:
+    """Return a tar whose manifest claims to be that long."""
+    member = tarfile.TarInfo("manifest.json")
+    member.size = size
+    return member.tobuf() + bytes(1 << 20)
+
+
+def test_what_comes_after_the_archive_is_bounded(tmp_path: Path) -> None:
+    path = bundle(tmp_path / "b", [])
+    packer = zlib.compressobj(wbits=31)
+    block = bytes(8 << 20)
+    with path.open("ab") as file:
+        for _number in range(40):
+            file.write(packer.compress(block))
+        file.write(packer.flush())
+    refused(path, "more than it may", mib=1, files=1)
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {"v": 2},
+        {"format": "another"},
+        {"files": {"a": {"sha256": "x", "bytes": 1}}},
+        {"files": {"a": {"sha256": "0" * 64, "bytes": -1}}},
+        {"files": []},
+        {"evaluation": None},
+    ],
+)
+def test_manifests_that_are_none(tmp_path: Path, manifest: dict[str, Any]) -> None:
+    refused(bundle(tmp_path / "b", [], **manifest), "is damaged, or of another version")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"x", b"PK\3\4", gzip.compress(b"", mtime=0), gzip.compress(b"x" * 9999, mtime=0)],
+    ids=["empty", "a byte", "zip", "no files", "no tar"],
+)
+def test_what_is_no_archive(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "b").write_bytes(data)
+    with pytest.raises((UsageError, DamagedBundleError)), open_bundle(tmp_path / "b"):
+        pytest.fail("it was unpacked")

@@ -1,0 +1,203 @@
+"""Bundles whose records are consistent, hashes right, and results made up: what verification makes of each."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from evaluation_factory import Shape, make_evaluation, task_record
+from strange_bundle import packed_by_a_stranger
+
+from re_bench.data.files import sha256_of
+from re_bench.errors import UsageError
+from re_bench.normalise import normalise
+from re_bench.records import EvaluationRecord, RunRecord, TaskRecord, run_directories
+from re_bench.runs.attempts import Attempt, AttemptLog, encoded
+from re_bench.runs.regrade import Regraded, regrade
+from re_bench.runs.submission_store import Store
+from re_bench.scoring.score import Score
+from re_bench_evaluation.bundle.consistency import problems_of
+from re_bench_evaluation.bundle.verify import _compare, verification_of, verify
+from re_bench_evaluation.plan import Plan
+from re_bench_evaluation.plan_changes import record_of
+from re_bench_evaluation.scan.run import scan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from re_bench.task.discovery import Task
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
+
+
+def make(directory: Path, task: TaskRecord) -> Path:
+    shape = Shape(agents=[("mlab", "m")], tasks=[task], runs=1, attempts=6, seed=2)
+    evaluation = make_evaluation(directory / "evaluation", shape=shape)
+    agents, models = {"mlab": {"kind": "mlab"}}, {"m": {"price": [1.0, 2.0]}}
+    plan = Plan.model_validate({"tasks": [task.name], "runs": 1, "agents": agents, "models": models})
+    change_json(evaluation / "evaluation.json", plan=record_of(plan))
+    return evaluation
+
+
+def change_json(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def log_of(evaluation: Path) -> Path:
+    return next(evaluation.glob("runs/*/server/sessions/*/attempts.jsonl"))
+
+
+def forge(evaluation: Path, change: Callable[[Attempt], Attempt]) -> None:
+    """Change all valid attempts, and everything that tells of them, so that nothing contradicts them."""
+    log, directory = log_of(evaluation), next(run_directories(evaluation))
+    forged = [change(entry) if entry.raw is not None else entry for entry in AttemptLog(log).read().attempts]
+    assert any(entry.raw is not None for entry in forged)
+    log.write_bytes(b"".join(encoded(entry) + b"\n" for entry in forged))
+    log.with_name("transcript.jsonl").unlink()
+    (task,) = EvaluationRecord.load(evaluation).tasks
+    assert task.anchors is not None
+    final = AttemptLog(log).final(task.aggregation, (task.anchors["starting"], task.anchors["reference"]))
+    RunRecord.load(directory).model_copy(update={"raw": final.raw, "reward": final.reward}).save(directory)
+
+
+def test_an_honest_one_holds(tmp_path: Path) -> None:
+    evaluation = make(tmp_path, task_record("alpha"))
+    forge(evaluation, lambda attempt: attempt)
+    assert verify(packed_by_a_stranger(evaluation, tmp_path / "bundle")).problems == ()
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_no_program_of_a_strangers_directory_is_run(
+    made_up: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, relative: bool
+) -> None:
+    """A task that a log names is one that is here: a directory would be a program outside of any sandbox."""
+    mark = tmp_path / "mark"
+    (made_up.directory / "score.py").write_text(f"open({str(mark)!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    name = made_up.directory.name if relative else str(made_up.directory)
+    evaluation = make(tmp_path, task_record("alpha"))
+    for path in (evaluation / "evaluation.json", *evaluation.glob("runs/*/run.json")):
+        path.write_text(path.read_text().replace('"alpha"', json.dumps(name)))
+    log = log_of(evaluation)
+    attempts = [replace(entry, task=name) for entry in AttemptLog(log).read().attempts]
+    log.write_bytes(b"".join(encoded(entry) + b"\n" for entry in attempts))
+    result = verify(packed_by_a_stranger(evaluation, tmp_path / "bundle"))
+    assert {entry.outcome for entry in result.rescored} == {"not compared"}
+    scan(evaluation)
+    if not relative:  # a person's own log may name a task of the working directory
+        with pytest.raises(UsageError, match="no task's name"):
+            regrade(log)
+    assert not mark.exists()
+
+
+def test_a_score_whose_submission_is_not_there_is_not_verified(tmp_path: Path) -> None:
+    evaluation = make(tmp_path, task_record("alpha"))
+    forge(evaluation, lambda attempt: replace(attempt, raw=0.1, reward=1.9, submission="0" * 64))
+    problems = verify(packed_by_a_stranger(evaluation, tmp_path / "bundle")).problems
+    assert len(problems) == 1
+    assert "so that nobody can check it" in problems[0]
+
+
+@pytest.mark.parametrize("name", ["", ".", "/" * 64, "/etc".rjust(64, "/"), "../" * 21 + ".", "./" * 32, "\0" * 64])
+def test_a_hash_is_no_path(tmp_path: Path, name: str) -> None:
+    store = Store(tmp_path / "log")
+    store.directory.mkdir()
+    (store.directory / ("a" * 64)).symlink_to("/etc")
+    assert store.find(name) is None
+    assert store.find("a" * 64) is None
+
+
+def test_an_instance_is_no_excuse_for_other_anchors(made_up: Task, tmp_path: Path, monkeypatch: Any) -> None:
+    """The made-up task has no instances, so that its anchors are those of the evaluation."""
+    monkeypatch.setattr("re_bench_evaluation.bundle.consistency.task_named", lambda _name: made_up)
+    manifest = made_up.manifest
+    profile = next(name for name in manifest.profiles if manifest.anchors(name) is not None)
+    anchors = manifest.anchors(profile)
+    assert anchors is not None
+    record = TaskRecord.of(made_up, profile)
+    evaluation = make(tmp_path, record)
+    own = {"starting": anchors.starting, "reference": anchors.starting + (anchors.reference - anchors.starting) / 100}
+
+    def change(attempt: Attempt) -> Attempt:
+        assert attempt.raw is not None
+        reward = normalise(attempt.raw, own["starting"], own["reference"])
+        return replace(attempt, reward=reward, details={"instance": "another", "anchors": own})
+
+    forge(evaluation, change)
+    problems = list(problems_of(evaluation))
+    assert any("not by those of the evaluation" in problem for problem in problems), problems
+
+
+def scored(**changes: Any) -> Score:
+    fields = {"task": "made_up", "profile": "cpu", "status": "valid", "raw": 1.0, "reward": 0.1, "message": ""}
+    return Score(**{**fields, **changes})
+
+
+@pytest.mark.parametrize(
+    ("logged", "now", "outcome"),
+    [
+        ({}, {}, "agrees"),
+        ({"final_raw": 9.0}, {"final_raw": 9.0}, "agrees"),
+        ({"final_raw": 9.0}, {"final_raw": 1.0}, "differs"),
+        ({"final_raw": 9.0}, {}, "differs"),
+        ({}, {"final_raw": 1.0}, "differs"),
+        ({"reward": None}, {}, "differs"),
+    ],
+)
+def test_what_counts_for_the_final_score_is_compared_too(
+    made_up: Task, monkeypatch: Any, logged: dict[str, Any], now: dict[str, Any], outcome: str
+) -> None:
+    monkeypatch.setattr("re_bench_evaluation.bundle.verify.task_named", lambda _name: made_up)
+    fields = {"time": "", "task": "made_up", "profile": "cpu", "status": "valid", "raw": 1.0, "reward": 0.1}
+    attempt = Attempt(**{"message": "", "n": 1, **fields, **logged})
+    assert _compare(Regraded(attempt, scored(**now)))[0] == outcome
+
+
+def test_runs_are_those_of_the_plan_under_their_own_names(tmp_path: Path) -> None:
+    evaluation = make(tmp_path, task_record("alpha"))
+    directory = next(run_directories(evaluation))
+    change_json(directory / "run.json", agent="another")
+    assert any("its record is that of" in problem for problem in problems_of(evaluation))
+    directory.rename(directory.with_name("mlab.m.alpha.7"))
+    assert any("the plan has no such run" in problem for problem in problems_of(evaluation))
+
+
+@pytest.mark.parametrize("number", [10**400, "1e999", [[]], 1e300], ids=["huge", "text", "list", "large"])
+def test_anchors_that_no_float_holds(tmp_path: Path, number: object) -> None:
+    evaluation = make(tmp_path, task_record("alpha"))
+    anchors = {"starting": number, "reference": 1}
+    log = log_of(evaluation)
+    attempts = [replace(entry, details={"anchors": anchors}) for entry in AttemptLog(log).read().attempts]
+    log.write_bytes(b"".join(encoded(entry) + b"\n" for entry in attempts))
+    assert verify(packed_by_a_stranger(evaluation, tmp_path / "bundle"), sample=0).evaluation == "x"
+
+
+def test_a_verification_is_of_this_file_and_this_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = packed_by_a_stranger(make(tmp_path, task_record("alpha")), tmp_path / "bundle")
+    result = verify(bundle, sample=0)
+    assert verification_of(bundle) == result
+    (kept,) = (tmp_path / "cache" / "verified").iterdir()
+    (tmp_path / "other").write_bytes(b"another file")
+    kept.with_name(f"{sha256_of(tmp_path / 'other')}.json").write_bytes(kept.read_bytes())
+    assert verification_of(tmp_path / "other") is None
+    monkeypatch.setattr("re_bench_evaluation.bundle.verify.version", lambda _name: "another")
+    assert verification_of(bundle) is None
+
+
+def test_a_bundle_that_changes_while_it_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = packed_by_a_stranger(make(tmp_path, task_record("alpha")), tmp_path / "bundle")
+
+    def swap(_evaluation: Path) -> list[str]:
+        bundle.write_bytes(b"another one")
+        return []
+
+    monkeypatch.setattr("re_bench_evaluation.bundle.verify.problems_of", swap)
+    with pytest.raises(UsageError, match="it changed while it was verified"):
+        verify(bundle, sample=0)
+    assert verification_of(bundle) is None

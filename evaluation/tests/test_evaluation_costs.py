@@ -1,0 +1,67 @@
+"""The cap on dollars: no order of starts, ends, failures and restarts of the evaluation goes over it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from re_bench_evaluation.costs import DollarCap
+
+DOLLARS = st.floats(0, 10, allow_nan=False)
+SHARE = st.floats(0, 1)
+CAP = 20.0
+RUNS = st.sampled_from([f"run {number}" for number in range(6)])
+ROUNDING = 1e-9
+
+
+class Spending(RuleBasedStateMachine):
+    """Runs that start and spend as much as they may at most, while an evaluation is stopped and goes on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spent: dict[str, float] = {}
+        self.running: dict[str, float] = {}
+        self.cap = DollarCap(CAP, {})
+
+    @rule(run=RUNS, budget=DOLLARS)
+    def start(self, run: str, budget: float) -> None:
+        most = self.spent.get(run, 0.0) + budget
+        if run not in self.running and self.cap.start(run, most):
+            self.running[run] = most
+
+    @rule(run=RUNS, share=SHARE)
+    def spend(self, run: str, share: float) -> None:
+        if run in self.running:
+            before = self.spent.get(run, 0.0)
+            self.spent[run] = before + share * (self.running[run] - before)
+
+    @rule(run=RUNS)
+    def end(self, run: str) -> None:
+        if run in self.running:
+            del self.running[run]
+            self.cap.end(run, self.spent.get(run, 0.0))
+
+    @rule(unknown=st.booleans())
+    def evaluation_is_killed_and_goes_on(self, unknown: bool) -> None:
+        if unknown:  # what killed runs have spent: then they count with all that they may have
+            self.spent |= self.running
+        self.running = {}
+        self.cap = DollarCap(CAP, self.spent)
+
+    @invariant()
+    def never_more_than_the_cap(self) -> None:
+        assert sum(self.spent.values()) <= CAP + ROUNDING
+        assert self.cap.committed <= CAP + ROUNDING
+
+
+TestSpending = Spending.TestCase
+
+
+@given(budgets=st.lists(DOLLARS, max_size=20), spent=st.dictionaries(RUNS, DOLLARS))
+def test_a_run_starts_exactly_if_it_fits(budgets: list[float], spent: dict[str, float]) -> None:
+    cap = DollarCap(CAP, spent)
+    for number, budget in enumerate(budgets):
+        fits = cap.committed + budget <= CAP
+        assert abs(cap.committed + budget - CAP) < ROUNDING or cap.start(f"new {number}", budget) is fits
+    assert DollarCap(None, spent).start("any", 1e12)

@@ -1,0 +1,246 @@
+"""What agents, submissions and strangers left in an evaluation's directory neither stops nor hangs who reads it."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from evaluation_factory import TASKS, Shape, make_evaluation
+from rich.console import Console
+
+from re_bench.cli.main import main
+from re_bench.data.jsonl import LogError, json_object, read_lines
+from re_bench.errors import ReBenchError
+from re_bench.processes import cli_entry_point
+from re_bench.records import RunRecord
+from re_bench.runs.attempts import MAX_LINE, AttemptLog, _encode, _fields, encoded
+from re_bench_evaluation.agents import Usage
+from re_bench_evaluation.bundle.pack import pack
+from re_bench_evaluation.children import Child
+from re_bench_evaluation.report.data import to_json
+from re_bench_evaluation.report.details import Room
+from re_bench_evaluation.report.html.page import render
+from re_bench_evaluation.report.read import read_report
+from re_bench_evaluation.report.terminal import as_text, show
+from re_bench_evaluation.working_time import read_waits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+SHAPE = Shape(agents=[("mlab", "model-a")], tasks=TASKS[:2], runs=2, attempts=3)
+ESCAPE = "\x1b[31m"
+
+
+@pytest.fixture
+def evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
+    return make_evaluation(tmp_path / "evaluation", shape=SHAPE)
+
+
+def change_json(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def reported(evaluation: Path) -> str:
+    """Make all forms of a report, and return the one for a terminal."""
+    data = read_report([evaluation], room=Room())
+    json.dumps(to_json(data), allow_nan=False)
+    render(data)
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=True, width=200)
+    show(data, console)
+    text = as_text(data) + output.getvalue()
+    assert ESCAPE not in text
+    return text
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"message": "\ud800", "submission": "\ud800", "scorer": "\udfff"},
+        {"status": "valid", "raw": 10**30, "reward": 10**30},
+        {"status": "valid", "raw": 1.7e308, "reward": -1.7e308, "details": {}},
+        {"seconds": 10**30, "wall_s": 1.7e308, "working_s": 1},
+        {"details": {"anchors": {"starting": 10**400, "reference": 1}}, "time": "9999-12-31T23:59:59+00:00"},
+    ],
+    ids=["half characters", "long integers", "huge scores", "huge times", "huge anchors"],
+)
+def test_logs_whose_values_nothing_holds(evaluation: Path, fields: dict[str, Any]) -> None:
+    for log in evaluation.glob("runs/*/server/sessions/*/attempts.jsonl"):
+        attempts = AttemptLog(log).read().attempts
+        log.write_bytes(b"".join(_encode(_fields(entry) | fields) + b"\n" for entry in attempts))
+        assert len(AttemptLog(log).read().attempts) == len(attempts)
+    reported(evaluation)
+
+
+@pytest.mark.parametrize("fields", [{"tokens": 10**400}, {"dollars": 1e308}, {"wall_s": 1e308}, {"dollars": -5}])
+def test_records_whose_values_cannot_be_added_up(evaluation: Path, fields: dict[str, Any]) -> None:
+    for path in evaluation.glob("runs/*/run.json"):
+        change_json(path, **fields)
+    assert "it is damaged" in reported(evaluation)
+
+
+@pytest.mark.parametrize("words", [f"{ESCAPE}red", "[/x]", "[red]a[link=x]", "two\nlines"])
+def test_titles_and_headers_of_tables(evaluation: Path, words: str) -> None:
+    record = json.loads((evaluation / "evaluation.json").read_text())
+    tasks = [task | {"title": words} for task in record["tasks"]]
+    change_json(evaluation / "evaluation.json", name=words, tasks=tasks)
+    scan = {"v": 1, "time": words, "checks": [words], "left_out": [words]}
+    (evaluation / "scan.jsonl").write_text(json.dumps(scan) + "\n")
+    assert words.replace(ESCAPE, "\\x1b[31m").replace("\n", " ") in reported(evaluation)
+
+
+@pytest.mark.parametrize("value", ["[" * 900 + "]" * 900, "[" * 50_000 + "]" * 50_000, "1e999", "1" * 5000])
+def test_traces_and_findings_with_values_that_nothing_holds(evaluation: Path, tmp_path: Path, value: str) -> None:
+    trace = next(evaluation.glob("runs/*/agent/trace.jsonl"))
+    with trace.open("a") as file:
+        file.write(f'{{"kind": "reply", "time": 1e999, "purpose": "step", "text": "", "dollars": {value}}}\n')
+        file.write(f'{{"kind": "action", "time": 1, "action": "x", "input": {{"a": {value}}}}}\n')
+        file.write('{"kind": "observation", "time": 2, "text": "x"}\n')
+    finding = f'{{"check": "a", "severity": "info", "text": "x", "evidence": {{"x": {value}}}}}\n'
+    (evaluation / "scan.jsonl").write_text('{"v": 1, "time": "", "checks": [], "left_out": []}\n' + finding)
+    reported(evaluation)
+    assert main(["transcripts", str(evaluation), "--out", str(tmp_path / "out")]) == 0
+    for path in (tmp_path / "out").rglob("*.json"):
+        json.loads(path.read_text(), parse_constant=pytest.fail)
+
+
+def pipe(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
+def endless(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.symlink_to("/dev/zero")
+
+
+def sparse(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.touch()
+    os.truncate(path, 1 << 40)
+
+
+@pytest.mark.parametrize("spoil", [pipe, endless, sparse])
+def test_files_that_never_end(evaluation: Path, tmp_path: Path, spoil: Callable[[Path], None]) -> None:
+    run = next(evaluation.glob("runs/*"))
+    for name in ("agent/usage.json", "agent/trace.jsonl", "waits.jsonl", "agent/server.token", "scan.jsonl"):
+        spoil(run / name)
+    spoil(evaluation / "scan.jsonl")
+    assert Usage.of_run(run) == Usage()
+    assert read_waits(run / "waits.jsonl") == []
+    reported(evaluation)
+    with Child(["true"], tmp_path / "log", None, {}) as child:
+        child.process.wait()
+        spoil(child.log)
+        child.last_line()
+    if spoil is sparse:
+        return  # too large for a bundle, which says so
+    (evaluation / "scan.jsonl").unlink()
+    pack(evaluation, tmp_path / "bundle")
+
+
+def test_an_agent_does_not_choose_what_is_taken_out_of_a_bundle(evaluation: Path, tmp_path: Path) -> None:
+    for directory in (*evaluation.glob("runs/*/agent"), *evaluation.glob("runs/*/server/sessions/*")):
+        (directory / "server.token").write_text("def solve")
+    bundle = pack(evaluation, tmp_path / "bundle")
+    assert bundle.manifest.changed == {}
+    assert not any("key" in entry.reason for entry in bundle.manifest.left_out)
+
+
+def test_directories_that_nobody_can_walk_through_are_left_out_of_a_bundle(evaluation: Path, tmp_path: Path) -> None:
+    workspace = next(evaluation.glob("runs/*/server/sessions/*")) / "workspace"
+    workspace.mkdir(exist_ok=True)
+    descriptor = os.open(workspace, os.O_RDONLY)
+    for _ in range(1500):  # longer than any path may be
+        os.mkdir("nested", dir_fd=descriptor)
+        inner = os.open("nested", os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = inner
+    os.close(descriptor)
+    try:
+        for optional in ([], ["workspaces"]):
+            bundle = pack(evaluation, tmp_path / f"bundle-{len(optional)}", optional=optional)  # type: ignore[arg-type]
+            reasons = [entry.reason for entry in bundle.manifest.left_out]
+            assert "directories that cannot be read" in reasons
+    finally:
+        shutil.move(workspace, tmp_path / "workspace")
+        os.system(f"rm -rf '{tmp_path / 'workspace'}'")  # noqa: S605 - Python's own recurses
+
+
+def test_lines_that_take_more_memory_than_they_are_worth(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    whole = AttemptLog(log)
+    log.write_bytes(b'{"attempt":{"x":"' + b"x" * MAX_LINE + b'"}}\n' + b"\n" * 1000 + b"x\n")
+    assert (len(whole.read().attempts), whole.read().torn) == (0, 2)
+    assert json_object(b'{"x": "' + b"x" * (16 << 20) + b'"}') is None
+    assert json_object('{"x": "\ud800"}') == {"x": "\ud800"}
+    with pytest.raises(LogError, match="longer than 100 bytes"):
+        read_lines(log, 100)
+
+
+def test_runs_that_say_that_they_mostly_waited_are_flagged(evaluation: Path) -> None:
+    assert not any(flag.kind == "clock" for cell in read_report([evaluation]).cells for flag in cell.flags)
+    change_json(next(evaluation.glob("runs/*.alpha.0/run.json")), wall_s=1000.0, working_s=10.0)
+    cells = read_report([evaluation]).cells
+    flagged = {cell.task for cell in cells for flag in cell.flags if "its agent's word" in flag.text}
+    assert flagged == {"alpha/cpu/v1"}
+
+
+@pytest.mark.parametrize("hours", [5e-324, 1e308, -1, 10**400, "x", [1]])
+def test_plans_that_nobody_can_mean(evaluation: Path, hours: object) -> None:
+    change_json(evaluation / "evaluation.json", plan={"budget": {"hours": hours}})
+    reported(evaluation)
+
+
+def test_sessions_whose_times_cannot_be_added_up(evaluation: Path) -> None:
+    huge = dict.fromkeys(("used_s", "waited_s", "model_dollars", "scoring_model_dollars"), 1e308)
+    for record in evaluation.glob("runs/*/server/sessions/*/session.json"):
+        change_json(record, **huge, periods=[[0, 1e308], [1e308, 1.7e308]], opened="9999-12-31T23:59:59+00:00")
+        read_report([record.parent.parent.parent])
+    reported(evaluation)
+
+
+@pytest.mark.parametrize("change", ["details = '{'", "time = CAST(x'97' AS TEXT)", "message = CAST(x'ff' AS TEXT)"])
+def test_an_index_with_rows_that_are_not_ours_is_made_anew(evaluation: Path, tmp_path: Path, change: str) -> None:
+    before = read_report([evaluation]).runs
+    (path,) = (tmp_path / "cache" / "reports").glob("*.sqlite")
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(f"UPDATE attempts SET {change}")  # noqa: S608 - of this test
+    assert read_report([evaluation]).runs == before
+
+
+def test_a_record_of_any_length_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_bytes(b" " * (33 << 20))
+    with pytest.raises(ReBenchError, match="longer than"):
+        RunRecord.load(tmp_path)
+
+
+def test_what_an_error_quotes_does_nothing_in_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit), cli_entry_point("program"):
+        raise ReBenchError(f"two\nlines of {ESCAPE}red \u202e")
+    assert capsys.readouterr().err == "program: two\nlines of \\x1b[31mred \\u202e\n"
+
+
+def test_amounts_in_usage_are_bounded(tmp_path: Path) -> None:
+    (tmp_path / "agent").mkdir()
+    for text in ('{"dollars": 1e308}', '{"tokens": 1' + "0" * 400 + "}", '{"steps": -1}', "[" * 10_000):
+        (tmp_path / "agent" / "usage.json").write_text(text)
+        assert Usage.of_run(tmp_path) == Usage()
+
+
+def test_scores_of_a_log_stay_what_they_are(evaluation: Path) -> None:
+    """What bounds a stranger's numbers changes no honest one."""
+    log = next(evaluation.glob("runs/*/server/sessions/*/attempts.jsonl"))
+    attempts = [replace(entry, status="valid", raw=1.25e9, reward=-3.5e8) for entry in AttemptLog(log).read().attempts]
+    log.write_bytes(b"".join(encoded(entry) + b"\n" for entry in attempts))
+    run = next(run for run in read_report([evaluation]).runs if str(log).startswith(run.path))
+    assert {(one.raw, one.reward) for one in run.attempts} == {(1.25e9, -3.5e8)}

@@ -1,0 +1,92 @@
+"""The command ``re-bench report``: tables in a terminal and elsewhere, JSON, and what is wrong."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from evaluation_factory import TASKS, Shape, make_evaluation, make_validation
+from rich.console import Console
+
+from re_bench.cli.main import main
+from re_bench_evaluation.report.read import read_report
+from re_bench_evaluation.report.terminal import as_text, show
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOSTILE = "\x1b]0;title\x07\x1b[31m[bold red]x[/]\r\n\u202eabc"
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def evaluation(tmp_path: Path) -> Path:
+    shape = Shape((("mlab", "model-a"),), TASKS[3:], runs=2, messages=(HOSTILE,), traces=False, submissions=False)
+    return make_evaluation(tmp_path / "first", shape=shape)
+
+
+def test_tables(evaluation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(evaluation), str(make_validation(tmp_path / "v.json"))]) == 0
+    text = capsys.readouterr().out
+    for part in (
+        "leaderboard, profile cpu", "delta/cpu/v1: The task delta", "* the raw score is modelled, not measured",
+        "a stand-in of ours answers", "first mlab model-a: 2 runs only", "holds, 3 of 3", "0.01 / 0.02", "not verified",
+    ):  # fmt: skip
+        assert part in text
+
+
+def test_a_table_that_is_too_wide_goes_on_below_with_its_names(evaluation: Path) -> None:
+    console = Console(file=io.StringIO(), width=80)
+    show(read_report([evaluation]), console)
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    headers = [line.split() for line in lines if "evaluation" in line]
+    assert len(headers) > 3
+    assert all(header[:3] == ["evaluation", "agent", "model"] for header in headers)
+    assert all("model-a" in lines[number + 2] for number, line in enumerate(lines) if "evaluation" in line)
+
+
+def test_json(evaluation: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "--json", "--rebuild-index", str(evaluation)]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["version"] == 1
+    assert len(values["runs"]) == 4
+    assert values["cells"][0]["curves"]
+    assert values["budgets"]
+
+
+def test_a_path_that_cannot_be_read_is_said_and_the_rest_shown(
+    evaluation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(evaluation), str(tmp_path / "gone")]) == 1
+    text = capsys.readouterr().out
+    assert "leaderboard" in text
+    assert "problems: 1" in text
+    assert f"{tmp_path}/gone" in text
+
+
+def test_nothing_to_report_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["report", str(tmp_path / "gone")])
+    assert stopped.value.code == 2
+    assert "No such file or directory" in capsys.readouterr().err
+
+
+def test_nothing_that_an_agent_wrote_reaches_the_terminal(evaluation: Path) -> None:
+    data = read_report([evaluation])
+    assert any(HOSTILE in refusal.message for cell in data.cells for refusal in cell.refusals)
+    for width in (40, 200):
+        terminal = io.StringIO()
+        show(data, Console(file=terminal, force_terminal=True, width=width, color_system=None))
+        for text in (terminal.getvalue(), as_text(data)):
+            assert not {"\x07", "\r", "\u202e"} & set(text)
+            assert "\x1b]" not in text
+            assert "\x1b[31m" not in text
+    assert "[bold red]x[/]" in as_text(data)

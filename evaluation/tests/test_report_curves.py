@@ -1,0 +1,120 @@
+"""Scores over time, and the expected best of runs that share a budget."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from re_bench_evaluation.report.cells import make_cells
+from re_bench_evaluation.report.curves import budget_curves, mean_curve, scores_at
+from re_bench_evaluation.report.run_data import AttemptInfo, RunInfo
+from re_bench_evaluation.report.task_data import TaskInfo
+
+TASK = TaskInfo("t/cpu/v1", "t", "t", "T", "cpu", 1, "higher", "max", "points", None, modelled=False, model=None,
+                stand_in=False)  # fmt: skip
+HOUR = 3600.0
+few = settings(max_examples=40, deadline=None)
+MOMENTS = st.lists(st.tuples(st.floats(0, 4), st.none() | st.floats(-2, 2)), max_size=6)
+
+
+def attempt(n: int, hours: float | None, so_far: float | None) -> AttemptInfo:
+    seconds = None if hours is None else hours * HOUR
+    status = "invalid" if so_far is None else "valid"
+    return AttemptInfo(n, "", seconds, seconds, 1.0, status, so_far, so_far, None, so_far, "", "", kept=False)  # type: ignore[arg-type]
+
+
+def run(key: str, *moments: tuple[float | None, float | None], hours: float = 4.0, task: str = TASK.key) -> RunInfo:
+    """Return a run whose score so far changes at times in hours."""
+    attempts = tuple(attempt(number, *moment) for number, moment in enumerate(moments, 1))
+    last = attempts[-1].so_far if attempts else None
+    fields = {field.name: None for field in dataclasses.fields(RunInfo)}
+    known = {
+        "key": key, "path": key, "evaluation": "e", "agent": "a", "task": task, "state": "ended",
+        "wall_s": hours * HOUR, "working_s": hours * HOUR, "tries": 1, "torn": 0, "attempts": attempts,
+        "reward": last, "flags": (),
+        "counted": max(0.0, last or 0.0), "instances": (), "scorers": (), "sandboxes": (),
+    }  # fmt: skip
+    return RunInfo(**(fields | known))  # type: ignore[arg-type]
+
+
+def test_a_score_holds_from_when_it_was_handed_in_and_never_counts_below_the_baseline() -> None:
+    one = run("r", (1.0, -0.5), (2.0, 0.4), (3.0, 0.3))
+    times = np.array([0.0, 0.99, 1.0, 1.99, 2.0, 3.0, 9.0]) * HOUR
+    assert scores_at(one, times, "wall").tolist() == [0, 0, 0, 0, 0.4, 0.3, 0.3]
+    assert scores_at(run("none"), times, "working").tolist() == [0] * 7
+
+
+def test_the_mean_changes_where_a_run_does() -> None:
+    curve = mean_curve([run("a", (1.0, 0.5)), run("b", (2.0, 1.0), hours=3.0)], "wall")
+    assert curve is not None
+    assert curve.hours == (0.0, 1.0, 2.0, 4.0)
+    assert curve.mean == (0.0, 0.25, 0.75, 0.75)
+    assert (curve.low[2], curve.high[2], curve.n) == (0.5, 1.0, 2)
+
+
+@few
+@given(st.lists(MOMENTS, min_size=1, max_size=5))
+def test_a_curve_ends_at_the_mean_reward_whatever_the_order(runs: list[list[tuple[float, float | None]]]) -> None:
+    made = [run(str(number), *sorted(moments, key=lambda moment: moment[0])) for number, moments in enumerate(runs)]
+    curve, other = mean_curve(made, "wall"), mean_curve(made[::-1], "wall")
+    assert curve is not None
+    assert curve == other
+    assert curve.mean[-1] == pytest.approx(np.mean([one.counted for one in made]), abs=2e-6)
+    assert list(curve.hours) == sorted(curve.hours)
+    assert len(curve.hours) <= 150
+    for low, mean, high in zip(curve.low, curve.mean, curve.high, strict=True):
+        assert (low is None) == (len(made) == 1)
+        assert low is None or high is None or low <= mean <= high
+
+
+def test_many_changes_become_points_at_equal_distances() -> None:
+    runs = [run(str(number), *((number / 100 + hour / 2000, 0.5) for hour in range(20))) for number in range(20)]
+    curve = mean_curve(runs, "wall")
+    assert curve is not None
+    assert len(curve.hours) == 150
+    assert np.ptp(np.diff(curve.hours)) < 1e-5
+
+
+def test_without_a_time_there_is_no_curve_and_a_flag_says_so() -> None:
+    runs = [run("a", (None, 0.5)), run("b", (1.0, 0.5))]
+    assert mean_curve(runs, "wall") is None
+    (cell,) = make_cells(runs, {TASK.key: TASK}, curves=True)
+    assert cell.curves == ()
+    assert [flag.kind for flag in cell.flags].count("clock") == 2
+    assert budget_curves([cell], {one.key: one for one in runs}, {TASK.key: TASK}, None) == []
+
+
+def test_runs_of_equal_parts_share_the_budget() -> None:
+    runs = [run("a", (0.5, 0.2), (3.0, 1.0)), run("b", (0.25, 0.6)), run("c")]
+    cells = make_cells(runs, {TASK.key: TASK}, curves=False)
+    curves = budget_curves(cells, {one.key: one for one in runs}, {TASK.key: TASK}, None)
+    assert [(curve.clock, curve.run_hours) for curve in curves] == [
+        (clock, hours) for clock in ("wall", "working") for hours in (4.0, 2.0, 1.0, 0.5)
+    ]
+    whole, half = curves[0], curves[1]
+    assert [(point.k, point.hours) for point in whole.points] == [(1, 4.0), (2, 8.0), (3, 12.0)]
+    # Of the whole runs: 1.0, 0.6 and 0; of their first two hours: 0.2, 0.6 and 0.
+    assert [point.reward.value for point in whole.points] == pytest.approx([1.6 / 3, 2.6 / 3, 1.0])
+    assert [point.reward.value for point in half.points] == pytest.approx([0.8 / 3, 1.4 / 3, 0.6])
+    planned = budget_curves(cells, {one.key: one for one in runs}, {TASK.key: TASK}, 2.0)
+    assert planned[0].run_hours == 2.0
+
+
+def test_tasks_whose_last_score_counts_are_left_out_of_the_best_of_k() -> None:
+    hidden = dataclasses.replace(TASK, key="h/cpu/v1", aggregation="last")
+    empty = dataclasses.replace(TASK, key="w/cpu/v1")
+    runs = [run("a", (1.0, 0.2)), run("b", (1.0, 0.9), task=hidden.key),
+            dataclasses.replace(run("c", task=empty.key), state="waiting", counted=None)]  # fmt: skip
+    tasks = {task.key: task for task in (TASK, hidden, empty)}
+    cells = make_cells(runs, tasks, curves=False)
+    curve = budget_curves(cells, {one.key: one for one in runs}, tasks, None)[0]
+    assert curve.tasks == (TASK.key,)
+    assert curve.points[0].reward.value == pytest.approx(0.2)
+    texts = [flag.text for flag in curve.flags]
+    assert texts == [
+        "without h/cpu/v1, whose last score counts and not the best", "without w/cpu/v1, of which no run is over",
+    ]  # fmt: skip

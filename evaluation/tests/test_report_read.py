@@ -1,0 +1,410 @@
+"""Evaluations, state directories, logs and validations as the data of a report; what is damaged is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from evaluation_factory import (
+    LINK_REFUSED,
+    TASKS,
+    Shape,
+    make_evaluation,
+    make_log,
+    make_session,
+    make_state,
+    make_validation,
+    task_record,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from re_bench.errors import UsageError
+from re_bench.records import RunRecord, TaskRecord
+from re_bench.runs.attempts import Attempt, AttemptLog, LogContents
+from re_bench.task.discovery import find_tasks
+from re_bench_evaluation.bundle.pack import pack
+from re_bench_evaluation.report.data import to_json
+from re_bench_evaluation.report.details import Room
+from re_bench_evaluation.report.findings import Finding, Scan, write_scan
+from re_bench_evaluation.report.read import read_report
+from re_bench_evaluation.report.run_reader import final_scores
+
+if TYPE_CHECKING:
+    from re_bench_evaluation.report.data import Cell, ReportData
+
+SMALL = Shape(agents=(("mlab", "model-a"), ("person", None)), tasks=TASKS[:3], runs=3, attempts=4)
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_evaluation(tmp_path_factory.mktemp("made") / "first", shape=SMALL)
+
+
+@pytest.fixture
+def evaluation(made_once: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made_once, tmp_path / "first"))
+
+
+def cell_of(data: ReportData, agent: str, task: str) -> Cell:
+    return next(cell for cell in data.cells if cell.agent == agent and cell.task.startswith(f"{task}/"))
+
+
+def change(run: Path, **fields: Any) -> None:
+    RunRecord.load(run).model_copy(update=fields).save(run)
+
+
+def run_of(evaluation: Path, name: str = "person.none.alpha.0") -> Path:
+    return evaluation / "runs" / name
+
+
+def log_of(run: Path) -> Path:
+    return next(run.glob("server/sessions/*/attempts.jsonl"))
+
+
+def append(log: Path, **fields: Any) -> None:
+    values: dict[str, Any] = {
+        "time": "2026-11-01T09:59:00+00:00", "task": "alpha", "profile": "cpu", "status": "valid", "raw": 1.5,
+        "reward": 0.5, "message": "", "details": {}, "seconds": 1.0,
+    }  # fmt: skip
+    AttemptLog(log).append(Attempt(**values | fields))
+
+
+def test_an_evaluation_is_read_whole(evaluation: Path) -> None:
+    data = read_report([evaluation], room=Room())
+    assert not data.problems
+    assert len(data.runs) == 2 * 3 * 3
+    assert [task.key for task in data.tasks] == ["alpha/cpu/v1", "beta/cpu/v1", "gamma/cpu/v1"]
+    assert len(data.cells) == 2 * 3
+    for run in data.runs:
+        record = RunRecord.load(Path(run.path))
+        assert (run.reward, run.raw) == (record.reward, record.raw)
+        assert run.counted == max(0.0, record.reward or 0.0)
+        assert [attempt.n for attempt in run.attempts] == [1, 2, 3, 4]
+    (board,) = data.leaderboards
+    assert board.shared_tasks == board.tasks
+    assert {row.agent for row in board.rows} == {"mlab", "person"}
+    values = [row.overall.value for row in board.rows]
+    assert values == sorted(values, reverse=True)  # type: ignore[type-var]
+    json.dumps(to_json(data), allow_nan=False)
+
+
+def test_attempts_have_times_diffs_and_steps(evaluation: Path) -> None:
+    run = read_report([evaluation], room=Room()).runs[0]
+    first, second = run.attempts[:2]
+    assert second.wall_s is not None
+    assert second.working_s == pytest.approx(second.wall_s - 30)  # the agent's wait
+    assert first.diff is not None
+    assert (first.diff.against, [file.change for file in first.diff.files]) == (None, ["added", "added"])
+    assert second.diff is not None
+    assert second.diff.against == 1
+    solution, weights = second.diff.files
+    assert solution.text is not None
+    assert "\n+value = " in solution.text
+    assert (weights.text, weights.reason) == (None, "binary, 40 bytes")
+    assert [step.title for step in second.steps] == ["Edit Script (AI)", "Execute Script"]
+
+
+def test_without_a_trace_the_steps_are_the_commands_of_the_session(evaluation: Path) -> None:
+    for trace in evaluation.glob("runs/*/agent/trace.jsonl"):
+        trace.unlink()
+    run = read_report([evaluation], room=Room()).runs[0]
+    texts = [[step.text for step in attempt.steps] for attempt in run.attempts]
+    assert texts == [[f"python solution.py --try {number}"] for number in (1, 2, 3, 4)]
+
+
+def test_room_bounds_what_agents_wrote(tmp_path: Path) -> None:
+    sources = ["".join(f"value_{line} = {line * factor}\n" for line in range(3000)) for factor in range(3)]
+    evaluation = make_evaluation(tmp_path / "long", shape=Shape(tasks=TASKS[:1], runs=1, sources=sources))
+    data = read_report([evaluation], room=Room(diffs=4000, steps=4000))
+    diffs = [attempt.diff for run in data.runs for attempt in run.attempts if attempt.diff]
+    texts = [file.text or "" for diff in diffs for file in diff.files]
+    assert 0 < sum(map(len, texts)) <= 4000 + 20 * len(texts)
+    assert read_report([evaluation]).runs[0].attempts[0].diff is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.none() | st.floats(-3, 3), st.none() | st.floats(-3, 3)), max_size=6),
+    st.sampled_from(["min", "max", "last"]),
+    st.booleans(),
+)
+def test_the_score_so_far_is_the_final_score_of_the_log_until_there(
+    raws: list[tuple[float | None, float | None]], aggregation: Any, anchored: bool
+) -> None:
+    task = task_record("t", aggregation=aggregation)
+    task = task if anchored else task.model_copy(update={"anchors": None})
+    attempts = [
+        Attempt(
+            n=number, time="", task="t", profile="cpu", status="invalid" if raw is None else "valid", raw=raw,
+            reward=None if raw is None else 2 - raw, message="",
+            final_raw=None if raw is None or not anchored else final,
+        )
+        for number, (raw, final) in enumerate(raws, 1)
+    ]  # fmt: skip
+    for count, score in enumerate(final_scores(attempts, task), 1):
+        final = LogContents(tuple(attempts[:count]), 0).final(aggregation, (2.0, 1.0) if anchored else None)
+        assert (score or (None, None)) == (final.raw, final.reward)
+
+
+def test_a_run_without_a_valid_attempt_and_one_below_the_baseline_count_as_the_baseline(evaluation: Path) -> None:
+    for number in range(3):
+        run = run_of(evaluation, f"person.none.alpha.{number}")
+        log_of(run).unlink()
+        change(run, attempts=0, valid=0, raw=None, reward=None)
+    bad, good = (run_of(evaluation, f"person.none.alpha.{number}") for number in (0, 1))
+    append(session(bad), raw=4.0, reward=-2.0)
+    change(bad, attempts=1, raw=4.0, reward=-2.0)
+    append(session(good), raw=0.5, reward=1.5)
+    change(good, attempts=1, raw=0.5, reward=1.5)
+    data = read_report([evaluation])
+    assert not data.problems
+    cell = cell_of(data, "person", "alpha")
+    assert cell.reward.value == pytest.approx((0 + 1.5 + 0) / 3)
+    assert cell.unclipped.value == pytest.approx((-2.0 + 1.5) / 2)
+    assert (cell.above_0, cell.above_1) == pytest.approx((1 / 3, 1 / 3))
+    assert cell.no_valid == 1
+    assert "below_zero" in {flag.kind for flag in cell.flags}
+
+
+def session(run: Path) -> Path:
+    return next(run.glob("server/sessions/*")) / "attempts.jsonl"
+
+
+@pytest.mark.parametrize(("state", "kind"), [("failed", "failed_runs"), ("running", "unfinished_runs")])
+def test_runs_that_are_not_over_are_in_no_mean(evaluation: Path, state: str, kind: str) -> None:
+    before = cell_of(read_report([evaluation]), "person", "alpha")
+    change(run_of(evaluation), state=state)
+    data = read_report([evaluation])
+    cell = cell_of(data, "person", "alpha")
+    assert (before.reward.n, cell.reward.n, len(cell.runs)) == (3, 2, 3)
+    assert kind in {flag.kind for flag in cell.flags}
+    run = next(run for run in data.runs if run.key == "first/person.none.alpha.0")
+    assert run.counted is None
+    assert run.attempts
+
+
+def test_invalid_attempts_are_grouped_by_words_and_likened_to_cheats(tmp_path: Path) -> None:
+    task, cheat, reason = cheat_of_a_task()
+    record = TaskRecord.of(task, "cpu").model_copy(update={"anchors": TASKS[0].anchors})
+    shape = Shape(tasks=(record,), runs=2, attempts=6, messages=(f"12 bytes: {reason}", f"345 bytes: {reason}"))
+    cell = read_report([make_evaluation(tmp_path / "e", shape=shape)]).cells[0]
+    (refusal,) = cell.refusals
+    assert refusal.count == cell.invalid > 0
+    assert cheat in refusal.cheats
+
+
+def cheat_of_a_task() -> tuple[Any, str, str]:
+    for task in find_tasks().values():
+        for name, entry in task.manifest.cheats.items():
+            reason = entry.expectation("cpu").reason
+            if reason and reason.replace(" ", "").isalpha() and entry.runs_on("cpu"):
+                return task, name, reason
+    raise AssertionError("no task has a cheat with a plain reason")
+
+
+def test_profiles_have_a_board_each_and_versions_a_column_each(tmp_path: Path) -> None:
+    agents = (("mlab", "model-a"),)
+    shapes = {
+        "a": Shape(agents, (TASKS[0], TASKS[1]), runs=1),
+        "b": Shape(agents, (TASKS[0], task_record("beta", direction="higher", aggregation="max", version=2)), runs=1),
+        "c": Shape(agents, (task_record("alpha", profile="gpu"),), runs=1, hours=8.0),
+    }
+    data = read_report([make_evaluation(tmp_path / name, shape=shape) for name, shape in shapes.items()])
+    cpu, gpu = data.leaderboards
+    assert (cpu.profile, gpu.profile) == ("cpu", "gpu")
+    assert cpu.tasks == ("alpha/cpu/v1", "beta/cpu/v1", "beta/cpu/v2")
+    assert cpu.shared_tasks == ("alpha/cpu/v1",)
+    assert {row.overall.n for row in cpu.rows} == {1}
+    assert [flag.kind for flag in cpu.flags] == ["tasks", "tasks"]
+
+
+def test_other_anchors_are_another_task_and_the_same_name_another_key(tmp_path: Path) -> None:
+    assert TASKS[0].anchors is not None
+    other = task_record("alpha", anchors={**TASKS[0].anchors, "reference": 0.5})
+    agents = (("mlab", "model-a"),)
+    first = make_evaluation(tmp_path / "x" / "same", shape=Shape(agents, TASKS[:1], runs=1))
+    second = make_evaluation(tmp_path / "y" / "same", shape=Shape(agents, (other,), runs=1, hours=4.0))
+    data = read_report([first, second])
+    assert [task.key for task in data.tasks] == ["alpha/cpu/v1", "alpha/cpu/v1#2"]
+    assert [evaluation.key for evaluation in data.evaluations] == ["same", "same#2"]
+    assert len({run.key for run in data.runs}) == 2
+    (board,) = data.leaderboards
+    assert all(row.overall.value is None for row in board.rows)
+    assert {"budgets", "tasks"} == {flag.kind for flag in board.flags}
+
+
+def test_modelled_scores_and_stand_ins_are_said_beside_their_figures(tmp_path: Path) -> None:
+    data = read_report([make_evaluation(tmp_path / "e", shape=Shape(tasks=TASKS[3:], runs=1))])
+    assert "modelled" in {flag.kind for flag in cell_of(data, "mlab", "delta").flags}
+    assert "stand_in" in {flag.kind for flag in cell_of(data, "mlab", "epsilon").flags}
+    assert {"modelled", "stand_in"} <= {flag.kind for flag in data.leaderboards[0].flags}
+
+
+@pytest.mark.parametrize(("field", "kind"), [("instance", "instances"), ("scorer", "scorers")])
+def test_unequal_instances_and_versions_are_flagged(evaluation: Path, field: str, kind: str) -> None:
+    for number in range(2):
+        run = run_of(evaluation, f"person.none.alpha.{number}")
+        append(session(run), **({"details": {field: number}} if field == "instance" else {field: f"v{number}"}))
+    assert kind in {flag.kind for flag in cell_of(read_report([evaluation]), "person", "alpha").flags}
+
+
+def test_damage_is_named_and_costs_no_other_run(evaluation: Path, tmp_path: Path) -> None:
+    (run_of(evaluation, "person.none.alpha.0") / "run.json").write_text("{")
+    with log_of(run_of(evaluation, "person.none.alpha.1")).open("ab") as log:
+        log.write(b'{"attempt":')
+    log_of(run_of(evaluation, "person.none.alpha.2")).unlink()
+    gone = run_of(evaluation, "person.none.beta.0")
+    change(gone, session="../../../elsewhere")
+    change(run_of(evaluation, "person.none.beta.1"), session="gone")
+    session_record = session(run_of(evaluation, "person.none.beta.2")).parent / "session.json"
+    session_record.write_text('{"used_s": NaN')
+    (evaluation / "runs" / "empty").mkdir()
+    change(run_of(evaluation, "person.none.gamma.0"), reward=5.0)
+    data = read_report([evaluation, tmp_path / "missing"])
+    texts = "\n".join(f"{problem.path}: {problem.text}" for problem in data.problems)
+    for part in (
+        "person.none.alpha.0: ", "damaged", "1 line(s) of the attempt log are not whole", "its log has 0",
+        "names an impossible session", "its session is missing", "it has no run.json", "has the reward 5.0",
+        "missing: it cannot be read: No such file or directory", "session.json: it cannot be read",
+    ):  # fmt: skip
+        assert part in texts
+    assert len(data.runs) == 18 - 1
+    cell = cell_of(data, "person", "alpha")
+    assert (cell.reward.n, len(cell.runs)) == (1, 2)
+    assert "damaged_runs" in {flag.kind for flag in cell.flags}
+
+
+def test_an_evaluation_without_its_record_needs_the_tasks_here(evaluation: Path) -> None:
+    (evaluation / "evaluation.json").unlink()
+    data = read_report([evaluation])
+    texts = [problem.text for problem in data.problems]
+    assert sum("runs are left out" in text for text in texts) == 18
+    assert any("evaluation.json: it cannot be read" in text for text in texts)
+    assert not data.runs
+
+
+def test_a_single_run_is_read_with_its_evaluation(evaluation: Path) -> None:
+    data = read_report([run_of(evaluation)])
+    assert [run.agent for run in data.runs] == ["person"]
+    assert not data.problems
+
+
+def installed_record() -> TaskRecord:
+    for task in find_tasks().values():
+        record = TaskRecord.of(task, "cpu")
+        if record.anchors and record.aggregation != "last" and not record.stand_in:
+            return record
+    raise AssertionError("no task has anchors")
+
+
+def test_a_state_directory_and_plain_logs_need_no_evaluation(tmp_path: Path) -> None:
+    record = installed_record()
+    shape = Shape(tasks=(record,), runs=2)
+    state = make_state(tmp_path / "state", shape)
+    make_log(tmp_path / "log.jsonl", record, shape, random.Random(1))
+    one = tmp_path / "session"
+    make_session(one, record, shape, random.Random(2), 0.5)
+    data = read_report([state, tmp_path / "log.jsonl", one], room=Room())
+    assert not data.problems
+    assert [run.agent for run in data.runs] == ["session", "session", "attempt log", "session"]
+    assert all(run.state == "ended" and run.seed is None for run in data.runs)
+    log = data.runs[2]
+    assert log.attempts[0].wall_s == 0
+    assert "clock" in {flag.kind for flag in log.flags}
+    assert data.runs[0].wall_s == 7200
+    assert len({task.key for task in data.tasks}) == 1
+
+
+def test_an_open_session_is_a_run_that_goes_on(tmp_path: Path) -> None:
+    record = installed_record()
+    state = make_state(tmp_path / "state", Shape(tasks=(record,), runs=1))
+    path = next(state.glob("sessions/*/session.json"))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"state": "open", "ended": None}))
+    (run,) = read_report([state]).runs
+    assert (run.state, run.counted) == ("running", None)
+
+
+def test_sessions_of_a_task_that_is_not_here_are_named(tmp_path: Path) -> None:
+    state = make_state(tmp_path / "state", Shape(tasks=TASKS[:1], runs=1))
+    data = read_report([state])
+    assert not data.runs
+    assert "is not in the evaluation and not here" in data.problems[0].text
+
+
+def test_the_newest_validation_counts(evaluation: Path, tmp_path: Path) -> None:
+    old, new = make_validation(tmp_path / "old.json"), make_validation(tmp_path / "new.json")
+    values = json.loads(new.read_text())
+    values["reports"][0]["holds"] = False
+    new.write_text(json.dumps(values))
+    os.utime(old, (1_000_000, 1_000_000))
+    for files in ([old, new], [new, old]):
+        task = read_report([evaluation, *files]).tasks[0]
+        assert task.validation is not None
+        assert task.validation.holds is False
+        assert [row.reward for row in task.validation.rows] == [0.0, 1.0, None]
+
+
+def test_anchors_have_their_source_and_age(evaluation: Path) -> None:
+    anchors = read_report([evaluation]).tasks[0].anchors
+    assert anchors is not None
+    assert (anchors.kind, anchors.repeats, anchors.starting_spread) == ("measured", 3, 0.01)
+    assert anchors.age_days is not None
+    assert anchors.age_days > 0
+
+
+def test_what_a_scan_has_found_is_in_the_report(evaluation: Path) -> None:
+    findings = [
+        Finding("jumps", "warning", "a jump", "person.none.alpha.0", 2, {"from": 0.1, "to": 0.9}),
+        Finding("refused", "serious", "x" * 5000),
+    ]
+    write_scan(evaluation, Scan("2026-11-02T00:00:00+00:00", ("jumps", "refused"), tuple(findings)))
+    data = read_report([evaluation])
+    scan = data.evaluations[0].scan
+    assert scan is not None
+    serious, jump = scan.findings
+    assert (serious.severity, len(serious.text) < 400) == ("serious", True)
+    assert jump.run in {run.key for run in data.runs}
+    assert (jump.attempt, jump.evidence) == (2, "from: 0.1\nto: 0.9")
+    (evaluation / "scan.jsonl").unlink()
+    (evaluation / "scan.jsonl").mkdir()
+    assert "scan.jsonl: it cannot be read" in "".join(
+        f"{problem.path}: {problem.text}" for problem in read_report([evaluation]).problems
+    )
+
+
+def test_a_bundle_gives_what_its_evaluation_gives(evaluation: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "e.bundle.tar.gz"
+    pack(evaluation, bundle)
+    own, packed = read_report([evaluation], room=Room()), read_report([bundle], room=Room())
+    assert packed.cells == own.cells
+    assert packed.leaderboards[0].rows[0].overall == own.leaderboards[0].rows[0].overall
+    assert packed.evaluations[0].path == str(bundle)
+    assert packed.runs[0].path.startswith(f"{bundle}/runs/")
+    assert packed.evaluations[0].verified == "not verified"
+
+
+def test_nothing_to_report_is_a_wrong_request(tmp_path: Path) -> None:
+    (tmp_path / "text.md").write_text("# no results")
+    with pytest.raises(UsageError, match=r"text.md: it is nothing that a report is made of"):
+        read_report([tmp_path / "text.md"])
+    with pytest.raises(UsageError, match="No such file or directory"):
+        read_report([tmp_path / "nowhere"])
+
+
+def test_messages_are_cut(tmp_path: Path) -> None:
+    shape = Shape(tasks=TASKS[:1], runs=1, attempts=8, messages=("x" * 5000,))
+    data = read_report([make_evaluation(tmp_path / "e", shape=shape)])
+    longest = max(len(attempt.message) for run in data.runs for attempt in run.attempts)
+    assert 1000 < longest < 1100
+    assert LINK_REFUSED not in {attempt.message for run in data.runs for attempt in run.attempts}

@@ -1,0 +1,213 @@
+"""Each check of a scan finds what it is for, and leaves our own solutions alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from evaluation_factory import BEGAN, Shape, make_evaluation, task_record
+
+from re_bench.cli.main import main
+from re_bench.errors import UsageError
+from re_bench.runs.attempts import Attempt, AttemptLog
+from re_bench.runs.submission_store import Store
+from re_bench_evaluation.report.findings import FILE, Finding, Scan, read_scan, write_scan
+from re_bench_evaluation.scan.run import scan
+from re_bench_evaluation.scan.scanned import text_files
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from re_bench.task.discovery import Task
+
+TASKS = Path(__file__).resolve().parents[2] / "tasks"
+RECORDS = """
+records = [
+  {profile = "cpu", kind = "best", method = "by hand", raw = 12.0},
+  {profile = "cpu", kind = "ceiling", method = "all of it", raw = 15.0},
+  {profile = "gpu", kind = "ceiling", method = "all of it", raw = 1.0},
+]
+"""
+
+
+@pytest.fixture
+def here(made_up: Task, monkeypatch: pytest.MonkeyPatch) -> Task:
+    """Have the made-up task among those that are here, with results on record."""
+    (made_up.directory / "records.toml").write_text(RECORDS)
+
+    def find(name: str) -> Task:
+        if name != made_up.name:
+            raise UsageError(name)
+        return made_up
+
+    monkeypatch.setattr("re_bench_evaluation.scan.scanned.task_named", find)
+    return made_up
+
+
+def evaluation_with(
+    directory: Path, runs: Sequence[Sequence[Attempt]], submissions: Mapping[str, Mapping[str, bytes]] | None = None
+) -> tuple[Path, dict[str, str]]:
+    """Return an evaluation with these attempts, whose ``submission`` names one of the submissions, and their hashes."""
+    task = task_record("made_up", direction="higher", aggregation="max")
+    shape = Shape(agents=[("mlab", "m")], tasks=[task], runs=len(runs), attempts=0)
+    evaluation, hashes = make_evaluation(directory / "evaluation", shape=shape), {}
+    for run, attempts in zip(sorted((evaluation / "runs").iterdir()), runs, strict=True):
+        log = next(run.glob("server/sessions/*")) / "attempts.jsonl"
+        for name, files in (submissions or {}).items():
+            workspace = directory / "workspace"
+            workspace.mkdir()
+            for file, data in files.items():
+                (workspace / file).write_bytes(data)
+            hashes[name] = Store(log).keep(workspace).name
+            shutil.rmtree(workspace)
+        for attempt in attempts:
+            AttemptLog(log).append(replace(attempt, submission=hashes.get(attempt.submission, "")))
+    return evaluation, hashes
+
+
+def attempt(reward: float | None, submission: str = "", *, message: str = "", status: Any = None) -> Attempt:
+    status = status or ("invalid" if reward is None else "valid")
+    raw = None if reward is None else 10 * reward
+    return Attempt(
+        time=BEGAN.isoformat(), task="made_up", profile="cpu", status=status, raw=raw, reward=reward, message=message,
+        submission=submission,
+    )  # fmt: skip
+
+
+def found(evaluation: Path, *checks: str) -> list[tuple[str, int | None, str]]:
+    return [(finding.severity, finding.attempt, finding.text) for finding in scan(evaluation, checks).findings]
+
+
+def test_refusals_in_the_words_of_a_cheat(here: Task, tmp_path: Path) -> None:
+    del here
+    attempts = [attempt(None, message="it is no number"), attempt(None, message="too late"), attempt(0.1)]
+    evaluation, _hashes = evaluation_with(tmp_path, [attempts])
+    ((severity, number, text),) = found(evaluation, "refused-cheats")
+    assert (severity, number, "cheats/words" in text) == ("warning", 1, True)
+
+
+def test_rewards_above_the_best_on_record_and_above_what_can_be_had(here: Task, tmp_path: Path) -> None:
+    evaluation, _hashes = evaluation_with(tmp_path, [[attempt(1.1), attempt(1.24), attempt(1.3), attempt(1.6)]])
+    assert [entry[:2] for entry in found(evaluation, "above-best")] == [("serious", 4), ("warning", 3)]
+    (here.directory / "records.toml").unlink()
+    assert [entry[1] for entry in found(evaluation, "above-best")] == [1, 2, 3, 4]
+
+
+def test_jumps_errors_and_identical_submissions(tmp_path: Path) -> None:
+    files = {"same": {"number": b"7"}, "starter": {"number": b"0"}, "own": {"number": b"8"}}
+    first = [attempt(0.0, "starter"), attempt(0.4), attempt(0.95, "same"), attempt(0.96, "same")]
+    second = [attempt(0.0, "starter"), attempt(None, "same"), attempt(0.6, "own"), attempt(0.9, "same")]
+    second.append(attempt(None, message="the disk is full", status="error"))
+    evaluation, hashes = evaluation_with(tmp_path, [first, second], files)
+    assert [entry[1] for entry in found(evaluation, "jumps")] == [3, 3]
+    assert [entry[:2] for entry in found(evaluation, "errors")] == [("info", 5)]
+    (finding,) = scan(evaluation, ["identical"]).findings
+    assert finding.run is None
+    assert finding.evidence == {
+        "submission": hashes["same"], "attempts": {"mlab.m.made_up.0": 3, "mlab.m.made_up.1": 4},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'open("/proc/self/environ")', b"import re_bench.task", b"toml.load('../anchors.toml')",
+        b'os.environ["RE_BENCH_CACHE"]', b"glob('/x/**/attempts.jsonl')", b"# HERE/notes",
+    ],
+)  # fmt: skip
+def test_submissions_that_name_what_is_hidden(here: Task, tmp_path: Path, line: bytes) -> None:
+    line = line.replace(b"HERE", bytes(here.directory))
+    files = {"bad": {"a.py": b"x = 1\n" + line, "b.bin": b"\0" + line}, "good": {"a.py": b"process = 1  # records"}}
+    evaluation, _hashes = evaluation_with(
+        tmp_path, [[attempt(0.5, "good"), attempt(0.5, "bad"), attempt(0, "bad")]], files
+    )
+    ((severity, number, text),) = found(evaluation, "hidden-paths")
+    assert (severity, number, "line 2 of a.py" in text) == ("warning", 2, True)
+
+
+@pytest.mark.parametrize("variant", ["starter", "baseline", "reference"])
+def test_our_own_solutions_name_nothing_hidden(variant: str, tmp_path: Path) -> None:
+    files: dict[str, Mapping[str, bytes]] = {}
+    for directory in sorted(TASKS.glob(f"*/{variant}")):
+        texts = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+        files[directory.parent.name] = texts
+    assert len(files) >= 2
+    evaluation, _hashes = evaluation_with(tmp_path, [[attempt(0.5, name) for name in files]], files)
+    assert found(evaluation, "hidden-paths") == []
+
+
+def test_kernels_are_screened_by_kernelguard(tmp_path: Path) -> None:
+    pytest.importorskip("kernelguard", reason="NOT CHECKED: kernelguard is not installed")
+    patched = (
+        b"import torch, triton\ntorch.cuda.synchronize = lambda: None\ntorch.cuda.Event.elapsed_time = lambda *a: 1\n"
+    )
+    deep = b"import triton\nx = " + b"(" * 50_000
+    reference = (TASKS / "triton_cumsum" / "reference" / "solution.py").read_bytes()
+    files = {
+        "patched": {"a.py": patched},
+        "deep": {"a.py": deep},
+        "reference": {"a.py": reference},
+        "no": {"a.py": b"1"},
+    }
+    evaluation, _hashes = evaluation_with(tmp_path, [[attempt(0.5, name) for name in files]], files)
+    findings = scan(evaluation, ["kernels"]).findings
+    assert "TIMER_MONKEYPATCH" in {finding.evidence["pattern"] for finding in findings if finding.attempt == 1}
+    assert {finding.attempt for finding in findings} <= {1, 2}
+
+
+def test_hostile_submissions_and_records(tmp_path: Path) -> None:
+    odd = b"\xff\n<script>".decode("utf-8", "surrogateescape")
+    files = {"odd": {odd: b"import re_bench.x"}}
+    evaluation, hashes = evaluation_with(tmp_path, [[attempt(9.0, "odd", message="\x1b[2J\n\ud800")]], files)
+    copy = next(evaluation.rglob(hashes["odd"]))
+    (copy / "link").symlink_to("/etc/passwd")
+    (copy / "loop").symlink_to(".")
+    assert [name for name, _text in text_files(copy)] == ["\\xff\n<script>"]
+    (evaluation / "runs" / "damaged").mkdir()
+    (evaluation / "runs" / "damaged" / "run.json").write_text("[]")
+    result = scan(evaluation)
+    assert {finding.check for finding in result.findings} >= {"above-best", "hidden-paths", "jumps"}
+    assert len(result.left_out) == 1
+    assert read_scan(evaluation) == result
+
+
+def test_what_is_not_ours_is_not_read_as_a_finding(tmp_path: Path) -> None:
+    assert read_scan(tmp_path) is None
+    whole = Scan("now", ("jumps",), (Finding("jumps", "info", "text", "run", 1, {"a": 1}),))
+    write_scan(tmp_path, whole)
+    assert read_scan(tmp_path) == whole
+    lines = [
+        {"check": "x"},
+        {"check": 1, "severity": "info", "text": "x"},
+        {"check": "x", "severity": "fatal", "text": "x"},
+    ]
+    with (tmp_path / FILE).open("a") as file:
+        file.write("".join(json.dumps(line) + "\n" for line in lines) + '{"half')
+    scan_again = read_scan(tmp_path)
+    assert scan_again is not None
+    assert (scan_again.findings, scan_again.left_out) == (whole.findings, ("4 lines of scan.jsonl are damaged",))
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluation, _hashes = evaluation_with(tmp_path, [[attempt(0.9), attempt(1.7, message="\x1b[31m")]])
+    assert main(["scan", "--list"]) == 0
+    assert "refused-cheats" in capsys.readouterr().out
+    assert main(["scan", str(evaluation), "--check", "jumps", "--check", "above-best"]) == 0
+    out = capsys.readouterr().out
+    assert "leads, not verdicts" in out
+    assert "\x1b" not in out
+    assert main(["scan", str(evaluation), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["findings"][0]["check"] == "above-best"
+    for wrong in (
+        [],
+        [str(tmp_path)],
+        [str(evaluation), "--check", "nothing"],
+        [str(evaluation), "--judge", "http://x"],
+    ):
+        with pytest.raises(SystemExit) as error:
+            main(["scan", *wrong])
+        assert error.value.code == 2

@@ -1,0 +1,177 @@
+"""Traces of mlab and transcripts of servers become trajectories that Harbor's own models accept."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from evaluation_factory import TASKS, Shape, make_evaluation, make_state
+
+from re_bench.errors import UsageError
+from re_bench.runs.attempts import AttemptLog
+from re_bench_evaluation.transcripts.atif import instant
+from re_bench_evaluation.transcripts.mlab_trace import trajectory_of_trace
+from re_bench_evaluation.transcripts.write import write_trajectories
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+SHAPE = Shape(agents=[("mlab", "model-a")], tasks=TASKS[:2], runs=1, attempts=3)
+SPENT = {"prompt_tokens": 100, "completion_tokens": 20, "dollars": 0.5}
+
+
+def event(kind: str, time: float, **fields: Any) -> dict[str, Any]:
+    return {"kind": kind, "time": time, "elapsed": time, **fields}
+
+
+def step(number: int, action: str, observation: str, **reply: Any) -> Iterator[dict[str, Any]]:
+    time = 100.0 * number
+    told = {"text": f"Action: {action}", "call": None, "cut": False, "model": "m", "purpose": "step", **SPENT}
+    yield event("reply", time, **told | reply)
+    yield event("action", time + 1, fields={}, action=action, input={"file": "a"}, notes=[], tool=None, journal=0)
+    yield event("observation", time + 9, text=observation, snapshot=None, handed_in=None)
+
+
+def documents(directory: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted(directory.rglob("*.json"))]
+
+
+def events_of(document: dict[str, Any], event: str) -> list[dict[str, Any]]:
+    return [step["extra"] for step in document["steps"] if step.get("extra", {}).get("event") == event]
+
+
+def test_an_evaluation_has_both_views_of_each_run_and_attempts_are_no_end(tmp_path: Path) -> None:
+    evaluation = make_evaluation(tmp_path / "evaluation", shape=SHAPE)
+    written = write_trajectories(evaluation, tmp_path / "out")
+    assert [entry.attempts for entry in written] == [3] * 4
+    for run in sorted((evaluation / "runs").iterdir()):
+        log = next(run.glob("server/sessions/*/attempts.jsonl"))
+        logged = [(attempt.n, attempt.status, attempt.raw) for attempt in AttemptLog(log).read().attempts]
+        agent, server = (
+            json.loads((tmp_path / "out" / run.name / name).read_text())
+            for name in ("trajectory.json", "server.trajectory.json")
+        )
+        for document in (agent, server):
+            attempts = events_of(document, "attempt")
+            assert [(entry["attempt"], entry["status"], entry["raw"]) for entry in attempts] == logged
+            assert document["session_id"] == log.parent.name
+            assert document["extra"]["re_bench"]["run"] == run.name
+        assert [entry["reason"] for entry in events_of(agent, "end")] == ["time"]
+        assert server["agent"] == {"name": "mlab", "version": "unknown", "model_name": "model-a"}
+        assert [step["tool_calls"][0]["function_name"] for step in server["steps"] if "tool_calls" in step] == [
+            "bash", "answer",
+        ] * 3  # fmt: skip
+    before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*.json")}
+    write_trajectories(evaluation, tmp_path / "out")
+    assert before == {path: path.read_bytes() for path in (tmp_path / "out").rglob("*.json")}
+
+
+def test_a_servers_state_directory_is_converted_by_session(tmp_path: Path) -> None:
+    state = make_state(tmp_path / "state", replace(SHAPE, runs=2))
+    written = write_trajectories(state, tmp_path / "out")
+    assert sorted(entry.path.parent.name for entry in written) == sorted(
+        path.name for path in (state / "sessions").iterdir()
+    )
+
+
+def test_replies_calls_of_helpers_and_what_they_cost() -> None:
+    helper = {"text": "a summary", "call": None, "cut": False, "model": "cheap", "purpose": "summary"}
+    events = [
+        event("start", 1, task="the task", settings={"model": {"name": "m"}}),
+        *step(1, "Edit", "edited"),
+        event("reply", 150, **helper, prompt_tokens=7, completion_tokens=3, dollars=None),
+        event("reply", 160, text="what?", call=None, cut=False, model="m", purpose="step", **SPENT),
+        event("malformed", 161, reply="what?", text="there is no action in it"),
+        event("reward", 170, reward=0.25),
+        event("unknown kind", 171, text="x"),
+        event("end", 180, reason="steps", answer="none", detail="", final={"final": {"raw": 1.0, "reward": 0.25}}),
+    ]
+    document = json.loads(trajectory_of_trace(events, "run", {}).to_json())
+    sources = [step["source"] for step in document["steps"]]
+    assert sources == ["user", "agent", "agent", "agent", "system", "system"]
+    edit, summary, malformed = document["steps"][1:4]
+    assert edit["observation"]["results"] == [{"source_call_id": "call-2", "content": "edited"}]
+    assert edit["tool_calls"][0]["arguments"] == {"file": "a"}
+    assert edit["metrics"] == {"prompt_tokens": 100, "completion_tokens": 20, "cost_usd": 0.5}
+    assert (summary["model_name"], summary["extra"]) == ("cheap", {"purpose": "summary"})
+    assert (malformed["extra"], malformed["observation"]["results"][0]["content"][:5]) == ({"malformed": True}, "there")
+    assert events_of(document, "attempt") == [{"event": "attempt", "attempt": 1, "reward": 0.25}]
+    assert events_of(document, "end")[0]["final"] == {"raw": 1.0, "reward": 0.25}
+    metrics = document["final_metrics"]
+    assert (metrics["total_prompt_tokens"], metrics["extra"]) == (207, {"calls": 3, "unpriced_calls": 1})
+    assert "total_cost_usd" not in metrics  # one call has no known price
+
+
+def test_steps_that_a_rewind_set_aside_stay_and_are_marked() -> None:
+    events = [
+        event("start", 1, task="the task", settings=None),
+        *step(1, "Edit", "one"),
+        *step(2, "Edit", "two"),
+        event("rewind", 300, step=1, number=1),
+        *step(4, "Edit", "three"),
+    ]
+    steps = trajectory_of_trace(events, "run", {}).steps
+    aside = [step["observation"]["results"][0]["content"] for step in steps if step.get("extra", {}).get("set_aside")]
+    assert aside == ["two"]
+
+
+def test_hostile_lines_make_a_document_all_the_same(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    nested, walked = ("[" * depth + "]" * depth for depth in (100_000, 600))
+    lines = [
+        '{"kind": "start", "time": 1e999, "elapsed": 0, "task": "\\ud800 \\u0000"}',
+        '{"kind": ["start"], "time": 1}',
+        '{"kind": "reply", "time": "yesterday", "text": 5, "purpose": "step", "prompt_tokens": "all", "dollars": true}',
+        '{"kind": "reply", "time": 1, "text": "x", "purpose": "step", "prompt_tokens": NaN}',
+        '{"kind": "action", "time": 9e99, "action": null, "input": [1]}',
+        '{"kind": "action", "time": 2, "action": "Edit", "input": {"a": 1e999}}',
+        f'{{"kind": "action", "time": 2, "action": "Edit", "input": {{"a": {walked}}}}}',
+        '{"kind": "observation", "text": {"a": 1}}',
+        '{"kind": "rewind", "step": -5}',
+        f'{{"kind": "message", "text": {nested}}}',
+        "null",
+        '{"kind": "end", "final": {"final": 3}}',
+    ]
+    (run / "trace.jsonl").write_text("\n".join(lines))
+    (written,) = write_trajectories(run, tmp_path / "out")
+    document = json.loads(written.path.read_text().encode("ascii"))
+    assert [step["step_id"] for step in document["steps"]] == list(range(1, len(document["steps"]) + 1))
+    assert written.torn == 4
+    (run / "trace.jsonl").unlink()
+    (run / "trace.jsonl").symlink_to("/etc/passwd")
+    with pytest.raises(UsageError, match="symbolic link"):
+        write_trajectories(run, tmp_path / "out")
+
+
+@pytest.mark.parametrize("time", ["yesterday", float("inf"), 1e99, None, [], "2026-13-01"])
+def test_no_time_is_made_up(time: object) -> None:
+    assert instant(time) is None
+
+
+def test_the_command(tmp_path: Path, re_bench: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    evaluation = make_evaluation(tmp_path / "evaluation", shape=replace(SHAPE, tasks=TASKS[:1]))
+    done = re_bench("transcripts", evaluation, "--json", cwd=tmp_path)
+    files = json.loads(done.stdout)["trajectories"]
+    assert [(entry["attempts"], entry["torn"]) for entry in files] == [(3, 0)] * 2
+    assert all((tmp_path / entry["path"]).is_file() for entry in files)
+    refused = re_bench("transcripts", tmp_path / "out", cwd=tmp_path)
+    assert (refused.returncode, "no trace.jsonl" in refused.stderr) == (2, True), refused.stderr
+
+
+def test_harbors_own_models_accept_them(tmp_path: Path) -> None:
+    reason = "NOT CHECKED against Harbor's models: pip install harbor, which needs Python 3.12, is missing here"
+    models = pytest.importorskip("harbor.models.trajectories", reason=reason)
+    write_trajectories(make_evaluation(tmp_path / "evaluation", shape=SHAPE), tmp_path / "out")
+    write_trajectories(make_state(tmp_path / "state", SHAPE), tmp_path / "out" / "state")
+    test_hostile_lines_make_a_document_all_the_same(tmp_path)
+    paths = list((tmp_path / "out").rglob("*.json"))
+    assert len(paths) == 7
+    for path in paths:
+        trajectory = models.Trajectory.model_validate_json(path.read_text())
+        assert trajectory.schema_version == "ATIF-v1.7"
+        assert trajectory.to_json_dict() == json.loads(path.read_text())

@@ -1,0 +1,297 @@
+"""A person as the agent, through the real command: the clock, limits, scores, and an evaluation for reports."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from re_bench.cli.main import main
+from re_bench.records import EvaluationRecord, RunRecord, run_directories
+from re_bench.runs.attempts import AttemptLog
+from re_bench.runs.submission_store import Store
+from re_bench_evaluation.work.clock import Moment, off_between, worked_s
+from re_bench_evaluation.working_time import attempt_times, session_periods
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from re_bench.task.discovery import Task
+
+HOUR = 3600.0
+
+
+class Person:
+    """Somebody who works in a directory, by commands alone."""
+
+    def __init__(self, command: Callable[..., subprocess.CompletedProcess[str]], directory: Path) -> None:
+        self.command, self.directory = command, directory
+
+    def begin(self, task: Task, *options: str) -> str:
+        done = self.command("work", task.directory, self.directory, "--profile", "cpu", *options)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def does(self, action: str, *options: str, status: int = 0) -> Any:
+        done = self.command("work", action, self.directory, *options, "--json")
+        assert done.returncode == status, done.stderr
+        return json.loads(done.stdout) if done.stdout else done.stderr
+
+    def writes(self, number: str) -> None:
+        (self.directory / "workspace" / "number").write_text(number)
+
+    @property
+    def run(self) -> Path:
+        (run,) = run_directories(self.directory)
+        return run
+
+    @property
+    def session(self) -> Path:
+        (session,) = (self.run / "server" / "sessions").iterdir()
+        return session
+
+    def record(self) -> dict[str, Any]:
+        record: dict[str, Any] = json.loads((self.session / "session.json").read_text())
+        return record
+
+    def has_worked(self, hours: float, **moment: Any) -> None:
+        """Change the record to that of somebody who began so many hours earlier."""
+        record = self.record()
+        before = record["moment"]
+        shifted = {name: before[name] - hours * HOUR for name in ("unix_s", "monotonic_s", "since_boot_s")}
+        record["periods"][-1] = [record["periods"][-1][0] - hours * HOUR, shifted["unix_s"]]
+        (self.session / "session.json").write_text(json.dumps(record | {"moment": before | shifted | moment}))
+
+
+@pytest.fixture
+def person(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Person:
+    """Return somebody whose commands run in this process, which saves half a second each."""
+
+    def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        try:
+            status = main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            status = int(end.code or 0)
+        out, err = capsys.readouterr()
+        return subprocess.CompletedProcess([], status, out, err)
+
+    return Person(command, tmp_path / "work")
+
+
+def test_work_from_the_beginning_to_the_end(
+    re_bench: Callable[..., subprocess.CompletedProcess[str]], made_up: Task, tmp_path: Path
+) -> None:
+    person, began = Person(re_bench, tmp_path / "work"), time.monotonic()
+    (made_up.directory / "instructions.md").write_text("# Made up\n\nWrite a large number.\n")
+    told = person.begin(made_up, "--hours", "2", "--max-attempts", "3", "--person", "anna", "--tag", "years=4")
+    assert "Write a large number." in told
+    assert "You have 2 hours" in told
+    assert "up to 3 times.\n- You are told its score." in told
+    assert (person.directory / "INSTRUCTIONS.md").read_text() in told
+    person.has_worked(0.5)
+    person.writes("5")
+    first = person.does("score")
+    assert first["attempt"] == {"attempt": 1, "status": "valid", "message": "fine", "raw": 5.0, "reward": 0.5}
+    assert first["attempts_left"] == 2
+    person.writes("many")
+    assert person.does("score", status=3)["attempt"]["message"] == "that is no number"
+
+    paused, paused_at = person.does("pause"), time.time()
+    assert paused["state"] == "paused"
+    assert "it is paused; go on with: re-bench work resume" in person.does("score", status=2)
+    time.sleep(1)
+    assert person.does("status")["hours_used"] == paused["hours_used"]
+    assert session_periods(person.session)[-1].ended <= paused_at
+    assert person.does("resume")["state"] == "open"
+    person.writes("7")
+    final = person.does("finish")
+    at_most = 0.5 * HOUR + time.monotonic() - began
+    assert (final["state"], final["attempts_left"]) == ("ended", 0)
+    assert (final["final"]["raw"], final["final"]["reward"], final["final"]["valid"]) == (7.0, 0.7, 2)
+    for action in ("score", "finish"):
+        assert "ended" in person.does(action, status=2)
+
+    attempts = AttemptLog(person.session / "attempts.jsonl").read().attempts
+    assert [attempt.raw for attempt in attempts] == [5.0, None, 7.0]
+    times = [attempt.wall_s or 0.0 for attempt in attempts]
+    assert times == sorted(times)
+    assert times == [attempt.working_s for attempt in attempts]
+    assert 0.5 * HOUR <= times[0] <= at_most
+    periods = session_periods(person.session)
+    assert len(periods) == 2
+    elapsed = [one.working_s for one in attempt_times(attempts, periods) if one]
+    assert elapsed == times
+    kept = Store(person.session / "attempts.jsonl").find(attempts[2].submission)
+    assert kept is not None
+    assert (kept / "number").read_text() == "7"
+    run, evaluation = RunRecord.load(person.run), EvaluationRecord.load(person.directory)
+    assert (run.run, run.state, run.reason, run.session) == (
+        "human.made_up.0",
+        "ended",
+        "finished",
+        person.session.name,
+    )
+    assert (run.attempts, run.valid, run.raw, run.reward) == (3, 2, 7.0, 0.7)
+    assert run.tags == {"person": "anna", "years": "4"}
+    assert run.working_s is not None
+    assert times[-1] <= run.working_s <= at_most
+    assert [task.name for task in evaluation.tasks] == ["made_up"]
+
+
+def test_when_hours_or_attempts_are_over_nothing_is_scored(person: Person, made_up: Task) -> None:
+    (made_up.directory / "instructions.md").write_text("x")
+    person.begin(made_up, "--max-attempts", "1")
+    person.writes("5")
+    person.does("score")
+    assert "all attempts are used up" in person.does("score", status=2)
+    person.has_worked(9)
+    person.writes("9")
+    assert "the hours are over" in person.does("score", status=2)
+    assert person.does("status")["hours_left"] == 0
+    done = person.command("work", "finish", person.directory)
+    assert done.stdout.startswith("Nothing was scored at the end. The work has ended. Final score, the highest of 1")
+    assert RunRecord.load(person.run).raw == 5.0
+
+
+def test_a_reboot_leaves_out_the_time_in_which_the_machine_was_off(person: Person, made_up: Task) -> None:
+    (made_up.directory / "instructions.md").write_text("x")
+    person.begin(made_up, "--hours", "100000")
+    now = Moment.now()
+    off_hours = 1000.0
+    person.has_worked(now.since_boot_s / HOUR + off_hours, boot="another")
+    for path in (person.directory / "workspace", *(person.directory / "workspace").iterdir()):
+        os.utime(path, (0, now.unix_s - now.since_boot_s - (off_hours - 2) * HOUR))
+    used = person.does("pause")["hours_used"]
+    assert used == pytest.approx(2 + now.monotonic_s / HOUR, abs=0.05)
+    (first, second) = person.record()["periods"]
+    assert second[0] - first[1] == pytest.approx((off_hours - 2) * HOUR, abs=60)
+
+
+def test_a_command_that_is_killed_while_it_scores_leaves_the_work_as_it_was(
+    person: Person, made_up: Task, change: Callable[[Task, str, str, str], Task], tmp_path: Path
+) -> None:
+    (made_up.directory / "instructions.md").write_text("x")
+    begun, slow = tmp_path / "begun", "import time\n    from pathlib import Path\n"
+    slow += f"    if not Path({str(begun)!r}).exists():\n        Path({str(begun)!r}).touch(); time.sleep(60)\n    try:"
+    person.begin(change(made_up, "score.py", "    try:", f"    {slow}"))
+    command = [sys.executable, "-m", "re_bench.cli", "work", "score", str(person.directory)]
+    with subprocess.Popen(command, start_new_session=True) as process:
+        while not begun.exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.kill()
+    person.has_worked(1)
+    assert person.does("status")["attempts"] == 0
+    person.writes("5")
+    scored = person.does("score")
+    assert (scored["attempt"]["attempt"], scored["attempt"]["raw"]) == (1, 5.0)
+    assert scored["hours_used"] > 1
+
+
+def moments() -> st.SearchStrategy[tuple[Moment, float, float]]:
+    """Return an earlier moment, and what passes awake and asleep."""
+    seconds = st.integers(0, 10**6).map(float)
+    made = st.builds(Moment, unix_s=seconds, monotonic_s=seconds, since_boot_s=seconds, boot=st.just("a"))
+    return st.tuples(made, seconds, seconds)
+
+
+@given(moments(), st.integers(-(10**6), 10**6))
+def test_a_suspended_machine_and_a_changed_date_do_not_move_the_clock(
+    passing: tuple[Moment, float, float], date_change: int
+) -> None:
+    before, awake, asleep = passing
+    now = Moment(
+        unix_s=before.unix_s + awake + asleep + date_change, monotonic_s=before.monotonic_s + awake,
+        since_boot_s=before.since_boot_s + awake + asleep, boot="a",
+    )  # fmt: skip
+    off = off_between(before, now, lambda: 0.0)
+    assert off is None
+    assert worked_s(before, now, off) == awake
+
+
+@given(moments(), st.integers(0, 10**6), st.integers(-(10**6), 2 * 10**6))
+def test_over_a_reboot_work_counts_until_the_last_sign_of_life(
+    passing: tuple[Moment, float, float], running: int, change: int
+) -> None:
+    before, awake, down = passing
+    started = before.unix_s + awake + down + 1
+    now = Moment(unix_s=started + running, monotonic_s=running, since_boot_s=running, boot="b")
+    off = off_between(before, now, lambda: before.unix_s + change)
+    assert off is not None
+    assert worked_s(before, now, off) == running + min(max(change, 0), awake + down + 1)
+    assert before.unix_s <= off.began <= off.ended == started
+
+
+def test_a_task_that_hides_its_score(
+    person: Person, made_up: Task, change: Callable[[Task, str, str, str], Task]
+) -> None:
+    (made_up.directory / "instructions.md").write_text("x")
+    task = change(made_up, "task.toml", 'unit = "points"', 'unit = "points"\nshow_score = false')
+    assert "You are told whether it is valid, but not its score." in person.begin(task)
+    person.writes("5")
+    assert "5.0" not in json.dumps(person.does("score")["attempt"])
+    shown = person.command("work", "status", person.directory).stdout
+    assert "valid" in shown
+    assert "0.5" not in shown
+    assert person.does("finish", "--no-score")["final"]["reward"] == 0.5
+
+
+def test_requests_that_make_no_sense(person: Person, made_up: Task, tmp_path: Path) -> None:
+    lacking = person.command("work", made_up.directory, person.directory, "--profile", "cpu")
+    assert (lacking.returncode, person.directory.exists()) == (2, False)
+    assert "instructions.md: it cannot be read: No such file" in lacking.stderr
+    (made_up.directory / "instructions.md").write_text("x")
+    assert "no work was begun there; begin with: re-bench work TASK" in person.does("score", status=2)
+    assert not person.directory.exists()
+    assert "there is no task 'nothing'" in person.command("work", "nothing", tmp_path / "x").stderr
+    assert (
+        "expected a positive number"
+        in person.command("work", made_up.directory, tmp_path / "x", "--hours", "nan").stderr
+    )
+    person.begin(made_up)
+    again = person.command("work", made_up.directory, person.directory, "--profile", "cpu")
+    assert again.returncode == 2
+    assert "give a directory that does not exist yet" in again.stderr
+    assert "--hours is for the beginning" in person.does("pause", "--hours", "3", status=2)
+    with (person.directory / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "another command is at it" in person.does("pause", status=2)
+    (person.session / "session.json").write_text("{}")
+    assert "it is damaged: name: Field required" in person.does("status", status=1)
+
+
+def test_a_study_of_several_people(person: Person, made_up: Task, tmp_path: Path) -> None:
+    (made_up.directory / "instructions.md").write_text("x")
+    people = [Person(person.command, tmp_path / name) for name in ("anna", "ben")]
+    for number, one in enumerate(people):
+        one.begin(made_up, "--person", one.directory.name)
+        one.writes(str(5 + number))
+        if not number:
+            one.does("score")
+    study, both = tmp_path / "study", [one.directory for one in people]
+    refused = person.command("work", "collect", study, *both)
+    assert refused.returncode == 2
+    assert "not ended yet" in refused.stderr
+    assert not study.exists()
+    for one in people:
+        one.does("finish", "--no-score")
+    assert person.command("work", "collect", study, both[0]).returncode == 0
+    assert person.command("work", "collect", study, *both).stdout.splitlines()[1:] == ["human.made_up.1"]
+    runs = [RunRecord.load(path) for path in run_directories(study)]
+    assert [(run.run, run.tags["person"], run.reward) for run in runs] == [
+        ("human.made_up.0", "anna", 0.5),
+        ("human.made_up.1", "ben", None),
+    ]
+    assert [run.seed for run in runs] == [0, 1]
+    assert EvaluationRecord.load(study).name == "study"
+    log = AttemptLog(study / "runs" / runs[0].run / "server" / "sessions" / str(runs[0].session) / "attempts.jsonl")
+    assert [attempt.raw for attempt in log.read().attempts] == [5.0]

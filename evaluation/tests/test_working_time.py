@@ -1,0 +1,193 @@
+"""Working time: laws of the arithmetic, and files that say anything."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import json
+import math
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from re_bench.runs.attempts import Attempt, AttemptLog
+from re_bench.runs.elapsed import Elapsed, Interval, common, merged, total_s, without
+from re_bench_evaluation.session import working_s
+from re_bench_evaluation.working_time import attempt_times, read_waits, session_periods, working_time
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TIMES = st.integers(0, 50).map(float)
+INTERVALS = st.lists(st.builds(Interval, TIMES, TIMES), max_size=8)
+CLOCKS = st.none() | st.builds(Elapsed, TIMES, TIMES)
+
+
+def seconds_inside(intervals: list[Interval]) -> set[int]:
+    """Return the seconds that intervals of whole seconds hold: the slow way that the arithmetic is compared with."""
+    return {second for interval in intervals for second in range(int(interval.began), int(interval.ended))}
+
+
+@given(INTERVALS, INTERVALS)
+def test_intervals_are_sets_of_seconds(first: list[Interval], second: list[Interval]) -> None:
+    assert total_s(first) == len(seconds_inside(first))
+    assert seconds_inside(merged(first)) == seconds_inside(first)
+    assert seconds_inside(common(first, second)) == seconds_inside(first) & seconds_inside(second)
+
+
+@given(INTERVALS, TIMES, INTERVALS, CLOCKS)
+def test_working_time_is_within_wall_clock_time(
+    periods: list[Interval], at: float, waits: list[Interval], clock: Elapsed | None
+) -> None:
+    elapsed = working_time(periods, at, waits, clock=clock)
+    assert 0 <= elapsed.working_s <= elapsed.wall_s
+    past = seconds_inside(periods) & set(range(int(at)))
+    if clock is None:
+        assert elapsed == Elapsed(len(past), len(past - seconds_inside(waits)))
+    else:
+        assert elapsed.wall_s == clock.wall_s
+
+
+@given(INTERVALS, TIMES, TIMES, INTERVALS)
+def test_time_only_grows(periods: list[Interval], at: float, later_s: float, waits: list[Interval]) -> None:
+    before, after = working_time(periods, at, waits), working_time(periods, at + later_s, waits)
+    assert after.wall_s >= before.wall_s
+    assert after.working_s >= before.working_s
+
+
+@given(INTERVALS, TIMES, INTERVALS, INTERVALS, CLOCKS)
+def test_more_waits_never_give_more_working_time(
+    periods: list[Interval], at: float, waits: list[Interval], more: list[Interval], clock: Elapsed | None
+) -> None:
+    fewer = working_time(periods, at, waits, clock=clock)
+    assert working_time(periods, at, waits + more, clock=clock).working_s <= fewer.working_s
+
+
+@given(INTERVALS, INTERVALS)
+def test_what_is_left_of_intervals(first: list[Interval], second: list[Interval]) -> None:
+    assert seconds_inside(without(first, second)) == seconds_inside(first) - seconds_inside(second)
+
+
+def attempt(at: int, wall_s: float | None = None, working_s: float | None = None) -> Attempt:
+    """Return an attempt that was handed in ``at`` seconds after 1970, and scored for five."""
+    return Attempt(
+        time=f"1970-01-01T00:{(at + 5) // 60:02}:{(at + 5) % 60:02}+00:00", task="t", profile="cpu", status="invalid",
+        raw=None, reward=None, message="", seconds=5.0, wall_s=wall_s, working_s=working_s,
+    )  # fmt: skip
+
+
+def test_attempts_get_their_times_with_and_without_a_clock_of_the_server() -> None:
+    periods = [Interval(100.0, 200.0), Interval(300.0)]
+    waits = [Interval(120.0, 130.0), Interval(125.0, 140.0), Interval(190.0, 310.0)]
+    early = [attempt(150), attempt(250), attempt(320)]
+    assert attempt_times(early, periods, waits) == [Elapsed(50, 30), Elapsed(100, 70), Elapsed(120, 80)]
+    clocked = [attempt(150, 50.0, 45.0), attempt(320, 120.0)]
+    assert attempt_times(clocked, periods, waits) == [Elapsed(50, 25), Elapsed(120, 80)]
+    assert attempt_times([attempt(150), clocked[0]], []) == [None, Elapsed(50, 45)]
+    assert attempt_times([clocked[1], clocked[0]], periods, waits) == [Elapsed(120, 80), Elapsed(120, 80)]
+    assert attempt_times([dataclasses.replace(early[0], time="yesterday")], periods) == [None]
+
+
+def test_waits_of_which_lines_are_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "waits.jsonl"
+    assert read_waits(path) == []
+    damaged = [b"", b"{", b"[" * 100_000, b"[]", b"1", b"\xff\xfe", b'{"began": 1, "ended": ' + b"9" * 5000 + b"}"]
+    for began, ended in [("2", "1"), ("NaN", "3"), ("1", "Infinity"), ('"1"', "3"), ("-5", "3"), ("1", "1e999")]:
+        damaged.append(f'{{"began": {began}, "ended": {ended}}}'.encode())
+    damaged.append(b'{"began": 1, "ended": ' + b"9" * 400 + b"}")  # an integer that no float holds
+    damaged += [b'{"began": 1}', b'{"began": 3, "ended": 4}', b'{"began": 5, "end']
+    lines = [b'{"began": 1, "ended": 2.5, "reason": "429"}', *damaged]
+    path.write_bytes(b"\n".join(lines))
+    assert read_waits(path) == [Interval(1.0, 2.5), Interval(3.0, 4.0)]
+    (tmp_path / "link").symlink_to(path)
+    assert read_waits(tmp_path / "link") == read_waits(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("record", "periods"),
+    [
+        ({"opened": "1970-01-01T00:01:40+00:00"}, [Interval(100.0, math.inf)]),
+        ({"opened": "1970-01-01T00:01:40+00:00", "periods": []}, [Interval(100.0, math.inf)]),
+        ({"opened": "", "periods": [[1, 2], [3, 4]]}, [Interval(1.0, 2.0), Interval(3.0, math.inf)]),
+        ({"opened": "", "periods": [[1, 2], [3, 4]], "state": "paused"}, [Interval(1.0, 2.0), Interval(3.0, 4.0)]),
+        ({"opened": "", "periods": [[1]]}, []),
+        ({"opened": "", "periods": 7}, []),
+        ({"opened": 7}, []),
+        ([], []),
+        (None, []),
+    ],
+)
+def test_periods_of_a_session(tmp_path: Path, record: object, periods: list[Interval]) -> None:
+    if record is not None:
+        (tmp_path / "session.json").write_text(json.dumps(record))
+    assert session_periods(tmp_path) == periods
+
+
+def test_times_of_attempts_are_logged_and_attempts_without_have_the_lines_that_they_always_had(tmp_path: Path) -> None:
+    log = AttemptLog(tmp_path / "log")
+    written = [log.append(attempt(150)), log.append(attempt(160, 60, 50)), log.append(attempt(170, 70.5))]
+    assert log.read().attempts == tuple(written)
+    lines = [json.loads(line)["attempt"] for line in log.path.read_bytes().splitlines()]
+    assert [(line.get("wall_s"), line.get("working_s")) for line in lines] == [(None, None), (60.0, 50.0), (70.5, None)]
+    assert list(lines[0]) == ["details", "message", "n", "profile", "raw", "reward", "sandbox", "scorer", "seconds",
+                              "status", "submission", "task", "time"]  # fmt: skip
+    assert log.path.read_bytes().splitlines()[0] == OLD_LINE
+
+
+OLD_LINE = (
+    b'{"attempt":{"details":{},"message":"","n":1,"profile":"cpu","raw":null,"reward":null,"sandbox":"","scorer":"",'
+    b'"seconds":5.0,"status":"invalid","submission":"","task":"t","time":"1970-01-01T00:02:35+00:00"},'
+    b'"crc":"fee4e87b","v":1}'
+)
+
+
+@pytest.mark.parametrize(
+    ("wall_s", "working_s", "reason"),
+    [
+        (math.nan, None, "wall_s must be a finite number"),
+        (-1.0, None, "wall_s must not be negative"),
+        (5.0, 6.0, "working_s must be within wall_s, got 6.0 of 5.0"),
+        (None, 6.0, "working_s must be within wall_s, got 6.0 of None"),
+    ],
+)
+def test_impossible_times_are_refused(tmp_path: Path, wall_s: float | None, working_s: float, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        AttemptLog(tmp_path / "log").append(attempt(1, wall_s, working_s))
+
+
+def test_an_agent_gains_nothing_by_waits_that_cannot_be(tmp_path: Path) -> None:
+    """Waits before the run, in the future, twice, and while its submissions were scored are time in which it worked."""
+    now = float(int(time.time()))  # which ISO 8601 tells exactly
+    began = dt.datetime.fromtimestamp(now - 1000, dt.UTC)
+    session = tmp_path / "server" / "sessions" / "one"
+    session.mkdir(parents=True)
+    (session / "session.json").write_text(json.dumps({"waited_s": 0}))
+    scored = dt.datetime.fromtimestamp(now - 300, dt.UTC)
+    log = AttemptLog(session / "attempts.jsonl")
+    log.append(dataclasses.replace(attempt(1), time=scored.isoformat(), seconds=200.0))  # from -500 to -300
+    periods = [Interval(now - 1000)]
+
+    def of(*waits: tuple[float, float]) -> float:
+        lines = [json.dumps({"began": now + begin, "ended": now + end}) for begin, end in waits]
+        (tmp_path / "waits.jsonl").write_text("\n".join(lines))
+        return working_s(tmp_path, 1000.0, began.isoformat())
+
+    assert of() == 1000
+    assert of((-5000, -1000)) == pytest.approx(1000, abs=2)
+    assert of((60, 10**9)) == pytest.approx(1000, abs=2)
+    assert of((-200, -100), (-200, -100), (-150, -50)) == pytest.approx(850, abs=2)
+    assert of((-500, -300), (-400, -310)) == pytest.approx(1000, abs=2)
+    assert of((-10_000, 10_000)) == pytest.approx(200, abs=5)
+    attempts = log.read().attempts
+    (honest,) = attempt_times(attempts, periods)
+    (lying,) = attempt_times(attempts, periods, [Interval(now - 500, now)])
+    assert honest == lying
+
+
+@pytest.mark.parametrize("content", [b"\n" * (5 << 20), b'{"began": 1, "ended": 2}\n' * 300_000])
+def test_waits_without_end_are_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "waits.jsonl").write_bytes(content)
+    assert read_waits(tmp_path / "waits.jsonl") == []

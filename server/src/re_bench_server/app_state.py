@@ -1,0 +1,123 @@
+"""What all sessions of a server share: settings, catalog, sandbox backend, queues and gateways."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.gpu.devices import keep_off_timed
+from re_bench.processes import StoppedError
+from re_bench.sandbox import open_backend
+from re_bench.sandbox.bubblewrap import Bubblewrap
+from re_bench.sandbox.landlock import Landlock
+from re_bench.sandbox.other_user import OtherUser
+from re_bench.task.hidden_paths import hidden_directories
+from re_bench_server.catalog import ServedTask, build_catalog
+from re_bench_server.gpus import SessionGpus, plan_gpus
+from re_bench_server.network.service import Network
+from re_bench_server.preparation import Preparations
+from re_bench_server.queues import GpuGate, Queue
+from re_bench_server.scoring import Scorer
+from re_bench_server.services.model import ModelGateways
+from re_bench_server.state_dir import StateDirectory
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from re_bench_server.settings import Settings
+
+Result = TypeVar("Result")
+
+_THREADS = 4
+
+
+@dataclass
+class AppState:
+    """The shared part of a server."""
+
+    settings: Settings
+    started: float = field(default_factory=time.monotonic)
+    stopping: bool = False
+
+    def __post_init__(self) -> None:
+        """Find the tasks, try the sandbox, lock the state directory, and begin to prepare the tasks.
+
+        Raises:
+            UsageError: if one of these is not available.
+        """
+        self.catalog = build_catalog(self.settings.profile, self.settings.tasks, self.settings.chat_model)
+        self.backend = open_backend(self.settings.sandbox)
+        if self.settings.link_data and not (isinstance(self.backend, Bubblewrap) and os.geteuid() == 0):
+            raise UsageError("--link-data needs a server of root's with bubblewrap, whose sandboxes have other users")
+        if isinstance(self.backend, OtherUser | Landlock):
+            name = self.backend.name.split()[0]
+            raise UsageError(f"the sandbox {name!r} is for scoring alone; sessions need bubblewrap or container")
+        self.settings.network.check_sandbox(self.backend.name)
+        self.state_directory = StateDirectory(self.settings.state)
+        paths = self.state_directory
+        self.network = Network(self.settings.network, self.backend, paths.path, paths.sockets)
+        self.models = ModelGateways(self.state_directory.path / "models")
+        plan = plan_gpus(self.catalog.by_id.values(), self.settings.scoring_gpu)
+        self.gpus = None
+        if plan is not None:
+            self.gpus = SessionGpus(plan)
+            keep_off_timed(plan)  # what prepares tasks
+        self.scoring_queue = Queue(self.settings.scorings)
+        self.gpu_gate = GpuGate(separate=plan is not None and plan.separate)
+        scoring_gpu = plan.timed[0] if plan is not None else None
+        self.scorer = Scorer(self.scoring_queue, self.gpu_gate, self.settings, scoring_gpu)
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="app-state")
+        templates, link = self.state_directory.path / "templates", self.settings.link_data
+        self.preparations = Preparations(self.catalog.by_id.values(), templates, self.models.start, link=link)
+        self._hidden: dict[str, list[Path]] = {}
+
+    async def lay_out(self, served: ServedTask, workspace: Path, abandoned: threading.Event) -> None:
+        """Lay out a workspace, as soon as its task is prepared, unless it is ``abandoned`` before.
+
+        Raises:
+            ReBenchError: if that fails, or it was abandoned.
+        """
+        try:
+            await self.preparations.by_id[served.id].lay_out(workspace, abandoned)
+        except StoppedError:
+            raise ReBenchError(
+                "the session has ended" if abandoned.is_set() and not self.stopping else "the server is ending"
+            ) from None
+
+    async def hidden(self, served: ServedTask) -> list[Path]:
+        """Return the directories that no sandbox of a task may show."""
+        if served.id not in self._hidden:
+            directories = await self._in_thread(partial(hidden_directories, served.task.directory))
+            self._hidden[served.id] = [*directories, self.state_directory.path]
+        return self._hidden[served.id]
+
+    def gpu(self, served: ServedTask, session: str) -> str | None:
+        """Return the UUID of the GPU that a session's commands and experiments may use, if its profile has one."""
+        return self.gpus.assign(session) if self.gpus is not None and served.profile.device == "cuda" else None
+
+    def release_gpu(self, session: str) -> None:
+        """Take a session's GPU back, if it has one."""
+        if self.gpus is not None:
+            self.gpus.release(session)
+
+    async def stop_threads(self) -> None:
+        """Wait for the end of what runs in threads; the caller has asked it to stop."""
+        await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
+        await self.preparations.stop()
+
+    async def close(self) -> None:
+        """Stop the gateways and release the state directory; all sessions are closed."""
+        await self.models.close()
+        await self.network.close()
+        self.state_directory.close()
+
+    async def _in_thread(self, function: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function)

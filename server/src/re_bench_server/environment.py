@@ -1,0 +1,199 @@
+"""The environment ``rebench`` of the Open Reward Standard: one split, the tasks that are here, two tools."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from fastapi import HTTPException
+from openreward.environments import Environment, Split, TextBlock, ToolOutput, reconnect, tool
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.task.instance import instance_details
+from re_bench_server.arguments import Answer, Bash  # noqa: TC001 - the SDK reads the tools' annotations
+from re_bench_server.logs import log
+from re_bench_server.middleware import request_time
+from re_bench_server.registry import CLIENT, OtherTaskError, SessionRegistry, TooManySessionsError
+from re_bench_server.responses import (
+    ToolResponse,
+    command_response,
+    ended_response,
+    error_response,
+    interrupted_response,
+    with_queue_time,
+    with_unscored_reward,
+)
+from re_bench_server.session import ServerEndingError, Session, SessionClosedError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Mapping, Sequence
+
+NAME = "rebench"
+SPLIT = "test"
+
+_MAX_LOGGED = 4000
+_BAD_REQUEST, _NOT_FOUND, _TOO_MANY_REQUESTS, _SERVER_ERROR, _UNAVAILABLE = 400, 404, 429, 500, 503
+_COME_BACK = {"X-Backend-State": "starting", "Retry-After": "2"}  # for which the client `openreward` asks again
+
+
+class ReBench(Environment):
+    """One session, as the protocol sees it. No tool raises: official clients close a session after an exception."""
+
+    registry: ClassVar[SessionRegistry]
+
+    def __init__(self, task_spec: Mapping[str, Any] | None = None, secrets: Mapping[str, str] | None = None) -> None:
+        """Create a session at the task that ``task_spec`` names; it is quick, and nothing is laid out yet.
+
+        Raises:
+            HTTPException: if there is no such task, it could not be prepared, the server has too many sessions, or no
+                directory can be made.
+        """
+        super().__init__(task_spec or {}, {})
+        try:
+            served = self.registry.app.catalog.lookup(task_spec or {})
+            self.session = self.registry.create(served, secrets or {})
+            self.recorder = self.registry.recorder
+        except TooManySessionsError as error:
+            raise HTTPException(_TOO_MANY_REQUESTS, str(error)) from None
+        except OtherTaskError as error:
+            raise HTTPException(_BAD_REQUEST, str(error)) from None
+        except UsageError as error:
+            raise HTTPException(_NOT_FOUND, str(error)) from None
+        except ReBenchError as error:
+            raise HTTPException(_SERVER_ERROR, str(error)) from None
+
+    @classmethod
+    def name(cls) -> str:
+        """Return ``rebench``."""
+        return NAME
+
+    @classmethod
+    def list_splits(cls) -> Sequence[Split]:
+        """Return the one split."""
+        return [Split(name=SPLIT, type="test")]
+
+    @classmethod
+    def list_tasks(cls, split: str) -> Sequence[Mapping[str, Any]]:
+        """Return the tasks; the SDK has checked that there is such a split."""
+        del split
+        return [served.spec for served in cls.registry.app.catalog.by_id.values()]
+
+    async def setup(self) -> None:
+        """Lay out the workspace, unless the session is one of an earlier server.
+
+        Raises:
+            HTTPException: if that fails; prompt and tools of this session then answer with it.
+        """
+        log.info("session_opening", session=self.session.name, task=self.session.served.id)
+        began = time.monotonic()
+        try:
+            await self.session.open()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client is told that there is no session
+            if self.registry.app.stopping:
+                raise HTTPException(_UNAVAILABLE, "the server is shutting down", _COME_BACK) from None
+            self.recorder.metrics.not_opened(self.session.served.id)
+            log.error("session_not_opened", session=self.session.name, reason=_logged(error))
+            raise HTTPException(_SERVER_ERROR, f"the session cannot be opened: {_public_message(error)}") from None
+        self._episode_finished = self.session.record.state == "finished"  # which a new SDK cannot know
+        self.recorder.opened(self.session, time.monotonic() - began)
+        instance = instance_details(self.session.record.instance)
+        log.info("session_opened", session=self.session.name, task=self.session.served.id, **instance)
+
+    async def teardown(self) -> None:
+        """End the session, whatever it does; when the server ends, another one may go on with it."""
+        if self.registry.app.stopping:
+            await self.session.suspend()
+            log.info("session_suspended", session=self.session.name, attempts=self.session.attempts)
+            return
+        reason = "deleted by its client" if CLIENT.get() else "its client sent no ping for 15 minutes"
+        await self.session.close(reason)
+        log.info("session_ended", session=self.session.name, attempts=self.session.attempts, reason=reason)
+
+    async def get_prompt(self) -> list[TextBlock]:
+        """Return the task's instructions and what the sandbox offers."""
+        return [TextBlock(text=self.session.prompt())]
+
+    @tool
+    async def bash(self, params: Bash) -> ToolOutput:
+        """Run a command in the workspace's shell. Directory, variables and background processes stay between calls."""
+        return await self._respond("bash", params, _bash(self.session, params))
+
+    @tool(exclusive=True)
+    async def answer(self, params: Answer) -> ToolOutput:
+        """Score the workspace as it is. With get_final_score, end the episode with the score of all attempts."""
+        answering = self.session.answer(final=params.get_final_score, task_id=_task_id())
+        return await self._respond("answer", params, answering)
+
+    async def _respond(self, tool: str, arguments: Bash | Answer, responding: Awaitable[ToolResponse]) -> ToolOutput:
+        """Wait for a tool's response, and record it."""
+        began = time.monotonic()
+        response = await _response(self.session, responding)
+        response = with_unscored_reward(response, self.registry.app.settings.bash_reward)
+        try:
+            await self.recorder.called(self.session, tool, arguments.model_dump(), response, began)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the response counts more than its record
+            log.error("call_not_recorded", session=self.session.name, reason=_logged(error))
+        return tool_output(response)
+
+
+def environment_class(registry: SessionRegistry) -> type[ReBench]:
+    """Return the environment of a server."""
+    return type("ReBench", (ReBench,), {"registry": registry})
+
+
+async def _bash(session: Session, params: Bash) -> ToolResponse:
+    return command_response(*await session.run(params.command, params.timeout))
+
+
+async def _response(session: Session, responding: Awaitable[ToolResponse]) -> ToolResponse:
+    """Wait for a tool's response; an exception becomes a response too."""
+    queued_s = time.monotonic() - request_time.get()  # the SDK lets calls of one session wait for each other
+    try:
+        response = await responding
+    except ServerEndingError as error:
+        response = interrupted_response(str(error))
+    except SessionClosedError as error:
+        response = _closed_response(session, error)
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a leaked cancellation hangs the caller
+        log.error("tool_failed", session=session.name, reason=_logged(error))
+        response = error_response(f"This failed on the server's side: {_public_message(error)}")
+    response = with_queue_time(response, queued_s)
+    return replace(response, text=session.take_notice() + response.text)
+
+
+def _closed_response(session: Session, error: SessionClosedError) -> ToolResponse:
+    """Return the response to a call that found its session closed."""
+    record = session.record
+    if record.state != "ended":
+        return error_response(str(error))
+    return ended_response(session.served.manifest, record.final, record.reason or "")
+
+
+def tool_output(response: ToolResponse) -> ToolOutput:
+    """Return a response, its reward included, as the SDK has it."""
+    return ToolOutput(
+        blocks=[TextBlock(text=response.text)],
+        metadata=response.metadata,
+        reward=response.reward,
+        finished=response.finished,
+    )
+
+
+def _task_id() -> str | None:
+    """Return the SDK's id of the call that runs, with which a client may ask for its result again."""
+    current = asyncio.current_task()
+    return next((task_id for task_id, call in list(reconnect.tasks.items()) if call.task is current), None)
+
+
+def _public_message(error: BaseException) -> str:
+    """Return what a client may read of an error: the message of ours, of others the class."""
+    return str(error) if isinstance(error, ReBenchError) else type(error).__name__
+
+
+def _logged(error: BaseException) -> str:
+    if isinstance(error, ReBenchError):
+        return str(error)
+    return "".join(traceback.format_exception(error))[-_MAX_LOGGED:]

@@ -1,0 +1,137 @@
+"""Write the tables of ``server/README.md`` from the manifests: ``python -m re_bench_server.readme``."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from re_bench.task.discovery import open_task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from re_bench.task.anchors import Anchors
+    from re_bench.task.discovery import Task
+    from re_bench.task.manifest import Profile
+
+_TOP = Path(__file__).resolve().parents[3]
+_TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+_RATIONALE = {
+    "min": "the lowest valid score counts",
+    "max": "the highest valid score counts",
+    "last": "the last one counts",
+}
+_DEVICES = {"cpu": "none", "cuda": "one NVIDIA GPU"}
+
+
+def with_tables(
+    text: str, tasks: Sequence[Task], others: Mapping[str, Callable[[Sequence[Task]], str]] = MappingProxyType({})
+) -> str:
+    """Return a README with tables made from the manifests of ``tasks``.
+
+    Args:
+        text: of the README.
+        tasks: those in the tables.
+        others: what makes further tables, by the names of their markers.
+
+    Raises:
+        KeyError: if it has the marker of an unknown table.
+    """
+    tables = {**_TABLES, **others}
+    return _TABLE.sub(lambda match: f"{match[1]}{tables[match[2]](tasks)}\n{match[3]}", text)
+
+
+def _tasks(tasks: Sequence[Task]) -> str:
+    rows = []
+    for task in tasks:
+        manifest = task.manifest
+        port = next((entry for entry in manifest.published if entry.name == "OpenReward port"), None)
+        scores = [f"{port.starting:g}", f"{port.reference:g}"] if port else ["", ""]
+        rows.append([f"`{manifest.id}`", manifest.description, f"{manifest.direction} is better", *scores])
+    return table(("Task ID", "Description", "Scoring direction", "Starting score", "Reference score"), rows)
+
+
+def _scores(tasks: Sequence[Task]) -> str:
+    rows = []
+    for task in tasks:
+        for name, profile in task.manifest.profiles.items():
+            first = [f"`{task.manifest.id}`", name, task.manifest.unit]
+            rows += [[*first, *_anchor_cells(profile, anchors)] for anchors in _anchors(profile)]
+    return table(("Task ID", "Profile", "Unit of the raw score", "Starting", "Reference", "From"), rows)
+
+
+def _anchors(profile: Profile) -> Sequence[Anchors | None]:
+    return profile.devices or (profile.anchors,)
+
+
+def _anchor_cells(profile: Profile, anchors: Anchors | None) -> list[str]:
+    if anchors is None:
+        return ["", "", "not measured yet"]
+    source = anchors.source
+    hardware = (source.hardware or "").removeprefix(f"{source.kind}: ")
+    origin = ", ".join(filter(None, (source.kind, hardware, str(source.date or ""))))
+    if profile.in_run:
+        origin += "; measured again beside every attempt"
+    return [f"{anchors.starting:.4g}", f"{anchors.reference:.4g}", origin]
+
+
+def _rewards(tasks: Sequence[Task]) -> str:
+    rows = [
+        [
+            f"`{task.manifest.id}`",
+            f"{task.manifest.aggregation}(scores)",
+            _RATIONALE[task.manifest.aggregation],
+            "yes" if task.manifest.show_score else "at the end",
+        ]
+        for task in tasks
+    ]
+    return table(("Task", "Aggregation", "Rationale", "Score shown"), rows)
+
+
+def _compute(tasks: Sequence[Task]) -> str:
+    rows = [
+        [
+            f"`{task.manifest.id}`",
+            name,
+            _DEVICES[profile.device],
+            f"{profile.limits.memory_mib / 1024:g} GiB",
+            f"{profile.time_limit_s / 60:g} min",
+            profile.description + (" (modelled, not measured)" if profile.modelled else ""),
+        ]
+        for task in tasks
+        for name, profile in task.manifest.profiles.items()
+    ]
+    return table(("Task ID", "Profile", "GPU", "Memory of a scored program", "Longest scoring", "What runs"), rows)
+
+
+_TABLES: dict[str, Callable[[Sequence[Task]], str]] = {
+    "tasks": _tasks,
+    "scores": _scores,
+    "rewards": _rewards,
+    "compute": _compute,
+}
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    return "\n".join(_lines([header, ["---"] * len(header), *rows]))
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    for row in rows:
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+
+
+def main() -> None:
+    """Rewrite the README of this checkout."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    readme = _TOP / "server" / "README.md"
+    tasks = [open_task(path.parent) for path in sorted(_TOP.glob("tasks/*/task.toml"))]
+    readme.write_text(with_tables(readme.read_text(encoding="utf-8"), tasks), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""The open sessions of a server: those that it creates, and those that an earlier server left."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import hashlib
+import secrets
+import threading
+import time
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from re_bench.data.files import sync_directory
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.processes import request_stop
+from re_bench.task.instance import instance_details
+from re_bench_server.logs import log
+from re_bench_server.recorder import Recorder
+from re_bench_server.services.model import session_key
+from re_bench_server.session import Session
+from re_bench_server.session_record import SessionRecord, utc
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Mapping
+
+    from re_bench_server.app_state import AppState
+    from re_bench_server.catalog import ServedTask
+
+CLIENT: ContextVar[str] = ContextVar("client", default="")
+"""SHA-256 of the session id of the client whose request is handled."""
+
+_CHECKPOINT_S = 30.0
+_POLL_S = 0.1
+
+
+class TooManySessionsError(UsageError):
+    """The server has as many sessions as its settings allow."""
+
+
+class OtherTaskError(UsageError):
+    """A client asks for a session again, and for another task."""
+
+
+class SessionRegistry:
+    """The open sessions of a server, by name."""
+
+    def __init__(self, app: AppState) -> None:
+        """Begin without sessions; ``app`` is what they share."""
+        self.app = app
+        self.sessions: dict[str, Session] = {}
+        self.recorder = Recorder(app.settings, app.backend.name)
+        self.recorder.metrics.serve_state(
+            lambda: list(self.sessions.values()), app.settings.max_sessions, app.scoring_queue, app.gpu_gate
+        )
+        self.draining = False
+        """Whether no new sessions and commands are accepted."""
+        self.ended = asyncio.Event()
+        """Set when no session is open any more."""
+        self._restored: dict[str, Session] = {}
+        self._waiting: dict[str, Session] = {}
+        self._lock = threading.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def restore(self) -> None:
+        """Offer the sessions again that an earlier server left open, and begin to write checkpoints."""
+        directory = self.app.state_directory
+        for name, reason in directory.damaged.items():
+            log.error("session_kept_not_restored", session=name, reason=reason)
+        self.app.models.resume |= {record.name for record in directory.open_records}
+        for record in directory.open_records:
+            try:
+                session = self._restore(record)
+            except (ReBenchError, OSError) as error:
+                log.error("session_kept_not_restored", session=record.name, reason=str(error))
+            else:
+                instance = instance_details(record.instance)
+                log.info(
+                    "session_restored", session=record.name, task=record.task, attempts=session.attempts, **instance
+                )
+        self._run_in_background(self._write_checkpoints())
+
+    def begin_reclaiming(self) -> None:
+        """Begin to count the time in which clients may come back: the server listens from now on."""
+        if self._waiting:
+            self._run_in_background(self._close_unclaimed())
+
+    def _restore(self, record: SessionRecord) -> Session:
+        served = self.app.catalog.lookup({"id": record.task})
+        if served.profile_name != record.profile:
+            raise UsageError(f"its task is served in profile {served.profile_name}, not in {record.profile}")
+        session = Session(self.app, served, record, None, lambda: self._remove(session))
+        if isinstance(record.instance, str) and record.instance != served.instance:
+            log.warning("instance_changed", session=record.name, instance=record.instance, now=served.instance)
+        session.restore()
+        self.recorder.restored(session)
+        self.sessions[record.name] = self._restored[record.client] = self._waiting[record.client] = session
+        return session
+
+    def create(self, served: ServedTask, secret_values: Mapping[str, str]) -> Session:
+        """Return a new session at a task, or the one that the client had with an earlier server.
+
+        Raises:
+            TooManySessionsError: if there are as many as there may be.
+            OtherTaskError: if the client's session is at another task.
+            ReBenchError: if the task could not be prepared, or the session's directory cannot be made.
+        """
+        key = session_key(secret_values)
+        with self._lock:  # the SDK creates sessions in threads
+            if self.waits(CLIENT.get()):
+                return self._take_up(served, key)
+            self.app.preparations.check(served)
+            limit = self.app.settings.max_sessions
+            if len(self.sessions) >= limit:
+                raise TooManySessionsError(
+                    f"this server holds {limit} sessions, its most (--max-sessions); try again when one has ended"
+                )
+            record = _new_record(served, key)
+            session = Session(self.app, served, record, key, lambda: self._remove(session))
+            self.sessions[record.name] = session
+        try:
+            directory = self.app.state_directory.sessions / record.name
+            directory.mkdir(mode=0o700)
+            record.save(directory)
+            sync_directory(directory.parent)
+        except (OSError, ReBenchError) as error:
+            self._remove(session)
+            raise ReBenchError(f"the session's directory cannot be made: {error}") from None
+        return session
+
+    def _take_up(self, served: ServedTask, key: str | None) -> Session:
+        session = self._waiting[CLIENT.get()]
+        check_task(session, served.id)
+        session.take_key(key)
+        return self._waiting.pop(CLIENT.get())
+
+    def waits(self, client: str) -> bool:
+        """Tell whether a session of an earlier server waits for this client."""
+        return client in self._waiting
+
+    def restored(self, client: str) -> Session | None:
+        """Return the session that this client had with an earlier server, unless it has ended."""
+        session = self._restored.get(client)
+        return None if session is None or session.closing else session
+
+    async def drain(self, seconds: float) -> None:
+        """Accept no new sessions and commands, and wait until what runs has ended, but not longer than that."""
+        self.draining = True
+        deadline = time.monotonic() + seconds
+        log.info("draining", sessions=len(self.sessions))
+        while self._any_busy() and time.monotonic() < deadline:  # noqa: ASYNC110 - any of many may end
+            await asyncio.sleep(_POLL_S)
+
+    def _any_busy(self) -> bool:
+        return any(session.busy for session in list(self.sessions.values()))
+
+    async def suspend(self) -> None:
+        """End what all sessions run, and keep them for the next server.
+
+        Raises:
+            Exception: the first that a session raised, when all have ended.
+        """
+        self.draining = self.app.stopping = True
+        for task in self._tasks:
+            task.cancel()
+        with request_stop():
+            suspending = [session.suspend() for session in list(self.sessions.values())]
+            errors = [error for error in await asyncio.gather(*suspending, return_exceptions=True) if error is not None]
+        self.ended.set()
+        if errors:
+            raise errors[0]
+
+    async def close(self) -> None:
+        """Suspend all sessions, and end everything that they share.
+
+        Raises:
+            Exception: the first that a session raised, when all have ended.
+        """
+        try:
+            await self.suspend()
+        finally:
+            with request_stop():
+                await self.app.stop_threads()
+            await self.app.close()
+            await self.recorder.close()
+
+    async def _close_unclaimed(self) -> None:
+        """Close the sessions whose clients do not come back."""
+        reason = f"its client did not come back within {self.app.settings.reclaim_s:g} s after a restart of the server"
+        await asyncio.sleep(self.app.settings.reclaim_s)
+        for client in list(self._waiting):
+            with self._lock:
+                session = self._waiting.pop(client, None)
+            if session is None:  # it was taken up meanwhile
+                continue
+            try:
+                await session.close(reason)
+            except (OSError, ReBenchError) as error:
+                log.error("session_not_ended", session=session.name, reason=str(error))
+            else:
+                log.info("session_ended", session=session.name, attempts=session.attempts, reason=reason)
+
+    async def _write_checkpoints(self) -> None:
+        while True:
+            await asyncio.sleep(_CHECKPOINT_S)
+            for session in list(self.sessions.values()):
+                if session.checkpoint():
+                    try:
+                        await asyncio.to_thread(session.save)
+                    except ReBenchError as error:
+                        log.error("checkpoint_failed", session=session.name, reason=str(error))
+
+    def _run_in_background(self, coroutine: Coroutine[object, object, None]) -> None:
+        task = asyncio.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _remove(self, session: Session) -> None:
+        self.sessions.pop(session.name, None)
+        self.recorder.ended(session)
+        for sessions in (self._restored, self._waiting):
+            if sessions.get(session.record.client) is session:
+                del sessions[session.record.client]
+
+
+def check_task(session: Session, task_id: object) -> None:
+    """Do nothing, or refuse a client that asks for another task than its session's.
+
+    Raises:
+        OtherTaskError: if it does.
+    """
+    if session.served.id != task_id:
+        raise OtherTaskError(f"this session is at {session.served.id}; use another id for a session at another task")
+
+
+def client_of(session_id: bytes) -> str:
+    """Return what is stored of a client's session id, which itself gives access: its SHA-256 in hex digits."""
+    return hashlib.sha256(session_id.strip()).hexdigest()
+
+
+def _new_record(served: ServedTask, key: str | None) -> SessionRecord:
+    stamp = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%S")
+    return SessionRecord(
+        name=f"{stamp}-{secrets.token_hex(4)}",
+        task=served.id,
+        profile=served.profile_name,
+        client=CLIENT.get(),
+        opened=utc(),
+        key=key is not None and served.needs_key,
+    )

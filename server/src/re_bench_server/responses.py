@@ -1,0 +1,202 @@
+"""What the tools return to an agent: text, reward and metadata of ``bash`` and ``answer``.
+
+A task with ``show_score = false`` shows no score in text and metadata before the episode ends. The reward of the
+protocol is for whoever trains or evaluates, not for the agent; it is there all the same, unless the server withholds
+it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from re_bench.runs.attempts import FinalScore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from re_bench.scoring.score import Score
+    from re_bench.task.manifest import Manifest
+    from re_bench_server.scoring import ScoredAttempt
+    from re_bench_server.shell.protocol import Output
+
+_SERVER_FAULT = (
+    "Something of ours failed, not your fault. Try again; if it goes on, tell the operator, whose log says why."
+)
+_NOT_COUNTED = "Your hours do not count that."
+_AGGREGATION = {"min": "the lowest", "max": "the highest", "last": "the last"}
+
+
+@dataclass(frozen=True)
+class ToolResponse:
+    """What a tool returns."""
+
+    text: str
+    reward: float | None = None
+    """None where nothing was scored: a command, or a call that failed or was interrupted on our side."""
+    finished: bool = False
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check that a reward is a number: JSON would turn any other into null.
+
+        Raises:
+            ValueError: if it is not finite.
+        """
+        if self.reward is not None and not math.isfinite(self.reward):
+            raise ValueError(f"a reward must be finite, got {self.reward}")
+
+
+def with_unscored_reward(response: ToolResponse, reward: float | None) -> ToolResponse:
+    """Return a response with this reward, if it says of no score."""
+    return replace(response, reward=reward) if response.reward is None else response
+
+
+def error_response(text: str) -> ToolResponse:
+    """Return the response of a tool that failed; the episode goes on."""
+    return ToolResponse(text, metadata={"status": "error", "message": text})
+
+
+def interrupted_response(text: str) -> ToolResponse:
+    """Return the response of a tool that the end of a server interrupted; the episode goes on."""
+    return ToolResponse(text, metadata={"status": "interrupted", "message": text})
+
+
+def command_response(output: Output, waited_s: float) -> ToolResponse:
+    """Return the response to a command, which had to wait for the GPU for ``waited_s`` seconds."""
+    text = _command_text(output)
+    if waited_s >= 1:
+        text += f"\n[the command waited {waited_s:.0f} s for the GPU, which was timing an attempt. {_NOT_COUNTED}]"
+    metadata = {
+        "exit_status": output.status,
+        "timed_out": output.timed_out,
+        "seconds": round(output.seconds, 3),
+        "waited_s": round(waited_s, 3),
+        "whole": str(output.file) if output.file is not None else None,
+    }
+    return ToolResponse(text, metadata=metadata)
+
+
+def with_queue_time(response: ToolResponse, seconds: float) -> ToolResponse:
+    """Return a response that says for how long the call waited for others of its session: ``queued_s``."""
+    text = f"{response.text}\n[the call waited {seconds:.0f} s for another one of this session]"
+    return replace(
+        response,
+        text=text if seconds >= 1 else response.text,
+        metadata={**response.metadata, "queued_s": round(seconds, 3)},
+    )
+
+
+def attempt_response(manifest: Manifest, attempt: ScoredAttempt, *, withhold_reward: bool = False) -> ToolResponse:
+    """Return the response to an attempt while the episode goes on."""
+    score, shown = attempt.score, manifest.show_score
+    lines = [_headline(attempt), _message(score)]
+    if score.status == "valid":
+        lines.insert(1, _scores(manifest, score.raw, score.reward) if shown else "This task does not tell its score.")
+    lines += _waited(attempt.waited_s)
+    metadata = _metadata(attempt)
+    if not shown:
+        metadata |= {"raw": None, "reward": None}
+    reward = 0.0 if withhold_reward and not shown else score.reward or 0.0
+    unscored = score.status == "error"
+    return ToolResponse("\n".join(filter(None, lines)), None if unscored else reward, metadata=metadata)
+
+
+def final_response(manifest: Manifest, attempt: ScoredAttempt) -> ToolResponse:
+    """Return the response at the end: the score of all attempts, by the manifest's aggregation of raw scores."""
+    lines = [_headline(attempt), _message(attempt.score), "", "The episode has ended."]
+    lines += [_final_line(manifest, attempt.final), *_waited(attempt.waited_s)]
+    metadata = _metadata(attempt) | {"final": _final_fields(manifest, attempt.final)}
+    return ToolResponse("\n".join(lines), attempt.final.reward or 0.0, finished=True, metadata=metadata)
+
+
+def attempts_used_response(attempts: int) -> ToolResponse:
+    """Return the response to an attempt more than the ``attempts`` that a session has; the episode goes on."""
+    return error_response(
+        f"Nothing was scored: all {attempts} attempts of this session are used up. Call answer with "
+        "get_final_score=true, which ends the episode with the score of the attempts that there are."
+    )
+
+
+def unscored_final_response(manifest: Manifest, final: FinalScore) -> ToolResponse:
+    """Return the response at the end of an episode whose attempts were used up before."""
+    text = f"The episode has ended; its attempts were used up before.\n{_final_line(manifest, final)}"
+    metadata = {"status": "finished", "message": text, "final": _final_fields(manifest, final)}
+    return ToolResponse(text, final.reward or 0.0, finished=True, metadata=metadata)
+
+
+def ended_response(manifest: Manifest, final_fields: Mapping[str, Any] | None, reason: str) -> ToolResponse:
+    """Return the response to any call after a session was ended; its record has the final score unless it is None."""
+    final = FinalScore(**final_fields) if final_fields else FinalScore(0, None, None, 0, 0)
+    text = f"The session has ended: {reason}.\n{_final_line(manifest, final)}"
+    metadata = {"status": "error", "message": text, "final": _final_fields(manifest, final)}
+    return ToolResponse(text, final.reward or 0.0, finished=True, metadata=metadata)
+
+
+def _final_line(manifest: Manifest, final: FinalScore) -> str:
+    if final.raw is None:
+        return f"None of {final.attempts} attempts was valid: there is no final score, and the reward is 0."
+    source = f"{_AGGREGATION[manifest.aggregation]} of {final.valid} valid attempts ({final.attempts} in all)"
+    return f"Final score, {source}: {_scores(manifest, final.raw, final.reward)}"
+
+
+def _final_fields(manifest: Manifest, final: FinalScore) -> dict[str, Any]:
+    return {
+        "raw": final.raw,
+        "reward": final.reward,
+        "aggregation": manifest.aggregation,
+        "attempts": final.attempts,
+        "valid": final.valid,
+    }
+
+
+def _command_text(output: Output) -> str:
+    """Return the output and, of every command that was run, how it ended."""
+    if not output.ran:
+        return output.text
+    if output.timed_out:
+        end = f"stopped at its time limit, after {output.seconds:.0f} s"
+    elif output.status is None:
+        end = "the shell ended"
+    else:
+        end = f"exit status {output.status}"
+    newline = "" if not output.text or output.text.endswith("\n") else "\n"
+    return f"{output.text}{newline}[{end}]"
+
+
+def _headline(attempt: ScoredAttempt) -> str:
+    status = "not scored" if attempt.score.status == "error" else attempt.score.status
+    return f"Attempt {attempt.final.attempt}: {status}"
+
+
+def _message(score: Score) -> str:
+    """Return what the agent may read; an exception in the scorer may name what it may not."""
+    return _SERVER_FAULT if score.status == "error" else score.message
+
+
+def _scores(manifest: Manifest, raw: float | None, reward: float | None) -> str:
+    better = f"{manifest.direction} is better"
+    normalised = "no reward, since this profile has no anchors yet" if reward is None else f"reward {reward:z.4f}"
+    return f"raw score {raw:z.6g} {manifest.unit} ({better}), {normalised}"
+
+
+def _waited(seconds: float) -> list[str]:
+    return [f"The scoring waited {seconds:.0f} s for its turn. {_NOT_COUNTED}"] if seconds >= 1 else []
+
+
+def _metadata(attempt: ScoredAttempt) -> dict[str, Any]:
+    score = attempt.score
+    return {
+        "task": score.task,
+        "profile": score.profile,
+        "status": score.status,
+        "message": _message(score),
+        "raw": score.raw,
+        "reward": score.reward,
+        "attempt": attempt.final.attempt,
+        "submission": score.submission or None,
+        "seconds": round(score.seconds),  # a submission chooses them
+        "waited_s": round(attempt.waited_s, 3),
+        "network": score.details.get("network"),
+    }

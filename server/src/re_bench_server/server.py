@@ -1,0 +1,196 @@
+"""The server: the SDK's application behind our middleware, in one process, until a signal ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import socket
+from typing import TYPE_CHECKING
+
+from re_bench.data.instances import pin_instances
+from re_bench.errors import UsageError
+from re_bench.processes import request_stop
+from re_bench.task.model_choice import calibrate_command
+
+os.environ.setdefault("OPENREWARD_DISABLE_UPDATE_CHECK", "1")  # a server asks no package index
+
+import uvicorn
+import uvloop
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from openreward.environments import Server
+
+from re_bench_server import logs
+from re_bench_server.app_state import AppState
+from re_bench_server.arguments import without_input
+from re_bench_server.environment import environment_class
+from re_bench_server.health import health, is_ready
+from re_bench_server.middleware import AccessMiddleware
+from re_bench_server.operations import operating
+from re_bench_server.registry import SessionRegistry
+from re_bench_server.session_middleware import SessionMiddleware
+from re_bench_server.settings import check_address, host_warnings, use_mounted_data
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from fastapi import Request
+
+    from re_bench_server.settings import Settings
+
+_KEEP_ALIVE_S = 60
+_GRACE_S = 5
+_BACKLOG = 2048
+_UNPROCESSABLE = 422
+_GC_ALLOCATIONS = 50_000
+
+
+class _Server(uvicorn.Server):
+    """Ends in two steps: SIGTERM lets running commands end; a second signal, an interrupt or time ends them."""
+
+    def __init__(self, config: uvicorn.Config, registry: SessionRegistry) -> None:
+        super().__init__(config)
+        self._registry = registry
+        self._draining: asyncio.Task[None] | None = None
+        self._loop = asyncio.get_running_loop()
+
+    def handle_exit(self, sig: int, _frame: FrameType | None) -> None:
+        """Begin to drain, or end. The method of the base, which ``sse_starlette`` extends, would cut all streams."""
+        self._captured_signals.append(sig)
+        if sig == signal.SIGTERM and not (self.should_exit or self._registry.draining):
+            self._registry.draining = True
+            self._loop.call_soon_threadsafe(self._drain)
+        else:
+            self.should_exit = True
+
+    def _drain(self) -> None:
+        self._draining = self._loop.create_task(self._registry.drain(self._registry.app.settings.drain_s))
+        self._draining.add_done_callback(self._end)
+
+    def _end(self, _drained: asyncio.Task[None]) -> None:
+        self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Suspend all sessions, answer the calls that this ends, and stop."""
+        with request_stop():
+            try:
+                await self._registry.suspend()
+            finally:
+                await super().shutdown(sockets)
+
+
+def serve(settings: Settings, *, insecure: bool = False) -> None:
+    """Serve until SIGTERM or an interrupt; then suspend all sessions, for the next server on the same state.
+
+    Args:
+        settings: what to serve, and where.
+        insecure: whether to listen on an address that others can reach without a token.
+
+    Raises:
+        UsageError: if the server cannot run here with these settings.
+    """
+    check_address(settings, insecure=insecure)
+    logs.set_up(*([settings.token] if settings.token else []))
+    for directory in use_mounted_data(os.environ):
+        logs.log.info("data_mounted", directory=str(directory))
+    pin_instances()
+    listener = _bound_socket(settings)
+    with listener, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(settings, listener))
+
+
+async def _serve(settings: Settings, listener: socket.socket) -> None:
+    app = AppState(settings)
+    registry = SessionRegistry(app)
+    registry.restore()
+    for line in host_warnings(settings, [served.limits for served in app.catalog.by_id.values()]):
+        logs.log.warning("limits_exceed_host", reason=line)
+    for task, reason in app.catalog.not_served.items():
+        logs.log.warning("task_not_served", task=task, reason=reason)
+    for served in app.catalog.by_id.values():
+        if served.instance is not None:
+            logs.log.info("task_instance", task=served.id, profile=served.profile_name, instance=served.instance)
+        if served.task.chat_model is not None and served.profile.anchors is None:
+            command = calibrate_command(served.task, served.profile_name)
+            logs.log.warning("no_anchors", task=served.id, message=f"attempts get no reward; measure them: {command}")
+    if settings.network.mode == "open":
+        logs.log.warning(
+            "network_open",
+            message="sandboxes of sessions share this machine's network: programs of agents reach the internet, "
+            "this machine's own services, this server among them, and its cloud's metadata; nothing is recorded",
+        )
+    # Messages of unknown exceptions are logged only; ours reach clients by way of HTTPException.
+    sdk_application = Server([environment_class(registry)], return_errors="none").app
+    sdk_application.add_exception_handler(RequestValidationError, _refuse_request)
+    application = AccessMiddleware(
+        SessionMiddleware(sdk_application, registry),
+        token=settings.token,
+        body_bytes=settings.body_bytes,
+        health=lambda: health(registry),
+        ready=lambda: is_ready(registry),
+        metrics=registry.recorder.metrics.application,
+    )
+    server = _Server(
+        uvicorn.Config(
+            application,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=_GRACE_S,
+        ),
+        registry,
+    )
+    # Collections took a quarter of the time of a call: what was imported stays, and a call leaves little behind.
+    gc.freeze()
+    gc.set_threshold(_GC_ALLOCATIONS)
+    try:
+        async with operating(registry):
+            if settings.prepare_first:
+                await app.preparations.wait_for_all()
+            address = _listen(listener, settings)
+            sessions = str(app.state_directory.sessions)
+            tasks, network = list(app.catalog.by_id), settings.network.record()
+            registry.begin_reclaiming()
+            logs.log.info("serving", address=address, tasks=tasks, sessions=sessions, network=network)
+            await server.serve([listener])
+    finally:
+        await registry.close()
+        logs.log.info("ended")
+
+
+async def _refuse_request(_request: Request, error: Exception) -> JSONResponse:
+    """Answer a request of the wrong form; FastAPI's own answer repeats the whole input."""
+    assert isinstance(error, RequestValidationError)
+    return JSONResponse({"detail": without_input(error.errors())}, _UNPROCESSABLE)
+
+
+def _bound_socket(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # The protocol is named, or asyncio would leave Nagle's algorithm on, which costs each call 40 ms.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((settings.host, settings.port))
+    except (OSError, OverflowError, UnicodeError) as error:
+        listener.close()
+        raise _address_error(settings, error) from None
+    return listener
+
+
+def _listen(listener: socket.socket, settings: Settings) -> str:
+    """Listen, and return the address as a URL."""
+    try:
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        raise _address_error(settings, error) from None
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _address_error(settings: Settings, error: Exception) -> UsageError:
+    reason = getattr(error, "strerror", None) or error
+    return UsageError(f"cannot listen on {settings.host}, port {settings.port}: {reason}; try another --host or --port")

@@ -1,0 +1,160 @@
+"""The meter of a task: a program of the task, outside of the sandbox, that makes and counts experiments.
+
+A session shows a proxy's socket in its sandbox. The meter imports torch, so it is started by the first request and not
+before; requests are forwarded to it line by line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from re_bench_server.subprocess_env import environment_without_secrets, terminate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from re_bench.task.manifest import Meter
+    from re_bench_server.catalog import ServedTask
+
+_MAX_REQUEST = 200
+_MAX_RESPONSE = 16 << 20
+_MAX_WAITING = 64
+_REQUEST_TIMEOUT_S = 10.0
+_START_TIMEOUT_S = 900.0  # the very first one may have to prepare the text
+_POLL_S = 0.1
+
+
+class MeterProxy:
+    """The meter of one session, behind a socket of its own."""
+
+    def __init__(
+        self, served: ServedTask, meter: Meter, socket: Path, state: Path, variables: Mapping[str, str]
+    ) -> None:
+        """Prepare; :meth:`open` listens.
+
+        Args:
+            served: the task.
+            meter: its manifest's ``[meter]``.
+            socket: where to listen for the sandbox.
+            state: the meter's own workspace with its ledger, which no sandbox sees.
+            variables: environment variables for the meter.
+        """
+        self.socket = socket
+        self._served, self._meter, self._state, self._variables = served, meter, state, variables
+        self._meter_socket = socket.with_suffix(".meter")
+        self._starting = asyncio.Lock()
+        self._process: asyncio.subprocess.Process | None = None
+        self._server: asyncio.Server | None = None
+        self._waiting = 0
+        self._closed = False
+
+    async def open(self) -> None:
+        """Listen."""
+        self._server = await asyncio.start_unix_server(self._serve, self.socket, limit=_MAX_REQUEST)
+        self.socket.chmod(0o666)  # the sandbox is another user, and sees what it is shown
+
+    async def close(self) -> None:
+        """End the meter and what it runs."""
+        self._closed = True
+        if self._server is not None:
+            self._server.close()
+        async with self._starting:  # a request that is starting the meter gives up
+            if self._process is not None:
+                await terminate(self._process)
+        for path in (self.socket, self._meter_socket):
+            path.unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._waiting += 1
+        try:
+            writer.write(await self._respond(reader))
+            await writer.drain()
+        except OSError:
+            pass  # the client has gone
+        finally:
+            self._waiting -= 1
+            writer.close()
+
+    async def _respond(self, reader: asyncio.StreamReader) -> bytes:
+        if self._waiting > _MAX_WAITING:
+            return _refusal(f"more than {_MAX_WAITING} experiments wait already")
+        try:
+            line = await asyncio.wait_for(reader.readline(), _REQUEST_TIMEOUT_S)
+        except TimeoutError:
+            return _refusal("no request came")
+        except ValueError:
+            return _refusal(f"a request is a line of JSON: {self._meter.request}")
+        if not line:  # the client has gone, maybe with its sandbox
+            return b""
+        try:
+            return await self._forward(line)
+        except OSError as error:
+            return _refusal(f"the meter cannot be reached: {error.strerror or error}")
+
+    async def _forward(self, line: bytes) -> bytes:
+        reader, writer = await self._connect()
+        try:
+            writer.write(line.rstrip(b"\n") + b"\n")
+            return await reader.readline()
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect to the meter, which is started unless it runs.
+
+        Raises:
+            OSError: if it does not start.
+        """
+        async with self._starting:
+            if self._process is None or self._process.returncode is not None:
+                if self._closed:
+                    raise OSError("the session has ended")
+                self._meter_socket.unlink(missing_ok=True)
+                self._process = await self._start()
+            deadline = asyncio.get_running_loop().time() + _START_TIMEOUT_S
+            while True:
+                # its socket is there as soon as it is bound, a moment before it listens
+                with suppress(FileNotFoundError, ConnectionRefusedError):
+                    return await asyncio.open_unix_connection(self._meter_socket, limit=_MAX_RESPONSE)
+                late = self._closed or asyncio.get_running_loop().time() > deadline
+                if late or self._process.returncode is not None:
+                    await terminate(self._process)
+                    raise OSError("it did not start; the operator's log says why")
+                await asyncio.sleep(_POLL_S)
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        self._state.mkdir(mode=0o700, exist_ok=True)
+        program = ["-P", "-m", self._meter.module, "--profile", self._served.profile_name]
+        program += ["--socket", str(self._meter_socket), "--state", str(self._state)]
+        search_path = [str(self._served.task.import_directory), *filter(None, [os.environ.get("PYTHONPATH")])]
+        with (self._state.parent / "meter.log").open("ab") as log:
+            return await asyncio.create_subprocess_exec(
+                *_ending_with(os.getpid()),
+                sys.executable,
+                *program,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment_without_secrets(PYTHONPATH=os.pathsep.join(search_path), **self._variables),
+                start_new_session=True,
+            )
+
+
+def _ending_with(parent: int) -> list[str]:
+    """Return the command that runs a program which ends with its parent, also where that ends meanwhile."""
+    if shutil.which("setpriv") is None:  # then the next server ends it
+        return []
+    return ["setpriv", "--pdeathsig", "TERM", "sh", "-c", f'[ "$PPID" = {parent} ] && exec "$@"', "sh"]
+
+
+def _refusal(reason: str) -> bytes:
+    return json.dumps({"refused": reason}).encode() + b"\n"

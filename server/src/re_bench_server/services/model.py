@@ -1,0 +1,141 @@
+"""The chat model of a task: a gateway between sessions and the model, which holds every key.
+
+In the profiles that the manifest's ``[model]`` names, a session with a key gets the real model, from OpenAI or from the
+server at ``OPENAI_BASE_URL``. Any other session gets the task's stand-in, which is called with ``held_out=False``: it
+must know nothing that is hidden from agents.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from re_bench.errors import ReBenchError
+from re_bench_gateway import Budget, Gateway, OpenAICompatible, PlugIn, Settings, models_of, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from re_bench_server.catalog import ServedTask
+
+SCORING_CALLS = 50
+"""Calls at a time of a scoring: all that the gateway sends upstream, as tasks promise submissions."""
+_KEY_NAMES = ("openai_api_key", "OPENAI_API_KEY")
+
+
+def session_key(secrets: Mapping[str, str]) -> str | None:
+    """Return the model's key among a session's secrets; no other secret is used."""
+    return next((secrets[name] for name in _KEY_NAMES if secrets.get(name)), None)
+
+
+@dataclass
+class ModelAccess:
+    """One session's access to a model."""
+
+    gateway: Gateway
+    token: str = field(repr=False)
+    stand_in: bool
+    dollars: float | None = None
+    """What its calls had cost when the gateway was last asked; None before, and where a price is unknown."""
+
+    @property
+    def socket(self) -> Path:
+        """The gateway's socket for this session alone, whose connections no other session can take."""
+        return self.gateway.socket_of(self.token)
+
+    async def refresh(self) -> None:
+        """Ask the gateway what the calls have cost."""
+        with suppress(ReBenchError, OSError):  # the gateway may be gone, or the token revoked
+            self.dollars = (await asyncio.to_thread(self.gateway.usage, self.token)).dollars
+
+    async def close(self) -> None:
+        """Revoke the token."""
+        with suppress(ReBenchError, OSError):  # the gateway may be gone
+            self.dollars = (await asyncio.to_thread(self.gateway.close_session, self.token)).dollars
+
+
+class ModelGateways:
+    """The gateways of a server: one for each task's real model and one for its stand-in, started on first use."""
+
+    def __init__(self, log_directory: Path) -> None:
+        self.resume: set[str] = set()
+        """Names of sessions of an earlier server, or of a gateway that died, whose spending counts."""
+        self._log_directory = log_directory
+        self._running: dict[str, Gateway] = {}
+        self._stack = ExitStack()
+        self._starting = asyncio.Lock()
+
+    async def start(self, served: ServedTask) -> None:
+        """Start the gateway of a task, if it has a model, so that no session has to wait for that.
+
+        Raises:
+            ReBenchError: if it cannot be started.
+        """
+        if served.manifest.model is not None:
+            await self._gateway(served, real=served.needs_key)
+
+    async def open(
+        self, served: ServedTask, name: str, key: str | None, budget: Budget, calls: int | None = None
+    ) -> ModelAccess:
+        """Return a session's access to the model of a task.
+
+        Args:
+            served: the task, whose manifest has a ``[model]``.
+            name: the session's name in the gateway's log.
+            key: the session's key, which goes to the gateway and nowhere else.
+            budget: what the session may spend.
+            calls: sent upstream at a time, if not as many as the gateway allows each session.
+
+        Raises:
+            ReBenchError: if the gateway cannot be started.
+        """
+        real = key is not None and served.needs_key
+        gateway = await self._gateway(served, real=real)
+        if budget.dollars is not None:  # should the gateway die, what was spent counts with the next one
+            self.resume.add(name)
+        own = key if real else None
+        open_session = partial(Gateway.open_session, budget=budget, name=name, key=own, calls=calls)
+        try:
+            token = await asyncio.to_thread(open_session, gateway)
+        except ReBenchError:
+            if gateway.alive:
+                raise
+            gateway = await self._gateway(served, real=real)
+            token = await asyncio.to_thread(open_session, gateway)
+        return ModelAccess(gateway, token, stand_in=not real)
+
+    async def close(self) -> None:
+        """Stop all gateways."""
+        async with self._starting:
+            await asyncio.to_thread(self._stack.close)
+            self._running.clear()
+
+    async def _gateway(self, served: ServedTask, *, real: bool) -> Gateway:
+        name = f"{'model' if real else 'stand-in'}-{served.task.name}"
+        async with self._starting:
+            if name not in self._running or not self._running[name].alive:
+                settings = self._settings(served, self._log_directory / f"{name}.jsonl", real=real)
+                self._running[name] = await asyncio.to_thread(self._stack.enter_context, serving(settings))
+            return self._running[name]
+
+    def _settings(self, served: ServedTask, log: Path, *, real: bool) -> Settings:
+        model = served.manifest.model
+        assert model is not None
+        self._log_directory.mkdir(mode=0o700, exist_ok=True)
+        base_url = os.environ.get("OPENAI_BASE_URL")
+        upstream: OpenAICompatible | PlugIn
+        if real:
+            upstream = OpenAICompatible(concurrency=SCORING_CALLS)
+            if base_url:
+                upstream = upstream.model_copy(update={"base_url": base_url})
+        else:
+            arguments = {"held_out": False}
+            upstream = PlugIn(factory=model.stand_in, path=served.task.import_directory, arguments=arguments)
+        models = models_of(model, served.task.chat_model)
+        # By TCP too, for scorers, which run outside of all sandboxes.
+        return Settings(upstream=upstream, models=models, log=log, tcp=True, resume=tuple(sorted(self.resume)))

@@ -1,0 +1,354 @@
+"""A session: one agent at one task, with a workspace, a sandbox, a budget and an attempt log of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TYPE_CHECKING, Unpack
+
+from re_bench.errors import ReBenchError
+from re_bench_server import restore
+from re_bench_server.prompt import Remainder, prompt
+from re_bench_server.session_clock import SessionClock
+from re_bench_server.session_record import utc
+from re_bench_server.session_scoring import SessionScoring
+from re_bench_server.session_shell import SessionShell
+from re_bench_server.shell.shell import WORKSPACE
+from re_bench_server.state_dir import clear, remove_tree
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+
+    from re_bench_server.app_state import AppState
+    from re_bench_server.catalog import ServedTask
+    from re_bench_server.responses import ToolResponse
+    from re_bench_server.session_record import SessionRecord
+    from re_bench_server.shell.program import ProgramOptions, ProgramOutput
+    from re_bench_server.shell.protocol import Output
+
+
+class SessionClosedError(ReBenchError):
+    """The session has ended, or its time is up."""
+
+
+class ServerEndingError(SessionClosedError):
+    """The server is shutting down; the session goes on when it is back."""
+
+
+class Session:
+    """One agent's session. Its methods are called by one event loop; :meth:`close` may be called at any time."""
+
+    def __init__(
+        self, app: AppState, served: ServedTask, record: SessionRecord, key: str | None, on_closed: Callable[[], None]
+    ) -> None:
+        """Begin a session at a task, or go on with one; its record is on the disk.
+
+        Args:
+            app: the shared part of the server.
+            served: the task.
+            record: of a new session, or of one that an earlier server left open.
+            key: the client's key for the task's model.
+            on_closed: called once when the session has ended, or the server ends without it.
+        """
+        self.name = record.name
+        self.served = served
+        self.record = record
+        self.clock = SessionClock(record)
+        self.activity, self.activity_since = "beginning", time.monotonic()
+        self._app, self._key, self._on_closed = app, key, on_closed
+        self.directory = app.state_directory.sessions / self.name
+        self._workspace = self.directory / "workspace"
+        self._scoring = SessionScoring(app, served, record, self.directory, self.clock)
+        self.shell = SessionShell(app, served, record, self.directory)
+        self.restored = False
+        """Whether an earlier server began it."""
+        self._notice = ""
+        self._calls: list[str] = []
+        self._opening: asyncio.Future[None] | None = None
+        self._abandoned = threading.Event()
+        """Set when the session ends: its workspace need not be laid out any more."""
+        self._closing: asyncio.Future[None] | None = None
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts are in the log."""
+        return self.record.attempts
+
+    @property
+    def best_reward(self) -> float | None:
+        """The highest reward of an attempt so far."""
+        return self._scoring.best_reward
+
+    @property
+    def hours_used(self) -> float:
+        """How much of its hours the session has used: of working time."""
+        return self.clock.elapsed().working_s / 3600
+
+    @property
+    def busy(self) -> bool:
+        """Whether a command or a program runs or an attempt is scored."""
+        return self.activity in {"bash", "program", "answer", "final answer"}
+
+    @property
+    def closing(self) -> bool:
+        """Whether it ends, or has ended."""
+        return self._closing is not None
+
+    def restore(self) -> None:
+        """Take in what an earlier server has left; the session then waits for its client.
+
+        Raises:
+            OSError: if that cannot be read.
+            ReBenchError: if it cannot be written.
+        """
+        self.restored = True
+        self._set_activity("waiting for its client")
+        self._scoring.settle()
+
+    async def open(self) -> None:
+        """Lay out the workspace, unless it is there, and start the services that the sandbox connects to.
+
+        Raises:
+            ReBenchError: if that fails.
+        """
+        # Threads go on when their caller is cancelled, and close() must see the end of what they make.
+        self._opening = asyncio.ensure_future(self._open())
+        await asyncio.shield(self._opening)
+
+    async def _open(self) -> None:
+        if self.record.state == "finished":
+            self._set_activity("finished")
+            return
+        self._check_open()
+        self.record.network = self._app.settings.network.record()
+        self.record.max_attempts = self._app.settings.max_attempts
+        if self.record.state == "opening":
+            await asyncio.to_thread(remove_tree, self._workspace)  # an earlier server may have begun it
+            self.record.instance = self.served.instance
+            await self._app.lay_out(self.served, self._workspace, self._abandoned)
+            self._check_open()
+            self.clock.restart()
+            self.record.state = "open"
+            await asyncio.to_thread(self.save)
+        elif self.restored:
+            self._notice = restore.notice(self.record, key_missing=self._key_missing)
+        if not self._key_missing:
+            await self.shell.open_model(self._key)
+        await self.shell.open_meter()
+        await self.shell.open_network()
+        self._set_activity("idle")
+
+    def take_key(self, key: str | None) -> None:
+        """Take the model's key from a client that comes back; :meth:`open` has not been called yet."""
+        self._key = key if self.record.key else None
+
+    async def supply_key(self, key: str | None) -> None:
+        """Take the model's key from a client that has come back without; the next shell has the model.
+
+        Raises:
+            ReBenchError: if the gateway cannot be started.
+        """
+        if key is not None and self._key_missing:
+            await self.shell.open_model(key)
+            self._key = key
+            self._notice = self._notice and restore.notice(self.record, key_missing=False)
+
+    @property
+    def _key_missing(self) -> bool:
+        """Whether the session came with a key to an earlier server, and not yet to this one."""
+        return self.record.key and self._key is None
+
+    def take_notice(self) -> str:
+        """Return what the next output has to begin with, once: that the server was restarted."""
+        text, self._notice = self._notice, ""
+        return text
+
+    async def outcome_of(self, task_id: str) -> ToolResponse:
+        """Return the response to a call that an earlier server had; see :func:`restore.lost_response`.
+
+        Raises:
+            OSError: if the log cannot be read.
+        """
+        return await asyncio.to_thread(self._scoring.outcome_of, task_id)
+
+    def prompt(self) -> str:
+        """Return what the agent is told at the beginning."""
+        workspace = WORKSPACE if self._app.backend.name != "none" else str(self._workspace)
+        left = Remainder(max(self._remaining_s(), 0.0) / 3600, self.record.scored) if self.restored else None
+        return prompt(self.served, self._app.settings, workspace, stand_in=self.shell.has_stand_in, remainder=left)
+
+    async def run(self, command: str, timeout_s: float | None) -> tuple[Output, float]:
+        """Run a command in the session's shell; return its output, and how long it waited for the GPU.
+
+        Raises:
+            SessionClosedError: if the session has ended, or its time is up.
+            ReBenchError: if there is no shell to run it.
+        """
+        settings = self._app.settings
+        async with self._using_shell("bash") as waited_s:
+            limit = min(timeout_s or settings.command_s, settings.longest_command_s, max(self._remaining_s(), 1.0))
+            output = await self.shell.run(command, limit)
+            if output.status is None:  # the shell was ended
+                self._check_open()
+            return output, waited_s
+
+    async def execute(self, command: Sequence[str], **options: Unpack[ProgramOptions]) -> ProgramOutput:
+        """Run a program in the session's sandbox, beside its shell; see :meth:`Shell.execute` for the arguments.
+
+        It may take what is left of the session's hours, and no longer than it is given.
+
+        Raises:
+            SessionClosedError: if the session has ended, or its time is up.
+            ReBenchError: if there is no sandbox for it.
+        """
+        async with self._using_shell("program"):
+            remaining_s = max(self._remaining_s(), 1.0)
+            options["timeout_s"] = min(options.get("timeout_s") or remaining_s, remaining_s)
+            output = await self.shell.execute(command, **options)
+            if output.status is None:
+                self._check_open()
+            return output
+
+    @asynccontextmanager
+    async def _using_shell(self, activity: str) -> AsyncIterator[float]:
+        """Check that the session may use its sandbox, and wait for its GPU; return for how long.
+
+        Raises:
+            SessionClosedError: if it may not, or does not any more.
+        """
+        self._check_open()
+        if await self._time_is_up():
+            raise SessionClosedError(
+                f"the {self._app.settings.hours:g} hours of this session are over; call answer with "
+                "get_final_score=true"
+            )
+        with self._busy_with(activity):
+            waited_s = 0.0
+            if self.served.profile.device == "cuda":
+                with self.clock.waiting():
+                    waited_s = await self._app.gpu_gate.wait_until_idle()
+            try:
+                yield waited_s
+            except ReBenchError:
+                self._check_open()
+                raise
+
+    async def answer(self, *, final: bool, task_id: str | None = None) -> ToolResponse:
+        """Score the workspace as it is; at the end, all attempts together.
+
+        Args:
+            final: whether the episode ends with it.
+            task_id: the SDK's id of the call, by which a client may ask a later server for the outcome.
+
+        Raises:
+            SessionClosedError: if the session has ended.
+            ReBenchError: if the attempt could not be scored or written to the log; the episode goes on.
+        """
+        with self._busy_with("final answer" if final else "answer"):
+            self._check_open()
+            await self._time_is_up()
+            self.checkpoint()
+            try:
+                response = await self._scoring.answer(self._key, final=final, task_id=task_id)
+            except ReBenchError:
+                self._check_open("the session was ended while its attempt was scored; the attempt does not count")
+                raise
+        if response.finished:
+            await self.shell.close()
+            self._set_activity("finished")
+        return response
+
+    async def close(self, reason: str) -> None:
+        """End everything that the session runs, and remove its workspace; the log and the scored copies stay."""
+        await self._end(self._close(reason))
+
+    async def suspend(self) -> None:
+        """End everything that the session runs, and keep the rest for the next server."""
+        await self._end(self._suspend())
+
+    async def _end(self, ending: Coroutine[object, object, None]) -> None:
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(ending)
+        else:
+            ending.close()
+        await asyncio.shield(self._closing)
+
+    async def _close(self, reason: str) -> None:
+        try:
+            await self._stop()
+            self.checkpoint()
+            with suppress(OSError, ReBenchError):  # on a full disk
+                await asyncio.to_thread(self._scoring.settle, "the session ended while this attempt was scored")
+            self.record.final = self.record.final or await asyncio.to_thread(self._scoring.final_so_far)
+            self.record.state, self.record.ended, self.record.reason = "ended", utc(), reason
+            with suppress(ReBenchError):  # on a full disk, where there will be room
+                await asyncio.to_thread(self.save)
+            await asyncio.to_thread(clear, self.directory)
+            await asyncio.to_thread(self.save)
+        finally:
+            self._on_closed()
+
+    async def _suspend(self) -> None:
+        try:
+            await self._stop()
+            self.checkpoint()
+            await asyncio.to_thread(self._scoring.settle)
+        finally:
+            self._on_closed()
+
+    async def _stop(self) -> None:
+        """End everything that the session runs."""
+        self._set_activity("ending")
+        self._abandoned.set()
+        await self._scoring.stop()
+        if self._opening is not None:
+            await asyncio.gather(self._opening, return_exceptions=True)
+        await self.shell.close()
+
+    def checkpoint(self) -> bool:
+        """Write the hours used into the record, to be saved; tell whether the session is open."""
+        if self.record.state == "open":
+            self.clock.checkpoint()
+        return self.record.state == "open"
+
+    def save(self) -> None:
+        """Write the record.
+
+        Raises:
+            ReBenchError: if it cannot be written.
+        """
+        self.record.save(self.directory)
+
+    def _check_open(self, message: str = "the session has ended") -> None:
+        """Raise SessionClosedError if the session has ended, or its server is ending, or its episode has."""
+        if self._closing is not None and self._app.stopping:
+            raise ServerEndingError(restore.SHUT_DOWN)
+        if self._closing is not None or self.record.state == "finished":
+            raise SessionClosedError(message if self._closing is not None else "the episode has ended")
+
+    def _remaining_s(self) -> float:
+        hours = self._app.settings.hours + self._app.settings.wait_hours
+        return hours * 3600 - self.clock.elapsed().working_s
+
+    async def _time_is_up(self) -> bool:
+        """Tell whether the session's hours are over; then what runs in the background ends."""
+        if self._remaining_s() > 0:
+            return False
+        await self.shell.close_shell()
+        return True
+
+    def _set_activity(self, activity: str) -> None:
+        self.activity, self.activity_since = activity, time.monotonic()
+
+    @contextmanager
+    def _busy_with(self, activity: str) -> Iterator[None]:
+        self._calls.append(activity)
+        self._set_activity(activity)
+        try:
+            yield
+        finally:
+            self._calls.remove(activity)
+            if self.activity == activity:
+                self._set_activity(self._calls[-1] if self._calls else "idle")

@@ -1,0 +1,206 @@
+"""Middleware between the SDK's application and clients whose sessions began before the server did.
+
+The SDK keeps sessions in memory, by ids that clients choose. A request with the id of a session that an earlier server
+had first makes the SDK create it, which takes up what that server has left; see
+:meth:`re_bench_server.registry.SessionRegistry.create`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from openreward.environments import reconnect
+from openreward.environments.types import RunToolSuccess
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench_server.environment import NAME, tool_output
+from re_bench_server.logs import log
+from re_bench_server.middleware import send_json
+from re_bench_server.registry import CLIENT, check_task, client_of
+from re_bench_server.responses import with_unscored_reward
+from re_bench_server.services.model import session_key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from re_bench_server.middleware import Application, Message, Receive, Scope, Send
+    from re_bench_server.registry import SessionRegistry
+    from re_bench_server.session import Session
+
+_CREATE = "/create"
+_CALL = f"/{NAME}/call"
+_OK, _BAD_REQUEST, _SERVER_ERROR, _UNAVAILABLE = 200, 400, 500, 503
+_SHUTTING_DOWN = "this server is shutting down and accepts no new sessions; try again when it is back"
+_STREAM_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
+_KEEP_WAITING = b": the server is shutting down; call again when it is back\r\n\r\n"
+_KEEP_WAITING_S = 10.0
+
+
+class SessionMiddleware:
+    """Takes up sessions of an earlier server, and refuses what the SDK would accept and should not.
+
+    Two concurrent requests for one id would make two sessions, of which the SDK forgets one. A toolset is opened after
+    the session, which is forgotten if the toolset does not fit; toolsets that fit access the web with keys of the
+    server's environment. A server that is to end accepts no new session and no new call.
+    """
+
+    def __init__(self, application: Application, registry: SessionRegistry) -> None:
+        """Wrap ``application``, the SDK's, whose sessions are in ``registry``."""
+        self._application, self._registry = application, registry
+        self._in_progress: set[str] = set()
+        self._taking_up: dict[str, asyncio.Task[None]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        session_id = dict(scope["headers"]).get(b"x-session-id") if scope["type"] == "http" else None
+        if not session_id:
+            await self._application(scope, receive, send)
+            return
+        client = client_of(session_id)
+        CLIENT.set(client)
+        if scope["path"] == _CREATE:
+            await self._create(client, scope, receive, send)
+            return
+        await self._take_up(client, scope)
+        session = self._registry.restored(client)
+        if scope["path"].lower() == _CALL and (session or self._registry.draining):
+            await self._call(session, scope, receive, send)
+        else:
+            await self._application(scope, receive, send)
+
+    async def _create(self, client: str, scope: Scope, receive: Receive, send: Send) -> None:
+        body, replay = await _read(receive)
+        request = _json_object(body)
+        if client in self._taking_up:
+            await asyncio.wait([self._taking_up[client]])
+        session = self._registry.restored(client)
+        if self._registry.draining:
+            await send_json(send, _UNAVAILABLE, {"detail": _SHUTTING_DOWN}, {"Retry-After": "10"})
+        elif request.get("toolset_name") is not None:
+            detail = "this environment has tools of its own and takes no toolset"
+            await send_json(send, _BAD_REQUEST, {"detail": detail})
+        elif client in self._in_progress:
+            await send_json(send, _BAD_REQUEST, {"detail": "this session is being created already"})
+        elif session is not None and not self._registry.waits(client):
+            await send_json(send, *await _create_again(session, request, dict(scope["headers"])))
+        else:
+            self._in_progress.add(client)
+            try:
+                await self._application(scope, replay, send)
+            finally:
+                self._in_progress.remove(client)
+
+    async def _take_up(self, client: str, scope: Scope) -> None:
+        """Make the SDK create the client's session of an earlier server, if there is one that waits."""
+        if client in self._in_progress or not self._registry.waits(client):
+            return
+        if client not in self._taking_up:
+            self._taking_up[client] = asyncio.create_task(self._create_for(client, scope))
+            self._taking_up[client].add_done_callback(lambda _task: self._taking_up.pop(client))
+        await asyncio.shield(self._taking_up[client])
+
+    async def _create_for(self, client: str, scope: Scope) -> None:
+        session = self._registry.restored(client)
+        assert session is not None
+        body = json.dumps({"task_spec": session.served.spec, "env_name": NAME}).encode()
+        passed = [(name, value) for name, value in scope["headers"] if name in {b"x-session-id", b"x-secrets"}]
+        headers = [*passed, (b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        path = {"method": "POST", "path": _CREATE, "raw_path": _CREATE.encode(), "query_string": b""}
+        status = 0
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+
+        await self._application({**scope, **path, "headers": headers}, receive, send)
+        if status != _OK:
+            log.error("session_not_taken_up", session=session.name, status=status)
+
+    async def _call(self, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a call of an earlier server, and while this one is to end refuse a new one; pass others on."""
+        body, replay = await _read(receive)
+        task_id = _json_object(body).get("task_id")
+        if task_id is None and self._registry.draining:
+            await self._hold(send)
+        elif session is not None and isinstance(task_id, str) and task_id not in reconnect.tasks:
+            await _send_outcome(session, task_id, send, self._registry.app.settings.bash_reward)
+        else:
+            await self._application(scope, replay, send)
+
+    async def _hold(self, send: Send) -> None:
+        """Keep a new call waiting until the server ends, without a result, so that its client tries again.
+
+        Both official clients call again, up to fifteen seconds long, when a stream ends before its result. What they
+        do after a refusal depends on how often they were refused.
+        """
+        await send({"type": "http.response.start", "status": _OK, "headers": _STREAM_HEADERS})
+        while not self._registry.ended.is_set():
+            await send({"type": "http.response.body", "body": _KEEP_WAITING, "more_body": True})
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._registry.ended.wait(), _KEEP_WAITING_S)
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _create_again(
+    session: Session, request: Mapping[str, Any], headers: Mapping[bytes, bytes]
+) -> tuple[int, Mapping[str, Any]]:
+    """Return status and content of the answer to a client that asks for a session that it has already."""
+    try:
+        if "task_spec" in request:
+            spec = request["task_spec"]
+            check_task(session, spec.get("id") if isinstance(spec, dict) else None)
+        await session.supply_key(session_key(_secrets(headers.get(b"x-secrets", b""))))
+    except UsageError as error:
+        return _BAD_REQUEST, {"detail": str(error)}
+    except ReBenchError as error:
+        return _SERVER_ERROR, {"detail": str(error)}
+    return _OK, {"sid": headers[b"x-session-id"].strip().decode(errors="replace")}
+
+
+def _secrets(header: bytes) -> dict[str, str]:
+    """Return the secrets in the header ``X-Secrets``, as the SDK reads it."""
+    try:
+        return {name: entry["value"] for name, entry in json.loads(base64.b64decode(header) or b"{}").items()}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise UsageError("the header X-Secrets cannot be read") from None
+
+
+async def _send_outcome(session: Session, task_id: str, send: Send, bash_reward: float | None) -> None:
+    response = with_unscored_reward(await session.outcome_of(task_id), bash_reward)
+    result = RunToolSuccess(output=tool_output(response)).model_dump_json()
+    stream = f"event: task_id\r\ndata: {task_id}\r\n\r\nevent: end\r\ndata: {result}\r\n\r\n".encode()
+    await send({"type": "http.response.start", "status": _OK, "headers": _STREAM_HEADERS})
+    await send({"type": "http.response.body", "body": stream})
+
+
+async def _read(receive: Receive) -> tuple[bytes, Receive]:
+    """Return a request's body, and a function that gives it once more and then what comes after it."""
+    body, more = bytearray(), True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    whole = [bytes(body)]
+
+    async def replay() -> Message:
+        if whole:
+            return {"type": "http.request", "body": whole.pop(), "more_body": False}
+        return await receive()
+
+    return bytes(body), replay
+
+
+def _json_object(body: bytes) -> Mapping[str, Any]:
+    """Return the object in a body; an empty one if there is none, which the SDK refuses."""
+    try:
+        request = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return request if isinstance(request, dict) else {}

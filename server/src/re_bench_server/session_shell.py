@@ -1,0 +1,182 @@
+"""The shell of one session, and the services beside its sandbox that it reaches: a model, a meter, a network."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+from re_bench.errors import ReBenchError
+from re_bench.gpu.devices import only_gpus
+from re_bench.guest import port_forward
+from re_bench_gateway import Budget
+from re_bench_server.network.service import NetworkAccess
+from re_bench_server.services.meter import MeterProxy
+from re_bench_server.shell.shell import Shell
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from re_bench_server.app_state import AppState
+    from re_bench_server.catalog import ServedTask
+    from re_bench_server.services.model import ModelAccess
+    from re_bench_server.session_record import SessionRecord
+    from re_bench_server.shell.program import ProgramOptions, ProgramOutput
+    from re_bench_server.shell.protocol import Output
+
+_GUEST_DIRECTORY = "/run/re-bench"
+_PORT = 18080
+
+
+class SessionShell:
+    """Opens the services of one session at once, and its sandbox with the first command."""
+
+    def __init__(self, app: AppState, served: ServedTask, record: SessionRecord, directory: Path) -> None:
+        """Prepare.
+
+        Args:
+            app: the shared part of the server.
+            served: the task.
+            record: the session's; the first shell notes there what the workspace took on the disk before.
+            directory: the session's.
+        """
+        self.model_access: ModelAccess | None = None
+        self.secrets: list[str] = []
+        """What must not show in what the session leaves behind: its tokens for the model, and the client's key."""
+        self._app, self._served, self._record, self._directory = app, served, record, directory
+        self._meter: MeterProxy | None = None
+        self._network = NetworkAccess()
+        self._shell: Shell | None = None
+        self._opening = asyncio.Lock()
+        self._closed = False
+
+    @property
+    def has_stand_in(self) -> bool:
+        """Whether its model, if it has one, is the stand-in."""
+        return self.model_access is not None and self.model_access.stand_in
+
+    async def open_meter(self) -> None:
+        """Start the meter's socket, if the task has a meter."""
+        if self._served.meter is not None:
+            socket = self._app.state_directory.sockets / f"{self._record.name}.sock"
+            variables = self._served.instance_environment(self._record.instance) | only_gpus(self._gpu())
+            state = self._directory / "experiments"
+            self._meter = MeterProxy(self._served, self._served.meter, socket, state, variables)
+            await self._meter.open()
+
+    async def open_network(self) -> None:
+        """Open what leads to the network, if the operator gives agents one.
+
+        Raises:
+            ReBenchError: if the proxy cannot be started.
+        """
+        self._network = await self._app.network.open(self._record.name, self._directory)
+
+    async def open_model(self, key: str | None) -> None:
+        """Get access to the task's model, if it has one; a shell that is open without is closed.
+
+        Raises:
+            ReBenchError: if the gateway cannot be started.
+        """
+        if self._served.manifest.model is not None:
+            budget = Budget(dollars=self._app.settings.model_dollars)
+            self.model_access = await self._app.models.open(self._served, self._record.name, key, budget)
+            self.secrets += filter(None, (self.model_access.token, key))
+            await self.close_shell()
+
+    async def refresh_cost(self) -> None:
+        """Ask what the session's calls to the model have cost, and note it in the record."""
+        if self.model_access is not None:
+            access = self.model_access
+            await access.refresh()
+            self._note_cost(access)
+
+    def _note_cost(self, access: ModelAccess) -> None:
+        if access.dollars is not None:
+            self._record.model_dollars = round(access.dollars, 9)
+
+    async def run(self, command: str, timeout_s: float) -> Output:
+        """Run a command in the shell, which is opened if it is not open.
+
+        Raises:
+            ReBenchError: if there is no shell to run it.
+        """
+        return await (await self._ensure_shell()).run(command, timeout_s)
+
+    async def execute(self, command: Sequence[str], **options: Unpack[ProgramOptions]) -> ProgramOutput:
+        """Run a program beside the shell, which is opened if it is not open; see :meth:`Shell.execute`.
+
+        Raises:
+            ReBenchError: if there is no sandbox for it.
+        """
+        return await (await self._ensure_shell()).execute(command, **options)
+
+    async def _ensure_shell(self) -> Shell:
+        async with self._opening:
+            if self._shell is not None:
+                return self._shell
+            shell = await self._open_shell()
+            if self._closed:
+                await shell.close()
+                raise ReBenchError("the session has ended")
+            self._shell = shell
+            if self._record.disk_before is None:  # else a kill would make what is written until then the beginning
+                self._record.disk_before = shell.disk_before
+                await asyncio.to_thread(self._record.save, self._directory)
+            return shell
+
+    async def close_shell(self) -> None:
+        """End everything that runs in the sandbox."""
+        shell, self._shell = self._shell, None
+        if shell is not None:
+            await shell.close()
+
+    async def close(self) -> None:
+        """Close the shell, the access to the model and the meter, for good."""
+        self._closed = True
+        await self.close_shell()
+        self._app.release_gpu(self._record.name)
+        await self._app.network.close_session(self._record.name)
+        access, self.model_access = self.model_access, None
+        meter, self._meter = self._meter, None
+        if access is not None:
+            await access.close()
+            self._note_cost(access)
+        if meter is not None:
+            await meter.close()
+
+    def _gpu(self) -> str | None:
+        """Return the session's GPU, and note it in the record, which is saved with what comes next."""
+        if not self._closed:
+            self._record.gpu = self._app.gpu(self._served, self._record.name)
+        return self._record.gpu
+
+    async def _open_shell(self) -> Shell:
+        app, served = self._app, self._served
+        gpu = self._gpu()
+        variables = {"RE_BENCH_PROFILE": served.profile_name, **self._network.variables}
+        shown = dict(self._network.shown)
+        services = list(self._network.services)
+        if self._meter is not None:
+            shown[f"{_GUEST_DIRECTORY}/experiments.sock"] = self._meter.socket
+            variables["RE_BENCH_EXPERIMENTS"] = f"{_GUEST_DIRECTORY}/experiments.sock"
+        if self.model_access is not None:
+            forwarder, socket = f"{_GUEST_DIRECTORY}/port_forward.py", f"{_GUEST_DIRECTORY}/gateway.sock"
+            shown |= {socket: self.model_access.socket, forwarder: Path(port_forward.__file__)}
+            variables["OPENAI_API_KEY"] = self.model_access.token
+            variables["OPENAI_BASE_URL"] = f"http://127.0.0.1:{_PORT}/v1"
+            services.append([app.backend.python, "-I", "-S", forwarder, str(_PORT), socket])
+        return await Shell.open(
+            app.backend,
+            self._directory / "workspace",
+            self._directory / "home",
+            limits=app.settings.session_limits(served.limits),
+            environment=variables,
+            also=shown,
+            hidden=await app.hidden(served),
+            gpu=gpu,
+            services=services,
+            host_network=app.settings.network.mode == "open",
+            scratch=self._directory,
+            disk_before=self._record.disk_before,
+        )

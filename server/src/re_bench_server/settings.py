@@ -1,0 +1,195 @@
+"""The settings of a server, its token, and where mounted data are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.data.state import state_directory
+from re_bench.errors import UsageError
+from re_bench.limits import Limits
+from re_bench_server.network.policy import NetworkPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping, Sequence
+
+    from re_bench.task.chat_model import ChatModel
+
+DATA_MOUNT = Path("/orwd_data")
+"""Where hosts of environments mount large data, read-only."""
+
+_MIB = 1 << 20
+_GIB = 1 << 30
+_HOUR_S = 3600.0
+_MIN_TOKEN = 16
+_MOUNTED = {"RE_BENCH_CACHE": "re-bench", "HF_HOME": "huggingface"}
+"""Environment variables, and the directories of the mount that they are set to."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings of a server; ``re-bench serve --help`` explains them."""
+
+    state: Path
+    """Where sessions and their attempt logs are stored."""
+    host: str = "127.0.0.1"
+    port: int = 8080
+    token: str | None = field(default=None, repr=False)
+    """What clients must send as their API key; None if no key is needed."""
+    profile: str = "auto"
+    chat_model: ChatModel | None = None
+    """Asked instead of the tasks' own chat models, in the profiles that ask a real one."""
+    tasks: tuple[str, ...] = ()
+    """Names or ids of the tasks to serve; all if there are none."""
+    prepare_first: bool = False
+    """Whether to listen only when all tasks are prepared."""
+    sandbox: str | None = None
+    max_sessions: int = 64
+    scoring_gpu: str | None = None
+    """Index or UUID of the GPU that attempts are scored on, by default the last; of several, no session has it."""
+    scorings: int = max(1, (os.cpu_count() or 2) // 2)
+    """Scorings at a time; others wait."""
+    max_attempts: int = 100
+    """How many attempts of a session are scored; those that fail by a fault of ours are not counted."""
+    hours: float = 8.0
+    """How long a session may run commands."""
+    wait_hours: float = 0.0
+    """How much longer it may, without being told: for who runs agents and counts their working time."""
+    command_s: float = 600.0
+    """Default time limit of a command, in seconds."""
+    longest_command_s: float = 3600.0
+    """The longest time limit of a command, in seconds."""
+    memory_mib: int = 8192
+    """Memory of a session's programs together; a task's profile may raise it."""
+    disk_mib: int = 16384
+    """How much a session's workspace may grow."""
+    processes: int = 512
+    """Processes and threads of a session at a time."""
+    link_data: bool = False
+    """Whether sessions share the files of the tasks' ``shared_data`` instead of having copies."""
+    model_dollars: float = 10.0
+    """What a session may spend on the model of its task, without scorings."""
+    bash_reward: float | None = 0.0
+    """The reward of commands, and of calls that failed or were interrupted on our side; None is null."""
+    withhold_rewards: bool = False
+    """Whether tasks that hide their score give the reward 0 until the episode ends."""
+    network: NetworkPolicy = field(default_factory=NetworkPolicy)
+    """Which network the sandboxes of sessions have."""
+    transcripts: bool = True
+    """Whether commands and outputs of sessions are kept."""
+    transcript_mib: int = 64
+    """The most of a session's transcript."""
+    keep_days: float | None = None
+    """Days after which an ended session's directory is removed; None keeps it."""
+    keep_gib: float | None = None
+    """How much ended sessions' directories may hold together, in GiB; the oldest go first. None is without limit."""
+    drain_s: float = 600.0
+    """How long running commands and scorings may take after SIGTERM, in seconds."""
+    reclaim_s: float = 900.0
+    """After how many seconds a session is closed whose client does not come back after a restart."""
+    body_bytes: int = 16 * _MIB
+    """The longest request body, in bytes."""
+
+    def session_limits(self, needed: Limits) -> Limits:
+        """Return the limits of a session whose task needs at least ``needed``."""
+        cores = os.cpu_count() or 1
+        return Limits(
+            wall_s=2 * (self.hours + self.wait_hours) * _HOUR_S,  # commands end at the deadline; this ends what remains
+            cpu_s=int((self.hours + self.wait_hours) * _HOUR_S * cores),
+            memory_mib=max(self.memory_mib, needed.memory_mib),
+            processes=max(self.processes, needed.processes),
+            file_mib=max(self.disk_mib, needed.file_mib),
+            disk_mib=self.disk_mib,
+            open_files=max(4096, needed.open_files),
+            output_kib=32,
+        )
+
+
+def host_warnings(settings: Settings, needed: Sequence[Limits]) -> list[str]:
+    """Return in words what all sessions together may use beyond what the host has: memory, and disk below ``state``.
+
+    Args:
+        settings: the server's.
+        needed: what each served task needs.
+    """
+    sessions = settings.max_sessions
+    memory = sessions * max(settings.session_limits(limits).memory_mib for limits in needed) * _MIB
+    disk = sessions * 2 * settings.disk_mib * _MIB  # a workspace, and the copies of what was scored
+    host_memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    free_disk = shutil.disk_usage(settings.state).free
+    return [
+        f"{sessions} sessions may use {use / _GIB:.0f} GiB of {name} together, this host has {host / _GIB:.0f} GiB; "
+        f"lower --max-sessions or {option} if agents may use that much"
+        for name, use, host, option in (
+            ("memory", memory, host_memory, "--memory-mib"),
+            ("disk", disk, free_disk, "--disk-mib"),
+        )
+        if use > host
+    ]
+
+
+def use_mounted_data(environment: MutableMapping[str, str], mount: Path = DATA_MOUNT) -> list[Path]:
+    """Set the variables for prepared data and the hub's cache, unless they are set; return the directories used."""
+    used = []
+    for name, directory in _MOUNTED.items():
+        path = mount / directory
+        if not environment.get(name) and path.is_dir():
+            environment[name] = str(path)
+            used.append(path)
+    return used
+
+
+def default_state() -> Path:
+    """Return ``re-bench/serve`` in the user's directory for state.
+
+    Raises:
+        UsageError: if the user has no home.
+    """
+    try:
+        return state_directory() / "serve"
+    except RuntimeError:
+        raise UsageError("there is no home directory to keep sessions in; give one with --state DIR") from None
+
+
+def read_token(path: Path) -> str:
+    """Return the token in a file: its only line.
+
+    Raises:
+        UsageError: if the file cannot be read, others can read it, or it holds no token.
+    """
+    try:
+        mode, text = path.stat().st_mode, path.read_text(encoding="ascii").strip()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not plain ASCII"
+        raise UsageError(f"{path}: the token cannot be read: {reason}") from None
+    if mode & 0o077:
+        raise UsageError(f"{path}: others can read the token; run: chmod 600 {path}")
+    if len(text) < _MIN_TOKEN or not text.isprintable() or " " in text:
+        raise UsageError(f"{path}: expected one line with a token of at least {_MIN_TOKEN} characters without spaces")
+    return text
+
+
+def check_address(settings: Settings, *, insecure: bool) -> None:
+    """Do nothing, or refuse an address that others can reach, unless there is a token or that is ``insecure``.
+
+    Raises:
+        UsageError: if it is refused.
+    """
+    if settings.token is None and not insecure and not _is_loopback(settings.host):
+        raise UsageError(
+            f"{settings.host} can be reached by others, who could run programs in the sandboxes here: "
+            "give a token with --token-file FILE, or type --insecure"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

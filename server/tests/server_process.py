@@ -1,0 +1,285 @@
+"""A real server process for tests, and its clients: both official ones, and requests by hand."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from example_tasks import EXAMPLES
+from forked_programs import Template
+
+from re_bench.task.discovery import open_task
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+
+TOP = Path(__file__).resolve().parents[2]
+LIGHT_SDK = TOP / "tests" / "light_sdk"
+PROGRAMS = Template("re_bench_server.cli", "re_bench_server.server", python_path=str(LIGHT_SDK))
+"""Most of a server's second of processor time is what it imports."""
+START_S = 60.0
+TASKS = {
+    task.manifest.id: task for task in map(open_task, sorted(path.parent for path in TOP.glob("tasks/*/task.toml")))
+}
+"""The tasks of the repository, by id."""
+CLIENTS = ("openreward", "ors")
+SECRET_NAMES = ("OPENREWARD_API_KEY", "ORS_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+
+
+class Server:
+    """A running server."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str, state: Path, log: Path) -> None:
+        self.process, self.url, self.state, self.log = process, url, state, log
+
+    def get(self, path: str, headers: dict[str, str] | None = None) -> Any:
+        request = urllib.request.Request(f"{self.url}{path}", headers=headers or {})  # noqa: S310 - http
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - http
+            return json.load(answer)
+
+    def health(self) -> Any:
+        return self.get("/health")
+
+    def sessions(self) -> list[Path]:
+        return sorted((self.state / "sessions").iterdir())
+
+    def workspaces(self) -> list[Path]:
+        """The workspaces that are there, of sessions that have not ended."""
+        return [path / "workspace" for path in self.sessions() if (path / "workspace").exists()]
+
+    def records(self) -> dict[str, Any]:
+        """What ``session.json`` says of each session, by its name."""
+        return {path.name: json.loads((path / "session.json").read_text()) for path in self.sessions()}
+
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+
+@contextlib.contextmanager
+def serving(
+    place: Path,
+    site: Path,
+    *options: str,
+    tasks: Sequence[str] = EXAMPLES[:2],
+    fork: bool = True,
+    **environment: str,
+) -> Iterator[Server]:
+    """Run ``re-bench serve`` in the repository, with state in ``place`` and the packages of ``site``.
+
+    Only the named ``tasks`` are served, or all if none is named: each real one takes seconds to prepare. The SDK
+    comes without what no server uses, unless ``PYTHONPATH`` is given, which makes it a real start, too.
+    """
+    place.mkdir(exist_ok=True)
+    log = place / "log"
+    command = [sys.executable, "-m", "re_bench.cli", "serve", "--port", "0", "--profile", "cpu"]
+    command += ["--state", str(place / "state"), *options, *(f"--task={name}" for name in tasks)]
+    kept = {name: value for name, value in os.environ.items() if name not in SECRET_NAMES}
+    with log.open("a") as stderr:
+        start = stderr.tell()
+        process = PROGRAMS.popen(
+            command, cwd=TOP, stdout=subprocess.PIPE, stderr=stderr, text=True, fork=fork,
+            env=kept | {"PYTHONPATH": f"{site}:{LIGHT_SDK}"} | environment,
+        )  # fmt: skip
+    try:
+        yield Server(process, address(process, log, start), place / "state", log)
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)  # SIGTERM would let commands end
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def address(process: subprocess.Popen[str], log: Path, start: int) -> str:
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
+        for line in log.read_text()[start:].splitlines():
+            if line.startswith("{") and (reply := json.loads(line))["event"] == "serving":
+                return str(reply["address"])
+        if process.poll() is not None:
+            break
+        time.sleep(0.05)
+    pytest.fail(f"the server did not start: {log.read_text()[start:]}")
+
+
+@contextlib.asynccontextmanager
+async def opened(client: str, url: str, task_id: str, api_key: str = "", **secrets: str) -> AsyncIterator[Any]:
+    """Open a session with one of the official clients."""
+    if client == "openreward":
+        from openreward import AsyncOpenReward  # noqa: PLC0415 - takes seconds
+
+        one = AsyncOpenReward(api_key=api_key or "none")
+        environment: Any = one.environments.get("rebench", variant="rebench", base_url=url)
+    else:
+        from ors.client import AsyncORS  # noqa: PLC0415
+
+        one = AsyncORS(base_url=url, api_key=api_key or None)
+        environment = one.environment("rebench")
+    try:
+        tasks = {task.task_spec["id"]: task for task in await environment.list_tasks("test")}
+        async with environment.session(tasks[task_id], secrets=secrets or None) as session:
+            yield session
+    finally:
+        for client_session in list(one.environments._clients.values()):
+            await client_session.close()
+        await one.environments._get_connector().close()
+
+
+async def write(session: Any, name: str, content: bytes) -> None:
+    """Write a file in a session's workspace."""
+    encoded = base64.b64encode(content).decode()
+    for start in range(0, len(encoded), 1 << 16):  # an argument has a limit
+        piece, how = encoded[start : start + (1 << 16)], ">>" if start else ">"
+        ran = await session.call_tool("bash", {"command": f"echo {piece} | base64 -d {how} {name}"})
+        assert ran.metadata["exit_status"] == 0, text(ran)
+
+
+def text(output: Any) -> str:
+    return "".join(block.text for block in output.blocks)
+
+
+def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """Return what a condition gives once it is true."""
+    deadline = time.monotonic() + seconds
+    while not (results := condition()):
+        if time.monotonic() > deadline:
+            pytest.fail("it did not come true")
+        select.select([], [], [], 0.05)
+    return results
+
+
+def command_lines_naming(directory: Path) -> list[str]:
+    """Return the command lines of processes that name something in a directory."""
+    lines = _command_lines()
+    return [
+        words.replace(b"\0", b" ").decode(errors="replace")
+        for pid, words in lines.items()
+        if str(directory).encode() in words and pid != os.getpid()
+    ]
+
+
+def running_scorers(server: Server) -> list[int]:
+    """Return the scorers of a server's sessions that run."""
+    state = str(server.state).encode()
+    return [pid for pid, words in _command_lines().items() if b"--solution" in words and state in words]
+
+
+def _command_lines() -> dict[int, bytes]:
+    """Return the arguments of all processes by id, each with a null byte behind it."""
+    lines = {}
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            lines[int(path.parent.name)] = path.read_bytes()
+    return lines
+
+
+def re_bench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command ``re-bench`` in the repository, with our environment variables, these, and the small SDK."""
+    command = [sys.executable, "-m", "re_bench.cli", *arguments]
+    variables = os.environ | {"PYTHONPATH": str(LIGHT_SDK)} | environment
+    return PROGRAMS.run(command, capture_output=True, text=True, cwd=TOP, timeout=100, env=variables)
+
+
+class Raw:
+    """A session by hand: what a client of one's own would send."""
+
+    def __init__(self, server: Server, task: str, sid: str = "", **headers: str) -> None:
+        self.server, self.sid, self.task = server, sid or uuid.uuid4().hex, task
+        self.headers = headers
+        status, reply = self.create()
+        assert status == 200, reply
+
+    def create(self, **headers: str) -> tuple[int, Any]:
+        """Ask for the session, or ask for it again."""
+        body = {"task_spec": {"id": self.task}, "env_name": "rebench"}
+        return post(self.server.url, "/create", body, {"X-Session-ID": self.sid, **self.headers, **headers})
+
+    def prompt(self) -> str:
+        return str(self.server.get("/rebench/prompt", {"X-Session-ID": self.sid, **self.headers})[0]["text"])
+
+    def says(self, command: str) -> str:
+        """Return the text of a command's output."""
+        return str(self.call("bash", command=command)["output"]["blocks"][0]["text"])
+
+    def start(self, name: str, **arguments: Any) -> str:
+        """Call a tool and hang up; return the SDK's id of the call."""
+        call = json.dumps({"name": name, "input": arguments}).encode()
+        headers = {"X-Session-ID": self.sid, "Content-Type": "application/json", **self.headers}
+        request = urllib.request.Request(f"{self.server.url}/rebench/call", call, headers)  # noqa: S310 - http
+        with urllib.request.urlopen(request, timeout=60) as stream:  # noqa: S310 - http
+            assert stream.readline().strip() == b"event: task_id"
+            return str(stream.readline().decode().partition(": ")[2].strip())
+
+    def result_of(self, task_id: str, name: str = "bash") -> Any:
+        """Ask for the result of a call that was begun, as clients do after a connection broke."""
+        status, reply = self.post("/rebench/call", {"name": name, "input": {}, "task_id": task_id})
+        assert status == 200, reply
+        return result(reply)["output"]
+
+    def post(self, path: str, content: Any, timeout: float = 60) -> tuple[int, Any]:
+        """Ask again while the session is still being laid out, as the SDK's client does, for a minute at most."""
+        end = time.monotonic() + 60
+        while True:
+            answer = post(self.server.url, path, content, {"X-Session-ID": self.sid, **self.headers}, timeout)
+            if answer != (503, {"detail": "Environment still starting."}) or time.monotonic() > end:
+                return answer
+            time.sleep(0.2)
+
+    def call(self, name: str, **arguments: Any) -> Any:
+        status, reply = self.post("/rebench/call", {"name": name, "input": arguments})
+        assert status == 200, reply
+        return result(reply)
+
+    def delete(self) -> None:
+        self.post("/delete", {})
+
+
+def post(url: str, path: str, content: Any, headers: dict[str, str], timeout: float = 60) -> tuple[int, Any]:
+    """Return the status of a request, and the JSON or the bytes that came."""
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    request = urllib.request.Request(f"{url}{path}", body, {"Content-Type": "application/json", **headers})  # noqa: S310 - http
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310 - http
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.loads(error.read())
+
+
+def events(stream: bytes) -> list[tuple[str, str]]:
+    """Return the events of a stream, as the protocol says: exactly one space goes from the beginning of data."""
+    results = []
+    for block in stream.decode().replace("\r\n", "\n").split("\n\n"):
+        lines = [line.partition(":") for line in block.split("\n") if line and not line.startswith(":")]
+        fields = {name: value.removeprefix(" ") for name, _colon, value in lines}
+        if "event" in fields:
+            results.append((fields["event"], fields.get("data", "")))
+    return results
+
+
+def result(stream: bytes) -> Any:
+    """Return what a call gave."""
+    results = events(stream)
+    assert not [data for name, data in results if name == "error"], results
+    return json.loads("".join(data for name, data in results if name in {"chunk", "end"}))

@@ -1,0 +1,141 @@
+"""Ends that are not ordinary: the hours are over, no scorer lives, a server stops while it prepares."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from example_tasks import make_tasks
+from server_process import Raw, Server, command_lines_naming, running_scorers, serving, until
+
+from re_bench_server import subprocess_env
+from re_bench_server.state_dir import StateDirectory
+
+if TYPE_CHECKING:
+    import pytest
+
+PREPARING = "import time\ntime.sleep(100)\n"
+STUBBORN = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], process_group=0)
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_when_the_hours_are_over_nothing_works_on_in_the_background(tmp_path: Path, site: Path) -> None:
+    # A busy machine may need all of the few seconds before the command begins; then there are more of them.
+    assert any(nothing_works_on(tmp_path / hours, site, hours) for hours in ("0.001", "0.004", "0.015"))
+
+
+def nothing_works_on(place: Path, site: Path, hours: str) -> bool:
+    """Tell whether a command of the session has begun within its hours; if so, check that nothing outlasts them."""
+    over = "hours of this session are over"
+    with serving(place, site, "--hours", hours, "--no-transcripts") as server:
+        session = Raw(server, "example_quick")
+        if over in session.says("(while sleep 0.1; do echo -9 >> more; done) & disown"):
+            return False
+        (directory,) = server.sessions()
+        more = directory / "workspace" / "more"
+        until(more.exists)
+        until(lambda: server.health()["sessions"][0]["open_s"] > float(hours) * 3600 + 0.5)
+        output = session.call("answer")["output"]
+        assert output["metadata"]["status"] == "valid"
+        size = more.stat().st_size
+        time.sleep(0.5)
+        assert more.stat().st_size == size
+        assert over in session.says("true")
+        assert session.call("answer", get_final_score=True)["output"]["finished"] is True
+        assert not (directory / "transcript.jsonl").exists()
+        return True
+
+
+def test_an_episode_can_end_when_no_scorer_lives(server: Server) -> None:
+    session = Raw(server, "example_quick")
+    session.call("bash", command="echo -1 > answer.txt")
+    session.call("answer")
+    session.call("bash", command="echo sleep 50 -2 > answer.txt")
+    ends = [killed_final(server, session) for _ in range(3)]
+    assert [end["finished"] for end in ends] == [False, False, True]
+    assert [end["reward"] for end in ends] == [0.0, 0.0, 0.5]
+    assert (ends[2]["metadata"]["status"], ends[2]["metadata"]["final"]["attempts"]) == ("error", 4)
+    session.delete()
+
+
+def killed_final(server: Server, session: Raw) -> dict[str, Any]:
+    outcome: list[dict[str, Any]] = []
+    caller = threading.Thread(target=lambda: outcome.append(session.call("answer", get_final_score=True)["output"]))
+    caller.start()
+    for pid in until(lambda: running_scorers(server)):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended, or ends with its parent
+            stat = Path(f"/proc/{pid}/stat").read_text()
+            os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
+    caller.join(60)
+    assert not caller.is_alive()
+    until(lambda: running_scorers(server) == [])  # else the next one kills what is dying already
+    return outcome[0]
+
+
+def test_a_server_that_is_preparing_ends_at_once_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    site = make_tasks(tmp_path / "site")
+    (site / "quick" / "prepare.py").write_text(PREPARING)
+    with serving(tmp_path / "server", site) as server:
+        session = Raw(server, "example_quick")
+        until(lambda: [words for words in command_lines_naming(site) if "re_bench.task.prepare" in words])
+        began = time.monotonic()
+        assert server.end() == 128 + signal.SIGTERM
+        assert time.monotonic() - began < 60
+        assert server.workspaces() == []
+        assert command_lines_naming(site) == []
+    (site / "quick" / "prepare.py").unlink()
+    with serving(tmp_path / "server", site) as server:  # which lays the workspace out after all
+        session.server = server
+        assert session.prompt().startswith("# quick")
+        assert "a note" in session.says("cat notes.md")
+
+
+def test_a_program_that_does_not_end_is_killed_with_all_that_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess_env, "_GRACE_S", 0.2)
+    asyncio.run(stubborn())
+
+
+async def stubborn() -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", STUBBORN, stdout=asyncio.subprocess.PIPE, start_new_session=True
+    )
+    assert process.stdout is not None
+    child = int(await process.stdout.readline())
+    await subprocess_env.terminate(process)
+    assert process.returncode == -signal.SIGKILL
+    until(lambda: not alive(child))
+
+
+def alive(pid: int) -> bool:
+    done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return done.stdout.strip()[:1] not in {"", "Z"}
+
+
+def test_half_a_copy_is_swept_and_a_directory_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    session = tmp_path / "sessions" / "one"
+    half = session / "attempts.jsonl.submissions" / ".incoming-x"
+    half.mkdir(parents=True)
+    (half.parent / "whole").mkdir()
+    (session / "attempts.jsonl").write_text("")
+    (session.parent / "without a record").mkdir()
+    (tmp_path / "sockets").write_text(str(tmp_path / "no such directory"))
+    tmp_path.chmod(0o755)
+    StateDirectory(tmp_path).close()
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+    assert session.parent.stat().st_mode & 0o777 == 0o700
+    assert [path.name for path in half.parent.iterdir()] == ["whole"]
+    assert list(session.parent.iterdir()) == [session]

@@ -1,0 +1,100 @@
+"""What hosts of environments look for: a README true to the manifests, server, requirements, data."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from server_process import TASKS, TOP
+
+from re_bench.limits import Limits
+from re_bench.task.discovery import Task
+from re_bench_server.readme import with_tables
+from re_bench_server.settings import Settings, host_warnings, use_mounted_data
+
+ENVIRONMENT = TOP / "server"
+CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
+HEADINGS = [
+    "Description", "Capabilities", "Compute Requirements", "License", "Tasks", "Reward Structure", "Data", "Tools",
+    "Time Horizon", "Environment Difficulty", "Other Environment Requirements", "Safety", "Citations",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tasks() -> list[Task]:
+    return list(TASKS.values())
+
+
+def test_the_tables_of_the_readme_say_what_the_manifests_say(tasks: list[Task]) -> None:
+    text = (ENVIRONMENT / "README.md").read_text()
+    listed = [task for task in tasks if f"| `{task.manifest.id}` |" in text]
+    assert all(task in listed for task in tasks if task.manifest.id.startswith("ai_rd_"))
+    assert text == with_tables(text, listed), "run: python -m re_bench_server.readme"
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == HEADINGS
+    assert CANARY in text
+    assert text.count("<!-- table: ") == text.count("<!-- end of table -->") == 4
+    for task in listed:
+        assert text.count(f"| `{task.manifest.id}` |") >= 4
+
+
+def test_a_table_follows_its_manifest(tasks: list[Task]) -> None:
+    text = "a\n<!-- table: rewards -->\nold\n<!-- end of table -->\nb\n"
+    changed = [Task(task.directory, task.manifest.model_copy(update={"aggregation": "max"})) for task in tasks]
+    assert with_tables(text, changed).count("max(scores)") == len(tasks)
+    assert with_tables(with_tables(text, changed), tasks) == with_tables(text, tasks)
+    with pytest.raises(KeyError):
+        with_tables("<!-- table: nothing -->\n<!-- end of table -->\n", tasks)
+
+
+def test_server_py_is_the_command(tmp_path: Path) -> None:
+    command = [sys.executable, str(ENVIRONMENT / "server.py"), "--status", "--port", "1", "--state", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "no server answers" in done.stderr
+
+
+def test_requirements_and_dockerfile_name_what_is_there() -> None:
+    lines = (ENVIRONMENT / "requirements.txt").read_text().splitlines()
+    local = [Path(re.sub(r"\[.*", "", line)) for line in lines if line.startswith("./")]
+    assert [(TOP / place / "pyproject.toml").is_file() for place in local] == [True, True, True]
+    pins = {line.partition("==")[0] for line in (TOP / "constraints.txt").read_text().splitlines()}
+    named = {line for line in lines if line and line[0] not in "#-."}
+    required = tomllib.loads((ENVIRONMENT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert named | {line.partition("==")[0] for line in required if "==" in line} <= pins
+    locked = (TOP / "images" / "locks" / "server.txt").read_text()
+    assert [name for name in named if f"\n{name}==" not in locked] == ["torch"]  # which an image's build chooses
+    assert "server/server.py" in (ENVIRONMENT / "Dockerfile").read_text()
+
+
+def test_mounted_data_come_first_unless_somebody_says_otherwise(tmp_path: Path) -> None:
+    assert use_mounted_data({}, tmp_path) == []
+    (tmp_path / "re-bench").mkdir()
+    (tmp_path / "huggingface").mkdir()
+    environment = {"RE_BENCH_CACHE": "/elsewhere"}
+    assert use_mounted_data(environment, tmp_path) == [tmp_path / "huggingface"]
+    assert environment == {"RE_BENCH_CACHE": "/elsewhere", "HF_HOME": str(tmp_path / "huggingface")}
+
+
+def test_without_the_server_the_command_says_what_to_install() -> None:
+    program = (
+        "import sys; sys.modules['re_bench_server'] = None\n"
+        "from re_bench.cli.main import main\nsys.exit(main(['serve', '--status']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert "pip install" in done.stderr
+    assert done.stdout == ""
+
+
+def test_limits_of_all_sessions_beyond_what_the_host_has_are_told(tmp_path: Path) -> None:
+    modest = Settings(tmp_path, max_sessions=1, memory_mib=64, disk_mib=1)
+    needed = [Limits(memory_mib=32)]
+    assert host_warnings(modest, needed) == []
+    memory, disk = host_warnings(replace(modest, max_sessions=10**9), needed)
+    assert re.match(r"10{9} sessions may use \d+ GiB of memory together, this host has \d+ GiB; lower", memory)
+    assert "--disk-mib" in disk

@@ -1,0 +1,209 @@
+"""kill -9 of a server at random moments, while its sessions work: nothing that was told is lost, nothing is left.
+
+``RE_BENCH_KILLS`` says how often; ``nox -s kill_test`` does it two hundred times.
+"""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import os
+import random
+import signal
+import tempfile
+import threading
+import time
+import urllib.error
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from example_tasks import EXAMPLES, ask_command, experiment_command
+from free_port import free_port
+from server_process import Raw, Server, command_lines_naming, serving, until
+
+from re_bench.runs.attempts import AttemptLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+KILLS = int(os.environ.get("RE_BENCH_KILLS", "3"))
+SEED = int(os.environ.get("RE_BENCH_KILL_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
+LONGEST_LIFE_S = 3.0
+LOST = (OSError, http.client.HTTPException, json.JSONDecodeError)
+
+
+class Agent:
+    """A client that goes on working whatever becomes of the server, and notes what it was told."""
+
+    def __init__(self, server: Server, task: str, step: Callable[[Agent, int], object]) -> None:
+        self.session = Raw(server, task)
+        self.told: list[Any] = []
+        """What was acknowledged, in order."""
+        self.failures: list[str] = []
+        self._step = step
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)  # which outlives a test that fails
+        self._thread.start()
+
+    def _work(self) -> None:
+        for number in itertools.count():
+            if self._stopped.is_set():
+                return
+            try:
+                told = self._step(self, number)
+            except LOST as error:
+                if isinstance(error, urllib.error.HTTPError):
+                    self.failures.append(f"{number}: {error}")
+                time.sleep(0.05)
+            except (AssertionError, KeyError, IndexError) as error:
+                self.failures.append(f"{number}: {error!r}")
+                time.sleep(0.05)
+            else:
+                if told is not None:
+                    self.told.append(told)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+
+    def directory(self) -> Path:
+        """Return the directory of the session."""
+        (found,) = [
+            path for path in self.session.server.sessions()
+            if json.loads((path / "session.json").read_text())["client"] == client_of(self.session.sid)
+        ]  # fmt: skip
+        return found
+
+    def says(self, command: str) -> str | None:
+        """Return what a command printed, or None if it was interrupted or failed."""
+        output = self.session.call("bash", command=command)["output"]
+        if output["metadata"].get("exit_status") != 0:
+            return None
+        text = str(output["blocks"][0]["text"])
+        return text[text.index("]\n") + 2 :] if text.startswith("[The server was restarted") else text
+
+
+def client_of(session_id: str) -> str:
+    from re_bench_server.registry import client_of as hashed  # noqa: PLC0415 - takes seconds
+
+    return hashed(session_id.encode())
+
+
+def write_file(agent: Agent, number: int) -> object:
+    return number if agent.says(f"echo {number} > f{number}") is not None else None
+
+
+def answer(agent: Agent, number: int) -> object:
+    agent.says(f"echo -{number} > answer.txt")
+    metadata = agent.session.call("answer")["output"]["metadata"]
+    return (metadata["attempt"], metadata["raw"]) if metadata["status"] == "valid" else None
+
+
+def make_experiment(agent: Agent, number: int) -> object:
+    text = agent.says(experiment_command(number))
+    return json.loads(text.splitlines()[0])["run"] if text and text.startswith('{"run"') else None
+
+
+def ask_model(agent: Agent, number: int) -> object:
+    text = agent.says(ask_command(f"q{number}q"))
+    return number if text and "held out: False" in text else None
+
+
+@pytest.fixture
+def temporary() -> Iterator[Path]:
+    """A directory for temporary files, whose path is short enough for sockets."""
+    with tempfile.TemporaryDirectory(prefix="kill-") as directory:
+        yield Path(directory)
+
+
+@pytest.mark.timeout(240 + 20 * KILLS)
+def test_kill_9_at_random_moments_loses_nothing_that_was_told(tmp_path: Path, site: Path, temporary: Path) -> None:
+    randomness = random.Random(SEED)
+    options = ("--port", str(free_port()), "--model-dollars", "5")
+    agents: list[Agent] = []
+    tasks = ("example_quick", "example_equipped", "example_quick", "example_equipped", "example_equipped")
+    steps = (write_file, write_file, answer, make_experiment, ask_model)
+    began, left = time.monotonic(), set[str]()
+    for kill in range(KILLS + 1):
+        with serving(tmp_path, site, *options, tasks=EXAMPLES, TMPDIR=str(temporary)) as server:
+            assert left.isdisjoint(command_lines_naming(tmp_path))
+            if not agents:
+                agents = [Agent(server, task, step) for task, step in zip(tasks, steps, strict=True)]
+            if kill < KILLS:
+                time.sleep(randomness.uniform(0, LONGEST_LIFE_S))
+                server.end(signal.SIGKILL)
+                left = wait_for_ends(tmp_path)
+                continue
+            wait_for_progress(agents)
+            for agent in agents:
+                agent.stop()
+            check_nothing_is_lost(agents)
+            check_sessions_end(server, agents)
+            check_money(agents[-1])
+            assert server.end() == 128 + signal.SIGTERM
+    until(lambda: command_lines_naming(tmp_path) == [])
+    assert list(temporary.iterdir()) == []  # no socket, no directory of a gateway or a scorer
+    told = {step.__name__: len(agent.told) for step, agent in zip(steps, agents, strict=True)}
+    print(f"{KILLS} kills with seed {SEED} in {time.monotonic() - began:.0f} s; told and found again: {told}")
+
+
+def wait_for_ends(directory: Path) -> set[str]:
+    """Wait until everything has ended without another server; return what bubblewrap was just starting, if anything.
+
+    Killed in that moment, bubblewrap leaves a process that waits for its parent; the next start of a server ends it.
+    """
+    left: set[str] = set()
+
+    def all_else_ended() -> bool:
+        nonlocal left
+        left = set(command_lines_naming(directory))
+        return all(line.startswith("bwrap ") for line in left)
+
+    until(all_else_ended)
+    return left
+
+
+def wait_for_progress(agents: list[Agent]) -> None:
+    """Wait until every agent is told something by the server that runs now."""
+    counts = [len(agent.told) for agent in agents]
+    until(lambda: all(len(agent.told) > count for agent, count in zip(agents, counts, strict=True)), 60)
+
+
+def check_nothing_is_lost(agents: list[Agent]) -> None:
+    *writers, answerer, experimenter, _asker = agents
+    assert [agent.failures for agent in agents] == [[]] * len(agents)
+    for writer in writers:
+        for number in writer.told:
+            assert (writer.directory() / "workspace" / f"f{number}").read_text() == f"{number}\n"
+    attempts = {one.n: one for one in AttemptLog(answerer.directory() / "attempts.jsonl").read().attempts}
+    assert [(number, attempts[number].raw) for number, _raw in answerer.told] == answerer.told
+    interrupted = [one for one in attempts.values() if one.status == "error"]
+    assert all(one.message == "the server ended while this attempt was scored" for one in interrupted)
+    ledger = (experimenter.directory() / "experiments" / "ledger.jsonl").read_text().splitlines()
+    assert experimenter.told == sorted(set(experimenter.told))  # no run was counted twice
+    assert max(experimenter.told) <= len(ledger)
+
+
+def check_money(asker: Agent) -> None:
+    """Every call that was answered is in the log, and the last gateway has counted those of all gateways."""
+    state = asker.session.server.state
+    calls = [json.loads(line) for path in (state / "models").glob("*.jsonl") for line in path.read_text().splitlines()]
+    own = [call for call in calls if call["session"] == asker.directory().name]
+    asked = {call["request"]["messages"][0]["content"] for call in own}
+    assert {f"q{number}q" for number in asker.told} <= asked
+    record = json.loads((asker.directory() / "session.json").read_text())
+    assert record["model_dollars"] == pytest.approx(sum(call["dollars"] for call in own))
+
+
+def check_sessions_end(server: Server, agents: list[Agent]) -> None:
+    """Every session is usable to its end, and then gone."""
+    assert len(server.health()["sessions"]) == len(agents)
+    for agent in agents:
+        output = agent.session.call("answer", get_final_score=True)["output"]
+        assert output["finished"], output
+        agent.session.delete()
+    assert server.health()["sessions"] == []
+    assert server.workspaces() == []

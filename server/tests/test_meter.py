@@ -1,0 +1,95 @@
+"""A meter ends with its session, also one that was about to start."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from server_process import command_lines_naming, until
+
+from re_bench.task.manifest import Meter
+from re_bench_server.services.meter import MeterProxy, _ending_with
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+LISTENS_LATE = """
+import socket, sys, time
+with socket.socket(socket.AF_UNIX) as listener:
+    listener.bind(sys.argv[sys.argv.index("--socket") + 1])
+    time.sleep(1)
+    listener.listen()
+    connection, _client = listener.accept()
+    with connection, connection.makefile("rw") as stream:
+        stream.write(stream.readline())
+"""
+SLOW = "import time\nprint('begins', flush=True)\ntime.sleep(600)\n"
+
+
+async def silent(_proxy: MeterProxy, _reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(0.1)
+
+
+async def asking(proxy: MeterProxy, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"[1, 2, 3]\n")
+    log = proxy.socket.with_name("meter.log")
+    await asyncio.to_thread(until, lambda: log.exists() and log.read_text())
+
+
+async def asking_late(_proxy: MeterProxy, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"[1, 2, 3]\n")
+    await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(("parent", "printed"), [(os.getpid(), "started\n"), (1, "")], ids=["alive", "gone"])
+def test_a_meter_whose_server_ended_while_it_was_started_does_not_start(parent: int, printed: str) -> None:
+    command = [*_ending_with(parent), "echo", "started"]
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == printed
+
+
+@pytest.mark.parametrize("what", [silent, asking, asking_late])
+def test_no_meter_outlives_its_session(tmp_path: Path, what: Callable[[MeterProxy, Any, Any], Awaitable[None]]) -> None:
+    asyncio.run(closed(tmp_path, what))
+    until(lambda: command_lines_naming(tmp_path) == [])
+
+
+def test_a_meter_that_has_bound_its_socket_and_does_not_listen_yet_is_waited_for(tmp_path: Path) -> None:
+    assert asyncio.run(answered(tmp_path)) == b"[1, 2, 3]\n"
+
+
+def meter_proxy(directory: Path, source: str) -> MeterProxy:
+    (directory / "a_meter.py").write_text(source)
+    served: Any = SimpleNamespace(task=SimpleNamespace(import_directory=directory), profile_name="cpu")
+    meter = Meter(module="a_meter", request="[width, steps, seed], all integers")
+    return MeterProxy(served, meter, directory / "socket", directory / "state", {})
+
+
+async def answered(directory: Path) -> bytes:
+    proxy = meter_proxy(directory, LISTENS_LATE)
+    await proxy.open()
+    reader, writer = await asyncio.open_unix_connection(directory / "socket")
+    writer.write(b"[1, 2, 3]\n")
+    async with asyncio.timeout(60):
+        answer = await reader.readline()
+    writer.close()
+    await proxy.close()
+    return answer
+
+
+async def closed(directory: Path, what: Callable[[MeterProxy, Any, Any], Awaitable[None]]) -> None:
+    proxy = meter_proxy(directory, SLOW)
+    await proxy.open()
+    reader, writer = await asyncio.open_unix_connection(directory / "socket")
+    await what(proxy, reader, writer)
+    async with asyncio.timeout(60):
+        await proxy.close()
+        writer.write_eof()
+        assert b"listening" not in await reader.read()
+    writer.close()
+    await asyncio.sleep(0.2)  # a meter that starts after all would do so now, and would not end by itself
+    await asyncio.to_thread(until, lambda: command_lines_naming(directory) == [])

@@ -1,0 +1,406 @@
+"""The network of agents: real tools in a real sandbox, through a real server, to an internet of the test's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from example_tasks import make_tasks
+from network_server import Agent, Online, online
+from server_process import until
+
+from re_bench_server.cli import COMMAND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ALLOW = ".example.org,8.8.8.8,10.0.0.5,127.0.0.1,8.8.4.4,169.254.169.254,[fd00:ec2::254]"
+OPTIONS = ("--network", "proxy", "--allow", ALLOW, "--allow", "allowed.example.org:9000,@packages")
+SCORER = """
+from pathlib import Path
+from re_bench.sandbox import open_backend
+from re_bench.sandbox.process import run
+from re_bench.sandbox.spec import SandboxSpec
+from re_bench.scoring.score import Measured, main
+
+CONNECT = "import socket; socket.create_connection(('8.8.8.8', 80), timeout=5)"
+
+def measure(job):
+    backend = open_backend()
+    finished = run(backend, [backend.python, "-I", "-c", CONNECT], SandboxSpec())
+    return Measured(float(finished.status == 0), finished.stderr[-40:])
+
+if __name__ == "__main__":
+    main(measure, Path(__file__).parent)
+"""
+
+missing = [tool for tool in ("curl", "git", "ip", "openssl", "unshare") if shutil.which(tool) is None]
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can make the namespaces of the test's internet"),
+    pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}"),
+]
+
+
+@pytest.fixture(scope="module")
+def trying_scorer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make packages of tasks whose scorer tries to connect from a sandbox."""
+    site = make_tasks(tmp_path_factory.mktemp("site"))
+    (site / "quick" / "score.py").write_text(SCORER)
+    return site
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, trying_scorer: Path) -> Iterator[Online]:
+    with online(tmp_path_factory.mktemp("proxy"), trying_scorer, *OPTIONS, "--network-mib", "8") as running:
+        yield running
+        assert running.proxies()
+        os.kill(int((running.world / "pid").read_text()), signal.SIGKILL)
+        until(lambda: not running.proxies())  # they end with the server, whatever ends it
+
+
+@pytest.fixture
+def agent(server: Online) -> Iterator[Agent]:
+    agent = Agent(server)
+    yield agent
+    agent.delete()
+
+
+def test_tools_work_through_the_proxy_and_are_logged(agent: Agent) -> None:
+    plain = agent.run("curl -sS 'http://allowed.example.org/plain?token=secret-0815'")
+    assert '"path": "/plain?token=secret-0815"' in plain
+    assert '"port": 443' in agent.run("curl -sS https://both.example.org/tls")
+    assert '"port": 9000' in agent.run("curl -sS http://allowed.example.org:9000/other-port")
+    assert '"body": 5' in agent.run("curl -sS -d hello http://allowed.example.org/post")
+    assert '"body": 70000' in agent.run("head -c 70000 /dev/zero | curl -sS -T - http://allowed.example.org/chunks")
+    big = "head -c 2000000 /dev/zero > big; curl -sS -T big http://allowed.example.org/expecting"  # 100-continue
+    assert '"body": 2000000' in agent.run(big)
+    assert "content-length: 12" in agent.run("curl -sSI http://allowed.example.org/")
+    python = "import urllib.request as u; print(u.urlopen('https://allowed.example.org/python').status)"
+    assert agent.run(f'python -c "{python}"').startswith("200")
+    agent.run("export PIP_CERT=/etc/ssl/certs/ca-certificates.crt PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1")
+    pip = "python -m pip install -q --target t tiny-package"
+    assert "4711" in agent.run(f"{pip}; cat t/tiny_package.py")
+    assert agent.run("git ls-remote https://allowed.example.org/repository") == "[exit status 0]"
+    log = agent.log()
+    assert {entry["event"] for entry in log} == {"connected", "ended"}
+    assert sorted({entry["host"] for entry in log if entry["event"] == "ended"}) == [
+        "allowed.example.org", "both.example.org", "files.pythonhosted.org", "pypi.org",
+    ]  # fmt: skip
+    assert all(entry["up"] > 50 and entry["down"] > 50 for entry in log if entry["event"] == "ended")
+    assert "secret-0815" not in (agent.directory / "network.jsonl").read_text()
+
+
+def test_the_sandbox_itself_has_no_network(agent: Agent) -> None:
+    assert "Could not resolve host" in agent.run("curl --noproxy '*' -sS http://allowed.example.org/ 2>&1")
+    assert "Couldn't connect" in agent.run("curl --noproxy '*' -sS http://8.8.8.8/ 2>&1")
+    assert agent.run("ls /run/re-bench").split()[:2] == ["port_forward.py", "proxy.sock"]
+
+
+def test_the_choice_is_named(server: Online, agent: Agent) -> None:
+    chosen = {"mode": "proxy", "allow": [*ALLOW.split(","), "allowed.example.org:9000", "@packages"], "limit_mib": 8}
+    assert server.health()["network"] == chosen
+    assert [event["network"] for event in server.events() if event["event"] == "serving"] == [chosen]
+    agent.run("echo 1 > answer.txt")
+    assert json.loads((agent.directory / "session.json").read_text())["network"] == chosen
+    answer = agent.call("answer", get_final_score=False)
+    assert "'network': 'proxy'" in str(answer)
+    assert "Network is unreachable" in str(answer)  # the scoring's
+    assert "a proxy to `.example.org`" in agent.prompt()
+    (line,) = (agent.directory / "attempts.jsonl").read_text().splitlines()
+    assert json.loads(line)["attempt"]["details"]["network"] == "proxy"
+
+
+REFUSED = [
+    ("far.example.net", "allow-list"),  # not listed
+    ("1.1.1.1", "allow-list"),
+    ("allowed.example.org:8443", "allow-list"),  # this port is not
+    ("example.org.far.example.net", "allow-list"),
+    ("notexample.org", "allow-list"),
+    ("loopback.example.org", "not a public address"),
+    ("private.example.org", "not a public address"),
+    ("mixed.example.org", "not a public address"),  # one of two
+    ("cloud.example.org", "not a public address"),
+    ("azure.example.org", "not a public address"),
+    ("cloud6.example.org", "not a public address"),
+    ("mapped.example.org", "not a public address"),
+    ("nat64.example.org", "not a public address"),
+    ("sixtofour.example.org", "not a public address"),
+    ("machine.example.org", "the server's own machine"),
+    ("8.8.4.4", "the server's own machine"),
+    ("10.0.0.5", "not a public address"),  # listed all the same
+    ("127.0.0.1", "not a public address"),
+    ("169.254.169.254", "not a public address"),
+    ("[fd00:ec2::254]", "not a public address"),
+    ("[::ffff:10.0.0.5]", ""),
+    ("[fe80::1%25veth0]", "zone"),
+    ("localhost", "not the name of a public host"),
+    ("metadata.google.internal", "not the name of a public host"),
+    ("167772165", "usual spelling"),  # 10.0.0.5 in other spellings
+    ("0xa000005", "usual spelling"),
+    ("0xa.0.0.5", "usual spelling"),
+    ("012.0.0.5", "usual spelling"),
+    ("10.5", "usual spelling"),
+    ("10.0.0.5.", "not a public address"),
+    ("allowed.example.org..", "not the name"),
+    ("allowed.example.org%00.far.example.net", "not the name"),
+    ("%61llowed.example.org", "not the name"),
+    ("allowed.example.org@far.example.net", ""),
+    ("far.example.net\\@allowed.example.org", ""),
+    ("unknown.example.org", "cannot be resolved"),
+    ("dead.example.org", "does not answer"),
+]
+"""Targets, and a word of the reason."""
+
+
+def test_targets_that_are_refused(server: Online, agent: Agent) -> None:
+    messages = []
+    for target, _word in REFUSED:
+        authority = target if ":" in target.rpartition("]")[2] else f"{target}:443"
+        messages += [
+            f"GET http://{target}/forbidden HTTP/1.1\r\nHost: allowed.example.org\r\n\r\n".encode(),
+            f"CONNECT {authority} HTTP/1.1\r\nHost: allowed.example.org\r\n\r\n".encode(),
+        ]
+    responses = agent.send(*messages)
+    for number, (target, word) in enumerate(REFUSED):
+        for response in responses[2 * number : 2 * number + 2]:
+            assert re.match(r"HTTP/1.1 (403|502) ", response), (target, response)
+            assert word in response, target
+    assert server.reached("/forbidden") == []
+    assert [entry["event"] for entry in agent.log()] == ["refused"] * len(messages)
+
+
+def test_other_spellings_of_an_allowed_name_are_one(agent: Agent) -> None:
+    first, second = agent.send(
+        *(
+            f"GET HTTP://{name}/spelled HTTP/1.1\r\nHost: evil.example.net\r\nConnection: close\r\n\r\n".encode()
+            for name in ("ALLOWED.example.org.", "allowed.Example.ORG:80")
+        )
+    )
+    for response in (first, second):
+        assert response.startswith("HTTP/1.1 200")
+        assert '["host", "allowed.example.org"]' in response  # not what Host said
+        assert "evil" not in response
+
+
+def test_requests_on_one_connection_are_judged_each(server: Online, agent: Agent) -> None:
+    def get(host: str) -> bytes:
+        return f"GET http://{host}/pipelined/{host} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
+
+    (response,) = agent.send(get("allowed.example.org") + get("other.example.org") + get("private.example.org"))
+    assert re.findall(r"HTTP/1.1 \d+", response) == ["HTTP/1.1 200", "HTTP/1.1 200", "HTTP/1.1 403"]
+    (response,) = agent.send(get("far.example.net") + get("allowed.example.org"))
+    assert re.findall(r"HTTP/1.1 \d+", response) == ["HTTP/1.1 403"]
+    assert [request["headers"][0][1] for request in server.reached("/pipelined")] == [
+        "allowed.example.org", "other.example.org",
+    ]  # fmt: skip
+
+
+def test_nothing_is_smuggled_in_a_request(server: Online, agent: Agent) -> None:
+    head = b"POST http://allowed.example.org/outer HTTP/1.1\r\nHost: allowed.example.org\r\n"
+    inner = b"GET /smuggled HTTP/1.1\r\nHost: far.example.net\r\n\r\n"
+    attempts = [
+        head + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + inner,
+        head + b"Content-Length: 5\r\nContent-Length: 60\r\n\r\n" + inner,
+        head + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + inner,
+        head + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + inner,
+        head + b"X: a\r\n b\r\nContent-Length: +5\r\n\r\n" + inner,
+        b"GET http://allowed.example.org/outer HTTP/1.1\nHost: a\nX: \x00\n\n" + inner,
+        b"GET http://allowed.example.org/outer\r\n" + inner,
+        b"GET http://allowed.example.org/outer HTTP/1.1\r\nHost: a\r\nHost: far.example.net\r\n\r\n" + inner,
+        head + b"Connection: content-length\r\nContent-Length: 0\r\n\r\n" + inner,
+        b"CONNECT allowed.example.org:80 HTTP/1.1\r\nHost: a\r\n\r\n" + inner,
+        b"CONNECT allowed.example.org HTTP/1.1\r\nHost: a\r\n\r\n" + inner,
+        b"GET /smuggled HTTP/1.1\r\nHost: allowed.example.org\r\n\r\n",
+        b"GET https://allowed.example.org/smuggled HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET http://allowed.example.org:443/smuggled HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"GET ftp://allowed.example.org/smuggled HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"A" * 70_000,
+    ]
+    for message, response in zip(attempts, agent.send(*attempts), strict=True):
+        statuses = re.findall(r"HTTP/1.1 (\d+)", response)
+        assert statuses in (["400"], ["403"], ["200", "400"]), (message[:150], response)
+    assert server.reached("/smuggled") == []
+    upgrade = (
+        head + b"Connection: upgrade, X-Private\r\nUpgrade: websocket\r\nX-Private: 1\r\nContent-Length: 0\r\n\r\n"
+    )
+    (response,) = agent.send(upgrade)
+    assert "websocket" not in response
+    assert "private" not in response.lower()
+
+
+def test_a_redirect_is_a_request_like_any_other(server: Online, agent: Agent) -> None:
+    for target in (
+        "http://10.0.0.5/redirected",
+        "http://far.example.net/redirected",
+        "http://169.254.169.254/redirected",
+    ):
+        quoted = target.replace("/", "%2F").replace(":", "%3A")
+        assert "403" in agent.run(
+            f"curl -sS -L -o /dev/null -w '%{{http_code}}' http://allowed.example.org/to/{quoted}"
+        )
+    assert server.reached("/redirected") == []
+
+
+def test_a_name_that_changes_its_address_is_judged_at_each_look_up(server: Online, agent: Agent) -> None:
+    message = b"GET http://rebinding.example.org/rebound HTTP/1.1\r\nHost: a\r\n\r\n"
+    responses = agent.send(*[message] * 4)
+    assert [response[9:12] for response in responses] == ["200", "403", "403", "403"]
+    assert [request["to"] for request in server.reached("/rebound")] == ["8.8.8.8"]
+
+
+FRONT = """
+import socket, ssl, sys, time
+def hello(name, pieces=0):
+    proxy = socket.create_connection(("127.0.0.1", 18081), timeout=10)
+    proxy.sendall(b"CONNECT allowed.example.org:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+    assert b" 200 " in proxy.recv(1000)
+    context = ssl._create_unverified_context()
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(incoming, outgoing, server_hostname=name)
+    try: tls.do_handshake()
+    except ssl.SSLWantReadError: pass
+    data = outgoing.read()
+    size = max(len(data) // pieces, 1) if pieces else len(data)
+    for start in range(0, len(data), size):
+        proxy.sendall(data[start:start + size])
+        time.sleep(0.02 * bool(pieces))
+    return proxy.recv(1000)[:1]
+def raw(data):
+    proxy = socket.create_connection(("127.0.0.1", 18081), timeout=10)
+    proxy.sendall(b"CONNECT allowed.example.org:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n" + data)
+    response = b""
+    while part := proxy.recv(1000): response += part
+    return response.partition(b"\\r\\n\\r\\n")[2][:1]
+print(hello("allowed.example.org"), hello("ALLOWED.example.org", 9), hello("other.example.org"), hello(None),
+      raw(b"GET /front HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"), raw(b"\\x16\\x03\\x01\\xff\\xff" + b"x" * 70000))
+"""
+
+
+def test_a_tunnel_leads_to_the_host_that_its_tls_names(server: Online, agent: Agent) -> None:
+    shown = agent.run(f"cat > front.py <<'END'\n{FRONT}\nEND\npython front.py")
+    handshake, alert = repr(b"\x16"), repr(b"\x15")
+    assert shown.split("\n")[0].split() == [handshake, handshake, alert, alert, repr(b""), alert]
+    assert server.reached("/front") == []
+    outcomes = [entry["outcome"] for entry in agent.log() if entry["event"] == "ended"]
+    assert sum("names other.example.org" in outcome for outcome in outcomes) == 1
+    assert all(entry["up"] == 0 for entry in agent.log() if "names" in entry.get("outcome", ""))
+
+
+def test_bytes_are_bounded(server: Online, agent: Agent) -> None:
+    assert int(agent.run("curl -sS http://allowed.example.org/size/5000000 | wc -c").split()[0]) == 5_000_000
+    assert (
+        int(agent.run("curl -sS https://allowed.example.org/size/5000000 2>/dev/null | wc -c").split()[0]) < 4_000_000
+    )
+    for scheme in ("http", "https"):
+        assert "403" in agent.run(f"curl -sSv {scheme}://allowed.example.org/after 2>&1")
+    assert "used up the 8 MiB" in agent.run("curl -sS http://allowed.example.org/after")
+    assert server.reached("/after") == []
+    other = Agent(server)  # each session has its own
+    assert '"port": 80' in other.run("curl -sS http://allowed.example.org/other")
+    other.delete()
+
+
+MANY = """
+import socket, time
+proxies = []
+for number in range(70):
+    proxy = socket.create_connection(("127.0.0.1", 18081), timeout=10)
+    proxy.sendall(b"CONNECT allowed.example.org:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+    proxies.append(proxy)
+print(sorted(proxy.recv(100).split()[1].decode() for proxy in proxies).count("429"))
+idle = [socket.socket(socket.AF_UNIX) for number in range(900)]
+for one in idle:
+    one.connect("/run/re-bench/proxy.sock")
+one.settimeout(60)
+print(one.recv(1))
+time.sleep(60)
+"""
+
+
+def test_connections_are_bounded(server: Online, agent: Agent) -> None:
+    agent.run(f"cat > many.py <<'END'\n{MANY}\nEND\npython -u many.py > many.out & sleep 1")
+    assert until(lambda: re.match("6\nb''", agent.run("cat many.out")), 90)
+    other = Agent(server)
+    assert '"port": 80' in other.run("curl -sS http://allowed.example.org/")
+    other.delete()
+    assert '"port": 80' not in agent.run("curl -sS http://allowed.example.org/")
+    agent.run("kill %1")
+    assert until(lambda: '"port": 80' in agent.run("curl -sS http://allowed.example.org/"))
+
+
+def test_a_model_is_reached_beside_the_proxy(server: Online) -> None:
+    agent = Agent(server, "example_equipped")
+    ask = 'curl -sS -H "Authorization: Bearer $OPENAI_API_KEY" $OPENAI_BASE_URL/models'
+    assert "gpt-3.5-turbo" in agent.run(ask)
+    assert agent.log() == []
+    assert '"port": 80' in agent.run("curl -sS http://allowed.example.org/")
+    agent.delete()
+
+
+def test_the_proxy_sees_nothing_of_the_server_and_comes_back_when_it_is_killed(server: Online, agent: Agent) -> None:
+    agent.run("curl -sS http://allowed.example.org/before; curl -sS http://allowed.example.org/size/5000000 > big")
+    until(lambda: any(entry.get("down", 0) >= 5_000_000 for entry in agent.log()))  # what it has told it has used
+    innermost = server.proxies()[-1]
+    assert b"PYTHONPATH" not in Path(f"/proc/{innermost}/environ").read_bytes()
+    root = Path(f"/proc/{innermost}/root")
+    assert not (root / str(server.state)[1:]).exists()
+    assert not (root / "home").exists()
+    os.kill(innermost, signal.SIGKILL)
+    until(lambda: server.proxies() and innermost not in server.proxies())
+    assert until(lambda: '"port": 80' in agent.run("curl -sS http://allowed.example.org/after-kill"))
+    assert sum(entry.get("path") == "/before" for entry in agent.log()) == 2
+    agent.run("curl -sS http://allowed.example.org/size/5000000 > big")  # what was used before counts
+    assert "used up the 8 MiB" in agent.run("curl -sS http://allowed.example.org/")
+
+
+def test_open_is_the_machines_own_but_for_scorings(
+    tmp_path_factory: pytest.TempPathFactory, trying_scorer: Path
+) -> None:
+    with online(tmp_path_factory.mktemp("open"), trying_scorer, "--network", "open") as server:
+        agent = Agent(server)
+        assert '"port": 443' in agent.run("env | grep -i proxy; curl -sS https://far.example.net/")
+        assert "without any restriction" in agent.prompt()
+        assert '"to": "10.0.0.5"' in agent.run("curl -sS http://10.0.0.5/")
+        assert server.health()["network"] == {"mode": "open"}
+        assert json.loads((agent.directory / "session.json").read_text())["network"] == {"mode": "open"}
+        assert [event["level"] for event in server.events() if event["event"] == "network_open"] == ["warning"]
+        agent.run("echo 1 > answer.txt")
+        answer = str(agent.call("answer", get_final_score=True))
+        assert "Network is unreachable" in answer
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (["--network", "proxy"], "--allow"),
+        (["--allow", "example.org"], "--network proxy"),
+        (["--network", "open", "--network-mib", "5"], "--network proxy"),
+        (["--network", "proxy", "--allow", "https://example.org"], "https"),
+        (["--network", "proxy", "--allow", "example.org,"], "''"),
+        (["--network", "proxy", "--allow", "@unknown"], "@packages"),
+        (["--network", "proxy", "--allow", "10.0.0.0/8"], "10.0.0.0/8"),
+        (["--network", "proxy", "--allow", "*.1.1.1.1"], "below"),
+        (["--network", "proxy", "--allow", "py*.org"], "py*.org"),
+        (["--network", "proxy", "--allow", "example.org:0"], "port"),
+        (["--network", "proxy", "--allow", "localhost"], "public"),
+        (["--network", "proxy", "--allow", "faß.de"], "xn--"),
+        (["--network", "proxy", "--allow", "example.org", "--sandbox", "none"], "needs a sandbox"),
+    ],
+)
+def test_options_that_make_no_sense(tmp_path: Path, options: list[str], word: str) -> None:
+    import argparse  # noqa: PLC0415
+
+    from re_bench.errors import UsageError  # noqa: PLC0415
+
+    parser = argparse.ArgumentParser()
+    COMMAND.add_options(parser)
+    with pytest.raises(UsageError, match=re.escape(word)) as caught:
+        COMMAND.run(parser.parse_args([*options, "--port", "0", "--state", str(tmp_path)]))
+    assert caught.value.exit_status == 2

@@ -1,0 +1,208 @@
+"""What an operator has of a running server and afterwards: transcripts, ``re-bench sessions``, costs and metrics."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from example_tasks import EXAMPLES
+from prometheus_client.parser import text_string_to_metric_families
+from server_process import Raw, Server, re_bench, serving, until
+
+from re_bench_server.records.transcripts import read_transcript
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TOKEN = "a-token-of-the-server-0123456789"  # noqa: S105 - of a server that ends with the test
+ASK = """python3 -c '
+import openai
+client = openai.OpenAI()
+message = {"role": "user", "content": "say hi"}
+client.chat.completions.create(model="gpt-3.5-turbo-0125", messages=[message], max_tokens=10)
+'; echo key $OPENAI_API_KEY
+"""
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
+    place = tmp_path_factory.mktemp("watched")
+    (place / "token").write_text(TOKEN)
+    (place / "token").chmod(0o600)
+    with serving(place, site, "--token-file", str(place / "token"), tasks=EXAMPLES) as running:
+        yield running
+
+
+def session_at(server: Server, task: str) -> tuple[Raw, Path]:
+    """Return a new session and its directory."""
+    before = set(server.sessions())
+    session = Raw(server, task, **{"X-API-Key": TOKEN})
+    (directory,) = until(lambda: set(server.sessions()) - before)
+    session.call("bash", command="true")  # it is laid out
+    return session, directory
+
+
+def sessions(state: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return re_bench("sessions", *arguments, "--state", str(state), **environment)
+
+
+def as_json(state: Path, *arguments: str) -> dict[str, Any]:
+    done = sessions(state, *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def metrics(server: Server) -> dict[tuple[str, ...], float]:
+    """Return the samples by name and the labels' values, in the order of the labels' names."""
+    request = urllib.request.Request(f"{server.url}/metrics", headers={"X-API-Key": TOKEN})  # noqa: S310 - http
+    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - http
+        families = list(text_string_to_metric_families(answer.read().decode()))
+    samples = [one for family in families for one in family.samples]
+    return {(one.name, *(one.labels[name] for name in sorted(one.labels))): one.value for one in samples}
+
+
+def test_a_transcript_has_what_was_asked_and_told_and_no_secret(watched: Server) -> None:
+    session, directory = session_at(watched, "example_quick")
+    ran = session.call("bash", command="echo out; echo err >&2; exit 3", timeout=20)["output"]
+    session.call("bash", command=f"echo -1 > answer.txt; echo {TOKEN}")
+    scored = session.call("answer")["output"]
+    until(lambda: len(read_transcript(directory / "transcript.jsonl").entries) == 5)  # a thread writes them
+    entries = read_transcript(directory / "transcript.jsonl").entries
+    assert [(one["kind"], one["seq"]) for one in entries] == [("begin", 0), *[("call", n) for n in (1, 2, 3, 4)]]
+    assert entries[0]["prompt"].startswith("# quick")
+    assert "You have 8 hours" in entries[0]["prompt"]
+    assert (entries[0]["version"], entries[0]["task"], entries[0]["profile"]) == (1, "example_quick", "cpu")
+    assert entries[0]["settings"]["limits"]["output_kib"] == 32
+    call = entries[2]
+    assert call["arguments"] == {"command": "echo out; echo err >&2; exit 3", "timeout": 20}
+    assert (call["output"], call["metadata"]) == (ran["blocks"][0]["text"], ran["metadata"])
+    assert call["metadata"]["exit_status"] == 3
+    assert 0 < call["metadata"]["seconds"] <= call["seconds"] + 0.01  # both are rounded
+    assert 0 < call["hours_used"] < 1
+    assert "[redacted]" in entries[3]["output"]
+    assert TOKEN not in (directory / "transcript.jsonl").read_text()
+    answer = entries[4]
+    assert (answer["tool"], answer["reward"], answer["finished"]) == ("answer", 0.5, False)
+    assert answer["metadata"] == scored["metadata"]
+    assert (answer["metadata"]["raw"], answer["metadata"]["attempt"]) == (-1.0, 1)
+    session.delete()
+    (last,) = until(lambda: read_transcript(directory / "transcript.jsonl").entries[5:])
+    assert (last["kind"], last["attempts"]) == ("end", 1)
+
+
+def test_sessions_are_listed_shown_and_ended_by_their_operator(watched: Server) -> None:
+    session, directory = session_at(watched, "example_quick")
+    session.call("bash", command="seq 100; printf '\\033[2J'; echo -1 > answer.txt")
+    session.call("answer")
+    name = directory.name
+    listed = {one["name"]: one for one in as_json(watched.state, "list")["sessions"]}
+    ours = listed[name]
+    assert (ours["task"], ours["state"], ours["attempts"], ours["best_reward"]) == ("example_quick", "open", 1, 0.5)
+    shown = sessions(watched.state, "show", name, "--last", "2")
+    assert shown.returncode == 0, shown.stderr
+    assert "... (94 lines before)" in shown.stdout
+    assert "\x1b" not in shown.stdout
+    assert len(as_json(watched.state, "show", name, "--full")["calls"]) == 3
+    unknown = sessions(watched.state, "show", "nothing")
+    assert (unknown.returncode, "is the name of no session" in unknown.stderr) == (2, True)
+    ended = as_json(watched.state, "end", name)
+    assert (ended["session"], ended["final"]["raw"], ended["final"]["reward"]) == (name, -1.0, 0.5)
+    told = session.call("bash", command="echo more")["output"]
+    assert "The session has ended: ended by the operator." in told["blocks"][0]["text"]
+    assert (told["finished"], told["reward"], told["metadata"]["final"]["raw"]) == (True, 0.5, -1.0)
+    record = json.loads((directory / "session.json").read_text())
+    assert (record["reason"], record["final"]["reward"]) == ("ended by the operator", 0.5)
+    assert not (directory / "workspace").exists()
+    again = sessions(watched.state, "end", name)
+    assert (again.returncode, "has no such open session" in again.stderr) == (2, True)
+    session.delete()
+
+
+def test_the_model_s_cost_is_in_metadata_health_metrics_and_the_record(watched: Server) -> None:
+    before = metrics(watched).get(("re_bench_model_dollars_total", "session", "example_equipped"), 0.0)
+    session, directory = session_at(watched, "example_equipped")
+    ran = session.call("bash", command=ASK)["output"]
+    dollars = ran["metadata"]["model_dollars"]
+    assert 0 < dollars < 0.001
+    token = ran["blocks"][0]["text"].split()[1]
+    session.call("answer")
+    (ours,) = [one for one in watched.get("/health", {"X-API-Key": TOKEN})["sessions"] if one["name"] == directory.name]
+    assert (ours["model_dollars"], ours["scoring_model_dollars"]) == (dollars, None)
+    after = metrics(watched)["re_bench_model_dollars_total", "session", "example_equipped"]
+    assert after - before == pytest.approx(dollars)
+    session.delete()
+    assert json.loads((directory / "session.json").read_text())["model_dollars"] == dollars
+    listed = {one["name"]: one for one in as_json(watched.state, "list")["sessions"]}
+    assert (listed[directory.name]["model_dollars"], listed[directory.name]["state"]) == (dollars, "ended")
+    transcript = (directory / "transcript.jsonl").read_text()
+    assert f'"model_dollars":{dollars}' in transcript
+    assert "key [redacted]" in transcript
+    assert token not in transcript
+
+
+def test_metrics_are_for_who_has_the_token(watched: Server) -> None:
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        watched.get("/metrics")
+    before = metrics(watched)
+    session, _directory = session_at(watched, "example_quick")
+    session.call("bash", command="exit 3")
+    session.call("bash", command="sleep 5", timeout=0.2)
+    session.call("answer")
+    after = metrics(watched)
+    task = "example_quick"
+
+    def grown(*sample: str) -> float:
+        return after[sample] - before.get(sample, 0.0)
+
+    for status in ("ok", "failed", "timed_out"):
+        assert grown("re_bench_commands_total", status, task) == 1
+    assert grown("re_bench_answers_total", "valid", task) == 1
+    assert grown("re_bench_command_duration_seconds_count", task) == 3
+    assert grown("re_bench_command_duration_seconds_sum", task) > 0.2
+    assert grown("re_bench_scoring_duration_seconds_count", task) == 1
+    assert grown("re_bench_queue_wait_seconds_count", "scoring") == 1
+    assert grown("re_bench_session_setup_seconds_count", task) == 1
+    assert after["re_bench_sessions", "idle", task] == 1
+    assert after["re_bench_scorings", "all", "running"] == 0
+    assert after["process_resident_memory_bytes",] > 1e7
+    assert [sample for sample in after if sample[0] == "re_bench_build_info"]
+    session.delete()
+    assert ("re_bench_sessions", "idle", task) not in metrics(watched)
+
+
+def test_a_restart_removes_old_sessions_and_a_transcript_goes_on(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site) as server:
+        old, kept = Raw(server, "example_quick"), Raw(server, "example_quick")
+        old.call("answer")
+        old.delete()
+        kept.call("bash", command="echo -1 > answer.txt")
+        kept.call("answer")
+        server.end()
+    state, listed = server.state, {one["state"]: one for one in as_json(server.state, "list")["sessions"]}
+    assert sorted(listed) == ["ended", "suspended"]
+    name = listed["suspended"]["name"]
+    with serving(tmp_path, site, "--keep-days", "0.000001") as server:
+        until(lambda: [path.name for path in server.sessions()] == [name])
+        (removed,) = until(
+            lambda: [event["session"] for event in server.events() if event["event"] == "session_removed"]
+        )
+        assert removed == listed["ended"]["name"]
+        Raw(server, "example_quick", sid=kept.sid).call("bash", command="cat answer.txt")
+        server.end()
+    entries = read_transcript(state / "sessions" / name / "transcript.jsonl").entries
+    kinds = ["begin", "call", "call", "suspended", "resumed", "call", "suspended"]
+    assert [(entry["seq"], entry["kind"]) for entry in entries] == list(enumerate(kinds))
+    hours = [entry["hours_used"] for entry in entries]
+    assert hours == sorted(hours)
+    done = sessions(state, "end", name[:12], PYTHONPATH=str(site))
+    assert done.returncode == 0, done.stderr
+    assert f"{name}: ended with raw score -1, reward 0.5000, of 1 attempts" in done.stdout
+    (ended,) = as_json(state, "list")["sessions"]
+    assert (ended["state"], ended["reason"]) == ("ended", "ended by the operator")
+    assert not (state / "sessions" / name / "workspace").exists()

@@ -1,0 +1,289 @@
+"""Preparation in the background: who waits for it, what it says when it fails, and what workspaces come out of it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from example_tasks import make_tasks
+from server_process import (
+    LIGHT_SDK,
+    PROGRAMS,
+    TASKS,
+    TOP,
+    Raw,
+    Server,
+    command_lines_naming,
+    post,
+    re_bench,
+    serving,
+    until,
+)
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.task.discovery import open_task
+from re_bench.task.workspace import lay_out
+from re_bench_server import preparation
+from re_bench_server.catalog import ServedTask, build_catalog
+from re_bench_server.preparation import Preparations, State
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LAY_OUT = """
+
+def lay_out(profile, target):
+    (target / "data").write_text("prepared")
+"""
+WAITING = f"""
+import time
+from pathlib import Path
+
+def prepare(profile, say):
+    say("waiting for a file")
+    while not Path(__file__).with_name("go").exists():
+        time.sleep(0.05)
+{LAY_OUT}"""
+FAILING = f"""
+from re_bench.errors import UsageError
+
+def prepare(profile, say):
+    raise UsageError("the problems are not here; run: fetch them")
+{LAY_OUT}"""
+REASON = "quiet, profile cpu: the problems are not here; run: fetch them"
+CHANGE_ALL = r"""
+find . -type f -exec sh -c 'for file; do printf X | dd of="$file" conv=notrunc status=none || exit; done' _ {} + &&
+chmod -R 0700 . && find . -type f | head -n 2 | xargs truncate -s 1 && find . -type f | tail -n 1 | xargs rm
+"""
+
+
+@pytest.fixture
+def site_to_prepare(tmp_path: Path) -> Path:
+    """Return the made-up tasks, of which ``quick`` waits for a file and ``quiet`` cannot be prepared."""
+    site = make_tasks(tmp_path / "site")
+    (site / "quick" / "prepare.py").write_text(WAITING)
+    (site / "quiet" / "prepare.py").write_text(FAILING)
+    return site
+
+
+PERSONALISING = f"""
+import time
+from pathlib import Path
+
+def prepare(profile, say):
+    pass
+
+def personalise(profile, target):
+    Path(__file__).with_name("begun").touch()
+    while not Path(__file__).with_name("go").exists():
+        time.sleep(0.05)
+{LAY_OUT}"""
+
+
+def get(server: Server, path: str, **headers: str) -> tuple[int, Any]:
+    try:
+        return 200, server.get(path, headers)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.loads(error.read())
+
+
+def wait_for_workspace(session: Raw) -> None:
+    status, reply = get(session.server, "/rebench/prompt", **{"X-Session-ID": session.sid})
+    assert status == 200, reply
+
+
+def states(server: Server) -> dict[str, str]:
+    return {name: task["state"] for name, task in server.health()["tasks"].items()}
+
+
+def contents(directory: Path) -> dict[str, tuple[int, str]]:
+    """Return the modes of a directory and of all that is in it, and the hashes of files."""
+    entries = {}
+    for path in (directory, *directory.rglob("*")):
+        digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        entries[str(path.relative_to(directory))] = (stat.S_IMODE(path.lstat().st_mode), digest)
+    return entries
+
+
+def test_sessions_wait_for_a_task_that_is_being_prepared(site_to_prepare: Path, tmp_path: Path) -> None:
+    (site_to_prepare / "equipped" / "prepare.py").write_text(PERSONALISING)
+    tasks = ("quick", "example_quiet", "equipped")
+    with serving(tmp_path / "server", site_to_prepare, "--max-sessions=8", tasks=tasks) as server:
+        expected = {"example_quick": "preparing", "example_quiet": "failed", "example_equipped": "ready"}
+        until(lambda: states(server) == expected)
+        assert server.health()["status"] == "preparing"
+        assert server.health()["tasks"]["example_quiet"]["reason"] == REASON
+        assert get(server, "/ready") == (503, {"ready": False})
+        status = re_bench("serve", "--status", "--port", server.url.rpartition(":")[2]).stdout
+        assert "\npreparing: example_quick (cpu)\n" in status
+        assert f"\nfailed: example_quiet (cpu): {REASON}" in status
+        body = {"task_spec": {"id": "example_quiet"}}
+        code, reply = post(server.url, "/create", body, {"X-Session-ID": "quiet"})
+        assert (code, REASON in reply["detail"]) == (500, True)
+        sessions_deleted_while_they_wait_hold_up_nobody(server, site_to_prepare)
+        waiting = Raw(server, "example_quick")
+        caller = threading.Thread(target=wait_for_workspace, args=(waiting,))
+        caller.start()
+        time.sleep(0.3)
+        assert caller.is_alive()
+        (site_to_prepare / "quick" / "go").touch()
+        caller.join(60)
+        assert not caller.is_alive()
+        workspace = next(path for path in server.workspaces() if not (path / "equipped_meter.py").exists())
+        assert sorted(path.name for path in workspace.iterdir()) == ["answer.txt", "data", "notes.md"]
+        assert get(server, "/ready") == (200, {"ready": True})
+        assert server.health()["status"] == "ok"
+        events = {event["event"]: event for event in server.events()}
+        assert events["task_preparing"]["line"] == "waiting for a file"
+        assert events["task_not_prepared"]["reason"] == REASON
+
+
+def sessions_deleted_while_they_wait_hold_up_nobody(server: Server, site: Path) -> None:
+    """Delete sessions of a task that is being prepared, and of one whose program is busy with another workspace."""
+    first = Raw(server, "example_equipped")
+    until((site / "equipped" / "begun").exists)
+    waiting = [Raw(server, task) for task in ["example_equipped"] * 5 + ["example_quick"] * 2]
+    assert len(server.health()["sessions"]) == 8
+    for session in waiting:
+        session.delete()
+    until(lambda: len(server.health()["sessions"]) == 1)
+    (site / "equipped" / "go").touch()
+    wait_for_workspace(first)
+    assert len(server.workspaces()) == 1
+
+
+def test_with_prepare_a_server_waits_before_it_listens_or_says_why_not(site_to_prepare: Path, tmp_path: Path) -> None:
+    process = start(site_to_prepare, tmp_path / "state", "quick")
+    assert process.stderr is not None
+    while "task_preparing" not in (line := process.stderr.readline()):
+        assert line
+        assert "serving" not in line
+    process.terminate()
+    _nothing, errors = process.communicate(timeout=60)
+    assert (process.returncode, "serving" in errors) == (128 + signal.SIGTERM, False)
+    assert command_lines_naming(site_to_prepare) == []
+    assert {path.name for path in (tmp_path / "state").iterdir()} == {"lock", "sessions"}
+    failing = start(site_to_prepare, tmp_path / "state", "quiet", "equipped")
+    _nothing, errors = failing.communicate(timeout=60)
+    assert failing.returncode == 2
+    assert errors.splitlines()[-1] == f"re-bench: 1 of 2 tasks cannot be prepared: {REASON}"
+
+
+def start(site: Path, state: Path, *tasks: str) -> subprocess.Popen[str]:
+    options = ["--profile", "cpu", "--port", "0", "--state", str(state), *(f"--task={name}" for name in tasks)]
+    return PROGRAMS.popen(
+        [sys.executable, "-m", "re_bench.cli", "serve", "--prepare", *options],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        cwd=TOP,
+        env={**os.environ, "PYTHONPATH": f"{site}:{LIGHT_SDK}"},
+    )
+
+
+def test_tasks_are_selected_by_name_or_id() -> None:
+    task_id, task = next(iter(TASKS.items()))
+    assert [*build_catalog("cpu", [task_id]).by_id] == [*build_catalog("cpu", [task.name]).by_id] == [task_id]
+    with pytest.raises(UsageError, match="there is no task 'nothing'; known tasks: "):
+        build_catalog("cpu", [task_id, "nothing"])
+
+
+def test_a_preparation_that_failed_is_tried_again(
+    site_to_prepare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparation, "_RETRY_AFTER_S", 0.0)
+    asyncio.run(tried_again(site_to_prepare, tmp_path))
+
+
+async def tried_again(site: Path, tmp_path: Path) -> None:
+    async def nothing(_served: ServedTask) -> None:
+        pass
+
+    served = ServedTask(open_task(site / "quiet"), "cpu")
+    preparations = Preparations([served], tmp_path / "templates", nothing)
+    with pytest.raises(ReBenchError, match=REASON):
+        await preparations.wait_for_all()
+    (site / "quiet" / "prepare.py").write_text(FAILING.replace("raise ", "assert "))
+    with pytest.raises(ReBenchError, match=REASON):
+        await asyncio.to_thread(preparations.check, served)
+    deadline = time.monotonic() + 60
+    while preparations.by_id[served.id].state != State.READY:
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
+    preparations.check(served)
+    await preparations.by_id[served.id].lay_out(tmp_path / "workspace", threading.Event())
+    assert (tmp_path / "workspace" / "data").read_text() == "prepared"
+    await preparations.stop()
+    assert not (tmp_path / "templates").exists()
+
+
+@pytest.mark.parametrize("task_id", TASKS)
+def test_a_workspace_is_what_the_command_lays_out_and_its_sessions_alone(
+    site: Path, tmp_path: Path, task_id: str
+) -> None:
+    with serving(tmp_path / "server", site, tasks=(task_id,)) as server:
+        workspaces_are_as_the_command_lays_them_out(server, tmp_path, task_id)
+
+
+def workspaces_are_as_the_command_lays_them_out(server: Server, tmp_path: Path, task_id: str) -> None:
+    task = TASKS[task_id]
+    lay_out(task, tmp_path / "workspace", profile="cpu")
+    expected = contents(tmp_path / "workspace")
+    until(lambda: states(server)[task_id] == "ready")
+    sessions = [Raw(server, task_id) for _ in range(2)]
+    for session in sessions:
+        wait_for_workspace(session)
+    workspaces = [path / "workspace" for path in server.sessions()]
+    template = server.state / "templates" / task.name
+    prepared, laid_out = contents(template), [contents(path) for path in workspaces]
+    one, two = laid_out
+    own = {name for name in one if one[name] != two[name]}
+    assert {name for name in one.keys() | expected.keys() if one.get(name) != expected.get(name)} == own
+    assert [one[name][0] for name in own] == [expected[name][0] for name in own]
+    assert own.isdisjoint(prepared)
+    for name, (_mode, digest) in one.items():  # nothing tells when or in which order workspaces were laid out
+        times = {(path / name).stat().st_mtime_ns for path in workspaces}
+        assert name in own or not digest or len(times) == 1, name
+    inodes = [path.stat().st_ino for top in (*workspaces, template) for path in top.rglob("*") if path.is_file()]
+    assert len(set(inodes)) == len(inodes)
+    output = sessions[0].call("bash", command=CHANGE_ALL)["output"]
+    assert output["metadata"]["exit_status"] == 0, output
+    assert contents(template) == prepared
+    (changed,) = (now for now, old in zip(map(contents, workspaces), laid_out, strict=True) if now != old)
+    assert not {entry for entry in changed.values() if entry[1]}.intersection(one.values(), two.values())
+    for session in sessions:
+        session.delete()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's sandboxes are that user")
+def test_linked_data_can_be_read_and_replaced_and_not_changed(site: Path, tmp_path: Path) -> None:
+    task_id, task = "ai_rd_small_scaling_law", TASKS["ai_rd_small_scaling_law"]
+    with serving(tmp_path, site, "--link-data", tasks=(task.name,)) as server:
+        sessions = [Raw(server, task_id) for _ in range(2)]
+        for session in sessions:
+            wait_for_workspace(session)
+        tops = [*(path / "workspace" for path in server.sessions()), server.state / "templates" / task.name]
+        before = [contents(top) for top in tops]
+        assert len({(top / "data" / "train.bin").stat().st_ino for top in tops}) == 1
+        assert len({(top / "train.py").stat().st_ino for top in tops}) == 3
+        _status, prompt = get(server, "/rebench/prompt", **{"X-Session-ID": sessions[0].sid})
+        assert "in `data` cannot be changed in place; you may replace them" in json.dumps(prompt)
+        for command in ("echo >> train.bin", "chmod a+w train.bin", "truncate -s 1 train.bin", "touch train.bin"):
+            output = sessions[0].call("bash", command=f"cd /workspace/data; {command}")["output"]
+            assert output["metadata"]["exit_status"] != 0, command
+        assert [contents(top) for top in tops] == before
+        change = "cp train.bin new && echo >> new && mv -f new train.bin && echo >> ../train.py"
+        assert sessions[0].call("bash", command=change)["output"]["metadata"]["exit_status"] == 0
+        assert sorted(contents(top) == old for top, old in zip(tops, before, strict=True)) == [False, True, True]

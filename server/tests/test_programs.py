@@ -1,0 +1,306 @@
+"""Programs beside a session's shell: several at a time, each with its own pipes, none left when it has to end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import selectors
+import socket
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from shell_session import SMALL, Session, past_its_limit, processes_with, session_in
+from test_shell_protocol import connected, frame, send
+
+from re_bench.guest import ipc
+from re_bench_server.guest.child_programs import Programs
+from re_bench_server.shell.program import Request, execute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from re_bench_server.shell.program import ProgramOutput
+
+_HOLD = "b = bytearray(200 << 20); b[::4096] = b'x' * len(b[::4096]); import time; time.sleep(30)"
+
+_LIMITED, _CANCELLED, _FORKED, _CLOSED, _BARE = (f"90{n}{os.getpid()}" for n in range(1, 6))
+_FORKS = f"for i in $(seq 100); do sleep {_FORKED} & done"
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    with session_in(tmp_path_factory.mktemp("programs")) as opened:
+        yield opened
+
+
+def execute_in(session: Session, *command: str, **options: Any) -> ProgramOutput:
+    return session.runner.run(session.shell.execute(command, **options))
+
+
+def sh(session: Session, script: str, **options: Any) -> ProgramOutput:
+    return execute_in(session, "sh", "-c", script, **options)
+
+
+def test_outputs_apart_and_bytes_as_they_are(session: Session) -> None:
+    output = sh(session, "cat; printf '\\377\\0' >&2; exit 70", stdin=b"\0in\xff\n")
+    assert (output.status, output.stdout, output.stderr) == (70, b"\0in\xff\n", b"\xff\0")
+    assert not output.truncated
+    assert output.error == ""
+
+
+def test_no_shell_reads_the_arguments(session: Session) -> None:
+    arguments = ["$HOME", "`id`", "a b", "", "*", "'\"\\", "\n", "é\udcff"]
+    output = execute_in(session, "printf", "%s|", *arguments)
+    assert output.stdout == b"$HOME|`id`|a b||*|'\"\\|\n|\xc3\xa9\xff|"
+
+
+def test_directory_and_variables(session: Session) -> None:
+    session.run("mkdir -p sub; cd /tmp; export ONLY_IN_THE_SHELL=1")
+    script = 'pwd; echo "$GREETING:$HOME:${ONLY_IN_THE_SHELL-none}"'
+    assert sh(session, script).stdout == b"/workspace\n:/home/agent:none\n"
+    output = sh(session, script, directory="sub", environment={"GREETING": "good day"})
+    assert output.stdout == b"/workspace/sub\ngood day:/home/agent:none\n"
+    assert sh(session, "pwd", directory="/usr/bin").stdout == b"/usr/bin\n"
+
+
+def test_a_program_is_looked_up_in_the_path_it_gets(session: Session) -> None:
+    session.run("cd /workspace; mkdir -p tools; printf '#!/bin/sh\\necho own' > tools/ls; chmod +x tools/ls")
+    assert execute_in(session, "ls", environment={"PATH": "/workspace/tools:/usr/bin:/bin"}).stdout == b"own\n"
+    assert execute_in(session, "./tools/ls").stdout == b"own\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "status", "error"),
+    [
+        (["no-such-program"], {}, 127, "no-such-program: No such file or directory"),
+        (["/etc/passwd"], {}, 126, "/etc/passwd: Permission denied"),
+        (["ls"], {"directory": "nowhere"}, 126, "/workspace/nowhere: No such file or directory"),
+        (["echo", "x" * (200 << 10)], {}, 126, "echo: Argument list too long"),
+        (["echo", "a\0b"], {}, 126, "NUL"),
+        (["echo", "\ud800"], {}, 126, "encoded"),
+        (["echo"], {"environment": {"A=B": "1"}}, 126, "variable"),
+        ([], {}, 126, "empty"),
+    ],
+)
+def test_what_cannot_be_started_says_why(
+    session: Session, command: list[str], options: dict[str, Any], status: int, error: str
+) -> None:
+    output = execute_in(session, *command, **options)
+    assert output.status == status
+    assert error in output.error
+
+
+def test_a_signal_is_a_status_above_128(session: Session) -> None:
+    assert sh(session, "kill -TERM $$").status == 143
+
+
+def test_many_at_once_beside_a_command_of_the_shell(session: Session) -> None:
+    async def all_of_them() -> list[Any]:
+        programs = (
+            session.shell.execute(["sh", "-c", f"until [ -e go ]; do sleep 0.05; done; echo {number}"])
+            for number in range(12)
+        )
+        command = session.shell.run("until [ -e go ]; do sleep 0.05; done; echo shell", 60)
+        waiting = asyncio.gather(command, *programs)
+        await session.shell.execute(["touch", "go"])
+        return await waiting
+
+    shell, *programs = session.runner.run(all_of_them())
+    assert shell.text == "shell\n"
+    assert [int(output.stdout) for output in programs] == list(range(12))
+    session.run("rm /workspace/go")
+
+
+def test_large_input_and_output_in_bounded_memory(session: Session) -> None:
+    assert int(execute_in(session, "wc", "-c", stdin=bytes(20 << 20)).stdout) == 20 << 20
+    output = sh(session, "yes 1234567 | head -c 4000000; echo end", output_bytes=1 << 16)
+    assert output.truncated
+    assert len(output.stdout) < (1 << 16) + 100
+    assert output.stdout.startswith(b"1234567\n")
+    assert b"bytes left out" in output.stdout
+    assert output.stdout.endswith(b"end\n")
+
+
+def test_unread_input_holds_nobody_up(session: Session) -> None:
+    assert execute_in(session, "true", stdin=bytes(5 << 20)).status == 0
+
+
+def test_pipes_can_be_opened_by_name(session: Session) -> None:
+    output = sh(session, "tee /dev/stderr < /dev/stdin > /dev/stdout", stdin=b"text")
+    assert (output.stdout, output.stderr) == (b"text", b"text")
+
+
+def test_what_is_left_in_the_background_goes_on_and_may_write(session: Session) -> None:
+    loop = "i=0; while echo tick && [ $i -lt 26 ]; do i=$((i+1)); echo $i > /workspace/ticks; sleep 0.05; done"
+    assert sh(session, f"echo begun; (setsid sh -c '{loop}') &").stdout.startswith(b"begun\n")
+    for _ in range(100):
+        if session.says("cat /workspace/ticks") == "26\n":
+            return
+        session.sleep(0.1)
+    pytest.fail("the process in the background has stopped")
+
+
+def test_the_time_limit_ends_all_that_it_started_and_nothing_else(session: Session) -> None:
+    session.run(f"sleep {_LIMITED}.0 &")
+    script = (
+        f"setsid sleep {_LIMITED}.2 & (setsid sh -c 'trap : TERM; sleep {_LIMITED}.3; sleep {_LIMITED}.4' &); "
+        f"trap : TERM; echo begun; : > begun; sleep {_LIMITED}.5; sleep {_LIMITED}.6"
+    )
+    output = past_its_limit(
+        lambda limit_s: sh(session, script, timeout_s=limit_s), lambda _output: (session.workspace / "begun").exists()
+    )
+    assert (output.status, output.stdout, output.timed_out) == (None, b"begun\n", True)
+    assert output.seconds < 30
+    assert processes_with(f"sleep {_LIMITED}.") == [f"sleep {_LIMITED}.0"]
+    session.run("kill %1; rm begun")
+
+
+def test_a_cancelled_program_is_ended(session: Session) -> None:
+    async def cancelled() -> None:
+        script = f"setsid sleep {_CANCELLED}.1 & sleep {_CANCELLED}.2"
+        running = asyncio.ensure_future(session.shell.execute(["sh", "-c", script]))
+        while len(processes_with(f"sleep {_CANCELLED}.")) < 2:  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(0.05)
+        running.cancel()
+        await asyncio.wait([running])
+        deadline = time.monotonic() + 60
+        while processes_with(f"sleep {_CANCELLED}.") and time.monotonic() < deadline:  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.05)
+
+    session.runner.run(cancelled())
+    assert processes_with(f"sleep {_CANCELLED}.") == []
+    assert sh(session, "echo on").stdout == b"on\n"
+
+
+def test_a_command_that_is_over_time_does_not_end_programs(session: Session) -> None:
+    async def both() -> tuple[Any, ProgramOutput]:
+        command = asyncio.ensure_future(session.shell.run("sleep 60", 0.3))
+        await asyncio.sleep(0.2)
+        output = await session.shell.execute(["sh", "-c", "(setsid sleep 1.2) & sleep 1.2; wait; echo whole"])
+        return await command, output
+
+    command, output = session.runner.run(both())
+    assert command.timed_out
+    assert output.stdout == b"whole\n"
+
+
+def test_memory_of_all_programs_and_commands_together(tmp_path: Path) -> None:
+    async def hold(session: Session) -> list[ProgramOutput]:
+        return await asyncio.gather(*(session.shell.execute(["python3", "-c", _HOLD]) for _ in range(4)))
+
+    with session_in(tmp_path) as session:
+        for output in session.runner.run(hold(session)):
+            assert output.status is None
+            assert output.error == "it used more than 512 MiB of memory"
+        assert sh(session, "echo on").stdout == b"on\n"
+
+
+def test_the_number_of_processes_and_the_disk(tmp_path: Path) -> None:
+    with session_in(tmp_path) as session:
+        assert b"fork" in sh(session, _FORKS).stderr
+        session.run("kill -9 -1")
+        past_its_limit(
+            lambda limit_s: execute_in(session, "bash", "-c", f"{_FORKS}; wait", timeout_s=2 * limit_s),
+            lambda output: b"fork" in output.stderr,
+        )
+        assert processes_with(f"sleep {_FORKED}") == []
+        output = sh(session, "for i in 1 2 3 4; do head -c 15000000 /dev/zero > $i; done; sleep 30")
+        assert (output.status, "it wrote more than 32 MiB" in output.error) == (None, True)
+        assert b"File size limit" in sh(session, "bash -c 'echo more > 5'").stderr
+        assert sh(session, "rm [1-4]").status == 0
+        assert sh(session, "echo more > 5").status == 0
+
+
+def test_the_end_of_everything_ends_programs_too_and_the_next_one_runs(session: Session) -> None:
+    async def ended() -> tuple[Any, ProgramOutput]:
+        waiting = asyncio.ensure_future(session.shell.execute(["sleep", "60"]))
+        await asyncio.sleep(0.2)
+        return await session.shell.run("kill -9 -1", 10), await waiting
+
+    command, output = session.runner.run(ended())
+    assert command.status is None
+    assert (output.status, output.error) == (None, "all processes of the sandbox were ended")
+    assert sh(session, "echo on").stdout == b"on\n"
+
+
+def test_programs_of_a_closed_shell(tmp_path: Path) -> None:
+    async def closed(session: Session) -> ProgramOutput:
+        waiting = asyncio.ensure_future(session.shell.execute(["sleep", _CLOSED]))
+        while not processes_with(f"sleep {_CLOSED}"):  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(0.05)
+        await session.shell.close()
+        return await waiting
+
+    with session_in(tmp_path) as session:
+        descriptors = len(list(Path("/proc/self/fd").iterdir()))
+        assert session.runner.run(closed(session)).error == "the session has ended"
+        assert execute_in(session, "true").error == "the session has ended"
+        assert len(list(Path("/proc/self/fd").iterdir())) < descriptors
+    assert processes_with(f"sleep {_CLOSED}") == []
+
+
+def test_without_a_sandbox(tmp_path: Path) -> None:
+    with session_in(tmp_path, backend="none", limits=replace(SMALL, processes=4096)) as session:
+        assert sh(session, "pwd; cat", stdin=b"x").stdout == f"{session.workspace}\nx".encode()
+        assert sh(session, f"(setsid sleep {_BARE} &); sleep {_BARE}", timeout_s=0.5).timed_out
+        assert processes_with(f"sleep {_BARE}") == []
+
+
+def test_a_bounded_number_of_pipes_is_read_for_processes_in_the_background() -> None:
+    with selectors.DefaultSelector() as selector:
+        programs = Programs(selector, lambda _reply: None)
+        reading, writing = zip(*(os.pipe() for _ in range(150)), strict=True)
+        programs.drain(reading)
+        with pytest.raises(BrokenPipeError):
+            os.write(writing[0], b"x")
+        assert os.write(writing[-1], b"x") == 1
+        for end in writing:
+            os.close(end)
+        while selector.get_map():
+            for key, _events in selector.select():
+                key.data()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"status": 256},
+        {"status": True},
+        {"status": -9},
+        {"errno": "x"},
+        {"errno": 10**9},
+        {"status": [1]},
+    ],
+)
+def test_a_made_up_reply_is_read_as_what_it_can_be(reply: dict[str, Any]) -> None:
+    async def replied() -> ProgramOutput:
+        async with connected() as (sandbox, theirs):
+            program = asyncio.ensure_future(execute(sandbox, Request(["x"], "/", {}), b"", 5, 100))
+            await asyncio.sleep(0.05)
+            data, descriptors, *_rest = socket.recv_fds(theirs, 1 << 16, 8)
+            try:
+                assert json.loads(data[ipc.HEADER.size :])["command"] == ["x"]
+                await send(theirs, frame({"program": 1, **reply}))
+            finally:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+            return await program
+
+    output = asyncio.run(replied())
+    assert output.status is None
+    json.dumps([output.error])
+
+
+@pytest.mark.parametrize("number", [7, "1", None, 2**70])
+def test_a_reply_that_nobody_waits_for_ends_the_sandbox(number: Any) -> None:
+    async def replied() -> str:
+        async with connected() as (sandbox, theirs):
+            await send(theirs, 2 * frame({"program": number, "status": 0}))
+            await asyncio.sleep(0.05)
+            return sandbox.end_reason
+
+    assert asyncio.run(replied()) == "it broke the protocol"

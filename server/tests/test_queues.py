@@ -1,0 +1,216 @@
+"""Queues: scorings wait for a slot, a timed one has the GPU alone, and callers learn how long they waited."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from server_process import Raw, re_bench, serving, until
+
+from re_bench.runs.attempts import AttemptLog
+from re_bench.runs.elapsed import Elapsed, Interval
+from re_bench_evaluation.working_time import attempt_times, session_periods
+from re_bench_server.queues import GpuGate, Queue
+from re_bench_server.session_clock import SessionClock
+from re_bench_server.session_record import SessionRecord
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_slots_are_given_in_order_and_counted() -> None:
+    asyncio.run(in_order())
+
+
+async def in_order() -> None:
+    queue, order = Queue(2), list[int]()
+
+    async def take(number: int) -> float:
+        async with queue.slot() as waited:
+            order.append(number)
+            await asyncio.sleep(0.1)
+            return waited
+
+    tasks = [asyncio.create_task(take(number)) for number in range(6)]
+    await asyncio.sleep(0.05)
+    assert (queue.running, queue.waiting) == (2, 4)
+    waits = await asyncio.gather(*tasks)
+    assert order == list(range(6))
+    assert max(waits[:2]) < 0.1 <= min(waits[4:]) + 1e-3
+    assert (queue.running, queue.waiting) == (0, 0)
+
+
+def test_a_cancelled_wait_does_not_block_others() -> None:
+    asyncio.run(giving_up())
+
+
+async def giving_up() -> None:
+    queue = Queue(1)
+    async with queue.slot():
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05), queue.slot():
+                pass
+        assert (queue.running, queue.waiting) == (1, 0)
+    async with asyncio.timeout(60), queue.slot():
+        assert queue.running == 1
+
+
+def test_no_command_begins_on_a_gpu_while_an_attempt_is_timed() -> None:
+    asyncio.run(alone())
+
+
+async def alone() -> None:
+    gate, events = GpuGate(), list[str]()
+
+    async def score(name: str) -> float:
+        async with gate.scoring() as waited:
+            events.append(f"{name} begins")
+            await asyncio.sleep(0.1)
+            events.append(f"{name} ends")
+            return waited
+
+    async def command() -> float:
+        waited = await gate.wait_until_idle()
+        events.append("command")
+        return waited
+
+    assert await command() < 1
+    scorings = [asyncio.create_task(score("first")), asyncio.create_task(score("second"))]
+    await asyncio.sleep(0.05)
+    assert await command() > 0.0
+    assert (await scorings[1]) > 0.04
+    assert events[0] == "command"
+    assert events[1:3] == ["first begins", "first ends"]
+    assert events.index("second begins") > 2
+
+
+def test_commands_begin_while_an_attempt_is_timed_on_another_gpu() -> None:
+    asyncio.run(apart())
+
+
+async def apart() -> None:
+    gate = GpuGate(separate=True)
+    async with gate.scoring(), asyncio.timeout(60):
+        await gate.wait_until_idle()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05), gate.scoring():
+                pass
+
+
+def test_a_gate_opens_when_a_scoring_fails() -> None:
+    asyncio.run(failing())
+
+
+async def failing() -> None:
+    gate = GpuGate()
+    with pytest.raises(ZeroDivisionError):
+        async with gate.scoring():
+            raise ZeroDivisionError
+    async with asyncio.timeout(60):
+        await gate.wait_until_idle()
+
+
+def test_the_hours_of_a_session_do_not_count_its_waits(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site, "--hours", "1") as server:  # scores one attempt at a time
+        first, second = Raw(server, "example_quick"), Raw(server, "example_quick")
+        assert "waits for its turn, in the queue of scorings or for the GPU, does not count" in first.prompt()
+        for session, answer in ((first, f"wait {tmp_path}/go -1"), (second, "-2")):
+            session.says(f"echo {answer} > answer.txt")
+        first.start("answer")
+        until(lambda: server.health()["scorings"]["running"] == 1)
+        began = time.monotonic()
+        asked = second.start("answer")
+        until(lambda: server.health()["scorings"]["waiting"] == 1)
+        time.sleep(1.1)
+        (tmp_path / "go").touch()
+        waited = second.result_of(asked, "answer")
+        spent = time.monotonic() - began
+        waited_s, rounding = waited["metadata"]["waited_s"], 0.01
+        assert 1 < waited_s < spent
+        assert "for its turn. Your hours do not count that." in text_of(waited)
+        began = time.monotonic()
+        second.call("answer", get_final_score=True)
+        at_most_s = spent + time.monotonic() - began  # what the last call waits, if anything, is not told here
+        name, record = next((name, record) for name, record in server.records().items() if record["waited_s"] > 1)
+        assert waited_s - rounding <= record["waited_s"] <= at_most_s
+        ((began_at, ended_at),) = record["periods"]
+        assert ended_at - began_at == pytest.approx(record["used_s"] + record["waited_s"], abs=0.3)
+        attempts = AttemptLog(server.state / "sessions" / name / "attempts.jsonl").read().attempts
+        handed_in = [Elapsed(attempt.wall_s or 0.0, attempt.working_s or 0.0) for attempt in attempts]
+        # an attempt's own wait comes after it is handed in
+        assert handed_in[0].waited_s == pytest.approx(0, abs=0.3)
+        assert waited_s - rounding <= handed_in[1].waited_s <= spent
+        entry = json.loads((server.state / "sessions" / name / "transcript.jsonl").read_text().splitlines()[-1])
+        assert waited_s - rounding <= entry["hours_waited"] * 3600 <= at_most_s
+        shown = listed_sessions(server.state)[name]
+        assert (shown["hours_used"] + shown["hours_waited"]) * 3600 == pytest.approx(ended_at - began_at, abs=0.5)
+
+
+def test_a_session_goes_on_after_as_many_hours_as_it_has_waited(tmp_path: Path, site: Path) -> None:
+    with serving(tmp_path, site, "--hours", "1") as server:
+        session = Raw(server, "example_quick")
+        session.says("true")
+        (name,) = server.records()
+        server.end(signal.SIGKILL)
+    path = server.state / "sessions" / name / "session.json"
+    record = json.loads(path.read_text()) | {"used_s": 1800.0, "waited_s": 7200.0, "periods": [[1.0, 9001.0]]}
+    path.write_text(json.dumps(record))
+    with serving(tmp_path, site, "--hours", "1") as server:
+        session.server = server
+        assert "0.50 hours left of 1" in session.prompt()
+        session.call("answer")
+        record = server.records()[name]
+        assert record["waited_s"] == pytest.approx(7200, abs=5)
+        assert record["periods"][0] == [1.0, 9001.0]
+        assert len(record["periods"]) == 2
+        (attempt,) = AttemptLog(path.with_name("attempts.jsonl")).read().attempts
+        for waits, working_s in (([], 1800), ([Interval(1000.0, 2000.0)], 800)):
+            (elapsed,) = attempt_times([attempt], session_periods(path.parent), waits)
+            assert elapsed is not None
+            assert (elapsed.wall_s, elapsed.working_s) == pytest.approx((9000, working_s), abs=60)
+
+
+def text_of(output: dict[str, Any]) -> str:
+    return "".join(block["text"] for block in output["blocks"])
+
+
+def listed_sessions(state: Path) -> dict[str, dict[str, Any]]:
+    listed = re_bench("sessions", "list", "--json", "--state", str(state))
+    return {session["name"]: session for session in json.loads(listed.stdout)["sessions"]}
+
+
+def test_the_clock_leaves_waits_out_while_they_last() -> None:
+    record = SessionRecord("s", "t", "cpu", "c", "", used_s=100.0, waited_s=50.0)
+    began = time.monotonic()
+    clock = SessionClock(record)
+    made = time.monotonic()
+    with clock.waiting():
+        waiting = time.monotonic()
+        time.sleep(0.2)
+        asked = time.monotonic()
+        during = clock.elapsed()
+        told = time.monotonic()
+    waited = time.monotonic()
+    clock.add_wait(60)
+    clock.checkpoint()
+    done = time.monotonic()
+    rounding = 1e-6
+    assert 150 + asked - made - rounding <= during.wall_s <= 150 + told - began + rounding
+    assert 100 - rounding <= during.working_s <= 100 + waiting - began + rounding
+    assert 110 + asked - waiting - rounding <= record.waited_s <= 110 + waited - made + rounding
+    assert 40 - rounding <= record.used_s <= 40 + (done - began) - (asked - waiting) + rounding
+
+
+def test_a_record_of_before_working_time_is_read(tmp_path: Path) -> None:
+    answer = {"since": "", "final": False, "task_id": None, "attempts_before": 0, "state": "running"}
+    old = {"v": 1, "name": tmp_path.name, "task": "t", "profile": "cpu", "client": "c", "opened": "", "state": "open"}
+    (tmp_path / "session.json").write_text(json.dumps(old | {"used_s": 60.0, "answer": answer}))
+    record = SessionRecord.load(tmp_path)
+    assert (record.used_s, record.waited_s, record.periods) == (60.0, 0.0, [])
+    assert record.answer is not None
+    assert record.answer.wall_s is None
+    assert SessionClock(record).elapsed().working_s == pytest.approx(60, abs=1)
