@@ -1,4 +1,4 @@
-"""An evaluation on a Ray cluster of two nodes, one of which is killed: ``nox -s ray_test``."""
+"""An evaluation on a Ray cluster of two nodes, one of which is killed: ``nox -s tools -- ray``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ agents.mlab = {kind = "mlab", options = ["--tools", "text"]}
 budget = {hours = 0.1, dollars = 1.0, steps = 20}
 resources.memory_mib = 100
 """
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="no Ray; run: nox -s ray_test")
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="no Ray; run: nox -s tools -- ray")
 
 
 @pytest.mark.timeout(300)

@@ -1,4 +1,4 @@
-"""Harbor itself runs the exported tasks: the oracle gets 1, nop 0, cheats nothing; ``nox -s harbor_test``.
+"""Harbor itself runs the exported tasks: the oracle gets 1, nop 0, cheats nothing; ``nox -s tools -- harbor``.
 
 ``RE_BENCH_HARBOR`` is Harbor's command, of an environment of its own, since it needs Python 3.12. No container is
 made: ``tests/harbor_sandbox/sandbox_environment.py`` says what runs instead, and what that does not prove.
@@ -37,7 +37,7 @@ CHEATS = {
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(3000),
-    pytest.mark.skipif(not HARBOR, reason="NOT TESTED: no Harbor; type: nox -s harbor_test"),
+    pytest.mark.skipif(not HARBOR, reason="NOT TESTED: no Harbor; type: nox -s tools -- harbor"),
 ]
 
 

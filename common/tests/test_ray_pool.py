@@ -1,6 +1,6 @@
 """A pool on a Ray cluster of two nodes gives the results of the local one, whatever becomes of a node.
 
-``nox -s ray_test`` runs this in an environment that has Ray.
+``nox -s tools -- ray`` runs this in an environment that has Ray.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 WITHOUT_RAY = importlib.util.find_spec("ray") is None
 pytestmark = [
-    pytest.mark.skipif(WITHOUT_RAY, reason="Ray is not installed; run: nox -s ray_test"),
+    pytest.mark.skipif(WITHOUT_RAY, reason="Ray is not installed; run: nox -s tools -- ray"),
     pytest.mark.timeout(400),
 ]
 

@@ -1,6 +1,6 @@
 """kill -9 of a server at random moments, while its sessions work: nothing that was told is lost, nothing is left.
 
-``RE_BENCH_KILLS`` says how often; ``nox -s kill_test`` does it two hundred times.
+``RE_BENCH_KILLS`` says how often; ``nox -s tools -- kill`` does it two hundred times.
 """
 
 from __future__ import annotations

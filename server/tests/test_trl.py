@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 if importlib.util.find_spec("trl") is None:
-    pytest.skip("NOT TESTED: trl is not installed; run: nox -s trl_test", allow_module_level=True)
+    pytest.skip("NOT TESTED: trl is not installed; run: nox -s tools -- trl", allow_module_level=True)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""An eval set of five tasks, two agents and three epochs, killed and continued: ``nox -s inspect_test``."""
+"""An eval set of five tasks, two agents and three epochs, killed and continued: ``nox -s tools -- inspect``."""
 
 from __future__ import annotations
 
