@@ -1,4 +1,4 @@
-"""An evaluation of two scripted models at all tasks, stopped by a kill and an interrupt: ``nox -s tools -- evaluation``.
+"""An evaluation of two scripted models at all tasks, killed and interrupted: ``nox -s tools -- evaluation``.
 
 ``RE_BENCH_EVALUATION_RUNS`` is the number of runs of a cell, 3 by default; ``RE_BENCH_ON_RAY`` has them on a cluster.
 """

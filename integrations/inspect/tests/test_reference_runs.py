@@ -1,4 +1,4 @@
-"""The real ``inspect`` command runs every task from the starting score to the reference's: ``nox -s tools -- inspect``."""
+"""The ``inspect`` command runs every task from the starting score to the reference's: ``nox -s tools -- inspect``."""
 
 from __future__ import annotations
 
