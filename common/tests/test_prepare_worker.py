@@ -13,7 +13,7 @@ import pytest
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import StoppedError, request_stop, runs
-from re_bench.task.prepare_worker import PrepareWorker
+from re_bench.task.prepare import PrepareWorker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ PARENT = """
 import sys, time
 from pathlib import Path
 from re_bench.task.discovery import open_task
-from re_bench.task.prepare_worker import PrepareWorker
+from re_bench.task.prepare import PrepareWorker
 PrepareWorker(open_task(Path(sys.argv[1])), "cpu", lambda line: print(line, flush=True)).start()
 print("started", flush=True)
 time.sleep(600)
