@@ -22,7 +22,7 @@ COMMANDS = Template(
     "re_bench_evaluation.transcripts",
     "re_bench_evaluation.bundle.pack",
     "re_bench.runs.calibrate",
-    "re_bench.runs.doctor.examine",
+    "re_bench.doctor",
     "re_bench.runs.regrade",
     "re_bench.runs.validate",
     "re_bench.runs.validation_history",

@@ -10,16 +10,16 @@ import pytest
 
 from re_bench.cli.science import with_table
 from re_bench.task.discovery import Task, find_tasks
+from re_bench.task.manifest import RECORDS, Records
 from re_bench.task.manifest_file import ManifestError, read_table
-from re_bench.task.records import FILE, Records
 
 TOP = Path(__file__).resolve().parents[1]
 EMPTY = "<!-- table: results -->\n<!-- end of table -->\n"
-TASKS = [task for task in find_tasks().values() if (task.directory / FILE).exists()]
+TASKS = [task for task in find_tasks().values() if (task.directory / RECORDS).exists()]
 
 
 def copy_of(task: Task, directory: Path, records: str) -> Task:
-    (directory / FILE).write_text(records)
+    (directory / RECORDS).write_text(records)
     return Task(directory, task.manifest)
 
 
@@ -36,7 +36,7 @@ def test_the_page_is_what_its_generator_makes() -> None:
 def test_floors_are_those_of_the_tasks() -> None:
     checked = 0
     for task in TASKS:
-        for profile, floor in read_table(task.directory / FILE, Records).floors.items():
+        for profile, floor in read_table(task.directory / RECORDS, Records).floors.items():
             task.add_to_path()
             assert importlib.import_module(task.module("profiles")).PROFILES[profile].floor == floor
             checked += 1

@@ -1,4 +1,4 @@
-"""The doctor tells what is broken, on setups that really are, and what mends it."""
+"""The doctor reports what is broken, on setups that really are, and names the command that helps."""
 
 from __future__ import annotations
 
@@ -10,29 +10,32 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from re_bench.data.cache import cache_directory
 from re_bench.data.prepared import is_prepared
+from re_bench.doctor import (
+    Target,
+    bubblewrap_obstacle,
+    check_packages,
+    check_program,
+    check_room,
+    check_sandbox,
+    check_source,
+    choose_targets,
+    landlock_abi,
+    reasons,
+    user_namespace_obstacle,
+)
 from re_bench.errors import ReBenchError
-from re_bench.runs.doctor.examine import choose_targets
-from re_bench.runs.doctor.finding import Finding, Fix, Target, reasons
-from re_bench.runs.doctor.host import landlock_abi, read_host
-from re_bench.runs.doctor.isolation import check_sandbox
-from re_bench.runs.doctor.machine import check_room
-from re_bench.runs.doctor.mend import mend
-from re_bench.runs.doctor.namespaces import obstacle, obstacle_of_users
-from re_bench.runs.doctor.packages import check_packages
-from re_bench.runs.doctor.prepared import check_source
-from re_bench.runs.doctor.programs import check_program
 from re_bench.task.discovery import open_task
 from re_bench.task.prepare import run_preparation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from re_bench.sandbox.spec import Backend
     from re_bench.task.discovery import Task
@@ -40,9 +43,7 @@ if TYPE_CHECKING:
 ROOT = os.geteuid() == 0
 NO_COMPILER = "#!/bin/sh\ntest $1 = --version && echo cc 1.0 && exit\n"
 RUSTUP = "#!/bin/sh\necho 'error: rustup could not choose a version of rustc to run' >&2\nexit 1\n"
-CHECK = (
-    "from re_bench.runs.doctor.isolation import check_sandbox as c; f = c('bubblewrap', ()); print(f.status, f.reason)"
-)
+CHECK = "from re_bench.doctor import check_sandbox as c; f = c('bubblewrap', ()); print(f.status, f.reason)"
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_a_compiler_that_works_compiles_a_program_that_runs() -> None:
     ("script", "told"),
     [
         (f"{NO_COMPILER}echo 'trial.c:1: fatal error: stdio.h: No such file' >&2; exit 1\n", "stdio.h: No such file"),
-        (f"{NO_COMPILER}echo '#!/bin/false' > trial; chmod +x trial\n", "what it compiles does not run"),
+        (f"{NO_COMPILER}echo '#!/bin/false' > trial; chmod +x trial\n", "the compiled program does not run"),
         ("#!/bin/sh\nkill -9 $$\n", "exit status -9"),
     ],
 )
@@ -96,19 +97,6 @@ def test_a_rustup_without_a_toolchain_is_told_from_no_rustc(
     assert check_program("rustc", "rustc", []).found == "not found"
 
 
-def test_a_rustc_behind_a_rustup_without_a_toolchain_is_recommended(
-    program: Callable[[str, str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program("rustc", RUSTUP)
-    works = tmp_path / "other" / "rustc"
-    works.parent.mkdir()
-    works.write_text("#!/bin/sh\nprintf '#!/bin/sh\\necho compiled\\n' > trial; chmod +x trial\n")
-    works.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{works.parent}:{os.environ['PATH']}")
-    finding = check_program("rustc", "rustc", [])
-    assert (finding.status, finding.remedy) == ("problem", f"type: export PATH={works.parent}:$PATH")
-
-
 def status_within(*words: str) -> str:
     """Return what the check of bubblewrap says in a process that the words start."""
     done = subprocess.run([*words, sys.executable, "-c", CHECK], capture_output=True, text=True, check=True)
@@ -120,7 +108,7 @@ def test_a_sandbox_within_a_sandbox_is_recognised(backend: Backend) -> None:
     user = ("--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000")
     told = status_within("bwrap", "--dev-bind", "/", "/", *user)
     assert told.startswith("problem sandbox: bubblewrap cannot start: ")
-    if read_host().container is None or ROOT:
+    if ROOT:  # who is an ordinary user in there
         assert "no further user namespaces; start this outside of it" in told
 
 
@@ -165,59 +153,26 @@ DOCKER = {
     ],
 )
 def test_each_container_is_told_its_own_options(machine: Callable[..., Path], mark: str, told: str) -> None:
-    found = obstacle(read_host(machine(**DOCKER, **{mark: ""})))
+    found = bubblewrap_obstacle(machine(**DOCKER, **{mark: ""}))
     assert found is not None
-    assert found.remedy.endswith(told)
-    assert ("--cap-add=SYS_ADMIN" in found.remedy) == (ROOT and "kubernetes" not in mark)
-    assert found.fix is None
+    assert found[1].endswith(told)
+    assert ("--cap-add=SYS_ADMIN" in found[1]) == (ROOT and "kubernetes" not in mark)
 
 
-def test_ubuntu_s_restriction_is_mended_by_a_profile_for_bwrap(machine: Callable[..., Path], tmp_path: Path) -> None:
-    ubuntu = {"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n", "proc/self/attr/current": "unconfined\n"}
-    host, profiles = read_host(machine(**ubuntu)), tmp_path / "apparmor.d"
-    profiles.mkdir()
-    found = obstacle_of_users(host, profiles)
+def test_restricted_user_namespaces_are_reported_with_a_command(machine: Callable[..., Path]) -> None:
+    assert user_namespace_obstacle(machine()) is None
+    root = machine(**{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"})
+    found = user_namespace_obstacle(root)
     assert found is not None
-    assert found.fix is not None
-    assert found.fix.file == profiles / "bwrap-re-bench"
-    assert found.fix.commands == (("apparmor_parser", "-r", str(found.fix.file)),)
-    assert "doctor --fix" in found.remedy
-    found.fix.file.write_text(found.fix.content)
-    again = obstacle_of_users(host, profiles)  # it was written, and not loaded
-    assert again is not None
-    assert again.fix == found.fix
-    if parser := shutil.which("apparmor_parser"):
-        checked = subprocess.run([parser, "-QTK", str(found.fix.file)], capture_output=True, text=True, check=False)
-        assert checked.returncode == 0, checked.stderr
-
-
-def test_another_s_profile_for_bwrap_is_left_as_it_is(machine: Callable[..., Path], tmp_path: Path) -> None:
-    host = read_host(machine(**{"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n"}))
-    (tmp_path / "bwrap").write_text(f"profile bwrap {Path(shutil.which('bwrap') or '').resolve()} {{\n}}\n")
-    assert obstacle_of_users(replace(host, root=True), tmp_path) is None
-    found = obstacle_of_users(replace(host, root=False), tmp_path)
-    assert found is not None
-    assert (found.fix, f"apparmor_parser -r {tmp_path}/bwrap" in found.remedy) == (None, True)
-
-
-@pytest.mark.parametrize("name", ["user/max_user_namespaces", "kernel/unprivileged_userns_clone"])
-def test_a_setting_that_forbids_namespaces_is_named(machine: Callable[..., Path], name: str) -> None:
-    found = obstacle_of_users(read_host(machine(**{f"proc/sys/{name}": "0\n"})))
-    assert found is not None
-    assert found.found.startswith(f"{name.replace('/', '.')} is 0")
-    assert found.fix is not None
-    assert found.fix.commands[0][:2] == ("sysctl", "-w")
-
-
-@pytest.mark.skipif(not ROOT, reason="takes root")
-def test_mending_does_what_it_says_and_goes_on_after_a_failure(tmp_path: Path) -> None:
-    file, new, said = tmp_path / "profile", tmp_path / "new", list[str]()
-    fixes = [Fix((("false",),), new), Fix((("test", "-f", str(file)),), file, "text"), Fix((("nowhere",),))]
-    failed = mend([Finding("x", "problem", "", fix=fix) for fix in [*fixes, fixes[1]]], said.append)
-    assert (file.read_text(), new.exists()) == ("text", False)
-    assert said[:2] == [f"writing {new}", "running false"]
-    assert said[2:] == [f"writing {file}", f"running test -f {file}", "running nowhere"]
-    assert failed == ["false: ended with exit status 1: ", "nowhere: cannot be started (No such file or directory)"]
+    assert f"apparmor_parser -r {root}/etc/apparmor.d/bwrap-re-bench" in found[1]
+    profile = f"profile bwrap {os.path.realpath(shutil.which('bwrap') or '/usr/bin/bwrap')} {{\n}}\n"
+    found = user_namespace_obstacle(machine(**{"etc/apparmor.d/bwrap": profile}))
+    assert (found is None) == ROOT  # another one would exclude it
+    for name in ("kernel.unprivileged_userns_clone", "user.max_user_namespaces"):
+        found = user_namespace_obstacle(machine(**{f"proc/sys/{name.replace('.', '/')}": "0\n"}))
+        assert found is not None
+        assert found[0].startswith(f"{name} is 0")
+        assert f"echo {name}=" in found[1]
 
 
 def test_a_missing_package_blocks_its_task(made_up: Task) -> None:
@@ -264,6 +219,21 @@ def test_a_profile_that_one_task_lacks_is_its_problem_alone(made_up: Task, path:
     assert finding.blocks == ("made_up",)
     with pytest.raises(ReBenchError, match="has no profile"):
         choose_targets([made_up], min(names))
+
+
+@pytest.mark.skipif(not ROOT, reason="takes root, to become a user without a home")
+def test_a_user_without_a_home_is_told_which_variable_helps(made_up: Task) -> None:
+    code = (
+        "import sys; from pathlib import Path; from re_bench.doctor import Target, examine\n"
+        "from re_bench.task.discovery import open_task\n"
+        "found = examine([Target(open_task(Path(sys.argv[1])), 'cpu')], 'none', network=False)\n"
+        "print([finding.found for finding in found if finding.check == 'cache'])"
+    )
+    unnamed = ("setpriv", "--reuid=54321", "--inh-caps=+dac_override", "--ambient-caps=+dac_override", "--")
+    variables = {name: text for name, text in os.environ.items() if name not in {"HOME", "RE_BENCH_CACHE"}}
+    words = [*unnamed, sys.executable, "-c", code, str(made_up.directory)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=variables)
+    assert "no home directory; set RE_BENCH_CACHE" in done.stdout, done.stderr
 
 
 def test_a_directory_without_room_or_rights_says_which_variable_helps(tmp_path: Path) -> None:

@@ -1,22 +1,81 @@
+"""The manifest of a task: what is read, what is wrong with a file, and anchors that are written beside it."""
+
+from __future__ import annotations
+
+import datetime as dt
 import os
+import stat
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from re_bench.task.anchors import Anchors, Source
-from re_bench.task.manifest import Manifest
-from re_bench.task.manifest_file import ManifestError, load
+from re_bench.task.manifest import Anchors, Expectation, Manifest, Recipe, Source, Spread
+from re_bench.task.manifest_file import ManifestError, load, write_anchors
 
 TASK = (Path(__file__).parent / "example_task.toml").read_text(encoding="utf-8")
-SOURCE = Source(kind="published", where="here")
+IN_RUN = TASK.replace("time_limit_s = 1\n", "in_run = true\ntime_limit_s = 1\n")
+DEVICE = """
+[[profiles.paper.devices]]
+starting = 3.0
+reference = 1.0
+source = {kind = "published", where = "a paper", hardware = "H200"}
+"""
+DEVICES = IN_RUN + DEVICE
+CHEAT = '[cheats.read_clock]\ndescription = "patches the clock"\n'
+MEASURED = Source(
+    kind="measured",
+    where="re-bench calibrate",
+    hardware="H200",
+    date=dt.date(2026, 1, 31),
+    repeats=5,
+    spread=Spread(starting=0.25, reference=0.5),
+    versions={"torch": "2.13.0", "a.b": "é"},
+)
+ANCHORS = Anchors(starting=3.0, reference=1.5, source=MEASURED)
+
+NOTES = st.text(st.characters(exclude_categories=["Cs"]))
+TEXTS = NOTES.filter(lambda text: text.strip() != "")
+LINES = TEXTS.filter(lambda text: text.splitlines() == [text])
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+SOURCES = st.fixed_dictionaries(
+    {
+        "kind": st.sampled_from(["measured", "modelled"]),
+        "where": TEXTS,
+        "hardware": LINES,
+        "date": st.dates(),
+        "repeats": st.integers(1, 2**63 - 1),
+        "spread": st.fixed_dictionaries({"starting": st.floats(0, 1e9), "reference": st.floats(0, 1e9)}),
+        "versions": st.dictionaries(NOTES, NOTES, max_size=3),
+    }
+)
+
+
+@st.composite
+def measured_anchors(draw: st.DrawFn) -> Anchors:
+    reference, starting = sorted(draw(st.lists(NUMBERS, min_size=2, max_size=2, unique=True)))
+    return Anchors.model_validate({"starting": starting, "reference": reference, "source": draw(SOURCES)})
+
+
+def on(device: str, starting: float = 3.0) -> Anchors:
+    source = MEASURED.model_copy(update={"hardware": device})
+    return ANCHORS.model_copy(update={"starting": starting, "source": source})
 
 
 def problems(path: Path) -> list[str]:
     with pytest.raises(ManifestError) as caught:
         load(path)
     assert str(caught.value).splitlines() == list(caught.value.problems)
-    return [line.removeprefix(f"{path}: ") for line in caught.value.problems]
+    return [line.removeprefix(f"{path.parent}/").removeprefix("task.toml: ") for line in caught.value.problems]
+
+
+@pytest.fixture
+def anchors_path(path: Path) -> Path:
+    return path.with_name("anchors.toml")
 
 
 def test_a_manifest_is_read(path: Path) -> None:
@@ -48,284 +107,309 @@ def test_profiles_may_be_absent(path: Path) -> None:
     assert load(path).profiles == {}
 
 
-# Each row: what to replace in TASK, by what, and the exact lines after the file's name.
-MALFORMED = {
-    "unknown key": (
-        'device = "cpu"\n',
-        'device = "cpu"\ndevise = 1\n',
-        [
-            (
-                "profiles.cpu.devise: unknown key; expected one of: description, device, modelled, parallel, "
-                "time_limit_s, tolerance, limits, instance, in_run, anchors, devices, models (did you mean device?)"
-            )
-        ],
-    ),
-    "unknown key without a likeness": (
-        "# and its source\n",
-        "zzz = 1\n",
-        ["profiles.gpu.anchors.zzz: unknown key; expected one of: starting, reference, source"],
-    ),
-    "unknown key in need of quotes": (
-        "[profiles.cpu.limits]\n",
-        '[profiles.cpu.limits]\n"wall s" = 1\n',
-        [
-            (
-                'profiles.cpu.limits."wall s": unknown key; expected one of: wall_s, cpu_s, memory_mib, processes, '
-                "file_mib, disk_mib, open_files, output_kib, tmp_mib (did you mean wall_s?)"
-            )
-        ],
-    ),
-    "unknown profile": (
-        "[profiles.paper]",
-        "[profiles.papr]",
-        ["profiles.papr: Input should be 'cpu', 'gpu' or 'paper', or one of these, a dash and a word, got \"papr\""],
-    ),
-    "missing key": ('title = "An example"\n', "", ["title: Field required"]),
-    "missing inner key": (
-        'name = "a port"\n',
-        "",
-        ["published[0].name: Field required"],
-    ),
-    "bad id": (
-        '"ai_rd_example"',
-        '"AI-RD"',
-        ["id: String should match pattern '^[a-z][a-z0-9_]*$', got \"AI-RD\""],
-    ),
-    "id with a newline": (
-        '"ai_rd_example"',
-        '"ai\\n"',
-        ["id: String should match pattern '^[a-z][a-z0-9_]*$', got \"ai\\n\""],
-    ),
-    "two lines": (
-        '"An example"',
-        '"An\\nexample"',
-        ['title: Input should be one line of text that is not empty, got "An\\nexample"'],
-    ),
-    "empty line": ('"An example"', '" "', ['title: Input should be one line of text that is not empty, got " "']),
-    "empty text": ('"its README"', '""', ['published[0].where: Input should be text that is not empty, got ""']),
-    "number for text": ('"An example"', "3", ["title: Input should be a valid string, got 3"]),
-    "version zero": ("version = 1", "version = 0", ["version: Input should be greater than or equal to 1, got 0"]),
-    "version in quotes": ("version = 1", 'version = "1"', ['version: Input should be a valid integer, got "1"']),
-    "version with a point": ("version = 1", "version = 1.0", ["version: Input should be a valid integer, got 1.0"]),
-    "version true": ("version = 1", "version = true", ["version: Input should be a valid integer, got true"]),
-    "direction": ('"lower"', '"down"', ["direction: Input should be 'lower' or 'higher', got \"down\""]),
-    "aggregation": ('"min"', '"mean"', ["aggregation: Input should be 'min', 'max' or 'last', got \"mean\""]),
-    "long text": (
-        '"lower"',
-        '"' + "x" * 200 + '"',
-        ["direction: Input should be 'lower' or 'higher', got \"" + "x" * 59 + "…"],
-    ),
-    "switch": ("version = 1", "version = 1\nshow_score = 1", ["show_score: Input should be a valid boolean, got 1"]),
-    "no files": ('["solution.py"]', "[]", ["submission: Input should be a list that is not empty, got an empty list"]),
-    "one file": ('["solution.py"]', '"solution.py"', ['submission: Input should be a list, got "solution.py"']),
-    "names of nothing": (
-        "\n[reference]",
-        "\n[staging]\nnames = []\nmib = 0\n[reference]",
-        [
-            "staging.mib: Input should be greater than 0, got 0",
-            "staging.names: Input should be a list that is not empty, got an empty list",
-        ],
-    ),
-    "names below the top": (
-        "\n[reference]",
-        '\n[staging]\nnames = ["solution.py", "a/b", "..", "!", 3]\n[reference]',
-        ["staging.names[4]: Input should be a valid string, got 3"]
-        + [
-            f"staging.names[{index}]: Input should be the name of a file or directory at the submission's top, or ! "
-            f"and a name, got {got}"
-            for index, got in enumerate(['"a/b"', '".."', '"!"'], start=1)
-        ],
-    ),
-    "names with and without !": (
-        "\n[reference]",
-        '\n[staging]\nnames = ["solution.py", "!data"]\n[reference]',
-        ["staging.names: Input should hold names that all begin with ! or all do not, got a list"],
-    ),
-    "names without the submission": (
-        "\n[reference]",
-        '\n[staging]\nnames = ["weights"]\n[reference]',
-        ["staging.names: Input should include solution.py, because it is in submission, got a list"],
-    ),
-    "names all but the submission": (
-        "\n[reference]",
-        '\n[staging]\nnames = ["!solution.py"]\n[reference]',
-        ["staging.names: Input should include solution.py, because it is in submission, got a list"],
-    ),
-    "files outside": (
-        '["solution.py"]',
-        '["a/b.py", "../x", "/etc/x", ".", "a//b", 3]',
-        [
-            f"submission[{index}]: Input should be a file's name relative to the submission, without .. and not "
-            f"absolute, got {got}"
-            for index, got in enumerate(['"../x"', '"/etc/x"', '"."', '"a//b"'], start=1)
-        ]
-        + ["submission[5]: Input should be a valid string, got 3"],
-    ),
-    "number in place of a table": (
-        "[profiles.cpu.limits]\nwall_s = 3",
-        "limits = 3",
-        ["profiles.cpu.limits: Input should be a table, got 3"],
-    ),
-    "not positive": ("wall_s = 3", "wall_s = 0", ["profiles.cpu.limits.wall_s: Input should be greater than 0, got 0"]),
-    "half a process": (
-        "wall_s = 3",
-        "processes = 1.5",
-        ["profiles.cpu.limits.processes: Input should be a valid integer, got 1.5"],
-    ),
-    "endless": ("wall_s = 3", "wall_s = inf", ["profiles.cpu.limits.wall_s: Input should be a finite number, got inf"]),
-    "anchor is no number": (
-        "starting = 2.0",
-        "starting = nan",
-        ["profiles.gpu.anchors.starting: Input should be a finite number, got nan"],
-    ),
-    "equal anchors": (
-        "reference = 1 #",
-        "reference = 2 #",
-        ["profiles.gpu.anchors.reference: Input should differ from starting, got 2"],
-    ),
-    "anchors in the wrong order": (
-        "reference = 1 #",
-        "reference = 9 #",
-        [
-            (
-                "profiles.gpu.anchors.reference: Input should be a number below starting (2.0), because direction is "
-                "lower, got 9"
-            )
-        ],
-    ),
-    "direction against the anchors": (
-        '"lower"',
-        '"higher"',
-        [
-            (
-                "profiles.gpu.anchors.reference: Input should be a number above starting (2.0), because direction is "
-                "higher, got 1"
-            )
-        ],
-    ),
-    "measured without saying how": (
-        'kind = "published"',
-        'kind = "measured"\nrepeats = 0\ndate = "2026-01-31"\nhardware = "H200"',
-        [
-            'profiles.gpu.anchors.source.date: Input should be a valid date, got "2026-01-31"',
-            "profiles.gpu.anchors.source.repeats: Input should be greater than or equal to 1, got 0",
-            "profiles.gpu.anchors.source.spread: Field required, because kind is measured",
-            "profiles.gpu.anchors.source.versions: Field required, because kind is measured",
-        ],
-    ),
-    "a time where a date belongs": (
-        'kind = "published"',
-        'kind = "published"\ndate = 2026-01-31T00:00:00',
-        [("profiles.gpu.anchors.source.date: Input should be a valid date, got 2026-01-31T00:00:00")],
-    ),
-    "negative spread": (
-        'kind = "published"',
-        'kind = "published"\nspread = {starting = -1, reference = 0}',
-        ["profiles.gpu.anchors.source.spread.starting: Input should be greater than or equal to 0, got -1"],
-    ),
-    "version number of a program": (
-        'kind = "published"',
-        'kind = "published"\nversions = {torch = 2}',
-        ["profiles.gpu.anchors.source.versions.torch: Input should be a valid string, got 2"],
-    ),
-    "empty command": (
-        '["python", "make.py", ""]',
-        "[]",
-        ["reference.command: Input should be a list that is not empty, got an empty list"],
-    ),
-    "cheat name": (
-        "[cheats.read_clock]",
-        '[cheats."../x"]',
-        [('cheats."../x": String should match pattern \'^[a-z][a-z0-9_-]*$\', got "../x"')],
-    ),
-    "reason": (
-        '"clock|time"',
-        '"clock{(["',
-        [
-            (
-                "cheats.read_clock.reason: Input should be a regular expression (unterminated character set at "
-                'position 7), got "clock{(["'
-            )
-        ],
-    ),
-    "everything at once": (
-        'title = "An example"\ndescription = "Make it fast"\nversion = 1',
-        "titel = 1\nversion = -1",
-        [
-            "title: Field required",
-            "description: Field required",
-            "version: Input should be greater than or equal to 1, got -1",
-            (
-                "titel: unknown key; expected one of: id, title, description, version, direction, aggregation, "
-                "show_score, unit, resolution, submission, shared_data, staging, profiles, published, reference, "
-                "cheats, model, meter, rebuild, programs (did you mean title?)"
-            ),
-        ],
-    ),
-    "a later mistake is not hidden by an earlier one": (
-        "reference = 1 #",
-        "reference = 2.0 #\nx = 1 #",
-        [
-            "profiles.gpu.anchors.x: unknown key; expected one of: starting, reference, source",
-            "profiles.gpu.anchors.reference: Input should differ from starting, got 2.0",
-        ],
-    ),
-    "syntax": (
-        "version = 1",
-        "version = ",
-        ["expected valid TOML, got: Invalid value (at line 5, column 11)"],
-    ),
-    "a key twice": (
-        "version = 1",
-        "version = 1\nversion = 1",
-        ["expected valid TOML, got: Cannot overwrite a value (at line 6, column 12)"],
-    ),
-    "too deep": ("version = 1", "version = " + "[" * 100_000, None),
-    "too many digits": ("version = 1", "version = " + "1" * 5_000, None),
-}
+MEASURED_TOML = """
+kind = "measured", where = "x", date = 2026-01-31, repeats = 1, spread = {starting = 0, reference = 0}, versions = {}
+""".strip()
+LINE = "should be one line of text that is not empty"
+EMPTY = "Tuple should have at least 1 item after validation, not 0"
+PROFILE = "should be cpu, gpu or paper, or one of these, a dash and a word"
+FILE = "should be a file's name relative to the submission, without .. and not absolute"
+WHOLE = "Input should be a valid integer"
+SOURCE = "profiles.gpu.anchors.source"
+INCLUDE = "staging.names: should include solution.py, because it is in submission"
+ANCHORS_OF_ONE = "profiles.paper.devices: should be one table of anchors instead, because in_run is not true"
+
+# Each row: what to replace in TASK, or in DEVICES if it is not there, by what, and the lines after the file's name.
+MALFORMED = [
+    ('device = "cpu"\n', 'device = "cpu"\ndevise = 1\n', ["profiles.cpu.devise: Extra inputs are not permitted"]),
+    ("wall_s = 3\n", '"wall s" = 1\n', ['profiles.cpu.limits."wall s": Unexpected keyword argument']),
+    ("[profiles.paper]", "[profiles.papr]", [f"profiles.papr: {PROFILE}"]),
+    ('title = "An example"\n', "", ["title: Field required"]),
+    ('name = "a port"\n', "", ["published[0].name: Field required"]),
+    ('"ai_rd_example"', '"AI-RD"', ["id: String should match pattern '^[a-z][a-z0-9_]*$'"]),
+    ('"ai_rd_example"', '"ai\\n"', ["id: String should match pattern '^[a-z][a-z0-9_]*$'"]),
+    ('"An example"', '"An\\nexample"', [f"title: {LINE}"]),
+    ('"An example"', '" "', [f"title: {LINE}"]),
+    ('"An example"', "3", ["title: Input should be a valid string"]),
+    ('"its README"', '""', ["published[0].where: should be text that is not empty"]),
+    ("version = 1", "version = 0", ["version: Input should be greater than or equal to 1"]),
+    ("version = 1", 'version = "1"', [f"version: {WHOLE}"]),
+    ("version = 1", "version = 1.0", [f"version: {WHOLE}"]),
+    ("version = 1", "version = true", [f"version: {WHOLE}"]),
+    ('"lower"', '"down"', ["direction: Input should be 'lower' or 'higher'"]),
+    ('"min"', '"mean"', ["aggregation: Input should be 'min', 'max' or 'last'"]),
+    ("version = 1", "version = 1\nshow_score = 1", ["show_score: Input should be a valid boolean"]),
+    ('["solution.py"]', "[]", [f"submission: {EMPTY}"]),
+    ('["solution.py"]', '"solution.py"', ["submission: Input should be a valid tuple"]),
+    ('["solution.py"]', '["a", "../b", "/c", ".", 1]', [
+        *(f"submission[{index}]: {FILE}" for index in (1, 2, 3)), "submission[4]: Input should be a valid string",
+    ]),
+    ('["solution.py"]', '["solution.py"]\nstaging = {mib = 0}', ["staging.mib: Input should be greater than 0"]),
+    ('["solution.py"]', '["solution.py"]\nstaging = {names = []}', ["staging.names: should not be empty"]),
+    ('["solution.py"]', '["solution.py"]\nstaging = {names = ["solution.py", "a/b", ".."]}', [
+        f"staging.names[{index}]: should be the name of a file or directory at the top, with or without a !"
+        for index in (1, 2)
+    ]),
+    ('["solution.py"]', '["solution.py"]\nstaging = {names = ["solution.py", "!x"]}', [
+        "staging.names: should hold names that all begin with ! or all do not",
+    ]),
+    ('["solution.py"]', '["solution.py"]\nstaging = {names = ["other.py"]}', [INCLUDE]),
+    ('["solution.py"]', '["solution.py"]\nstaging = {names = ["!solution.py"]}', [INCLUDE]),
+    ("wall_s = 3", "wall_s = 0", ["profiles.cpu.limits.wall_s: Input should be greater than 0"]),
+    ("wall_s = 3", "wall_s = inf", ["profiles.cpu.limits.wall_s: Input should be a finite number"]),
+    ("wall_s = 3", "processes = 0.5", [f"profiles.cpu.limits.processes: {WHOLE}"]),
+    ("starting = 2.0", "starting = nan", ["profiles.gpu.anchors.starting: Input should be a finite number"]),
+    ("starting = 2.0", "starting = 1", ["profiles.gpu.anchors.reference: should differ from starting"]),
+    ("starting = 2.0", "starting = 0.5", [
+        "profiles.gpu.anchors.reference: should be below starting (0.5), because direction is lower",
+    ]),
+    ('"lower"', '"higher"', [
+        "profiles.gpu.anchors.reference: should be above starting (2.0), because direction is higher",
+    ]),
+    ('kind = "published"', 'kind = "measured"', [
+        f"{SOURCE}.{key}: required, because kind is measured"
+        for key in ("hardware", "date", "repeats", "spread", "versions")
+    ]),
+    ('kind = "published"', 'kind = "published"\ndate = 2026-01-31T00:00:00', [
+        f"{SOURCE}.date: Input should be a valid date",
+    ]),
+    ('kind = "published"', 'kind = "published"\nspread = {starting = -1, reference = 0}', [
+        f"{SOURCE}.spread.starting: Input should be greater than or equal to 0",
+    ]),
+    ('["python", "make.py", ""]', "[]", [f"reference.command: {EMPTY}"]),
+    ("[cheats.read_clock]", '[cheats."../x"]', ["cheats.\"../x\": String should match pattern '^[a-z][a-z0-9_-]*$'"]),
+    ('"clock|time"', '"clock{(["', [
+        "cheats.read_clock.reason: should be a regular expression (unterminated character set at position 7)",
+    ]),
+    ('title = "An example"\ndescription = "Make it fast"\nversion = 1', "titel = 1\nversion = -1", [
+        "title: Field required", "description: Field required", "version: Input should be greater than or equal to 1",
+        "titel: Extra inputs are not permitted",
+    ]),
+    ("version = 1", "version = ", ["expected valid TOML, got: Invalid value (at line 5, column 11)"]),
+    ("\n[[profiles.paper.devices]]", "\n[profiles.paper.anchors]", [
+        "profiles.paper.anchors: should be a list of devices instead, because in_run is true",
+    ]),
+    ("in_run = true", "in_run = false", [ANCHORS_OF_ONE]),
+    ("in_run = true\n", 'anchors = {starting = 3, reference = 1, source = {kind = "published", where = "x"}}\n', [
+        ANCHORS_OF_ONE,
+    ]),
+    (DEVICE, DEVICE * 2, ["profiles.paper.devices[1].source.hardware: should be a name that no other entry has"]),
+    (', hardware = "H200"', "", ["profiles.paper.devices[0].source.hardware: required, since it is the entry's name"]),
+    ('kind = "published", where = "a paper", hardware = "H200"', MEASURED_TOML, [
+        "profiles.paper.devices[0].source.hardware: required, because kind is measured",
+    ]),
+    ("starting = 3.0\nreference = 1.0\nsource", "starting = 3.0\nreference = 9.0\nsource", [
+        "profiles.paper.devices[0].reference: should be below starting (3.0), because direction is lower",
+    ]),
+    ("[[profiles.paper.devices]]", "[profiles.paper.devices]", [
+        "profiles.paper.devices: Input should be a valid tuple",
+    ]),
+    (CHEAT, CHEAT + "profiles = []\n", [f"cheats.read_clock.profiles: {EMPTY}"]),
+    (CHEAT, CHEAT + 'profiles = ["cpu", "papr"]\n', [f"cheats.read_clock.profiles[1]: {PROFILE}"]),
+    (CHEAT, CHEAT + 'on.papr.expect = "invalid"\n', [f"cheats.read_clock.on.papr: {PROFILE}"]),
+    (CHEAT, CHEAT + 'profiles = ["cpu"]\non.gpu.expect = "invalid"\n', [
+        "cheats.read_clock.on.gpu: should be left out, or the cheat's profiles should include it",
+    ]),
+    (CHEAT, CHEAT + 'make = {command = ["x"], time_limit_s = 0, wall_s = 1}\n', [
+        "cheats.read_clock.make.time_limit_s: Input should be greater than 0",
+        "cheats.read_clock.make.wall_s: Extra inputs are not permitted",
+    ]),
+    (CHEAT, CHEAT + 'on.gpu.reason = "x"\n', ["cheats.read_clock.on.gpu.expect: Field required"]),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MALFORMED)
-def test_malformed_manifests(path: Path, name: str) -> None:
-    old, new, expected = MALFORMED[name]
-    assert TASK.count(old) == 1
-    path.write_text(TASK.replace(old, new), encoding="utf-8")
-    lines = problems(path)
-    if expected is None:
-        assert len(lines) == 1
-        assert lines[0].startswith("expected valid TOML, got: ")
-    else:
-        assert lines == expected
+@pytest.mark.parametrize(("old", "new", "expected"), MALFORMED)
+def test_malformed_manifests(path: Path, old: str, new: str, expected: list[str]) -> None:
+    text = TASK if old in TASK else DEVICES
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    assert problems(path) == expected
 
 
-def test_what_is_no_readable_file(tmp_path: Path) -> None:
-    assert problems(tmp_path / "none.toml") == ["expected a readable file, got: no such file"]
-    assert problems(tmp_path) == ["expected a file, got a directory"]
-    assert problems(Path("/dev/null")) == ["expected a file, got a pipe, socket or device"]
-    os.mkfifo(tmp_path / "pipe")
-    assert problems(tmp_path / "pipe") == ["expected a file, got a pipe, socket or device"]
-    latin = tmp_path / "latin.toml"
-    latin.write_bytes(b'id = "\xe9"\n')
-    assert problems(latin) == ["expected UTF-8 text, got other bytes at offset 6"]
-    assert problems(latin / "task.toml") == ["expected a readable file, got: Not a directory"]
+@pytest.mark.parametrize("value", ["[" * 100_000, "1" * 5_000])
+def test_what_no_parser_takes(path: Path, value: str) -> None:
+    path.write_text(TASK.replace("version = 1", f"version = {value}"))
+    (problem,) = problems(path)
+    assert problem.startswith("expected valid TOML, got: ")
 
 
-def test_a_file_without_permission_to_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(_: Path) -> bytes:
-        raise PermissionError(13, os.strerror(13))
-
-    monkeypatch.setattr(Path, "read_bytes", refused)
-    assert problems(path) == ["expected a readable file, got: Permission denied"]
+def test_what_is_no_readable_file(path: Path, tmp_path: Path) -> None:
+    path.unlink()
+    assert problems(path) == ["cannot be read: No such file or directory"]
+    os.mkfifo(path)
+    assert problems(path) == ["expected a regular file"]
+    path.unlink()
+    path.write_bytes(b'id = "\xe9"\n')
+    assert problems(path)[0].startswith("expected valid TOML, got: 'utf-8' codec can't decode byte 0xe9")
+    assert str(tmp_path) in str(path)
 
 
 def test_models_made_in_python_obey_the_same_rules(path: Path) -> None:
-    with pytest.raises(ValidationError, match="Input should differ from starting, got 1"):
-        Anchors(starting=1, reference=1, source=SOURCE)
-    with pytest.raises(ValidationError, match="because kind is modelled"):
-        Source(kind="modelled", where="here")
+    published = Source(kind="published", where="here")
+    with pytest.raises(ValidationError, match="should differ from starting"):
+        Anchors(starting=1, reference=1, source=published)
     data = dict(load(path))
-    wrong = data["profiles"]["gpu"].model_copy(update={"anchors": Anchors(starting=1, reference=2, source=SOURCE)})
-    with pytest.raises(ValidationError, match="Input should be a number below starting"):
+    wrong = data["profiles"]["gpu"].model_copy(update={"anchors": Anchors(starting=1, reference=2, source=published)})
+    with pytest.raises(ValidationError, match="should be below starting"):
         Manifest(**(data | {"profiles": {"gpu": wrong}}))
     with pytest.raises(ValidationError, match="frozen"):
         load(path).version = 2
+
+
+def test_a_cheat_depends_on_the_profile(path: Path) -> None:
+    extra = 'profiles = ["cpu", "gpu"]\non.gpu = {expect = "no_better"}\n'
+    recipe = '\n[cheats.read_clock.make]\ncommand = ["python", "make.py"]\ntime_limit_s = 60\n'
+    path.write_text(TASK.replace(CHEAT, CHEAT + extra) + recipe)
+    cheat = load(path).cheats["read_clock"]
+    assert cheat.expectation("gpu") == Expectation(expect="no_better")
+    assert (cheat.expectation("cpu").expect, cheat.expectation("cpu").reason) == ("invalid", "clock|time")
+    assert [cheat.runs_on(profile) for profile in ("cpu", "gpu", "paper")] == [True, True, False]
+    assert cheat.make == Recipe(command=("python", "make.py"), time_limit_s=60)
+
+
+def test_anchors_of_devices_are_no_anchors_of_the_profile(path: Path) -> None:
+    path.write_text(DEVICES + DEVICE.replace("H200", "L4").replace("3.0", "4.0"))
+    devices = load(path).profiles["paper"].devices
+    assert [(entry.source.hardware, entry.starting) for entry in devices] == [("H200", 3.0), ("L4", 4.0)]
+    assert load(path).anchors("paper") is None
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.dictionaries(st.sampled_from(["cpu", "gpu"]), measured_anchors()), st.lists(measured_anchors(), max_size=3))
+def test_anchors_written_are_read(
+    tmp_path_factory: pytest.TempPathFactory, anchors: dict[str, Anchors], devices: list[Anchors]
+) -> None:
+    path = tmp_path_factory.mktemp("anchors") / "task.toml"
+    path.write_text(IN_RUN, encoding="utf-8")
+    before = load(path)
+    for name, entry in anchors.items():
+        write_anchors(path, name, entry)
+    for device in devices:
+        write_anchors(path, "paper", device)
+    assert path.read_text(encoding="utf-8") == IN_RUN
+    after = load(path)
+    assert {name: after.anchors(name) for name in anchors} == anchors
+    assert after.profiles["paper"].devices == tuple({entry.source.hardware: entry for entry in devices}.values())
+    without: dict[str, Any] = {"anchors": None, "devices": ()}
+    for manifest in (before, after):
+        for name, profile in manifest.profiles.items():
+            manifest.profiles[name] = profile.model_copy(update=without)
+    assert before == after
+
+
+def test_the_file_is_plain_toml_that_says_who_writes_it(path: Path, anchors_path: Path) -> None:
+    write_anchors(path, "cpu", ANCHORS)
+    text = anchors_path.read_text(encoding="utf-8")
+    assert text.startswith("# Measured anchors, written whole by `re-bench calibrate`;")
+    assert tomllib.loads(text) == {"profiles": {"cpu": {"anchors": ANCHORS.model_dump(exclude_none=True)}}}
+    assert stat.S_IMODE(anchors_path.stat().st_mode) == 0o644
+
+
+def test_measured_anchors_come_before_published_ones(path: Path, anchors_path: Path) -> None:
+    published = load(path).anchors("gpu")
+    assert published is not None
+    assert published.source.kind == "published"
+    write_anchors(path, "gpu", ANCHORS)
+    assert load(path).anchors("gpu") == ANCHORS
+    anchors_path.unlink()
+    assert load(path).anchors("gpu") == published
+
+
+def test_writing_the_same_anchors_again_changes_nothing(path: Path, anchors_path: Path) -> None:
+    write_anchors(path, "gpu", ANCHORS)
+    once = anchors_path.read_bytes()
+    write_anchors(path, "gpu", ANCHORS)
+    assert anchors_path.read_bytes() == once
+
+
+def test_devices_are_added_one_behind_the_other_and_replaced_in_place(path: Path) -> None:
+    path.write_text(IN_RUN, encoding="utf-8")
+    for device in (on("H200"), on("L4"), on("T4"), on("L4", 4.0)):
+        write_anchors(path, "paper", device)
+    assert load(path).profiles["paper"].devices == (on("H200"), on("L4", 4.0), on("T4"))
+
+
+def test_models_are_kept_beside_the_anchors_of_their_profile(path: Path) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write('\n[model]\nname = "own"\nstand_in = "m:f"\nkey = ["gpu"]\n')
+    published = load(path).anchors("gpu")
+    for name, starting in (("a", 5.0), ("b", 6.0), ("a", 7.0)):
+        source = MEASURED.model_copy(update={"model": name})
+        write_anchors(path, "gpu", ANCHORS.model_copy(update={"starting": starting, "source": source}))
+    manifest = load(path)
+    assert [(entry.source.model, entry.starting) for entry in manifest.profiles["gpu"].models] == [
+        ("a", 7.0),
+        ("b", 6.0),
+    ]
+    assert manifest.anchors("gpu") == manifest.with_model("own").anchors("gpu") == published
+    other = manifest.with_model("a")
+    assert other.anchors("gpu") == manifest.profiles["gpu"].anchors_with("a")
+    assert other.anchors("cpu") == manifest.anchors("cpu")
+    assert other.model is not None
+    assert (other.model.name, other.model.aliases) == ("a", ("own",))
+    assert manifest.with_model("c").anchors("gpu") is None
+
+
+def test_anchors_that_do_not_fit_leave_the_file_alone(path: Path, anchors_path: Path) -> None:
+    write_anchors(path, "gpu", ANCHORS)
+    before = anchors_path.read_bytes()
+    wrong = Anchors(starting=1, reference=2, source=MEASURED)
+    expected = r"anchors\.toml: profiles\.gpu\.anchors\.reference: should be below starting"
+    with pytest.raises(ManifestError, match=expected):
+        write_anchors(path, "gpu", wrong)
+    with pytest.raises(ManifestError, match=r"task\.toml: profiles\.tpu: Field required, a table to hold the anchors"):
+        write_anchors(path, "tpu", ANCHORS)
+    assert anchors_path.read_bytes() == before
+
+
+def test_a_full_disk_leaves_the_old_file(path: Path, anchors_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_anchors(path, "gpu", ANCHORS)
+    once = anchors_path.read_bytes()
+
+    def refused(*_: object) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(os, "fsync", refused)
+    with pytest.raises(OSError, match="No space left"):
+        write_anchors(path, "cpu", ANCHORS)
+    assert anchors_path.read_bytes() == once
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("profiles = ", ["anchors.toml: expected valid TOML, got: Invalid value (at end of document)"]),
+        ("version = 1", ["anchors.toml: version: Extra inputs are not permitted"]),
+        ('[profiles.cpu]\ndevice = "cuda"', ["anchors.toml: profiles.cpu.device: Extra inputs are not permitted"]),
+        ("[profiles.tpu.anchors]\nstarting = 1", ["anchors.toml: profiles.tpu: task.toml has no such profile"]),
+        (
+            "[profiles.cpu.anchors]\nstarting = 1",
+            [f"anchors.toml: profiles.cpu.anchors.{key}: Field required" for key in ("reference", "source")],
+        ),
+        (
+            f"[[profiles.cpu.devices]]\nstarting = 1\nreference = 0\nsource = {{{MEASURED_TOML}, hardware = 'x'}}",
+            ["anchors.toml: profiles.cpu.devices: should be one table of anchors instead, because in_run is not true"],
+        ),
+    ],
+)
+def test_a_problem_is_reported_in_its_file(path: Path, anchors_path: Path, text: str, expected: list[str]) -> None:
+    anchors_path.write_text(text)
+    assert problems(path) == expected
+
+
+def test_problems_of_both_files_are_listed_together(path: Path, anchors_path: Path) -> None:
+    path.write_text(TASK.replace('title = "An example"\n', "").replace("wall_s = 3", "wall_s = 0"), encoding="utf-8")
+    anchors_path.write_text("[profiles.cpu]\nx = 1\n")
+    assert problems(path) == [
+        "anchors.toml: profiles.cpu.x: Extra inputs are not permitted",
+        "title: Field required",
+        "profiles.cpu.limits.wall_s: Input should be greater than 0",
+    ]
+
+
+def test_a_file_that_cannot_be_read_is_no_missing_one(path: Path, anchors_path: Path) -> None:
+    anchors_path.mkdir()
+    assert problems(path) == ["anchors.toml: expected a regular file"]
+    anchors_path.rmdir()
+    anchors_path.symlink_to("nowhere")
+    assert problems(path) == ["anchors.toml: cannot be read: No such file or directory"]

@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 TOP = Path(__file__).resolve().parents[2]
 
 
-def prepare_py(task: Task, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "re_bench.task.prepare", str(task.directory), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 @pytest.fixture
 def fail_with(change: Change) -> Callable[[Task, str], None]:
     """Return what makes the preparation of a task raise something."""
@@ -41,70 +36,45 @@ def fail_with(change: Change) -> Callable[[Task, str], None]:
     return failing
 
 
-def test_it_prepares_once_and_lays_out_every_time(made_up: Task, tmp_path: Path) -> None:
+def test_it_prepares_once_and_fills_every_directory(
+    made_up: Task, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "into").mkdir()
     for profile in ("cpu", "gpu"):
-        first = prepare_py(made_up, "--profile", profile)
-        assert (first.returncode, first.stderr) == (0, f"made_up: making what {profile} needs\n")
+        assert run_preparation(made_up, profile)
+        shown = capfd.readouterr()
+        assert sorted(shown.err.splitlines()) == ["chatter of a library", f"made_up: making what {profile} needs"]
         assert list((tmp_path / "into").glob(profile)) == []
-        again = prepare_py(made_up, "--profile", profile, "--into", tmp_path / "into")
-        assert (again.returncode, again.stderr, again.stdout) == (0, "", "")
+        assert run_preparation(made_up, profile, tmp_path / "into")
+        assert capfd.readouterr() == ("", "")
         assert (tmp_path / "into" / "data").read_text() == f"prepared for {profile}"
+        assert shown.out == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (["--profile", "paper"], "prepare.py: made_up has no profile 'paper'; it has: cpu, gpu\n"),
-        (
-            ["--profile", "cpu", "--into", "/nowhere/x"],
-            "prepare.py: /nowhere/x: not a directory; give one that exists\n",
-        ),
-        (
-            ["--profile", "cpu", "--instance", "1"],
-            "prepare.py: made_up has no instances to choose from in profile cpu; leave --instance out\n",
-        ),
-    ],
-)
-def test_a_wrong_request_is_one_line_and_2_and_nothing_is_made(
-    made_up: Task, tmp_path: Path, arguments: list[str], text: str
-) -> None:
-    done = prepare_py(made_up, *arguments)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", text)
+def test_a_wrong_request_is_refused_and_nothing_is_made(made_up: Task, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="made_up has no profile 'paper'; it has: cpu, gpu"):
+        run_preparation(made_up, "paper")
+    with pytest.raises(UsageError, match="made_up has no instances to choose from in profile cpu; leave --instance"):
+        run_preparation(made_up, "cpu", instance=1)
     assert not (tmp_path / "cache").exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
+    ("failure", "kind", "reason"),
     [
-        ([], "--profile"),
-        (["--profile", "huge"], "made_up has no profile 'huge'; it has: cpu, gpu"),
-        (["--profile", "auto"], "made_up has no profile 'auto'; it has: cpu, gpu"),
+        ("errors.UsageError('fetch the wheels')", UsageError, "made_up, profile cpu: fetch the wheels"),
+        ("errors.ReBenchError('the wheels are broken')", ReBenchError, "made_up, profile cpu: the wheels are broken"),
+        ("KeyError('x')", ReBenchError, "made_up, profile cpu: KeyError: 'x'"),
+        ("SystemExit(7)", ReBenchError, "made_up: prepare.py ended with exit status 7 in profile cpu"),
     ],
 )
-def test_a_profile_must_be_named(made_up: Task, arguments: list[str], text: str) -> None:
-    done = prepare_py(made_up, *arguments)
-    assert done.returncode == 2
-    assert text in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize(("kind", "status"), [("UsageError", 2), ("ReBenchError", 1)])
-def test_a_failure_that_is_foreseen_is_one_line(
-    made_up: Task, kind: str, status: int, fail_with: Callable[[Task, str], None]
+def test_a_failure_is_reported_with_its_reason(
+    made_up: Task, failure: str, kind: type[ReBenchError], reason: str, fail_with: Callable[[Task, str], None]
 ) -> None:
-    fail_with(made_up, f'errors.{kind}("no wheels here; fetch them")')
-    done = prepare_py(made_up, "--profile", "cpu")
-    lines = ["made_up: making what cpu needs", "prepare.py: no wheels here; fetch them"]
-    assert (done.returncode, done.stderr.splitlines()) == (status, lines)
-
-
-def test_a_broken_manifest_is_named(made_up: Task) -> None:
-    (made_up.directory / "task.toml").write_text("id = 1")
-    done = prepare_py(made_up, "--profile", "cpu")
-    assert done.returncode == 1
-    assert "made_up/task.toml: id: Input should be a valid string, got 1" in done.stderr
-    assert "Traceback" not in done.stderr
+    fail_with(made_up, failure)
+    with pytest.raises(ReBenchError) as caught:
+        run_preparation(made_up, "cpu")
+    assert (type(caught.value), str(caught.value)) == (kind, reason)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -116,7 +86,7 @@ def test_a_signal_ends_it_after_it_has_cleared_up(
             say("half-way")
             time.sleep(600)"""
     change(made_up, "prepare.py", '        print("chatter of a library")', wait)
-    command = [sys.executable, "-m", "re_bench.task.prepare", str(made_up.directory), "--profile", "cpu"]
+    command = [sys.executable, "-m", "re_bench.cli", "prepare", str(made_up.directory), "--profile", "cpu"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         while "half-way" not in process.stderr.readline():
@@ -125,29 +95,6 @@ def test_a_signal_ends_it_after_it_has_cleared_up(
         process.send_signal(number)
         assert (process.wait(60), process.stderr.read()) == (128 + number, "")
     assert list(tmp_path.glob("half-*")) == []
-
-
-def test_the_caller_passes_on_what_it_says_and_nothing_on_stdout(
-    made_up: Task, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "into").mkdir()
-    assert run_preparation(made_up, "cpu", tmp_path / "into")
-    shown = capfd.readouterr()
-    assert shown.out == ""
-    assert sorted(shown.err.splitlines()) == ["chatter of a library", "made_up: making what cpu needs"]
-    assert (tmp_path / "into" / "data").read_text() == "prepared for cpu"
-
-
-def test_the_caller_tells_failures_apart(
-    made_up: Task, capfd: pytest.CaptureFixture[str], fail_with: Callable[[Task, str], None]
-) -> None:
-    with pytest.raises(UsageError, match=r"made_up: profile paper cannot be prepared here; the message .* is above"):
-        run_preparation(made_up, "paper")
-    fail_with(made_up, "KeyError('ours')")
-    with pytest.raises(ReBenchError, match=r"made_up: prepare\.py ended with exit status 1 in profile cpu") as caught:
-        run_preparation(made_up, "cpu")
-    assert not isinstance(caught.value, UsageError)
-    assert "KeyError: 'ours'" in capfd.readouterr().err
 
 
 def test_a_task_without_a_program_needs_nothing(made_up: Task, tmp_path: Path) -> None:
@@ -217,22 +164,15 @@ def test_the_command_ends_with_2_where_it_cannot_be_prepared(
     fail_with(made_up, 'errors.UsageError("no wheels here")')
     done = re_bench("prepare", made_up.directory, "--profile", "cpu")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[1:] == [
-        "prepare.py: no wheels here",
-        "re-bench: made_up: profile cpu cannot be prepared here; the message of prepare.py is above",
-    ]
+    assert done.stderr.splitlines()[1:] == ["re-bench: made_up, profile cpu: no wheels here"]
 
 
 def test_a_missing_package_is_named_with_what_brings_it(made_up: Task, change: Change, re_bench: Command) -> None:
-    message = "prepare.py: made_up: the package nowhere is missing; run: "
+    message = "re-bench: made_up, profile cpu: the package nowhere is missing; run: "
     message += "pip install -c constraints.txt -e common -e tasks/made_up"
     change(made_up, "prepare.py", '        print("chatter of a library")', "        import nowhere.at_all")
-    done = prepare_py(made_up, "--profile", "cpu")
-    assert (done.returncode, done.stderr.splitlines()) == (2, ["made_up: making what cpu needs", message])
-    change(made_up, "prepare.py", "import shutil\n", "import shutil\n\nimport nowhere\n")
     done = re_bench("prepare", made_up.directory, "--profile", "cpu")
-    assert (done.returncode, done.stdout, done.stderr.splitlines()[0]) == (2, "", message)
-    assert "Traceback" not in done.stderr
+    assert (done.returncode, done.stderr.splitlines()) == (2, ["made_up: making what cpu needs", message])
 
 
 def test_modules_beside_it_are_found_and_those_of_the_current_directory_are_not(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import ReBenchError
 from re_bench.processes import StoppedError, request_stop, runs
-from re_bench.task.prepare_worker import PrepareWorker
+from re_bench.task.prepare import PrepareWorker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ PARENT = """
 import sys, time
 from pathlib import Path
 from re_bench.task.discovery import open_task
-from re_bench.task.prepare_worker import PrepareWorker
+from re_bench.task.prepare import PrepareWorker
 PrepareWorker(open_task(Path(sys.argv[1])), "cpu", lambda line: print(line, flush=True)).start()
 print("started", flush=True)
 time.sleep(600)
@@ -92,32 +92,6 @@ def test_a_task_without_the_function_is_known(made_up: Task) -> None:
     worker.start()
     assert not worker.personalises
     worker.close()
-
-
-@pytest.mark.parametrize(
-    ("failure", "kind", "reason"),
-    [
-        ("errors.UsageError('fetch the wheels')", UsageError, "made_up, profile cpu: fetch the wheels"),
-        ("errors.ReBenchError('the wheels are broken')", ReBenchError, "made_up, profile cpu: the wheels are broken"),
-        ("KeyError('x')", ReBenchError, "made_up, profile cpu: KeyError: 'x'"),
-        ("SystemExit(7)", ReBenchError, "made_up: prepare.py ended with exit status 7 in profile cpu"),
-    ],
-)
-def test_a_failure_is_told_with_its_reason(
-    made_up: Task, failure: str, kind: type[ReBenchError], reason: str, change: Callable[[Task, str, str, str], Task]
-) -> None:
-    change(made_up, "prepare.py", CHATTER, f"        from re_bench import errors\n        raise {failure}")
-    worker = PrepareWorker(made_up, "cpu", lambda _line: None)
-    with pytest.raises(ReBenchError) as caught:
-        worker.start()
-    assert (type(caught.value), str(caught.value)) == (kind, reason)
-    worker.close()
-
-
-def test_a_package_that_is_missing_is_named(made_up: Task, change: Callable[[Task, str, str, str], Task]) -> None:
-    change(made_up, "prepare.py", "import shutil\n", "import shutil\n\nimport nowhere\n")
-    with pytest.raises(UsageError, match="the package nowhere is missing; run: pip install"):
-        PrepareWorker(made_up, "cpu", print).start()
 
 
 def test_a_worker_that_fails_goes_on_and_one_that_dies_is_started_anew(worker: PrepareWorker, tmp_path: Path) -> None:

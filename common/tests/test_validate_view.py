@@ -12,7 +12,7 @@ import pytest
 from terminal_session import in_terminal, plain
 
 from re_bench.cli.run_tables import validation_table
-from re_bench.data.state import state_directory
+from re_bench.data.cache import state_directory
 from re_bench.runs.validation import Report, Row
 from re_bench.runs.validation_history import PastSolution, ValidationRecord, changes, keep, last_validation
 from re_bench.scoring.score import Score

@@ -77,7 +77,7 @@ def test_a_workspace_that_cannot_be_prepared_is_not_there(
     made_up: Task, tmp_path: Path, old: str, new: str, change: Change
 ) -> None:
     task = change(made_up, "prepare.py", old, new)
-    with pytest.raises(ReBenchError, match="exit status 1"):
+    with pytest.raises(ReBenchError, match="KeyError"):
         lay_out(task, tmp_path / "workspace", profile="cpu")
     assert not (tmp_path / "workspace").exists()
 

@@ -9,9 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from re_bench.doctor import Target, examine
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.runs.doctor.examine import examine
-from re_bench.runs.doctor.finding import Target
 from re_bench.runs.pool import Resources, open_pool
 from re_bench.task.discovery import task_named
 from re_bench.task.model_choice import choose_model

@@ -13,9 +13,8 @@ from re_bench.task.discovery import open_task
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from re_bench.task.anchors import Anchors
     from re_bench.task.discovery import Task
-    from re_bench.task.manifest import Profile
+    from re_bench.task.manifest import Anchors, Profile
 
 _TOP = Path(__file__).resolve().parents[3]
 _TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)

@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.data.state import state_directory
+from re_bench.data.cache import state_directory
 from re_bench.errors import UsageError
 from re_bench.limits import Limits
 from re_bench_server.network.policy import NetworkPolicy

@@ -32,6 +32,17 @@ FIELDS = {
 }
 
 
+PREPARE = """
+import sys
+from pathlib import Path
+from re_bench.processes import cli_entry_point
+from re_bench.task.discovery import open_task
+from re_bench.task.prepare import run_preparation
+with cli_entry_point("prepare"):
+    run_preparation(open_task(Path(sys.argv[1])), sys.argv[2], *map(Path, sys.argv[3:]))
+"""
+
+
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
@@ -42,8 +53,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def prepared_once(python: Any, pinned_task: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a cache in which the task with four problems is prepared; leave it as it is."""
     cache = tmp_path_factory.mktemp("prepared") / "cache"
-    program = ("-P", "-m", "re_bench.task.prepare", pinned_task, "--profile", "cpu")
-    done = python(*program, RE_BENCH_CACHE=str(cache))
+    done = python("-P", "-c", PREPARE, pinned_task, "cpu", RE_BENCH_CACHE=str(cache))
     assert done.returncode == 0, done.stderr
     return cache
 
@@ -60,8 +70,7 @@ def prepare(python: Any, task: Path, cache: Path) -> Any:
     assert cache
 
     def run(profile: str = "cpu", *words: object, **environment: str) -> CompletedProcess[str]:
-        program = ("-P", "-m", "re_bench.task.prepare", task, "--profile", profile)
-        done: CompletedProcess[str] = python(*program, *words, **environment)
+        done: CompletedProcess[str] = python("-P", "-c", PREPARE, task, profile, *words, **environment)
         return done
 
     return run
@@ -122,7 +131,7 @@ def test_a_memory_limit_in_bytes_is_rounded_up() -> None:
 def test_a_workspace_gets_what_is_not_held_out(prepare: Any, python: Any, task: Path, cache: Path) -> None:
     workspace = cache.parent / "workspace"
     workspace.mkdir()
-    done = prepare("cpu", "--into", workspace)
+    done = prepare("cpu", workspace)
     assert (done.returncode, done.stdout) == (0, "")
     files = prepared_files(cache)
     assert set(files) == {"train.jsonl", "valid.jsonl", "test.jsonl", "manifest.json"}
@@ -197,7 +206,7 @@ def test_other_tests_than_the_pinned_ones_are_refused(prepare: Any, task: Path, 
     (task / "rust_codecontests/checksums.json").write_text(json.dumps(checksums))
     done = prepare()
     assert done.returncode == 1
-    assert re.search(r"prepare.py: valid.jsonl has SHA-256 [0-9a-f]{64}, .*checksums.json says 0{64}", done.stderr)
+    assert re.search(r"profile cpu: valid.jsonl has SHA-256 [0-9a-f]{64}, .*checksums.json says 0{64}", done.stderr)
     assert [path for path in (cache / "rust_codecontests").iterdir() if path.is_dir()] == []
 
 
@@ -219,7 +228,7 @@ def test_the_problems_are_those_that_are_pinned(profile: str, held_out: str) -> 
 def test_the_second_held_out_set_lies_apart(prepare: Any, python: Any, task: Path, cache: Path) -> None:
     workspace = cache.parent / "workspace"
     workspace.mkdir()
-    assert prepare("cpu-test2", "--into", workspace).returncode == 0
+    assert prepare("cpu-test2", workspace).returncode == 0
     assert sorted(path.name for path in (workspace / "data").iterdir()) == ["train.jsonl", "valid.jsonl"]
     assert set(prepared_files(cache)) == {"train.jsonl", "valid.jsonl", "test2.jsonl", "manifest.json"}
     assert [record["name"] for record in read(python, task, "cpu-test2", "test2")] == ["turning_tray"]
@@ -314,7 +323,7 @@ def test_profile_paper_is_prepared_from_the_hubs_cache_and_read_without_it(
     offline = {"HF_HOME": str(cache.parent), "HF_HUB_OFFLINE": "1"}
     workspace = cache.parent / "workspace"
     workspace.mkdir()
-    done = prepare("paper", "--into", workspace, **offline)  # these files are not those that are pinned
+    done = prepare("paper", workspace, **offline)  # these files are not those that are pinned
     assert done.returncode == 2
     assert "has no data/valid-00000-of-00001-5e672c5751f060d3.parquet; run again where the hub" in done.stderr
     text = (task / "rust_codecontests" / "codecontests.py").read_text()
@@ -322,7 +331,7 @@ def test_profile_paper_is_prepared_from_the_hubs_cache_and_read_without_it(
     (task / "rust_codecontests" / "codecontests.py").write_text(
         text.replace('"valid": 117, "test": 165', '"valid": 1, "test": 2')
     )
-    done = prepare("paper", "--into", workspace, **offline)
+    done = prepare("paper", workspace, **offline)
     assert done.returncode == 0, done.stderr
     assert [path.name for path in (workspace / "data").iterdir()] == ["valid.jsonl"]
     shutil.rmtree(cache.parent / "hub")

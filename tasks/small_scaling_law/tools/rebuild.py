@@ -23,8 +23,8 @@ from re_bench.errors import ReBenchError
 from re_bench.gpu import state as gpu_state
 from re_bench.normalise import normalise
 from re_bench.processes import cli_entry_point, run_program
-from re_bench.task.anchors import Anchors, Source, Spread
 from re_bench.task.discovery import open_task
+from re_bench.task.manifest import Anchors, Source, Spread
 from re_bench.task.workspace import lay_out_and_make
 from small_scaling_law.answer import FILE, Answer, read_answer
 from small_scaling_law.grading import open_truth, raw_score, runs_file, truth_file

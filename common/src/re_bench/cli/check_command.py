@@ -94,13 +94,13 @@ def _stale_results(top: Path) -> Iterator[Problem]:
     from re_bench.cli.science import with_table
     from re_bench.task.check.problem import Problem, line_with
     from re_bench.task.discovery import open_task
+    from re_bench.task.manifest import RECORDS
     from re_bench.task.manifest_file import ManifestError
-    from re_bench.task.records import FILE
 
     path = top / "docs" / "science.md"
     if not path.is_file():
         return
-    directories = sorted(record.parent for record in top.glob(f"tasks/*/{FILE}"))
+    directories = sorted(record.parent for record in top.glob(f"tasks/*/{RECORDS}"))
 
     def page() -> str:
         return with_table(path.read_text(encoding="utf-8"), [open_task(directory) for directory in directories])

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from re_bench.normalise import normalise
 from re_bench.task.discovery import open_task
+from re_bench.task.manifest import KINDS, RECORDS, Record, Records
 from re_bench.task.manifest_file import ManifestError, read_table
-from re_bench.task.records import FILE, KINDS, Record, Records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from re_bench.task.anchors import Anchors
     from re_bench.task.discovery import Task
+    from re_bench.task.manifest import Anchors
 
 _TOP = Path(__file__).resolve().parents[4]
 _TABLE = re.compile(r"(<!-- table: results -->\n).*?(<!-- end of table -->)", re.DOTALL)
@@ -43,7 +43,7 @@ def with_table(text: str, tasks: Sequence[Task]) -> str:
 
 def rows_of(task: Task) -> Iterator[list[str]]:
     """Yield the rows of a task: by profile, then by kind, then as they stand in its file."""
-    path = task.directory / FILE
+    path = task.directory / RECORDS
     file = read_table(path, Records)
     unknown = {record.profile for record in file.records} - set(task.manifest.profiles)
     if unknown:
@@ -82,7 +82,7 @@ def main() -> None:
     """Rewrite the page of this checkout."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     page = _TOP / "docs" / "science.md"
-    tasks = [open_task(path.parent) for path in sorted(_TOP.glob(f"tasks/*/{FILE}"))]
+    tasks = [open_task(path.parent) for path in sorted(_TOP.glob(f"tasks/*/{RECORDS}"))]
     page.write_text(with_table(page.read_text(encoding="utf-8"), tasks), encoding="utf-8")
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
+    from re_bench.doctor import Target
     from re_bench.gpu.devices import GpuPlan
-    from re_bench.runs.doctor.finding import Target
     from re_bench.runs.validation import Report
     from re_bench.runs.validation_history import ValidationRecord
     from re_bench.runs.validation_view import ValidationView
@@ -137,8 +137,7 @@ def _choose_runnable(tasks: Sequence[Task], options: argparse.Namespace) -> tupl
     Raises:
         UsageError: if none can.
     """
-    from re_bench.runs.doctor.examine import choose_targets, examine
-    from re_bench.runs.doctor.finding import reasons
+    from re_bench.doctor import choose_targets, examine, reasons
     from re_bench.runs.validation import not_run
     from re_bench.task.profile_choice import profile_name
 

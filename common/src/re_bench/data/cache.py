@@ -29,9 +29,14 @@ _used: dict[Path, None] = {}
 
 
 def cache_directory() -> Path:
-    """Return ``$RE_BENCH_CACHE``, or :func:`default_cache_directory`; it need not exist yet."""
+    """Return ``$RE_BENCH_CACHE``, or :func:`default_cache_directory`; it need not exist yet.
+
+    Raises:
+        UsageError: if the user has no home directory.
+    """
     if chosen := os.environ.get("RE_BENCH_CACHE"):
-        return Path(chosen).expanduser()
+        with _needs_home("RE_BENCH_CACHE"):
+            return Path(chosen).expanduser()
     return default_cache_directory()
 
 
@@ -39,12 +44,33 @@ def default_cache_directory() -> Path:
     """Return ``re-bench`` in the platform's cache of the user; it need not exist yet.
 
     Raises:
-        RuntimeError: if the user has no home.
+        UsageError: if the user has no home directory.
     """
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "re-bench"
     base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "re-bench"
+    with _needs_home("RE_BENCH_CACHE"):
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Caches" / "re-bench"
+        return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "re-bench"
+
+
+def state_directory() -> Path:
+    """Return ``re-bench`` in the user's directory for state, which is kept: ``$XDG_STATE_HOME``, or ``~/.local/state``.
+
+    Raises:
+        UsageError: if the user has no home directory.
+    """
+    base = os.environ.get("XDG_STATE_HOME", "")
+    with _needs_home("XDG_STATE_HOME"):
+        return (Path(base) if base.startswith("/") else Path.home() / ".local" / "state") / "re-bench"
+
+
+@contextmanager
+def _needs_home(variable: str) -> Iterator[None]:
+    """Tell a user without a home directory which environment variable helps."""
+    try:
+        yield
+    except RuntimeError:
+        raise UsageError(f"this user has no home directory; set {variable} to a writable directory") from None
 
 
 def used_entries() -> list[Path]:

@@ -55,7 +55,7 @@ def _secret() -> bytes:
     for directory in (cache_directory, default_cache_directory):
         try:
             return _read_or_make(directory() / FILE)
-        except (OSError, RuntimeError) as error:  # the latter for a user without a home
+        except (OSError, UsageError) as error:  # the latter for a user without a home directory
             reason = reason or error
     raise UsageError(f"this machine's secret cannot be kept: {reason}; set RE_BENCH_CACHE to a writable directory")
 

@@ -17,7 +17,7 @@ from re_bench.runs.pool import job_gpus, open_pool
 from re_bench.runs.score_process import score_variant
 from re_bench.runs.shares import conditions, default_jobs, share
 from re_bench.runs.validation import ANCHORED
-from re_bench.task.anchors import Anchors, Source, Spread
+from re_bench.task.manifest import Anchors, Source, Spread
 from re_bench.task.manifest_file import write_anchors
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 from filelock import FileLock
 from pydantic import BaseModel, ConfigDict, Field
 
+from re_bench.data.cache import state_directory
 from re_bench.data.provenance import hardware, versions
-from re_bench.data.state import state_directory
 from re_bench.errors import ReBenchError
 from re_bench.processes import print_progress
 from re_bench.records import Record

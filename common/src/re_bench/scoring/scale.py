@@ -10,8 +10,8 @@ from re_bench.errors import ReBenchError
 from re_bench.normalise import finite, normalise
 
 if TYPE_CHECKING:
-    from re_bench.task.anchors import Anchors
     from re_bench.task.discovery import Task
+    from re_bench.task.manifest import Anchors
 
 
 @dataclass(frozen=True)

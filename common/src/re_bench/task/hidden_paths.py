@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.data.cache import cache_directory, default_cache_directory
 from re_bench.data.held_out import HELD_OUT_FROM
+from re_bench.errors import UsageError
 from re_bench.sandbox.spec import python_directories
 from re_bench.task.discovery import ENTRY_POINTS
 
@@ -43,7 +44,7 @@ def hidden_directories(task: Path) -> list[Path]:
 
 def _held_out_text() -> Iterator[Path]:
     """Yield caches of data and the packages with held-out modules, of other Pythons that show too."""
-    with suppress(RuntimeError):  # a user without a home has no cache
+    with suppress(UsageError):  # a user without a home directory has no cache
         yield cache_directory()
         yield default_cache_directory()  # which may have the machine's secret
     for cache in _hub_caches():

@@ -1,28 +1,147 @@
-"""What a task's manifest may say; :mod:`re_bench.task.manifest_file` reads it."""
+"""What a task's manifest may say, and what methods have reached on it; :mod:`re_bench.task.manifest_file` reads both.
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, Self
+Keys are checked by pydantic, and its messages are those that authors read. What keys of one table must be to each other
+is in the method ``conflicts`` of the table's class.
+"""
 
-from pydantic import Field
+import datetime as dt
+import math
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+from typing import Annotated, Literal, Self, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from re_bench.limits import Bounds, Limits
-from re_bench.task.anchors import AnchorList, Anchors, name_conflicts
-from re_bench.task.field_types import (
-    FileName,
-    FileNames,
-    FolderName,
-    Line,
-    ProfileName,
-    ProfileNames,
-    Regex,
-    TaskId,
-    Text,
-    Words,
-)
 from re_bench.task.profile_names import is_profile
-from re_bench.task.table import Conflict, Table, as_list, as_number, get_in
 
+RECORDS = "records.toml"
+"""The file with the records of a task."""
 _TOLERANCE = 0.05
+
+Conflict = tuple[tuple[str | int, ...], str]
+"""Where something is wrong, as keys and positions, and what should be there."""
+
+
+def _check_profile(value: str) -> str:
+    if not is_profile(value):
+        raise ValueError("should be cpu, gpu or paper, or one of these, a dash and a word")
+    return value
+
+
+def _check_text(value: str) -> str:
+    if not value.strip():
+        raise ValueError("should be text that is not empty")
+    return value
+
+
+def _check_line(value: str) -> str:
+    if not value.strip() or value.splitlines() != [value]:
+        raise ValueError("should be one line of text that is not empty")
+    return value
+
+
+def _check_file_name(value: str) -> str:
+    path = PurePosixPath(value)
+    plain = str(path) == value != "." and "\\" not in value and value.isprintable()
+    if not plain or path.is_absolute() or ".." in path.parts:
+        raise ValueError("should be a file's name relative to the submission, without .. and not absolute")
+    return value
+
+
+def _check_regex(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise ValueError(f"should be a regular expression ({error})") from error
+    return value
+
+
+ProfileName = Annotated[str, AfterValidator(_check_profile)]
+Text = Annotated[str, AfterValidator(_check_text)]
+Line = Annotated[str, AfterValidator(_check_line)]
+FileName = Annotated[str, AfterValidator(_check_file_name)]
+FolderName = Annotated[str, Field(pattern="^[a-z][a-z0-9_-]*$")]
+Regex = Annotated[str, AfterValidator(_check_regex)]
+
+
+class Table(BaseModel):
+    """A table of a manifest; a key that it does not know is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _check_conflicts(self) -> Self:
+        errors = [
+            InitErrorDetails(type=PydanticCustomError("conflict", "{text}", {"text": text}), loc=loc, input=None)
+            for loc, text in self.conflicts()
+        ]
+        if errors:
+            raise ValidationError.from_exception_data(type(self).__name__, errors)
+        return self
+
+    def conflicts(self) -> Iterator[Conflict]:
+        """Yield the keys that do not fit together, though each may be right."""
+        yield from ()
+
+
+class Spread(Table):
+    """The standard deviation of the raw score over the repeats, in the raw score's unit."""
+
+    starting: float = Field(ge=0)
+    reference: float = Field(ge=0)
+
+
+class Source(Table):
+    """Where anchors come from; all but published ones say how they were obtained."""
+
+    kind: Literal["published", "measured", "modelled"]
+    where: Text
+    hardware: Line | None = None
+    model: Line | None = None
+    """The chat model that was asked, where the score depends on one."""
+    date: dt.date | None = None
+    repeats: int | None = Field(default=None, ge=1)
+    spread: Spread | None = None
+    versions: dict[str, str] | None = None
+    """Versions of programs and packages, by name."""
+
+    def conflicts(self) -> Iterator[Conflict]:
+        """Yield what is missing because of ``kind``."""
+        for key in ("hardware", "date", "repeats", "spread", "versions"):
+            if self.kind != "published" and getattr(self, key) is None:
+                yield (key,), f"required, because kind is {self.kind}"
+
+
+class Anchors(Table):
+    """The starting and the reference score, in the raw score's unit, and where they come from."""
+
+    starting: float
+    reference: float
+    source: Source
+
+    def conflicts(self) -> Iterator[Conflict]:
+        """Yield that the two anchors are equal."""
+        if self.starting == self.reference:
+            yield ("reference",), "should differ from starting"
+
+
+AnchorList = Annotated[tuple[Anchors, ...], Field(strict=False)]
+
+
+def _name_conflicts(list_key: str, entries: Iterable[Anchors], key: Literal["hardware", "model"]) -> Iterator[Conflict]:
+    """Yield the anchors of a list whose source names no device or model, or one that another entry has."""
+    names: set[str] = set()
+    for index, entry in enumerate(entries):
+        name = entry.source.hardware if key == "hardware" else entry.source.model
+        if name is None:
+            yield (list_key, index, "source", key), "required, since it is the entry's name"
+        elif name in names:
+            yield (list_key, index, "source", key), "should be a name that no other entry has"
+        else:
+            names.add(name)
 
 
 class Tolerance(Table):
@@ -63,20 +182,24 @@ class Profile(Table):
         """Return the anchors that were measured with a chat model."""
         return next((anchors for anchors in self.models if anchors.source.model == model), None)
 
-    @classmethod
-    def conflicts(cls, data: Mapping[str, Any]) -> Iterator[Conflict]:
-        """Yield stored anchors in the wrong place, and devices that have no name of their own."""
-        in_run = data.get("in_run") is True
-        if in_run and data.get("anchors") is not None:
-            yield ("anchors",), "Input should be a list of devices instead, because in_run is true"
-        if not in_run and data.get("devices"):
-            yield ("devices",), "Input should be one table of anchors instead, because in_run is not true"
-        if in_run and data.get("models"):
-            yield ("models",), "Input should be left out, because in_run is true"
-        for loc, text in name_conflicts(data.get("devices"), "hardware"):
-            yield ("devices", *loc), text
-        for loc, text in name_conflicts(data.get("models"), "model"):
-            yield ("models", *loc), text
+    def all_anchors(self) -> Iterator[tuple[tuple[str | int, ...], Anchors]]:
+        """Yield all stored anchors, each with its place in the profile."""
+        if self.anchors is not None:
+            yield ("anchors",), self.anchors
+        for key, entries in (("devices", self.devices), ("models", self.models)):
+            for index, entry in enumerate(entries):
+                yield (key, index), entry
+
+    def conflicts(self) -> Iterator[Conflict]:
+        """Yield stored anchors in the wrong place, and devices and models without a name of their own."""
+        if self.in_run and self.anchors is not None:
+            yield ("anchors",), "should be a list of devices instead, because in_run is true"
+        if self.devices and not self.in_run:
+            yield ("devices",), "should be one table of anchors instead, because in_run is not true"
+        if self.models and self.in_run:
+            yield ("models",), "should be left out, because in_run is true"
+        yield from _name_conflicts("devices", self.devices, "hardware")
+        yield from _name_conflicts("models", self.models, "model")
 
 
 class Published(Table):
@@ -94,7 +217,7 @@ class Published(Table):
 class Recipe(Table):
     """How a solution makes what it submits: a command, run in the sandbox in the laid-out workspace."""
 
-    command: Words
+    command: Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
     time_limit_s: float = Field(gt=0)
     """Wall-clock seconds that the command may take."""
 
@@ -151,7 +274,7 @@ class Cheat(Expectation):
     """A checked-in submission that games the scorer, and how it must fail."""
 
     description: Line
-    profiles: ProfileNames | None = None
+    profiles: Annotated[tuple[ProfileName, ...], Field(strict=False, min_length=1)] | None = None
     """The profiles in which the cheat makes sense; None for all."""
     make: Recipe | None = None
     on: dict[ProfileName, Expectation] = Field(default_factory=dict)
@@ -165,21 +288,17 @@ class Cheat(Expectation):
         """Return how the cheat must fail in a profile."""
         return self.on.get(profile, self)
 
-    @classmethod
-    def conflicts(cls, data: Mapping[str, Any]) -> Iterator[Conflict]:
+    def conflicts(self) -> Iterator[Conflict]:
         """Yield expectations on profiles in which the cheat is not run."""
-        profiles, on = data.get("profiles"), data.get("on")
-        if profiles is None or not isinstance(on, Mapping):
-            return
-        for name in on:
-            if is_profile(name) and name not in as_list(profiles):
-                yield ("on", name), "Input should be left out, or the cheat's profiles should have this one too"
+        for name in self.on:
+            if not self.runs_on(name):
+                yield ("on", name), "should be left out, or the cheat's profiles should include it"
 
 
 class Manifest(Table):
     """A task's manifest."""
 
-    id: TaskId
+    id: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]
     title: Line
     description: Line
     version: int = Field(ge=1)
@@ -193,7 +312,7 @@ class Manifest(Table):
     """The unit of the raw score."""
     resolution: float | None = Field(default=None, gt=0)
     """What raw scores are rounded to multiples of, in their unit; None keeps all digits, which may tell much."""
-    submission: FileNames
+    submission: Annotated[tuple[FileName, ...], Field(strict=False, min_length=1)]
     """Files relative to the submission, at least one of which must be there."""
     shared_data: tuple[FileName, ...] = Field(default=(), strict=False)
     """Files and directories at the workspace's top that agents have no need to change, and that are no part of a
@@ -248,58 +367,86 @@ class Manifest(Table):
         model = self.model.model_copy(update={"name": name, "aliases": names})
         return self.model_copy(update={"model": model, "profiles": self.profiles | others})
 
-    @classmethod
-    def conflicts(cls, data: Mapping[str, Any]) -> Iterator[Conflict]:
+    def conflicts(self) -> Iterator[Conflict]:
         """Yield unusable names of staged files, and anchors of models where none is asked or the wrong way round."""
-        yield from _staging_conflicts(data)
-        for name in _names(data):
-            if get_in(data, "profiles", name, "models") and name not in as_list(get_in(data, "model", "key")):
-                yield ("profiles", name, "models"), "Input should be left out, because model.key has no such profile"
-        direction = data.get("direction")
-        if direction not in ("lower", "higher"):
+        yield from self._staging_conflicts()
+        side = "below" if self.direction == "lower" else "above"
+        for name, profile in self.profiles.items():
+            if profile.models and not self.asks_model(name):
+                yield ("profiles", name, "models"), "should be left out, because model.key has no such profile"
+            for loc, anchors in profile.all_anchors():
+                if (anchors.reference < anchors.starting) != (self.direction == "lower"):
+                    reason = f"should be {side} starting ({anchors.starting}), because direction is {self.direction}"
+                    yield ("profiles", name, *loc, "reference"), reason
+
+    def _staging_conflicts(self) -> Iterator[Conflict]:
+        """Yield names that are none at a submission's top, or that leave out a file of ``submission``."""
+        loc, names = ("staging", "names"), self.staging.names
+        if names is None:
             return
-        side = "below" if direction == "lower" else "above"
-        for loc in _all_anchors(data):
-            starting, reference = (as_number(get_in(data, *loc, key)) for key in ("starting", "reference"))
-            if starting is None or reference is None:
-                continue
-            if (reference > starting) if direction == "lower" else (reference < starting):
-                reason = f"because direction is {direction}"
-                yield (*loc, "reference"), f"Input should be a number {side} starting ({starting}), {reason}"
+        for index, name in enumerate(names):
+            top = name.removeprefix("!")
+            if top in ("", ".", "..") or "/" in top or not top.isprintable():
+                yield (*loc, index), "should be the name of a file or directory at the top, with or without a !"
+        if not names:
+            yield loc, "should not be empty"
+        elif len({name.startswith("!") for name in names}) > 1:
+            yield loc, "should hold names that all begin with ! or all do not"
+        for file in self.submission:
+            if not self.staging.include(file.partition("/")[0]):
+                yield loc, f"should include {file}, because it is in submission"
 
 
-def _staging_conflicts(data: Mapping[str, Any]) -> Iterator[Conflict]:
-    """Yield names that are none at a submission's top, or that leave out a file of ``submission``."""
-    loc = ("staging", "names")
-    entries = get_in(data, *loc)
-    names = {index: entry for index, entry in enumerate(as_list(entries)) if isinstance(entry, str)}
-    unusable = [index for index, name in names.items() if not _is_top_name(name.removeprefix("!"))]
-    for index in unusable:
-        yield (*loc, index), "Input should be the name of a file or directory at the submission's top, or ! and a name"
-    if isinstance(entries, list | tuple) and not entries:
-        yield loc, "Input should be a list that is not empty"
-    elif not unusable and len({name.startswith("!") for name in names.values()}) > 1:
-        yield loc, "Input should hold names that all begin with ! or all do not"
-    bounds = Bounds(names=tuple(names.values()) or None)
-    for file in as_list(get_in(data, "submission")):
-        if isinstance(file, str) and not bounds.include(file.partition("/")[0]):
-            yield loc, f"Input should include {file}, because it is in submission"
+Kind = Literal["baseline", "simple", "reference", "best", "ceiling"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
-def _is_top_name(name: str) -> bool:
-    return name not in ("", ".", "..") and "/" not in name and name.isprintable()
+class Record(Table):
+    """What a method reached; what is not known is left out."""
+
+    profile: ProfileName
+    kind: Kind
+    """A simple method, the best result seen, or the most that can be had; baseline and reference are the anchors'."""
+    method: Line
+    value: float | None = None
+    """The task's own figure, such as a loss, of which the raw score is the logarithm above the floor."""
+    raw: float | None = None
+    """The raw score, where it is no logarithm of a value."""
+    seconds: Line | None = None
+    """What making the solution took, as a number or a range."""
+    hardware: Line | None = None
+    spread: float | None = Field(default=None, ge=0)
+    """The standard deviation of the raw score."""
+    n: int | None = Field(default=None, ge=1)
+    """Runs that ``value`` or ``raw`` is the mean of."""
+    date: dt.date | None = None
 
 
-def _all_anchors(data: Mapping[str, Any]) -> Iterator[tuple[str | int, ...]]:
-    """Yield where anchors are stored."""
-    for name in _names(data):
-        profile = ("profiles", name)
-        yield (*profile, "anchors")
-        for key in ("devices", "models"):
-            yield from ((*profile, key, index) for index in range(len(as_list(get_in(data, *profile, key)))))
+class Records(Table):
+    """The file ``records.toml`` of a task."""
 
+    value: Line | None = None
+    """What the values are, with their unit."""
+    floors: dict[ProfileName, float] = Field(default_factory=dict)
+    """What is taken from the values of a profile before the logarithm; 0 if it is not here."""
+    records: tuple[Record, ...] = Field(strict=False)
 
-def _names(data: Mapping[str, Any]) -> list[str]:
-    """Return the names of all profiles."""
-    profiles = data.get("profiles")
-    return [name for name in profiles if is_profile(name)] if isinstance(profiles, Mapping) else []
+    def raw_of(self, record: Record) -> float | None:
+        """Return the raw score of a record; None for baseline and reference, which are the anchors'."""
+        if record.value is None:
+            return record.raw
+        return math.log(record.value - self.floors.get(record.profile, 0.0))
+
+    def conflicts(self) -> Iterator[Conflict]:
+        """Yield records with two scores or none, values of nothing that is named, and values without a logarithm."""
+        for index, record in enumerate(self.records):
+            loc, value, floor = ("records", index), record.value, self.floors.get(record.profile, 0.0)
+            if record.kind in ("baseline", "reference"):
+                if value is not None or record.raw is not None:
+                    yield loc, f"should have neither value nor raw: anchors.toml has those of every {record.kind}"
+            elif (value is None) == (record.raw is None):
+                yield loc, "should have either value or raw"
+            if value is not None and self.value is None:
+                yield (*loc, "value"), "should be left out, or the file should say what values are (value = ...)"
+            if value is not None and value <= floor:
+                yield (*loc, "value"), f"should be above the floor {floor}"

@@ -5,28 +5,22 @@
 published anchors stand.
 """
 
-import contextlib
-import errno
 import json
 import os
 import re
-import stat
-import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
+from re_bench.data.files import replace_file
 from re_bench.errors import ReBenchError
-from re_bench.task.anchors import Anchors
-from re_bench.task.manifest import Manifest
-from re_bench.task.table import Table, get_in
+from re_bench.task.manifest import Anchors, Manifest, Table
 
-AnyTable = TypeVar("AnyTable", bound=Table)
+AnyTable = TypeVar("AnyTable", bound=BaseModel)
 
-_MODE = 0o644
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _COMMENT = "# Measured anchors, written whole by `re-bench calibrate`; docs/task-authors.md explains them.\n"
 
@@ -65,8 +59,7 @@ def load(path: Path) -> Manifest:
         path: the `task.toml`; an `anchors.toml` beside it is read too.
 
     Raises:
-        ManifestError: if it cannot be read or is not a manifest; lists every problem with file, key, and what was
-            expected.
+        ManifestError: if it cannot be read or is not a manifest; lists every problem with file and key.
     """
     data = _read_toml(path)
     measured = _read_toml(anchors_file(path)) if os.path.lexists(anchors_file(path)) else {}
@@ -74,23 +67,23 @@ def load(path: Path) -> Manifest:
 
 
 def read_table(path: Path, kind: type[AnyTable]) -> AnyTable:
-    """Return another file of a task in TOML as the table that it is.
+    """Return another file in TOML as the table that it is.
 
     Raises:
         ManifestError: as :func:`load`.
     """
+    data = _read_toml(path)
     try:
-        return kind.model_validate(_read_toml(path))
+        return kind.model_validate(data)
     except ValidationError as error:
         raise ManifestError(_describe(error, lambda _loc: path)) from error
 
 
 def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
-    """Write the `anchors.toml` beside a `task.toml` anew, with new anchors of one profile.
+    """Write the `anchors.toml` beside a `task.toml` with new anchors of one profile; it changes at once or not at all.
 
     Where a profile measures its anchors in every run, the anchors of the device ``anchors.source.hardware`` are
     replaced, or added behind those of other devices; so are those of a chat model that ``anchors.source.model`` names.
-    The file changes at once or not at all.
 
     Args:
         path: the `task.toml`.
@@ -117,7 +110,8 @@ def write_anchors(path: Path, profile: str, anchors: Anchors) -> None:
         table = by_profile.get(profile, {}) | {"anchors": _dump(anchors)}
     measured = {"profiles": by_profile | {profile: table}}
     _validate(path, data, measured)
-    _replace(target, anchors_text(measured).encode())
+    replace_file(target, anchors_text(measured).encode())
+    target.chmod(0o644)
 
 
 def anchors_text(measured: Mapping[str, Any]) -> str:
@@ -135,27 +129,16 @@ def _read_toml(path: Path) -> dict[str, Any]:
     """Return what a file says.
 
     Raises:
-        ManifestError: if it is no readable file in UTF-8, or not TOML; says what is there instead.
+        ManifestError: if it is no readable file, or not TOML.
     """
-    text = _read_text(path)
+    if path.exists() and not path.is_file():
+        raise ManifestError([f"{path}: expected a regular file"])
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise ManifestError([f"{path}: cannot be read: {error.strerror}"]) from error
     except (ValueError, RecursionError) as error:
         raise ManifestError([f"{path}: expected valid TOML, got: {error}"]) from error
-
-
-def _read_text(path: Path) -> str:
-    try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            kind = "a directory" if stat.S_ISDIR(mode) else "a pipe, socket or device"
-            raise ManifestError([f"{path}: expected a file, got {kind}"])
-        return path.read_bytes().decode()
-    except UnicodeDecodeError as error:
-        raise ManifestError([f"{path}: expected UTF-8 text, got other bytes at offset {error.start}"]) from error
-    except OSError as error:
-        reason = "no such file" if error.errno == errno.ENOENT else error.strerror
-        raise ManifestError([f"{path}: expected a readable file, got: {reason}"]) from error
 
 
 def _validate(path: Path, data: Mapping[str, Any], measured: Mapping[str, Any]) -> Manifest:
@@ -164,39 +147,38 @@ def _validate(path: Path, data: Mapping[str, Any], measured: Mapping[str, Any]) 
     Raises:
         ManifestError: lists every problem.
     """
-    anchors_path, profiles = anchors_file(path), get_in(data, "profiles")
+    anchors_path, profiles = anchors_file(path), data.get("profiles")
     problems = []
     try:
-        _AnchorsFile.model_validate(measured)
+        entries = _AnchorsFile.model_validate(measured).model_dump(exclude_none=True)["profiles"]
     except ValidationError as error:
-        problems += _describe(error, lambda _loc: anchors_path)
-        measured = {}
+        problems, entries = _describe(error, lambda _loc: anchors_path), {}
     if isinstance(profiles, Mapping):
-        entries = get_in(measured, "profiles") or {}
         unknown = [name for name in entries if name not in profiles]
         problems += [f"{anchors_path}: profiles.{_quote(name)}: {path.name} has no such profile" for name in unknown]
-        profiles = {
-            name: {**profile, **entries.get(name, {})} if isinstance(profile, Mapping) else profile
-            for name, profile in profiles.items()
-        }
-        data = {**data, "profiles": profiles}
+        data = {**data, "profiles": {name: _with(table, entries.get(name, {})) for name, table in profiles.items()}}
     try:
         manifest = Manifest.model_validate(data)
     except ValidationError as error:
         problems += _describe(
-            error, lambda loc: anchors_path if loc[2:] and get_in(measured, *loc[:3]) is not None else path
+            error, lambda loc: anchors_path if loc[2:] and loc[2] in entries.get(loc[1], {}) else path
         )
     if problems:
         raise ManifestError(problems)
     return manifest
 
 
+def _with(table: Any, measured: Mapping[str, Any]) -> Any:
+    return {**table, **measured} if isinstance(table, Mapping) else table
+
+
 def _describe(error: ValidationError, file_of: Callable[[tuple[str | int, ...]], Path]) -> list[str]:
     """Return a line for each problem; ``file_of`` gives the file that a key is in."""
-    return [
-        f"{file_of(details['loc'])}: {_spell(details['loc'])}: {details['msg']}"
-        for details in error.errors(include_url=False)
-    ]
+    lines = []
+    for details in error.errors(include_url=False):
+        loc = tuple(part for part in details["loc"] if part != "[key]")  # so pydantic marks that the key is wrong
+        lines.append(f"{file_of(loc)}: {_spell(loc)}: {details['msg'].removeprefix('Value error, ')}")
+    return lines
 
 
 def _spell(loc: tuple[str | int, ...]) -> str:
@@ -207,21 +189,3 @@ def _spell(loc: tuple[str | int, ...]) -> str:
 
 def _quote(key: str) -> str:
     return key if _BARE_KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Put a new version in a file's place at once; a symbolic link goes on pointing at it."""
-    target = Path(os.path.realpath(path))
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else _MODE
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            os.fchmod(handle, mode)
-            stream.write(data)
-            stream.flush()
-            os.fsync(handle)
-        Path(name).replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from re_bench.runs.attempts import Attempt
     from re_bench.runs.regrade import Regraded
     from re_bench.scoring.score import Score
-    from re_bench.task.anchors import Anchors
+    from re_bench.task.manifest import Anchors
     from re_bench_evaluation.bundle.archive import ArchiveLimits, Unpacked
 
 Outcome = Literal["agrees", "differs", "not compared"]

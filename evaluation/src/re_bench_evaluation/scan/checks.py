@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from re_bench.normalise import normalise
 from re_bench.task.hidden_paths import hidden_directories
+from re_bench.task.manifest import RECORDS, Records
 from re_bench.task.manifest_file import read_table
-from re_bench.task.records import FILE as RECORDS
-from re_bench.task.records import Records
 from re_bench_evaluation.report.findings import Finding
 from re_bench_evaluation.scan.kernels import screen_kernels
 from re_bench_evaluation.scan.scanned import text_files

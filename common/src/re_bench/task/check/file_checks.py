@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from re_bench.task.canary import CANARY
 from re_bench.task.check.problem import Problem, line_with
 from re_bench.task.check.toml_text import keys_of, line_of
+from re_bench.task.manifest import RECORDS, Records
 from re_bench.task.manifest_file import ManifestError, read_table
-from re_bench.task.records import FILE as RECORDS
-from re_bench.task.records import Records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

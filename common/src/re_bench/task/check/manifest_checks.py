@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from re_bench.task.anchors import Anchors
     from re_bench.task.check.task_files import TaskFiles
-    from re_bench.task.manifest import Profile
+    from re_bench.task.manifest import Anchors, Profile
 
 OLDEST_ANCHORS_DAYS = 365
 """Machines, drivers and packages change faster than that."""

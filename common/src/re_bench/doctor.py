@@ -1,0 +1,524 @@
+"""Check whether tasks can run on this machine, and name the commands that install or change what is missing.
+
+A check is a name and a probe; each finding has the hint that a person needs. Nothing is changed here, and no package of
+a task is imported, so that all checks together take about a second.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from re_bench.data.cache import cache_directory
+from re_bench.data.prepared import is_prepared
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.gpu import state
+from re_bench.processes import temporary_directory
+from re_bench.runs.local_pool import machine_memory_mib
+from re_bench.sandbox import BACKENDS, open_backend
+from re_bench.sandbox.spec import SandboxUnavailableError
+from re_bench.scoring.score import refuse_backend
+from re_bench.task.profile_choice import profile_name
+from re_bench.task.requirements import requirements_of, with_dependencies
+from re_bench.text.wheels import pinned_wheels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from importlib.metadata import Distribution
+
+    from re_bench.task.discovery import Task
+
+_OLDEST_PYTHON = (3, 11)
+_ROOM_GIB = 2
+"""All tasks of the repository, prepared for profile ``cpu``, take 0.2 GiB; the copies of a validation fit as well."""
+_PROGRAM_S, _PIP_S, _SERVER_S = 30.0, 20.0, 3.0
+_TRIALS = {
+    "rustc": ("trial.rs", 'fn main() { println!("compiled"); }\n'),
+    "cc": ("trial.c", '#include <stdio.h>\nint main(void) { puts("compiled"); return 0; }\n'),
+}
+"""What compilers must be able to compile: a file's name and its text."""
+_SANDBOX_PROGRAMS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
+"""The programs of the default backend, each with its Debian package."""
+_CAPABILITIES = {"SYS_PTRACE": 19, "SYS_ADMIN": 21, "NET_ADMIN": 12}
+"""Bits of what bubblewrap needs when root starts it; SYS_PTRACE is for counting deleted files that are open."""
+_CONTAINERS = {
+    "run/secrets/kubernetes.io": "Kubernetes",
+    "var/run/secrets/kubernetes.io": "Kubernetes",
+    "run/.containerenv": "Podman",
+    ".dockerenv": "Docker",
+}
+_ROOT = Path("/")
+_APPARMOR = Path("etc/apparmor.d")
+
+
+class Target(NamedTuple):
+    """A task that is to run, and the name of its profile, which it has."""
+
+    task: Task
+    profile: str
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the profile needs a GPU."""
+        return self.task.profile(self.profile).device == "cuda"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The outcome of one check."""
+
+    check: str
+    status: Literal["ok", "note", "problem"]
+    """``note``: something is missing, and no task that was asked for needs it."""
+    found: str
+    """What is there, or what is wrong, on one line."""
+    remedy: str = ""
+    """What to type or to change."""
+    blocks: tuple[str, ...] = ()
+    """Names of the tasks that cannot run because of a problem."""
+
+    @property
+    def reason(self) -> str:
+        """What is wrong and what to do, on one line."""
+        return f"{self.check}: {self.found}" + (f"; {self.remedy}" if self.remedy else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of the finding."""
+        return asdict(self)
+
+
+def choose_targets(tasks: Iterable[Task], profile: str) -> tuple[list[Target], list[Finding]]:
+    """Return the tasks in a profile, or the one that ``auto`` selects, and a problem for each task that lacks it.
+
+    Raises:
+        UsageError: if no task has it.
+    """
+    targets: list[Target] = []
+    problems: list[Finding] = []
+    error = None
+    for task in tasks:
+        name = profile_name(task, profile)
+        try:
+            task.profile(name)
+        except UsageError as reason:
+            error = error or reason
+            problems.append(Finding("profile", "problem", str(reason), blocks=(task.name,)))
+        else:
+            targets.append(Target(task, name))
+    if error is not None and not targets:
+        raise error
+    return targets, problems
+
+
+def examine(targets: Sequence[Target], sandbox: str | None = None, *, network: bool | None = None) -> list[Finding]:
+    """Run all checks and return their findings, in the order in which a person reads them.
+
+    Args:
+        targets: the tasks that are to run, in their profiles.
+        sandbox: a backend's name, if not the default.
+        network: whether to ask the servers that data is fetched from; None: if something has to be fetched.
+    """
+    needed: dict[tuple[str, str], list[Target]] = defaultdict(list)
+    for target in targets:
+        for entry in target.task.manifest.programs.items():
+            needed[entry].append(target)
+    checks: list[tuple[str, Callable[[], Finding | list[Finding]]]] = [
+        ("python", check_python),
+        ("packages", partial(check_packages, targets)),
+        ("kernel", check_kernel),
+        ("sandbox", partial(check_sandbox, sandbox, targets)),
+        *((program, partial(check_program, program, debian, users)) for (program, debian), users in needed.items()),
+        ("gpu", partial(check_gpus, targets)),
+        ("memory", partial(check_memory, targets)),
+        ("cache", lambda: check_room("cache", cache_directory(), "RE_BENCH_CACHE")),
+        ("temp", lambda: check_room("temp", Path(tempfile.gettempdir()), "TMPDIR")),
+        ("prepared", partial(check_prepared, targets, network=network)),
+    ]
+
+    def run(name: str, probe: Callable[[], Finding | list[Finding]]) -> list[Finding]:
+        try:
+            found = probe()
+        except (ReBenchError, OSError) as error:
+            found = Finding(name, "problem", str(error))
+        return found if isinstance(found, list) else [found]
+
+    with ThreadPoolExecutor(len(checks)) as pool:
+        results = [pool.submit(run, name, probe) for name, probe in checks]
+        return [finding for result in results for finding in result.result()]
+
+
+def reasons(findings: Iterable[Finding]) -> dict[str, str]:
+    """Return why tasks cannot run here, by their names."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for finding in findings:
+        for task in finding.blocks:
+            found[task].append(finding.reason)
+    return {task: "; ".join(texts) for task, texts in found.items()}
+
+
+def _names(targets: Iterable[Target]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(target.task.name for target in targets))
+
+
+def check_python() -> Finding:
+    """Check the version of the interpreter."""
+    text = f"{platform.python_version()} ({sys.executable})"
+    if sys.version_info >= _OLDEST_PYTHON:
+        return Finding("python", "ok", text)
+    wanted = ".".join(map(str, _OLDEST_PYTHON))
+    return Finding("python", "problem", text, f"make the environment with Python {wanted} or newer")
+
+
+def check_packages(targets: Sequence[Target]) -> list[Finding]:
+    """Check whether all packages of the tasks are installed; name torch and Triton where a task needs them."""
+    findings: list[Finding] = []
+    present: dict[str, Distribution] = {}
+    users_of_torch: list[Target] = []
+    for target in targets:
+        try:
+            found = with_dependencies(requirements_of(target.task))
+        except UsageError as error:
+            remedy = f"type: pip install -c constraints.txt -e common -e server -e tasks/{target.task.name}"
+            findings.append(Finding("packages", "problem", str(error), remedy, _names([target])))
+            continue
+        present |= found
+        users_of_torch += [target] * ("torch" in found)
+    if "torch" in present:
+        cuda = _cuda_of_torch()
+        text = f"{present['torch'].version}, {f'for CUDA {cuda}' if cuda else 'for the CPU only'}"
+        blocked = () if cuda else _names(target for target in users_of_torch if target.on_gpu)
+        remedy = "unset PIP_EXTRA_INDEX_URL and PIP_FIND_LINKS, remove .nox/shared, and run the nox session again"
+        findings.append(Finding("torch", "problem", text, remedy, blocked) if blocked else Finding("torch", "ok", text))
+    if "triton" in present:
+        findings.append(Finding("triton", "ok", present["triton"].version))
+    return findings
+
+
+def _cuda_of_torch() -> str | None:
+    """Return the version of CUDA that the installed torch was built for; None for a CPU build."""
+    spec = find_spec("torch")
+    file = Path(spec.origin).with_name("version.py") if spec and spec.origin else None
+    found = re.search(r"^cuda\b[^=]*= *'([\d.]+)'", _text(file) if file else "", re.MULTILINE)
+    return found[1] if found else None
+
+
+def check_kernel(root: Path = _ROOT) -> Finding:
+    """Report the kernel, and what it refuses to users other than root.
+
+    Args:
+        root: where the files of the kernel and of a container are.
+    """
+    abi = landlock_abi()
+    facts = [f"Linux {platform.release()}", f"Landlock ABI {abi}" if abi else "no Landlock"]
+    container, capabilities = _container(root), _capabilities(root)
+    text = ", ".join([*facts, *([f"in a container ({container})"] if container else [])])
+    if os.geteuid() == 0 and (others := user_namespace_obstacle(root)):
+        found, remedy = others
+        return Finding("kernel", "note", f"{text}; for users other than root: {found}", remedy)
+    if os.geteuid() == 0 and "SYS_ADMIN" in capabilities and "SYS_PTRACE" not in capabilities:
+        found = f"{text}; without CAP_SYS_PTRACE a submission can fill the disk with files that it has deleted"
+        return Finding("kernel", "note", found, "start the container with --cap-add=SYS_PTRACE")
+    return Finding("kernel", "ok", text)
+
+
+def landlock_abi() -> int:
+    """Return the version of Landlock's interface in the kernel; 0 if there is none or it is switched off."""
+    create_ruleset, version = 444, 1
+    libc = ctypes.CDLL(None, use_errno=True)
+    return max(0, int(libc.syscall(create_ruleset, None, ctypes.c_size_t(0), ctypes.c_uint32(version))))
+
+
+def check_sandbox(name: str | None, targets: Sequence[Target]) -> Finding:
+    """Check whether a sandbox backend starts: the one named, else the environment's or the default."""
+    try:
+        backend = open_backend(name)
+    except UsageError as error:
+        chosen = name or os.environ.get("RE_BENCH_SANDBOX") or BACKENDS[0]
+        found, remedy = (chosen == BACKENDS[0] and _why_bubblewrap_fails()) or (str(error), "")
+        return Finding("sandbox", "problem", found, remedy, _names(targets))
+    refused = {}
+    for target in targets:
+        try:
+            refuse_backend(target.task, backend)
+        except SandboxUnavailableError as error:
+            refused[target.task.name] = str(error)
+    if refused:
+        return Finding("sandbox", "problem", "; ".join(refused.values()), blocks=tuple(refused))
+    if backend.name == "none":
+        return Finding("sandbox", "note", "none: submissions run with all your rights, and every score says so")
+    if "without" in backend.name:
+        return Finding("sandbox", "note", backend.name, "type: sudo apt-get install libseccomp2")
+    return Finding("sandbox", "ok", f"{backend.name} isolates a program")
+
+
+def _why_bubblewrap_fails() -> tuple[str, str] | None:
+    """Return what is wrong and what to do; None if no known reason applies."""
+    missing = [program for program in _SANDBOX_PROGRAMS if shutil.which(program) is None]
+    if missing:
+        packages = " ".join(dict.fromkeys(_SANDBOX_PROGRAMS[program] for program in missing))
+        return f"{', '.join(missing)} not found", _install(packages)
+    if (known := bubblewrap_obstacle()) is None:
+        return None
+    other = "; where you can change nothing: --sandbox landlock, with the limits in docs/sandboxes.md"
+    return f"bubblewrap cannot start: {known[0]}", known[1] + other * ("landlock" in BACKENDS and landlock_abi() > 0)
+
+
+def bubblewrap_obstacle(root: Path = _ROOT) -> tuple[str, str] | None:
+    """Return what keeps bubblewrap from starting and what to do about it; None if no known reason applies."""
+    container, options = _container(root), _missing_options(root)
+    if container is not None and options:  # first, since a container shows the settings of the machine around it
+        pod = "in the container's securityContext of the pod set: privileged: true"
+        remedy = pod if container == "Kubernetes" else f"start the container with {' '.join(options)}"
+        return f"a container ({container}) may make no namespaces by default", remedy
+    if os.geteuid() == 0:
+        lacking = "SYS_ADMIN" not in _capabilities(root)
+        return ("root lacks CAP_SYS_ADMIN here", "start this with all capabilities") if lacking else None
+    if setting := user_namespace_obstacle(root):
+        return setting
+    if "No space left" in _run("unshare", "--user", "true")[1]:
+        return "another sandbox around this process allows no further user namespaces", "start this outside of it"
+    return None
+
+
+def user_namespace_obstacle(root: Path = _ROOT) -> tuple[str, str] | None:
+    """Return the system setting that keeps ordinary users from starting bubblewrap and its remedy, or None."""
+    for name, wanted in (("user.max_user_namespaces", 15000), ("kernel.unprivileged_userns_clone", 1)):
+        if _text(root / "proc/sys" / name.replace(".", "/")).strip() == "0":
+            keep = f"echo {name}={wanted} | sudo tee /etc/sysctl.d/60-re-bench.conf"
+            return f"{name} is 0: ordinary users may make no user namespaces", f"type: {keep} && sudo sysctl --system"
+    if _text(root / "proc/sys/kernel/apparmor_restrict_unprivileged_userns").strip() != "1":
+        return None
+    program = str(Path(shutil.which("bwrap") or "/usr/bin/bwrap").resolve())
+    attached = re.compile(rf"^\s*(?:profile\s+\S+\s+)?\"?{re.escape(program)}\"?\s.*\{{", re.MULTILINE)
+    files = sorted(path for path in (root / _APPARMOR).glob("*") if path.is_file())
+    existing = next((path for path in files if attached.search(_text(path))), None)
+    found = "AppArmor restricts the namespaces of ordinary users, and"
+    if existing is None:
+        file = root / _APPARMOR / "bwrap-re-bench"
+        profile = f"profile {file.name} {program} flags=(unconfined) {{ userns, }}"
+        lines = shlex.join(["abi <abi/4.0>,", "include <tunables/global>", profile])
+        remedy = f"type: printf '%s\\n' {lines} | sudo tee {file} && sudo apparmor_parser -r {file}"
+        return f"{found} no profile allows bwrap to make them", remedy
+    if os.geteuid() == 0:
+        return None  # whether that profile is enough shows when an ordinary user starts bubblewrap
+    remedy = f"add the line 'userns,' to it if it has none, and type: sudo apparmor_parser -r {existing}"
+    return f"{found} the profile {existing} for bwrap is not loaded or not sufficient", remedy
+
+
+def _missing_options(root: Path) -> list[str]:
+    """Return the options of Docker or Podman that allow bubblewrap, and that this container was started without."""
+    status = _text(root / "proc/self/status")
+    docker, is_root, capabilities = _container(root) != "Podman", os.geteuid() == 0, _capabilities(root)
+    mounts = [line.split()[4] for line in _text(root / "proc/self/mountinfo").splitlines()]
+    masked = any(mount.startswith("/proc/") and mount != "/proc/sys/fs/binfmt_misc" for mount in mounts)
+    profile = (_text(root / "proc/self/attr/apparmor/current") or _text(root / "proc/self/attr/current")).strip("\0\n")
+    options = [f"--cap-add={name}" for name in _CAPABILITIES if is_root and name not in capabilities]
+    if re.search(r"^Seccomp:\t2", status, re.MULTILINE) and (docker or not is_root):
+        options.append("--security-opt=seccomp=unconfined")
+    if masked:
+        options.append(f"--security-opt={'systempaths=unconfined' if docker else 'unmask=ALL'}")
+    if profile and not profile.startswith("unconfined"):
+        options.append("--security-opt=apparmor=unconfined")
+    return options
+
+
+def _container(root: Path) -> str | None:
+    """Return which software runs the container around this process; None outside of those that leave a mark."""
+    if root == _ROOT and "KUBERNETES_SERVICE_HOST" in os.environ:  # also in a pod without an account
+        return "Kubernetes"
+    return next((name for mark, name in _CONTAINERS.items() if (root / mark).exists()), None)
+
+
+def _capabilities(root: Path) -> set[str]:
+    found = re.search(r"^CapEff:\t(\w+)", _text(root / "proc/self/status"), re.MULTILINE)
+    effective = int(found[1], 16) if found else 0
+    return {name for name, bit in _CAPABILITIES.items() if effective >> bit & 1}
+
+
+def check_program(program: str, packages: str, targets: Iterable[Target] = ()) -> Finding:
+    """Check whether a program is on ``PATH`` and works; ``rustc`` and ``cc`` have to compile a program that runs.
+
+    Args:
+        program: its name.
+        packages: its Debian packages, separated by spaces.
+        targets: the tasks that need it.
+    """
+    blocks, path = _names(targets), shutil.which(program)
+    if path is None:
+        return Finding(program, "problem", "not found", _install(packages), blocks)
+    problem = _compile(path, *_TRIALS[program]) if program in _TRIALS else None
+    if problem is None:
+        status, version = _run(path, "--version")
+        shown = version.partition("\n")[0] if status == 0 and version else program
+        return Finding(program, "ok", f"{shown}{'; it compiles' if program in _TRIALS else ''} ({path})")
+    if Path(path).resolve().name.startswith("rustup") or "rustup" in problem:
+        found = f"{path} is rustup without a toolchain"
+        return Finding(program, "problem", found, "type: rustup default stable", blocks)
+    return Finding(program, "problem", f"{path} does not work: {problem}", _install(packages), blocks)
+
+
+def _install(packages: str) -> str:
+    if shutil.which("apt-get") is None:
+        return f"install {packages} (names of Debian packages)"
+    return f"type: sudo apt-get install {packages}"
+
+
+def _compile(compiler: str, name: str, text: str) -> str | None:
+    """Return why a compiler makes no program that runs; None if it does."""
+    with temporary_directory("re-bench-doctor-") as directory:
+        (directory / name).write_text(text, encoding="ascii")
+        status, output = _run(compiler, "-o", "trial", name, directory=directory)
+        if status == 0:
+            status, output = _run("./trial", directory=directory)
+            return None if (status, output) == (0, "compiled") else f"the compiled program does not run: {output}"
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    reason = next((line for line in lines if "error" in line.lower()), " ".join(lines[:1]))
+    return reason or f"exit status {status}"
+
+
+def check_gpus(targets: Sequence[Target]) -> Finding:
+    """Name the GPUs that CUDA shows and their driver; none is a problem for profiles that need one."""
+    needing = [target for target in targets if target.on_gpu]
+    try:
+        gpus = state.identify_all()
+    except UsageError as error:
+        if not needing:
+            return Finding("gpu", "note", "none that CUDA shows; no profile here needs one")
+        return Finding("gpu", "problem", str(error), "type: nvidia-smi, or choose --profile cpu", _names(needing))
+    names = [gpu.name for gpu in gpus]
+    shown = ", ".join(f"{names.count(name)} {name}" for name in dict.fromkeys(names))
+    return Finding("gpu", "ok", f"{shown}; driver {gpus[0].driver or 'of unknown version'}")
+
+
+def check_memory(targets: Sequence[Target]) -> Finding:
+    """Compare the machine's memory with what a submission may use."""
+    memory, cores = machine_memory_mib(), len(os.sched_getaffinity(0))
+    text = f"{memory / 1024:.1f} GiB, {cores} core{'s' * (cores > 1)}"
+    most = max((target.task.profile(target.profile).limits.memory_mib for target in targets), default=0)
+    if memory >= most:
+        return Finding("memory", "ok", text)
+    found = f"{text}; a submission may use {most / 1024:.1f} GiB, which makes the machine swap or end programs"
+    return Finding("memory", "note", found, "run one scoring at a time: --jobs 1")
+
+
+def check_room(title: str, directory: Path, variable: str) -> Finding:
+    """Check whether a directory, or the place where it will be made, is writable and has room.
+
+    Args:
+        title: the name of the check.
+        directory: it need not exist yet.
+        variable: the environment variable that chooses another one.
+    """
+    there = next(path for path in (directory, *directory.parents) if path.exists())
+    remedy = f"set {variable} to a directory with {_ROOM_GIB} GiB of room"
+    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+        return Finding(title, "problem", f"{directory}: not writable", remedy)
+    free = shutil.disk_usage(there).free / (1 << 30)
+    text = f"{directory}: {free:.1f} GiB free"
+    return Finding(title, "ok", text) if free >= _ROOM_GIB else Finding(title, "problem", text, remedy)
+
+
+def check_prepared(targets: Sequence[Target], *, network: bool | None = None) -> list[Finding]:
+    """Check what is prepared, and whether the servers answer that the rest comes from.
+
+    Args:
+        targets: the tasks in their profiles.
+        network: whether to ask; None: if something has to be fetched.
+    """
+    with_data = [target for target in targets if target.task.preparer.is_file()]
+    ready = [one for one in with_data if is_prepared(one.task.name, one.profile, one.task.manifest.version)]
+    missing = [target for target in with_data if target not in ready]
+    findings = []
+    if ready:
+        findings.append(Finding("prepared", "ok", _listed(ready)))
+    if missing:
+        profiles = {target.profile for target in missing}
+        words = " ".join([*_names(missing), *(f"--profile {name}" for name in profiles if len(profiles) == 1)])
+        found = f"not yet: {_listed(missing)}; the first run does it"
+        findings.append(Finding("prepared", "note", found, f"type: re-bench prepare {words}"))
+    if network is False:
+        return findings
+    wheels = cache_directory() / "wheels"
+    sources = []
+    if network or (missing and not all((wheels / wheel.file).is_file() for wheel in pinned_wheels())):
+        sources += _pip_source()
+    if network or any(target.profile == "paper" for target in missing):
+        sources.append(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
+    return findings + [check_source(url) for url in sources]
+
+
+def _listed(targets: Iterable[Target]) -> str:
+    return ", ".join(f"{target.task.name} ({target.profile})" for target in targets)
+
+
+def _pip_source() -> list[str]:
+    """Return the URL or directory that pip, as configured here, looks into first."""
+    lines = _run(sys.executable, "-m", "pip", "config", "list", limit_s=_PIP_S)[1].splitlines()
+    pairs = [line.partition("=") for line in sorted(lines, key=lambda line: line.startswith(":env:"))]
+    settings = {key.rpartition(".")[2]: value.strip("'\"") for key, _equals, value in pairs}  # the environment wins
+    if settings.get("no-index", "").lower() in {"1", "true", "yes", "on"}:
+        return settings.get("find-links", "").split()[:1]
+    return [settings.get("index-url", "https://pypi.org/simple")]
+
+
+def check_source(url: str) -> Finding:
+    """Check whether a server answers, with any status, or a directory exists."""
+    parts = urllib.parse.urlsplit(url)
+    shown = url if parts.username is None else url.replace(parts.netloc.rpartition("@")[0], "...", 1)
+    remedy = "connect this machine, or set PIP_INDEX_URL (for the hub HF_ENDPOINT) to a mirror that it reaches"
+    if parts.scheme in {"", "file"}:
+        if Path(urllib.request.url2pathname(parts.path)).is_dir():
+            return Finding("network", "ok", f"{shown} is there")
+        return Finding("network", "problem", f"{shown} is not there", remedy)
+    request = urllib.request.Request(url, method="HEAD")  # noqa: S310 - from pip's settings
+    try:
+        with suppress(urllib.error.HTTPError), urllib.request.urlopen(request, timeout=_SERVER_S):  # noqa: S310 - as above
+            pass
+    except (OSError, ValueError) as error:
+        return Finding("network", "problem", f"{shown} does not answer: {getattr(error, 'reason', error)}", remedy)
+    return Finding("network", "ok", f"{shown} answers")
+
+
+def _run(program: str, *words: str, directory: Path | None = None, limit_s: float = _PROGRAM_S) -> tuple[int, str]:
+    """Return exit status and output of a program; its messages are in English."""
+    try:
+        done = subprocess.run(
+            [program, *words],
+            cwd=directory,
+            env={**os.environ, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=limit_s,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return 1, f"error: {error}"
+    return done.returncode, done.stdout.strip()
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file; nothing if it cannot be read."""
+    with suppress(OSError):
+        return path.read_text(encoding="utf-8", errors="replace")
+    return ""
