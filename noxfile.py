@@ -158,7 +158,7 @@ def inspect_test(session: nox.Session) -> None:
 def harbor_test(session: nox.Session) -> None:
     """Have Harbor itself run the exported tasks, on our sandbox: oracle, nop and cheats; needs Python 3.12 or newer."""
     harbor = renew_environment_with_harbor(session)
-    options = ("-p", "no:benchmark", "-s", "-m", "slow", "tests/test_harbor_trials.py", "tests/test_export_harbor.py")
+    options = ("-p", "no:benchmark", "-s", "-m", "slow", "integrations/harbor/tests")
     run(session, "pytest", *options, *session.posargs, env={"RE_BENCH_HARBOR": harbor})
 
 
@@ -197,7 +197,7 @@ def landlock_test(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def metr_test(session: nox.Session) -> None:
     """Run every task as a family of METR's Task Standard by its operations: install, baseline, a cheat, reference."""
-    run(session, "pytest", "-p", "no:benchmark", "-s", "-m", "slow", "tests/test_metr_tasks.py", *session.posargs)
+    run(session, "pytest", "-p", "no:benchmark", "-s", "-m", "slow", "integrations/metr/tests", *session.posargs)
 
 
 @nox.session(venv_backend="none")

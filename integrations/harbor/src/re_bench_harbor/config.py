@@ -11,42 +11,37 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
 from re_bench.data.instances import PINNED
-from re_bench.export.task_facts import WORKSPACE
+from re_bench.export import WORKSPACE
 from re_bench.scoring.time_limit import scorer_limit_s
 from re_bench.task.chat_model import OPENAI
 from re_bench.task.instance import instance_of
 
 if TYPE_CHECKING:
-    from re_bench.export.task_facts import TaskFacts
+    from re_bench.export import TaskFacts
 
 ATTEMPTS = "/attempts"
 """Where the answer service keeps its log, and where the verifier finds it."""
-ATTEMPT_LOG = f"{ATTEMPTS}/attempts.jsonl"
 ANSWER = "answer"
 """The compose service beside the agent's container, and the tool that it offers."""
 ANSWER_PORT = 8000
-FINAL = {"min": "lowest", "max": "highest", "last": "last valid"}
-"""The score that counts of several attempts, in words, by the manifest's aggregation."""
 
-_ORGANISATION = "re-bench"
 _PATIENCE_S = 120.0
 """For a verifier to start Python, and to wait for what the machine does besides."""
 _BUILD_S = 3600.0
-_HOUR_S = 3600
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class HarborOptions:
     """What an operator chooses of a Harbor task."""
 
-    hours: float = 8.0
-    """How long an agent may work."""
     verifier_image: str | None = None
     """The image that scores; None for :func:`verifier_image_of` the task."""
     sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
     """What the verifier runs a submission in. bubblewrap needs a container that may make namespaces."""
     attempts: int = 0
     """How many attempts an agent may have scored while it works; 0 for no tool to do so."""
+    hours: float = 8.0
+    """How long an agent may work."""
 
 
 def verifier_image_of(facts: TaskFacts) -> str:
@@ -60,50 +55,39 @@ def harbor_config(facts: TaskFacts, options: HarborOptions, cheat: str | None = 
     Args:
         facts: the task.
         options: the operator's choices.
-        cheat: the name of the cheat that takes the reference's place as the solution, if one does.
+        cheat: the name of the cheat that is the solution in place of the reference, if one is.
     """
     manifest, resources = facts.manifest, facts.resources
-    own = {"cpus": resources.cpus, "memory_mb": resources.memory_mib, "storage_mb": resources.storage_mib}
-    own |= {"gpus": resources.gpus} if resources.gpus else {}
-    name = facts.task.name if cheat is None else f"{facts.task.name}-cheat-{cheat}"
-    url = f"http://{ANSWER}:{ANSWER_PORT}/mcp"
-    servers = [{"name": "re-bench", "transport": "streamable-http", "url": url}] if options.attempts else []
+    container = {"build_timeout_sec": _BUILD_S, "cpus": resources.cpus, "memory_mb": resources.memory_mib}
+    container |= {"storage_mb": resources.storage_mib} | ({"gpus": resources.gpus} if resources.gpus else {})
+    agent: dict[str, Any] = container | {"workdir": WORKSPACE}
+    name, artifacts = facts.task.name if cheat is None else f"{facts.task.name}-cheat-{cheat}", _artifacts(facts)
+    if options.attempts:
+        address = f"http://{ANSWER}:{ANSWER_PORT}/mcp"
+        agent["mcp_servers"] = [{"name": "re-bench", "transport": "streamable-http", "url": address}]
+        artifacts.append({"source": ATTEMPTS, "service": ANSWER})
     return {
         "schema_version": "1.4",
-        "artifacts": [*_artifacts(facts), *([{"source": ATTEMPTS, "service": ANSWER}] if options.attempts else [])],
+        "artifacts": artifacts,
         "task": {
-            "name": f"{_ORGANISATION}/{name}",
+            "name": f"re-bench/{name}",
             "version": str(manifest.version),
             "description": manifest.description if cheat is None else manifest.cheats[cheat].description,
             "keywords": ["re-bench", "ai-research", facts.profile_name],
         },
-        "metadata": {
-            "re_bench": facts.scale() | _about(options) | _expected(facts, cheat),
-            # The verifier's container makes the namespaces of the sandbox; see the README.
-            **(
-                {}
-                if options.sandbox == "none"
-                else {"harbor": {"lint": {"ignore": ["compose-additional-capabilities"]}}}
-            ),
-        },
-        "agent": {"timeout_sec": options.hours * _HOUR_S, "user": "agent"},
+        "metadata": _metadata(facts, options, cheat),
+        "agent": {"timeout_sec": options.hours * 3600, "user": "agent"},
         "verifier": {
             "timeout_sec": scorer_limit_s(facts.profile.time_limit_s) + _PATIENCE_S,
             "user": "root",
             "environment_mode": "separate",
             "env": _verifier_env(facts),
             "environment": {
-                "build_timeout_sec": _BUILD_S,
                 "network_mode": "public" if manifest.asks_model(facts.profile_name) else "no-network",
-                **own,
+                **container,
             },
         },
-        "environment": {
-            "build_timeout_sec": _BUILD_S,
-            "workdir": WORKSPACE,
-            **own,
-            **({"mcp_servers": servers} if servers else {}),
-        },
+        "environment": agent,
     }
 
 
@@ -116,16 +100,16 @@ def _artifacts(facts: TaskFacts) -> list[dict[str, Any]]:
     return [{"source": WORKSPACE, **({"exclude": left_out} if left_out else {})}]
 
 
-def _about(options: HarborOptions) -> dict[str, Any]:
-    return {"verifier_sandbox": options.sandbox, "attempts": options.attempts}
-
-
-def _expected(facts: TaskFacts, cheat: str | None) -> dict[str, Any]:
-    """Return how the solution of a cheat has to fail."""
-    if cheat is None:
-        return {}
-    expectation = facts.manifest.cheats[cheat].expectation(facts.profile_name)
-    return {"cheat": {"name": cheat, **expectation.model_dump(include={"expect", "reason", "base"}, exclude_none=True)}}
+def _metadata(facts: TaskFacts, options: HarborOptions, cheat: str | None) -> dict[str, Any]:
+    """Return the scale of scores, how the solution of a cheat has to fail, and what Harbor's linter should accept."""
+    about = facts.scale() | {"verifier_sandbox": options.sandbox, "attempts": options.attempts}
+    if cheat is not None:
+        expectation = facts.manifest.cheats[cheat].expectation(facts.profile_name)
+        expected = expectation.model_dump(include={"expect", "reason", "base"}, exclude_none=True)
+        about["cheat"] = {"name": cheat, **expected}
+    # The verifier's container makes the namespaces of the sandbox; see the README.
+    lint = {"harbor": {"lint": {"ignore": ["compose-additional-capabilities"]}}}
+    return {"re_bench": about, **({} if options.sandbox == "none" else lint)}
 
 
 def _verifier_env(facts: TaskFacts) -> dict[str, str]:

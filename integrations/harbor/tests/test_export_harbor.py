@@ -24,14 +24,14 @@ from re_bench.cli.main import main
 from re_bench.data.cache import cache_directory
 from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.export import harbor_reward
-from re_bench.export.harbor import export_harbor
-from re_bench.export.harbor_config import HarborOptions, harbor_config
-from re_bench.export.task_facts import TaskFacts
+from re_bench.export import TaskFacts
 from re_bench.task.canary import CANARY
 from re_bench.task.discovery import find_task, open_task
+from re_bench_harbor import verifier
+from re_bench_harbor.config import HarborOptions, harbor_config
+from re_bench_harbor.export import export_harbor
 
-sys.path.append(str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).resolve().parents[3] / "tests"))
 
 from free_port import free_port
 from number_task import write_exportable_task
@@ -39,7 +39,7 @@ from number_task import write_exportable_task
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TOP = Path(__file__).resolve().parents[1]
+TOP = Path(__file__).resolve().parents[3]
 TASKS = sorted(path.parent.name for path in (TOP / "tasks").glob("*/task.toml"))
 
 QUICK = ("triton_cumsum",)
@@ -127,7 +127,8 @@ def test_a_task_has_the_facts_that_readers_of_rewards_need(quick: Path, tmp_path
     assert "ARG VERIFIER=example.org/scorer:3\n" in (directory / "tests" / "Dockerfile").read_text()
     dockerfile = (directory / "environment" / "Dockerfile").read_text()
     assert "COPY pins.txt \\\n  /opt/\n" in dockerfile
-    assert "COPY --chown=agent:agent workspace/ /home/agent/solution/\n" in dockerfile
+    assert "FROM scratch AS workspace\nCOPY workspace/ /\nFROM python:3.11-slim\n" in dockerfile
+    assert "COPY --from=workspace --chown=agent:agent . /home/agent/solution/\n" in dockerfile
     assert "Build it so" not in dockerfile
     assert (directory / "environment" / "pins.txt").is_file()
     assert (directory / "environment" / "workspace" / "number").read_text() == "0"
@@ -211,7 +212,7 @@ def reward(quick: Path, number: str, *options: str | Path) -> tuple[int, object]
     (workspace / "number").write_text(number)
     words = [quick, "--solution", workspace, "--out", out, "--profile", "cpu", *options]
     try:
-        status = harbor_reward.main(list(map(str, words)))
+        status = verifier.main(list(map(str, words)))
     except SystemExit as ended:
         status = int(ended.code or 0)
     return status, json.loads(out.read_text()) if out.exists() else None
@@ -233,7 +234,7 @@ def answering(task: Path, workspace: Path, log: Path) -> Iterator[str]:
     port = free_port()
     words = [task, "--workspace", workspace, "--log", log, "--attempts", 2, "--profile", "cpu"]
     words += ["--host", "127.0.0.1", "--port", port]
-    command = [sys.executable, "-m", "re_bench.export.answer_server", *map(str, words)]
+    command = [sys.executable, "-m", "re_bench_harbor.answer_server", *map(str, words)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
             deadline = time.monotonic() + 100
@@ -273,7 +274,7 @@ def test_attempts_are_scored_on_the_way_and_the_best_counts(quick: Path, tmp_pat
 
 
 def test_an_export_with_attempts_has_a_service_that_the_agent_is_told_of(quick: Path, tmp_path: Path) -> None:
-    (directory,) = export(quick, tmp_path / "out", "--attempts", "4")
+    (directory,) = export(quick, tmp_path / "out", "--max-attempts", "4")
     config = tomllib.loads((directory / "task.toml").read_text())
     assert config["environment"]["mcp_servers"][0]["url"] == "http://answer:8000/mcp"
     assert {"source": "/attempts", "service": "answer"} in config["artifacts"]

@@ -5,25 +5,29 @@ from __future__ import annotations
 import json
 import keyword
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from re_bench.errors import UsageError
-from re_bench.export.files import copy_file, copy_tree, new_directory, write_text
-from re_bench.export.requirements import packages_of
-from re_bench.export.task_facts import WORKSPACE, TaskFacts
+from packaging.version import Version
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.export import FINAL, WORKSPACE, TaskFacts, copy_file, copy_tree, new_directory, write_text
 from re_bench.task.canary import CANARY
+from re_bench.task.requirements import CORE, requirements_of, with_dependencies
+from re_bench_metr import SANDBOXES
 
 if TYPE_CHECKING:
-    from re_bench.export.requirements import OwnPackage
+    from importlib.metadata import Distribution
+
     from re_bench.task.discovery import Task
 
 _PROGRAM = Path(__file__).with_name("family.py")
 """The program of every family. It is never imported here, where no assets lie beside it."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _LEFT_OUT = {"Dockerfile", "__pycache__", "README.md", "cheats", "pyproject.toml", "records.toml", "tests", "tools"}
-SANDBOXES = ("bubblewrap", "user")
-"""Backends for a family. The others need an engine, or would run submissions as root beside the truth."""
+_OWN = "re-bench-"
+"""How the distributions of this repository begin, which no index has: they are carried along."""
 _PROGRAMS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 _SANDBOX_NOTES = {
     "bubblewrap": "It needs a container that may make namespaces (`CAP_SYS_ADMIN`), and gives no score without.",
@@ -65,7 +69,9 @@ def export_metr(task: Task, directory: Path, profile: str, sandbox: str = SANDBO
             f"{task.name} cannot be scored in the sandbox 'user': its submissions reach a model by a socket that the "
             "agent's own programs could use as well; export it with --sandbox bubblewrap"
         )
-    needed = packages_of(task)
+    needed = dict(sorted(with_dependencies(requirements_of(task)).items()))
+    # A local version such as +cpu says where a build came from, and is left out.
+    pins = [f"{key}=={Version(one.version).public}\n" for key, one in needed.items() if not key.startswith(_OWN)]
     with new_directory(directory) as top:
         copy_file(_PROGRAM, top / f"{name}.py")
         write_text(top / "manifest.yaml", _manifest(facts))
@@ -73,9 +79,10 @@ def export_metr(task: Task, directory: Path, profile: str, sandbox: str = SANDBO
         assets = top / "assets"
         write_text(assets / "family.json", _json(_family(facts, sandbox)))
         write_text(assets / "instructions.md", facts.instructions(_lines(facts)))
-        write_text(assets / "requirements.txt", "".join(f"{line}\n" for line in needed.pins))
-        for package in needed.own:
-            _copy_package(package, assets / "packages")
+        write_text(assets / "requirements.txt", "".join(pins))
+        for key, distribution in needed.items():
+            if key.startswith(_OWN):
+                _copy_package(key, distribution, assets / "packages")
         for path in sorted(task.directory.iterdir()):
             target = assets / "tasks" / task.name / path.name
             if path.name in _LEFT_OUT or path.name.startswith("."):
@@ -83,14 +90,17 @@ def export_metr(task: Task, directory: Path, profile: str, sandbox: str = SANDBO
             (copy_tree if path.is_dir() else copy_file)(path, target)
 
 
-def _copy_package(package: OwnPackage, target: Path) -> None:
+def _copy_package(name: str, distribution: Distribution, target: Path) -> None:
     """Copy an importable package, and of its metadata what programs ask for: its version and its commands."""
-    entry = package.distribution
-    copy_tree(package.directory, target / package.directory.name)
-    information = target / f"{entry.name.replace('-', '_')}-{entry.version}.dist-info"
-    for name in _METADATA:
-        if text := entry.read_text(name):
-            write_text(information / name, text)
+    spec = find_spec("re_bench" if name == CORE else name.replace("-", "_"))
+    if spec is None or not spec.submodule_search_locations:
+        raise ReBenchError(f"the package of the distribution {name} cannot be found")
+    directory = Path(spec.submodule_search_locations[0])
+    copy_tree(directory, target / directory.name)
+    information = target / f"{distribution.name.replace('-', '_')}-{distribution.version}.dist-info"
+    for file in _METADATA:
+        if text := distribution.read_text(file):
+            write_text(information / file, text)
 
 
 def _family(facts: TaskFacts, sandbox: str) -> dict[str, Any]:
@@ -134,14 +144,12 @@ def _manifest(facts: TaskFacts) -> str:
 
 def _lines(facts: TaskFacts) -> list[str]:
     """Return what the agent is told of the place where it works."""
-    manifest = facts.manifest
-    final = {"min": "lowest", "max": "highest", "last": "last valid"}[manifest.aggregation]
-    shown = "its score" if manifest.show_score else "whether it is valid, but not its score"
     return [
-        *facts.workspace_lines(WORKSPACE),
+        *facts.workspace_lines(),
         "You are the user `agent`. The rest of your home is no part of a submission.",
-        f"Asking for an intermediate score scores a copy of the workspace as it is; you are told {shown}.",
-        f"The final score is that of all scores together: the {final}. What you submit as text is not read.",
+        f"Asking for an intermediate score scores a copy of the workspace as it is; you are told {facts.shown}.",
+        f"The final score is that of all scores together: the {FINAL[facts.manifest.aggregation]}.",
+        "What you submit as text is not read.",
     ]
 
 
@@ -157,8 +165,8 @@ METR's Task Standard, written by `re-bench export metr`. Change the task and exp
   re-bench without the task to `/opt/re-bench`, which all users may read, installs `assets/requirements.txt` with pip
   (set `PIP_INDEX_URL`, `PIP_EXTRA_INDEX_URL` or `PIP_FIND_LINKS` for a torch without CUDA) and missing programs with
   apt-get, and prepares the data.
-- `start` lays out `{WORKSPACE}`.
-- `intermediate_score` gives the reward, NaN for an invalid submission, None for a fault of ours.
+- `start` creates `{WORKSPACE}`.
+- `intermediate_score` gives the reward, NaN for an invalid submission, None for an internal error.
   `re-bench-state/attempts.jsonl` keeps every attempt, and beside it is a copy of what was scored.
 - `aggregate_scores` is the task's `{manifest.aggregation}` of raw scores, as a reward; None where nothing was valid.
   Rewards are 0 at the baseline and 1 at the reference, and not clipped.

@@ -17,10 +17,10 @@ sys.path.append(str(Path(__file__).parent))
 from metr_container import TOP, Container
 
 from re_bench.data.cache import cache_directory
-from re_bench.export.metr.write import export_metr
 from re_bench.processes import temporary_directory
 from re_bench.task.discovery import Task, open_task
 from re_bench.task.workspace import recipe_of, solution_files
+from re_bench_metr.export import export_metr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from metr_driver import SEPARATOR
 
-TOP = Path(__file__).resolve().parents[1]
+TOP = Path(__file__).resolve().parents[3]
 AGENT = 1000
 _ENTER = """
 set -eu

@@ -1,7 +1,7 @@
 """Harbor itself runs the exported tasks: the oracle gets 1, nop 0, cheats nothing; ``nox -s harbor_test``.
 
 ``RE_BENCH_HARBOR`` is Harbor's command, of an environment of its own, since it needs Python 3.12. No container is
-made: ``tests/harbor_sandbox/sandbox_environment.py`` says what runs instead, and what that does not prove.
+made: ``harbor_sandbox/sandbox_environment.py`` says what runs instead, and what that does not prove.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from typing import Any
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).resolve().parents[3] / "tests"))
 
 from number_task import write_exportable_task
 
-TOP = Path(__file__).resolve().parents[1]
 HARBOR = os.environ.get("RE_BENCH_HARBOR", "")
 ENVIRONMENT = "sandbox_environment:SandboxEnvironment"
 CHEATS = {
@@ -49,7 +48,7 @@ def export(task: str, directory: Path, *options: str) -> None:
 def harbor(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     own = {
         "HARBOR_TELEMETRY": "off",
-        "PYTHONPATH": str(TOP / "tests" / "harbor_sandbox"),
+        "PYTHONPATH": str(Path(__file__).parent / "harbor_sandbox"),
         "RE_BENCH_TEST_PYTHON": sys.executable,
     }
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # the verifier's python3 is ours
@@ -116,10 +115,10 @@ def re_bench_tasks() -> str:
 
 @pytest.mark.parametrize("task", sorted(CHEATS))
 def test_harbor_finds_nothing_to_say_of_a_task(task: str, tmp_path: Path) -> None:
-    export(task, tmp_path / "plain", "--verifier-sandbox", "none")
+    export(task, tmp_path / "plain", "--sandbox", "none")
     done = harbor("lint", tmp_path / "plain")
     assert done.returncode == 0, done.stdout + done.stderr
-    export(task, tmp_path / "compose", "--attempts", "3")
+    export(task, tmp_path / "compose", "--max-attempts", "3")
     with_compose = (
         subprocess.run(["docker", "compose", "version"], check=False).returncode == 0
         if shutil.which("docker")
@@ -155,12 +154,10 @@ asyncio.run(main())
 
 
 def test_attempts_on_the_way_reach_the_verifier(tmp_path: Path) -> None:
-    export(str(write_exportable_task(tmp_path)), tmp_path / "task", "--attempts", "3")
+    export(str(write_exportable_task(tmp_path)), tmp_path / "task", "--max-attempts", "3")
     for name in ("environment/docker-compose.yaml", "tests/test.sh"):  # an image would know the task by its name
         path = tmp_path / "task" / name
-        path.write_text(
-            re.sub(r"(answer_server,|harbor_reward) quick", rf"\1 {tmp_path}/tasks/quick", path.read_text())
-        )
+        path.write_text(re.sub(r"(answer_server,|verifier) quick", rf"\1 {tmp_path}/tasks/quick", path.read_text()))
     (tmp_path / "task" / "solution" / "files" / "ask.py").write_text(ANSWERING_SOLUTION)
     with (tmp_path / "task" / "solution" / "solve.sh").open("a") as file:
         file.write("python ask.py\n")

@@ -1,41 +1,35 @@
-"""The command ``export metr``."""
+"""The sub-command ``export metr``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.cli.command import add_json, add_task, print_json
+from re_bench.cli.command import Command, add_json, add_task, print_json
 from re_bench.task.profile_names import add_profile_option
+from re_bench_metr import SANDBOXES
 
 if TYPE_CHECKING:
     import argparse
 
-_SANDBOXES = ("bubblewrap", "user")
-"""Those of :mod:`re_bench.export.metr.write`, whose import would slow down ``--help``."""
 
-
-def add_metr(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add ``metr`` to the formats of ``re-bench export``."""
-    text = "a family of METR's Task Standard"
-    parser = subparsers.add_parser("metr", help=text, description=f"Write a task as {text}.")
+def _options(parser: argparse.ArgumentParser) -> None:
     add_task(parser)
     parser.add_argument("directory", metavar="DIR", type=Path, help="the family's directory, named like the family")
     add_profile_option(parser)
     parser.add_argument(
         "--sandbox",
-        choices=_SANDBOXES,
-        default=_SANDBOXES[0],
+        choices=SANDBOXES,
+        default=SANDBOXES[0],
         help="what submissions run in; 'user' is for containers that may make no namespaces (default: %(default)s)",
     )
     add_json(parser)
-    parser.set_defaults(export=_export)
 
 
-def _export(options: argparse.Namespace) -> int:
-    from re_bench.export.metr.write import export_metr
-    from re_bench.task.discovery import find_task
-    from re_bench.task.profile_choice import profile_name
+def _run(options: argparse.Namespace) -> int:
+    from re_bench.task.discovery import find_task  # noqa: PLC0415 - not for --help
+    from re_bench.task.profile_choice import profile_name  # noqa: PLC0415
+    from re_bench_metr.export import export_metr  # noqa: PLC0415
 
     task = find_task(options.task)
     profile = profile_name(task, options.profile)
@@ -46,3 +40,12 @@ def _export(options: argparse.Namespace) -> int:
     else:
         print(f"{options.directory}: {task.name}, profile {profile}, as a family of METR's Task Standard")
     return 0
+
+
+EXPORTER = Command(
+    "metr",
+    "write a task as a family of METR's Task Standard",
+    _options,
+    _run,
+    examples=("re-bench export metr triton_cumsum metr/triton_cumsum",),
+)

@@ -70,7 +70,9 @@ class SandboxEnvironment(BaseEnvironment):
             self._outside(path).mkdir(parents=True, exist_ok=True)
         for line in (self.environment_dir / "Dockerfile").read_text().replace("\\\n", " ").splitlines():
             if line.startswith("COPY "):
-                self._copy([word for word in shlex.split(line)[1:] if not word.startswith("--")])
+                words = shlex.split(line)[1:]
+                stage = "workspace" if "--from=workspace" in words else "."
+                self._copy(stage, [word for word in words if not word.startswith("--")])
         self._hand_over(self._root)
         compose = Path(self.environment_dir) / "docker-compose.yaml"
         if not self._scores and compose.is_file():
@@ -102,12 +104,12 @@ class SandboxEnvironment(BaseEnvironment):
     def _attempts(self) -> Path:
         return self._root / "service"
 
-    def _copy(self, words: list[str]) -> None:
+    def _copy(self, stage: str, words: list[str]) -> None:
         *sources, target = words
         if not target.startswith(_SHOWN):
             return
         for name in sources:
-            source, copy = self.environment_dir / name, self._outside(target)
+            source, copy = self.environment_dir / stage / name, self._outside(target)
             if source.is_dir():
                 shutil.copytree(source, copy, dirs_exist_ok=True)
             else:

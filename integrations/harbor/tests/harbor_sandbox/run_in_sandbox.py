@@ -26,7 +26,7 @@ def main() -> None:
         limits=limits,
         user=request["user"],
         host_network=request["network"],
-        hidden=hidden_directories(Path(__file__).parents[2] / "tasks" / "triton_cumsum"),
+        hidden=hidden_directories(Path(__file__).parents[4] / "tasks" / "triton_cumsum"),
     )
     finished = run(open_backend("bubblewrap"), request["program"], spec)
     status = finished.status if not finished.stopped else 124

@@ -64,7 +64,7 @@ class TaskFamily:
 
     @staticmethod
     def install() -> None:
-        """Install packages for the agent and the scorer, close what is ours, and prepare the task's data.
+        """Install packages for the agent and the scorer, make what is secret root's alone, and prepare the task's data.
 
         Raises:
             RuntimeError: if something cannot be installed or prepared; the text says what.
@@ -80,10 +80,10 @@ class TaskFamily:
 
     @staticmethod
     def start(t: dict[str, Any]) -> None:
-        """Lay out the workspace; the driver then gives it to the user ``agent``.
+        """Create the workspace; the driver then gives it to the user ``agent``.
 
         Raises:
-            RuntimeError: if it cannot be laid out.
+            RuntimeError: if it cannot be created.
         """
         _checked(_re_bench("workspace", _task(), str(_WORKSPACE), "--profile", _facts()["profile"]))
         (_HOME / "instructions.md").write_text(TaskFamily.get_instructions(t), encoding="utf-8")
@@ -93,7 +93,7 @@ class TaskFamily:
         """Score a copy of the workspace as it is.
 
         Returns:
-            ``score``: the reward; NaN for an invalid submission; None where something of ours failed, or there are no
+            ``score``: the reward; NaN for an invalid submission; None for an internal error, or where there are no
             anchors. ``message``: what the agent may read. ``details``: what it may not.
 
         Raises:
@@ -136,7 +136,7 @@ class TaskFamily:
 def _message(facts: dict[str, Any], outcome: dict[str, Any]) -> dict[str, Any]:
     """Return what the agent may read: no score where the task hides it, and no figure that a submission chooses."""
     if outcome["status"] == "error":
-        text = "Something of ours failed, not your fault. Try again."
+        text = "Internal error, not caused by your submission. Try again."
         return {"status": "error", "message": text}
     message = {"status": outcome["status"], "message": outcome["message"]}
     shown = {"raw": outcome["raw"], "unit": facts["unit"], "reward": outcome["reward"]}

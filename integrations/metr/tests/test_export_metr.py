@@ -17,9 +17,9 @@ sys.path.append(str(Path(__file__).parent))
 from metr_container import TOP, Container
 
 from re_bench.errors import UsageError
-from re_bench.export.files import digest_of
-from re_bench.export.metr.write import export_metr
+from re_bench.export import digest_of
 from re_bench.task.discovery import Task, open_task
+from re_bench_metr.export import export_metr
 
 MADE_UP = TOP / "common" / "tests" / "made_up_task"
 TASKS = sorted(path.parent for path in TOP.glob("tasks/*/task.toml"))
