@@ -72,8 +72,8 @@ def export_harbor(
         workspace = scratch / "workspace"
         seed = secret_seed(f"{facts.task.name} export")  # no one else's, and the same each time
         lay_out(facts.task, workspace, profile=facts.profile_name, drawing=seed)
-        for place, cheat in variants.items():
-            _write(facts, place, workspace, options, cheat)
+        for place, variant in variants.items():
+            _write(facts, place, workspace, options, variant)
     return list(variants)
 
 
