@@ -19,10 +19,11 @@ RUN --mount=type=bind,from=wheels,target=/wheels --mount=type=cache,target=/root
     python3 -m venv /opt/venv && /opt/venv/bin/pip install --no-deps --require-hashes -r /opt/locks/build.txt
 COPY common /src/common
 COPY server /src/server
+COPY integrations/harbor /src/harbor
 ARG TASK
 COPY tasks/hatch_build.py /src/tasks/
 COPY tasks/${TASK} /src/tasks/${TASK}
-RUN cd /src && /opt/venv/bin/pip install --no-deps --no-build-isolation --prefix /installed ./common ./server ./tasks/${TASK}
+RUN cd /src && /opt/venv/bin/pip install --no-deps --no-build-isolation --prefix /installed ./common ./server ./harbor ./tasks/${TASK}
 
 FROM ${BASE}
 ARG PIP_INDEX_URL

@@ -98,12 +98,9 @@ def test_old_names_of_options_still_work() -> None:
         (["scan", "a", "--model", "m"], "judge_model", "m"),
         (["scan", "a", "--key-variable", "V"], "judge_key_variable", "V"),
         (["bundle", "a", "--with", "agent", "--include", "workspaces"], "optional", ["agent", "workspaces"]),
-        (["export", "harbor", "t", "d", "--attempts", "3"], "max_attempts", 3),
-        (["export", "harbor", "t", "d", "--verifier-sandbox", "none"], "sandbox", "none"),
         (["serve", "--scorings", "2"], "jobs", 2),
     ):
         assert getattr(PARSER.parse_args(words), name) == value
-    assert PARSER.parse_args(["export", "harbor", "t", "d"]).sandbox == "bubblewrap"
 
 
 @pytest.mark.parametrize(

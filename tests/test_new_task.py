@@ -16,10 +16,10 @@ import pytest
 
 from re_bench.cli.main import main
 from re_bench.errors import ReBenchError
-from re_bench.export.build_context import write_build_context
 from re_bench.task.check.check import check_task, mend_task
 from re_bench.task.discovery import open_task, repository_of_tasks
 from re_bench.task.new_task import TEMPLATE, Choices, write_new_task
+from re_bench_harbor.docker import write_build_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

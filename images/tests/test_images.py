@@ -18,8 +18,8 @@ import lock
 import probe
 import serving
 import smoke
-from re_bench.export import harbor
 from re_bench.task.check.dockerfile_checks import copies_and_installs
+from re_bench_harbor.export import PRIVILEGES
 
 TOP = catalogue.TOP
 IMAGES = catalogue.all_images(build.TASKS)
@@ -207,7 +207,7 @@ def test_the_compose_file_names_our_images_with_the_options_of_a_sandbox() -> No
         assert (TOP / "images" / service["build"]["context"]).resolve() == TOP
     assert services["server"]["cap_add"] == list(engines.CAPABILITIES)
     assert services["server"]["security_opt"] == list(engines.SECURITY["docker"])
-    exported = yaml.safe_load(f"main:\n{harbor._PRIVILEGES}")["main"]
+    exported = yaml.safe_load(f"main:\n{PRIVILEGES}")["main"]
     assert exported["cap_add"] == list(engines.CAPABILITIES)
     assert set(engines.SECURITY["docker"]) < set(exported["security_opt"])
     options = engines.Engine("docker", "docker").nested_sandbox

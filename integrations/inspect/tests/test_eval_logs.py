@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,6 @@ from re_bench.errors import UsageError
 from re_bench.processes import run_program
 from re_bench_evaluation.report.details import Room
 from re_bench_evaluation.report.html.page import render
-from re_bench_evaluation.report.html.view import LiveReport
 from re_bench_evaluation.report.read import read_report
 from re_bench_inspect import eval_logs
 
@@ -30,18 +30,8 @@ WRITE = Path(__file__).parent / "support" / "write_logs.py"
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(autouse=True)
-def own_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RE_BENCH_CACHE", str(cache))
-
-
-@pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Path:
-    """Logs of real runs, and changed copies of them; all of them have been read once, since a process reads them."""
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Logs of real runs, and changed copies of them."""
     top = tmp_path_factory.mktemp("logs")
     subprocess.run([sys.executable, WRITE, top], check=True, timeout=120, cwd=top)
     (log,) = (top / "eval").iterdir()
@@ -55,9 +45,6 @@ def logs(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Path:
     change(top, "unfinished.json", status="error", epochs=4)
     change(top, "another.json", message="another")
     change(top, "maintenance.json", kind="maintenance")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RE_BENCH_CACHE", str(cache))
-        read_report([top])
     return top
 
 
@@ -73,6 +60,7 @@ def change(
     return logs / name
 
 
+@cache
 def read(*paths: Path) -> ReportData:
     return read_report(paths, room=Room())
 
@@ -168,14 +156,6 @@ def test_a_log_of_maintenance_is_of_no_agent(logs: Path) -> None:
         read(logs / "maintenance.json")
 
 
-def test_a_page_that_is_open_hears_of_a_new_log(logs: Path, tmp_path: Path) -> None:
-    shutil.copytree(logs / "eval", tmp_path / "logs")
-    live = LiveReport(lambda: read_report([tmp_path / "logs"]), lambda: read(tmp_path / "logs"))
-    shutil.copy(logs / "another.json", tmp_path / "logs")
-    live.refresh()
-    assert [json.loads(event.data)["attempts"] for event in live.wait(0, 0)] == [1]
-
-
 def test_a_log_that_unpacks_to_much_is_refused_before_it_is_unpacked(logs: Path) -> None:
     with pytest.raises(UsageError, match="a part of it has 629,145,600 bytes, more than 536,870,912"):
         read(logs / "large.eval")
@@ -209,13 +189,7 @@ def test_copies_are_shown_only_of_a_session_with_the_same_attempts(logs: Path) -
     assert (changed.attempts[0].message, changed.attempts[0].kept) == ("another", False)
 
 
-def test_a_log_is_read_once(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = read(logs / "eval").runs
-    monkeypatch.setattr(eval_logs, "run_program", None)
-    assert read(logs / "eval").runs == before
-
-
-def test_what_ends_the_reader_of_a_log_or_keeps_it_from_the_cache_does_not_hide_the_others(
+def test_what_ends_the_reader_of_a_log_does_not_hide_the_others(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (log,) = (logs / "eval").iterdir()
@@ -223,8 +197,6 @@ def test_what_ends_the_reader_of_a_log_or_keeps_it_from_the_cache_does_not_hide_
     for copy in (fatal, whole):
         shutil.copy(log, copy)
     going_on = change(logs, "started.json", status="started", epochs=2).rename(tmp_path / "started.json")
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "file"))
     calls = []
 
     def ends(program: Sequence[str], *, capture: bool, time_limit_s: float | None) -> tuple[int, bytes]:

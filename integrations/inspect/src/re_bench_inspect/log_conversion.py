@@ -1,27 +1,33 @@
-"""Write the samples of Inspect's logs as runs: ``python -m re_bench_inspect.log_conversion LOG DIRECTORY ...``.
+"""Reads logs of Inspect into directories of runs: ``python -m re_bench_inspect.log_conversion LOG DIR [LOG DIR ...]``.
 
-Anybody may have made a log, and what it says of its own size need not be true. So this is a program of its own, with
-bounded memory, and the next log's turn only comes when the record of the one before is on the disk.
+Anybody may have written a log, so this is a program of its own with bounded memory, and nothing in a log is believed:
+what it says becomes records and attempt logs that are checked as ours are.
 """
 
 from __future__ import annotations
 
+import json
 import resource
 import sys
 import zipfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inspect_ai.log import read_eval_log, read_eval_log_sample, read_eval_log_sample_summaries
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from re_bench_evaluation.report.text import plain_json, shortened, valid_unicode
-from re_bench_inspect.converted_log import ConvertedLog, ConvertedSample
-from re_bench_inspect.logged_session import write_run
+from re_bench.records import ATTEMPTS, SERVER, SESSIONS, TRANSCRIPT, RunRecord, TaskRecord
+from re_bench.runs.attempts import Attempt, AttemptLog, LogContents, encoded
+from re_bench_evaluation.report.task_book import anchor_pair
+from re_bench_evaluation.report.text import as_finite, bounded, plain_json, shortened, sum_of_known, valid_unicode
+from re_bench_inspect.eval_logs import ConvertedLog, ConvertedSample
+from re_bench_inspect.logged_calls import transcript_lines
+from re_bench_inspect.store import SessionStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from inspect_ai.log import EvalLog, EvalSample, EvalSpec
 
@@ -29,27 +35,60 @@ _MEMORY = 8 << 30
 """Bytes of address space."""
 _LARGEST = 512 << 20
 """Bytes of a sample, or of a log in JSON."""
-_LONGEST = 300
+_LONGEST, _LONGEST_NAME = 300, 100
+_MOST_TOKENS = 1 << 53
 _NOT_READ = {"messages", "output", "timelines"}
 _LIMITS = ("message_limit", "token_limit", "turn_limit", "time_limit", "working_limit", "cost_limit")
+_REASONS = {"working": "time", "cost": "dollars", "token": "tokens", "message": "messages", "turn": "steps"}
+"""The words of run records for limits, by Inspect's."""
+_ATTEMPT = TypeAdapter(Attempt)
+_SESSION = "session"
 
 
-def convert(log: Path, directory: Path) -> ConvertedLog:
-    """Write the runs of a log and its record into a directory, and return the record.
+def convert(log: Path, directory: Path) -> None:
+    """Write the runs of a log and its record into a directory.
 
     Raises:
         OSError: if the directory cannot be written.
     """
-    # By a name of ours: Inspect takes paths with "::" or "://" in them for addresses.
+    # Under a fixed name: Inspect takes paths with "::" or "://" in them for addresses.
     name = directory / f".link{log.suffix}"
     name.symlink_to(log.resolve())
     try:
         record = _convert(name, directory)
     except Exception as error:  # noqa: BLE001 - whatever the library raises over what a stranger wrote
         record = ConvertedLog(problem=f"it is no log of Inspect that can be read: {_message(error)}")
-    name.unlink()
     record.save(directory)
-    return record
+
+
+def _convert(log: Path, directory: Path) -> ConvertedLog:
+    _check_sizes(log)
+    header = read_eval_log(str(log), header_only=True)
+    spec = header.eval
+    if spec.task_attribs.get("kind") == "maintenance" or (spec.metadata or {}).get("maintenance"):
+        return ConvertedLog(created=spec.created, problem="its task is one of maintenance: no agent's runs")
+    samples: list[ConvertedSample] = []
+    problems: dict[str, str] = {}
+    number = 0
+    for number, (name, sample) in enumerate(_samples(log), 1):
+        if isinstance(sample, Exception):
+            problems[name] = f"it cannot be read: {_message(sample)}"
+            continue
+        try:
+            samples.append(_write_run(sample, header, directory / f"{number:04}"))
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            problems[name] = _message(error)
+    return ConvertedLog(
+        task_id=valid_unicode(spec.task_id or spec.eval_id),
+        created=spec.created,
+        status=header.status,
+        expected=(spec.dataset.samples or 0) * (spec.config.epochs or 1),
+        samples_logged=number,
+        plan=_plan(spec),
+        versions=plain_json(spec.packages),
+        samples=tuple(samples),
+        problems=problems,
+    )
 
 
 def _check_sizes(log: Path) -> None:
@@ -67,87 +106,165 @@ def _check_sizes(log: Path) -> None:
         raise ValueError(f"a part of it has {max(sizes):,} bytes, more than {_LARGEST:,}")
 
 
-def _convert(log: Path, directory: Path) -> ConvertedLog:
-    _check_sizes(log)
-    header = read_eval_log(str(log), header_only=True)
-    if header.eval.task_attribs.get("kind") == "maintenance" or (header.eval.metadata or {}).get("maintenance"):
-        return ConvertedLog(created=header.eval.created, problem="its task is one of maintenance: no agent's runs")
-    samples: list[ConvertedSample] = []
-    problems: dict[str, str] = {}
-    number = 0
-    for number, (name, sample) in enumerate(_samples(log), 1):
-        if isinstance(sample, Exception):
-            problems[name] = f"it cannot be read: {_message(sample)}"
-            continue
-        place = directory / f"{number:04}"
-        try:
-            task, run = write_run(sample, header, place)
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            problems[name] = _message(error)
-            continue
-        samples.append(
-            ConvertedSample(
-                id=valid_unicode(str(sample.id)), epoch=sample.epoch, uuid=valid_unicode(sample.uuid or ""),
-                directory=place.name, task=task, run=run,
-            )
-        )  # fmt: skip
-    spec = header.eval
-    return ConvertedLog(
-        task_id=valid_unicode(spec.task_id or spec.eval_id), created=spec.created, status=header.status,
-        expected=(spec.dataset.samples or 0) * (spec.config.epochs or 1), samples_logged=number, plan=_plan(spec),
-        versions=plain_json(spec.packages), samples=tuple(samples), problems=problems,
-    )  # fmt: skip
-
-
 def _samples(log: Path) -> Iterator[tuple[str, EvalSample | Exception]]:
-    """Yield the samples with their names, one at a time where the format can, or why one cannot be read."""
+    """Yield the samples with the names of their files, one at a time where the format can, or why one is unreadable."""
     if log.suffix == ".json":
         whole: EvalLog = read_eval_log(str(log), resolve_attachments="core")
         for sample in whole.samples or ():
-            yield _name(sample.id, sample.epoch), sample
+            yield _text(f"samples/{sample.id}_epoch_{sample.epoch}.json"), sample
         return
     for summary in read_eval_log_sample_summaries(str(log)):
+        key: tuple[str | int, int] = summary.id, summary.epoch
+        read: EvalSample | Exception
         try:
-            yield (
-                _name(summary.id, summary.epoch),
-                read_eval_log_sample(
-                    str(log), summary.id, summary.epoch, resolve_attachments="core", exclude_fields=_NOT_READ
-                ),
-            )
+            read = read_eval_log_sample(str(log), *key, resolve_attachments="core", exclude_fields=_NOT_READ)
         except Exception as error:  # noqa: BLE001 - as above, for this sample alone
-            yield _name(summary.id, summary.epoch), error
-
-
-def _name(sample: int | str, epoch: int) -> str:
-    """Return the name of a sample's file in a log."""
-    return valid_unicode(shortened(f"samples/{sample}_epoch_{epoch}.json", _LONGEST))
+            read = error
+        yield _text(f"samples/{key[0]}_epoch_{key[1]}.json"), read
 
 
 def _plan(spec: EvalSpec) -> dict[str, Any]:
-    """Return what decides whether runs can be averaged, and the hours of a run as plans of ours have them."""
-    arguments = {name: value for name, value in spec.task_args_passed.items() if name != "profile"}
-    limits = {name: value for name in _LIMITS if (value := getattr(spec.config, name)) is not None}
-    plan: dict[str, Any] = {
-        "task_args": arguments,
-        "limits": limits,
-        "generate": spec.model_generate_config.model_dump(mode="json", exclude_none=True),
-        "model_args": spec.model_args,
-    }
+    """Return what decides whether runs can be averaged, and the hours of a run as plans of evaluations have them."""
     hours = [spec.task_args.get("hours"), (spec.config.working_limit or 0) / 3600]
     known = [value for value in hours if isinstance(value, int | float) and value > 0]
-    plan = {name: value for name, value in plan.items() if value}
-    values = plan | ({"budget": {"hours": min(known)}} if known else {})
-    result: dict[str, Any] = plain_json(values)
+    plan: dict[str, Any] = {
+        "task_args": {name: value for name, value in spec.task_args_passed.items() if name != "profile"},
+        "limits": {name: value for name in _LIMITS if (value := getattr(spec.config, name)) is not None},
+        "generate": spec.model_generate_config.model_dump(mode="json", exclude_none=True),
+        "model_args": spec.model_args,
+        "budget": {"hours": min(known)} if known else {},
+    }
+    result: dict[str, Any] = plain_json({name: value for name, value in plan.items() if value})
     return result
+
+
+def _write_run(sample: EvalSample, log: EvalLog, directory: Path) -> ConvertedSample:
+    """Write what a sample's store and events say of its session into a run's directory, which is made.
+
+    Raises:
+        ValueError: if it is no sample of re-bench, or its store is not as re-bench leaves it.
+        OSError: if nothing can be written.
+    """
+    store = sample.store_as(SessionStore)
+    if not store.task:
+        ended = f"; it ended with an error: {_text(sample.error.message)}" if sample.error else ""
+        raise ValueError(f"it is no sample of a re-bench task, or no session had begun{ended}")
+    if sample.invalidation is not None:
+        raise ValueError("it was marked as invalid in Inspect, so it is left out")
+    task = TaskRecord.model_validate(store.task)
+    attempts = list(_attempts(store.attempts))
+    session = directory / SERVER / SESSIONS / _SESSION
+    session.mkdir(parents=True)
+    (session / ATTEMPTS).write_bytes(b"".join(encoded(attempt) + b"\n" for attempt in attempts))
+    (session / TRANSCRIPT).write_bytes(b"".join(line + b"\n" for line in transcript_lines(sample.events)))
+    _link_submissions(session / ATTEMPTS, Path(store.directory), attempts)
+    return ConvertedSample(
+        id=valid_unicode(str(sample.id)),
+        epoch=sample.epoch,
+        uuid=valid_unicode(sample.uuid or ""),
+        directory=directory.name,
+        task=task,
+        run=_record(sample, log, task, store, attempts),
+    )
+
+
+def _attempts(values: Sequence[dict[str, Any]]) -> Iterator[Attempt]:
+    """Yield the attempts that are whole, numbered as a log numbers them."""
+    number = 0
+    for value in values:
+        try:
+            attempt = _ATTEMPT.validate_json(json.dumps(value), strict=True)
+            line = encoded(replace(attempt, n=number + 1))
+        except (ValueError, TypeError, RecursionError):
+            continue  # the record counts it, so that a report says that it is missing
+        number += 1
+        yield _ATTEMPT.validate_python(json.loads(line)["attempt"])
+
+
+def _link_submissions(log: Path, directory: Path, attempts: Sequence[Attempt]) -> None:
+    """Let the copies of submissions be seen where the session's directory is on this machine.
+
+    A log can name any directory, so the one that it names must have an attempt log that says the same, but for details,
+    of which Inspect's log may have fewer.
+    """
+    original = directory / ATTEMPTS
+    copies = original.with_name(f"{original.name}.submissions")
+    try:
+        if not attempts or not directory.is_absolute() or copies.is_symlink() or not copies.is_dir():
+            return
+        known = {_without_details(attempt) for attempt in AttemptLog(original).read().attempts}
+    except (OSError, ValueError):
+        return
+    if known.issuperset(map(_without_details, attempts)):
+        log.with_name(f"{log.name}.submissions").symlink_to(copies)
+
+
+def _without_details(attempt: Attempt) -> bytes:
+    return encoded(replace(attempt, details={}))
+
+
+def _record(
+    sample: EvalSample, log: EvalLog, task: TaskRecord, store: SessionStore, attempts: Sequence[Attempt]
+) -> RunRecord:
+    """Return the record of a run; the final score is the log's, or computed where it has none."""
+    if store.final is not None:
+        raw, reward = as_finite(store.final.get("raw")), as_finite(store.final.get("reward"))
+    else:
+        final = LogContents(tuple(attempts), 0).final(task.aggregation, anchor_pair(task))
+        raw, reward = final.raw, final.reward
+    reason = _REASONS.get(sample.limit.type, sample.limit.type) if sample.limit else "finished"
+    costs = [usage.total_cost for usage in sample.model_usage.values()]
+    wall_s, working_s = as_finite(sample.total_time), as_finite(sample.working_time)
+    return RunRecord(
+        run="",
+        agent=_agent(log),
+        model=None if log.eval.model.startswith("none/") else _text(log.eval.model, _LONGEST_NAME),
+        task=task.name,
+        task_id=task.id,
+        profile=task.profile,
+        seed=sample.epoch,
+        state="failed" if sample.error and store.final is None else "ended",
+        tries=1 + len(sample.error_retries or ()),
+        began=sample.started_at,
+        ended=sample.completed_at,
+        reason=_text(sample.error.message) if sample.error else reason,
+        wall_s=wall_s,
+        working_s=working_s if working_s is None or wall_s is None else min(working_s, wall_s),
+        dollars=None if None in costs else _sum(costs),
+        task_dollars=_sum([store.model_dollars, store.scoring_model_dollars]),
+        tokens=min(_MOST_TOKENS, sum(max(0, usage.total_tokens) for usage in sample.model_usage.values())),
+        steps=sample.turn_count,
+        session=_SESSION,
+        attempts=len(store.attempts),
+        valid=sum(attempt.status == "valid" for attempt in attempts),
+        raw=raw,
+        reward=reward,
+    )
+
+
+def _agent(log: EvalLog) -> str:
+    """Return the name of the solver or agent, with the arguments that it was given on the command line."""
+    steps = log.plan.steps
+    name = log.eval.solver or (steps[-1].solver if steps else "") or "agent"
+    arguments = (log.eval.solver_args_passed or {}) if log.eval.solver else {}
+    words = ", ".join(f"{key}={value}" for key, value in sorted(arguments.items()))
+    return _text(name.rpartition("/")[2] + (f"({words})" if words else ""), _LONGEST_NAME)
+
+
+def _sum(dollars: Iterable[float | None]) -> float | None:
+    return sum_of_known(max(0.0, bounded(value)) for value in map(as_finite, dollars) if value is not None)
+
+
+def _text(text: str, longest: int = _LONGEST) -> str:
+    """Return a text of a log on one line."""
+    return shortened(valid_unicode(" ".join(text.split())), longest)
 
 
 def _message(error: Exception) -> str:
     if isinstance(error, ValidationError):
         fault = error.errors()[0]
-        text = f"{error.title}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}"
-    else:
-        text = str(error).strip().partition("\n")[0]
-    return shortened(valid_unicode(text) or type(error).__name__, _LONGEST)
+        return _text(f"{error.title}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}")
+    return _text(str(error).strip().partition("\n")[0]) or type(error).__name__
 
 
 def main() -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import secrets
 import shutil
 import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
+
+from filelock import FileLock, Timeout
 
 from re_bench.errors import UsageError
 from re_bench.gpu import state as gpu_state
@@ -27,7 +28,6 @@ from re_bench_server.state_dir import remove_tree
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from re_bench.sandbox.spec import Backend
     from re_bench_inspect.sandbox_config import SandboxConfig
 
 _YEAR_S = 366 * 86400
@@ -62,7 +62,10 @@ class PlainSandboxes:
         self._networks: dict[NetworkPolicy, Network] = {}
         root = default_directory()
         remove_abandoned(root)
-        self._directory, self._lock = _make_directory(root)
+        with _locked(root):
+            self._directory = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=root))
+            self._lock = FileLock(self._directory / _LOCK, thread_local=False)
+            self._lock.acquire()  # the system releases it when this process ends, however it does
         self._sockets = Path(tempfile.mkdtemp(prefix=_SOCKETS_PREFIX))  # whose paths must be short
         (self._directory / "sockets").symlink_to(self._sockets)
 
@@ -73,25 +76,35 @@ class PlainSandboxes:
             UsageError: if the configuration cannot be had here.
             ReBenchError: if the sandbox does not start.
         """
-        backend = open_backend()
-        policy = policy_of(config)
-        policy.check_sandbox(backend.name)
+        backend, (policy, gpu) = open_backend(), _checked(config)
         name = secrets.token_hex(4)
         directory = self._directory / name
         for path in (directory, directory / "workspace"):
             path.mkdir(mode=0o700)
-        network = self._network(policy, backend)
+        if policy not in self._networks:
+            self._networks[policy] = Network(policy, backend, self._directory, self._sockets)
+        network = self._networks[policy]
+        limits = Limits(
+            wall_s=_YEAR_S,  # Inspect bounds its time
+            cpu_s=_YEAR_S,
+            memory_mib=config.memory_mib,
+            processes=config.processes,
+            file_mib=config.disk_mib,
+            disk_mib=config.disk_mib,
+            open_files=4096,
+            output_kib=32,
+        )
         try:
             access = await network.open(name, directory)
             shell = await Shell.open(
                 backend,
                 directory / "workspace",
                 directory / "home",
-                limits=limits_of(config),
+                limits=limits,
                 environment=access.variables,
                 also=access.shown,
                 hidden=[self._directory.parent],
-                gpu=gpu_of(config),
+                gpu=gpu,
                 services=access.services,
                 host_network=policy.mode == "open",
                 scratch=directory,
@@ -107,12 +120,7 @@ class PlainSandboxes:
         for network in self._networks.values():
             await network.close()
         await asyncio.to_thread(_remove, self._directory)
-        self._lock.close()
-
-    def _network(self, policy: NetworkPolicy, backend: Backend) -> Network:
-        if policy not in self._networks:
-            self._networks[policy] = Network(policy, backend, self._directory, self._sockets)
-        return self._networks[policy]
+        self._lock.release()
 
 
 _of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, PlainSandboxes] = WeakKeyDictionary()
@@ -124,8 +132,7 @@ async def task_init(config: SandboxConfig) -> None:
     Raises:
         UsageError: if that cannot be had here.
     """
-    policy_of(config).check_sandbox(open_backend().name)
-    gpu_of(config)
+    _checked(config)
     _sandboxes().users += 1
 
 
@@ -141,38 +148,6 @@ async def task_cleanup() -> None:
 async def open_sandbox(config: SandboxConfig) -> PlainSandbox:
     """Open a sandbox of the evaluation that runs; see :meth:`PlainSandboxes.open`."""
     return await _sandboxes().open(config)
-
-
-def policy_of(config: SandboxConfig) -> NetworkPolicy:
-    """Return the network of a sandbox.
-
-    Raises:
-        UsageError: if the settings contradict one another.
-    """
-    return NetworkPolicy.from_options(config.network, list(config.allow), None)
-
-
-def limits_of(config: SandboxConfig) -> Limits:
-    """Return the limits of all that runs in a sandbox; Inspect bounds its time."""
-    return Limits(
-        wall_s=_YEAR_S,
-        cpu_s=_YEAR_S,
-        memory_mib=config.memory_mib,
-        processes=config.processes,
-        file_mib=config.disk_mib,
-        disk_mib=config.disk_mib,
-        open_files=4096,
-        output_kib=32,
-    )
-
-
-def gpu_of(config: SandboxConfig) -> str | None:
-    """Return the UUID of the GPU of a sandbox, if it has one.
-
-    Raises:
-        UsageError: if there is no such GPU.
-    """
-    return None if config.gpu is None else find_gpu(gpu_state.identify_all(), config.gpu, "gpu").uuid
 
 
 def default_directory() -> Path:
@@ -193,11 +168,21 @@ def remove_abandoned(root: Path) -> list[str]:
     removed = []
     with _locked(root):
         for directory in (path for path in sorted(root.iterdir()) if path.is_dir()):
-            with (directory / _LOCK).open("a") as lock, suppress(BlockingIOError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # which an evaluation that runs holds
+            with suppress(Timeout), FileLock(directory / _LOCK, timeout=0):  # which an evaluation that runs holds
                 _remove(directory)
                 removed.append(directory.name)
     return removed
+
+
+def _checked(config: SandboxConfig) -> tuple[NetworkPolicy, str | None]:
+    """Return the network of a sandbox, and the UUID of its GPU if it has one.
+
+    Raises:
+        UsageError: if the settings contradict one another, or one cannot be had here.
+    """
+    policy = NetworkPolicy.from_options(config.network, list(config.allow), None)
+    policy.check_sandbox(open_backend().name)
+    return policy, None if config.gpu is None else find_gpu(gpu_state.identify_all(), config.gpu, "gpu").uuid
 
 
 def _sandboxes() -> PlainSandboxes:
@@ -207,21 +192,11 @@ def _sandboxes() -> PlainSandboxes:
     return _of_loop[loop]
 
 
-def _make_directory(root: Path) -> tuple[Path, IO[str]]:
-    """Make a directory with a lock that is released when this process ends, however it does."""
-    with _locked(root):
-        directory = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=root))
-        lock = (directory / _LOCK).open("w", encoding="utf-8")
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return directory, lock
-
-
 @contextmanager
 def _locked(root: Path) -> Iterator[None]:
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (root / _LOCK).open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with FileLock(root / _LOCK):
             yield
     except OSError as error:
         raise UsageError(f"{root}: cannot be used for sandboxes ({error.strerror}); set XDG_STATE_HOME") from None

@@ -1,4 +1,4 @@
-"""The sandbox provider ``rebench``: our sandboxes for any task of Inspect, without root and without Docker."""
+"""The sandbox provider ``rebench``: the sandboxes of re-bench for any task of Inspect, without root or Docker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from inspect_ai.util import (
 from inspect_ai.util._subprocess import max_subprocesses_context_var
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench_inspect import plain_sandbox, sandbox_files, sessions
+from re_bench_inspect import plain_sandbox, sessions
 from re_bench_inspect.sandbox_config import SandboxConfig
 
 if TYPE_CHECKING:
@@ -37,18 +37,35 @@ if TYPE_CHECKING:
 _KILLED = 137
 """The exit status that Docker has for a program over the memory limit too."""
 _USER = "agent"
+_FILE_TIMEOUT_S = 600.0
+_FILE_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+_READ = 'exec head -c "$2" "$1"'
+_WRITE = 'mkdir -p "${1%/*}/" && exec cat > "$1"'
+_FILE_ERRORS = (
+    (errno.ENOENT, "No such file or directory"),
+    (errno.ENOENT, "Not a directory"),
+    (errno.ENOENT, "nonexistent"),  # dash, for a directory
+    (errno.EACCES, "Permission denied"),
+    (errno.EACCES, "Operation not permitted"),
+    (errno.EACCES, "Read-only file system"),  # of which Inspect knows nothing
+    (errno.EISDIR, "Is a directory"),
+    (errno.ENAMETOOLONG, "File name too long"),
+    (errno.ELOOP, "Too many levels of symbolic links"),
+    (errno.ENOSPC, "No space left on device"),
+)
+"""What the tools say at the end of their message, and the error that it stands for."""
 
 
 @sandboxenv(name="rebench")
 class ReBenchSandbox(SandboxEnvironment):
-    """The sandbox of a sample: that of a session at one of our tasks, or one of its own."""
+    """The sandbox of a sample: that of a session at a task of re-bench, or one of its own."""
 
-    def __init__(self, *, session: Session | None = None, plain: PlainSandbox | None = None) -> None:
+    def __init__(self, inner: Session | PlainSandbox, session: Session | None = None) -> None:
         """Run programs in the sandbox of a session, or in one without."""
         super().__init__()
+        self._inner = inner
         self.session = session
-        """The session at one of our tasks; None for a sandbox alone."""
-        self._plain = plain
+        """The session at a task of re-bench; None for a sandbox alone."""
 
     async def exec(  # noqa: PLR0917 - Inspect's
         self,
@@ -88,13 +105,15 @@ class ReBenchSandbox(SandboxEnvironment):
     async def write_file(self, file: str, contents: str | bytes) -> None:
         """Write a file; a relative path is one from ``/workspace`` on. The directories above it are made.
 
+        A program in the sandbox writes it, with its user's rights and through no link out of it.
+
         Raises:
             PermissionError: if the sandbox's user may not write it.
             IsADirectoryError: if it is a directory.
             TimeoutError: if it takes minutes.
             OSError: for other reasons, such as the limit on the disk.
         """
-        await sandbox_files.write(self._execute, file, contents.encode() if isinstance(contents, str) else contents)
+        await self._use_file(_WRITE, file, stdin=contents.encode() if isinstance(contents, str) else contents)
 
     @overload
     async def read_file(self, file: str, text: Literal[True] = True) -> str: ...
@@ -113,14 +132,28 @@ class ReBenchSandbox(SandboxEnvironment):
             OutputLimitExceededError: if it is longer than Inspect takes.
             TimeoutError: if it takes minutes.
         """
-        data = await sandbox_files.read(self._execute, file)
-        return data.decode() if text else data
+        limit = SandboxEnvironmentLimits.MAX_READ_FILE_SIZE
+        output = await self._use_file(_READ, file, str(limit + 1), output_bytes=limit + 2)
+        if len(output.stdout) > limit:
+            raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_READ_FILE_SIZE_STR, None)
+        return output.stdout.decode() if text else output.stdout
+
+    async def _use_file(self, script: str, file: str, *arguments: str, **options: Any) -> ProgramOutput:
+        path = file if file.startswith("/") else f"./{file}"  # which no tool takes for an option
+        command = ["/bin/sh", "-c", script, "sh", path, *arguments]
+        output = await self._execute(command, environment=_FILE_ENVIRONMENT, timeout_s=_FILE_TIMEOUT_S, **options)
+        if output.timed_out:
+            raise TimeoutError(f"{file}: it took longer than {_FILE_TIMEOUT_S:.0f} s")
+        if output.status != 0:
+            message = output.stderr.decode(errors="replace").strip() or output.error
+            reason = message or "it cannot be written; the sandbox's disk may be full"
+            code = next((code for code, text in _FILE_ERRORS if message.endswith(text)), errno.EIO)
+            raise OSError(code, reason, file)  # of which Python makes the subclass
+        return output
 
     async def _execute(self, command: Sequence[str], **options: Any) -> ProgramOutput:
         try:
-            inner = self.session or self._plain
-            assert inner is not None
-            output = await inner.execute(command, **options)
+            output = await self._inner.execute(command, **options)
         except ReBenchError as error:
             raise SandboxUnavailableError(str(error)) from None
         if not output.ran:
@@ -167,11 +200,11 @@ class ReBenchSandbox(SandboxEnvironment):
         try:
             wanted = SandboxConfig.of(config)
             if wanted.task is None:
-                return {"default": cls(plain=await plain_sandbox.open_sandbox(wanted))}
+                return {"default": cls(await plain_sandbox.open_sandbox(wanted))}
             session = await sessions.open_session(wanted)
         except UsageError as error:
             raise PrerequisiteError(str(error)) from None
-        return {"default": cls(session=session)}
+        return {"default": cls(session, session)}
 
     @classmethod
     async def sample_cleanup(
@@ -181,16 +214,15 @@ class ReBenchSandbox(SandboxEnvironment):
         environments: dict[str, SandboxEnvironment],
         interrupted: bool,
     ) -> None:
-        """End all that runs in a sample's sandbox, and remove its files."""
+        """End all that runs in a sample's sandbox, and remove its files; a session's log and copies stay."""
         for environment in environments.values():
-            await environment.as_type(cls).close(interrupted=interrupted)
+            await environment.as_type(cls)._close(interrupted=interrupted)  # noqa: SLF001 - of this class
 
-    async def close(self, *, interrupted: bool) -> None:
-        """End all that runs in the sandbox, and remove its files."""
+    async def _close(self, *, interrupted: bool) -> None:
         if self.session is not None:
-            await sessions.close_session(self.session, interrupted=interrupted)
-        if self._plain is not None:
-            await self._plain.close()
+            await self.session.close("the sample was interrupted" if interrupted else "the sample has ended")
+        elif isinstance(self._inner, plain_sandbox.PlainSandbox):
+            await self._inner.close()
 
     @classmethod
     async def cli_cleanup(cls, id: str | None) -> None:  # noqa: A002, ARG003 - Inspect's; there is nothing to choose

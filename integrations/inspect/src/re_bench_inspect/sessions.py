@@ -102,7 +102,7 @@ async def task_cleanup(config: SandboxConfig) -> None:
 
 
 async def open_session(config: SandboxConfig) -> Session:
-    """Open a session, with its workspace laid out.
+    """Open a session, and create its workspace.
 
     Raises:
         UsageError: if the task is not there, or cannot be served here.
@@ -122,11 +122,6 @@ async def open_session(config: SandboxConfig) -> Session:
         await asyncio.shield(session.close("it could not be opened"))
         raise
     return session
-
-
-async def close_session(session: Session, *, interrupted: bool) -> None:
-    """End all that a session runs, and remove its workspace; its log and the copies of what was scored stay."""
-    await session.close("the sample was interrupted" if interrupted else "the sample has ended")
 
 
 def _shared(config: SandboxConfig) -> SandboxConfig:

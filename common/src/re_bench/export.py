@@ -1,0 +1,210 @@
+"""What every exported format needs: the facts of a task in a profile, and files that are the same each time.
+
+Formats are distributions of their own. An entry point in the group ``re_bench.exporters`` names a
+:class:`re_bench.cli.command.Command`, which is then a sub-command of ``re-bench export``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from re_bench.data.files import copy_contents, sha256_of
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.processes import raise_if_stop_requested
+from re_bench.task.canary import CANARY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from re_bench.task.discovery import Task
+    from re_bench.task.manifest import Manifest, Profile
+
+WORKSPACE = "/home/agent/solution"
+"""Where an agent finds its workspace, in images and exports."""
+FINAL = {"min": "lowest", "max": "highest", "last": "last valid"}
+"""Which of several scores counts, by the manifest's aggregation."""
+
+_CORES = {"cpu": 2, "cuda": 8}
+_LEAST_MEMORY_MIB = 6144
+_SPARE_MEMORY_MIB = 2048
+_SPARE_STORAGE_MIB = 12_288
+_FILE, _EXECUTABLE = 0o644, 0o755
+_LEFT_OUT = "__pycache__"
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a container needs, an agent's or one that scores."""
+
+    cpus: int
+    memory_mib: int
+    storage_mib: int
+    gpus: int
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """A task in one profile."""
+
+    task: Task
+    profile_name: str
+
+    @property
+    def manifest(self) -> Manifest:
+        """The task's manifest."""
+        return self.task.manifest
+
+    @property
+    def profile(self) -> Profile:
+        """The profile's entry in the manifest.
+
+        Raises:
+            UsageError: if the task has no such profile.
+        """
+        return self.task.profile(self.profile_name)
+
+    @property
+    def resources(self) -> Resources:
+        """What a submission's process may use, and as much for what runs beside it: tools, or the scorer."""
+        limits, device = self.profile.limits, self.profile.device
+        memory = max(_LEAST_MEMORY_MIB, limits.memory_mib + _SPARE_MEMORY_MIB)
+        return Resources(_CORES[device], memory, limits.disk_mib + _SPARE_STORAGE_MIB, int(device == "cuda"))
+
+    @property
+    def shown(self) -> str:
+        """What an agent learns of an attempt."""
+        return "its score" if self.manifest.show_score else "whether it is valid, but not its score"
+
+    def instructions(self, lines: Iterable[str]) -> str:
+        """Return the task's instructions, canary first, with the lines below ``Where you work``.
+
+        Raises:
+            UsageError: if they cannot be read.
+        """
+        path = self.task.directory / "instructions.md"
+        try:
+            text = path.read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise UsageError(f"{path}: it cannot be read: {error.strerror}") from None
+        first = f"<!-- {CANARY} -->\n"
+        text = text if text.startswith(first) else first + text
+        return f"{text}\n\n## Where you work\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
+
+    def workspace_lines(self) -> list[str]:
+        """Return what an agent has to know of profile and workspace where no server runs beside it."""
+        manifest, profile, staging = self.manifest, self.profile, self.manifest.staging
+        modelled = " Scores are modelled, not measured." if profile.modelled else ""
+        lines = [
+            f"This is profile `{self.profile_name}`: {profile.description}.{modelled}",
+            f"Your workspace is `{WORKSPACE}`: it holds the files above, and is what you submit.",
+            f"A submission may hold {staging.entries:,} files and directories, {staging.mib} MiB together.",
+        ]
+        if manifest.model is not None:
+            lines.append("No model is offered for trials of your own; `OPENAI_BASE_URL` is not set. Scorings have one.")
+        if manifest.meter is not None and (
+            manifest.meter.profiles is None or self.profile_name in manifest.meter.profiles
+        ):
+            lines.append("Experiments are counted in your workspace alone: `RE_BENCH_EXPERIMENTS` is not set.")
+        return lines
+
+    def scale(self) -> dict[str, Any]:
+        """Return what a reader of scores has to know: version, profile, unit, direction, anchors and their source.
+
+        There are no keys without a value, so that the dictionary fits into TOML, YAML and JSON.
+        """
+        manifest, profile = self.manifest, self.profile
+        known = [profile.anchors] if profile.anchors else list(profile.devices)
+        return {
+            "id": manifest.id,
+            "version": manifest.version,
+            "profile": self.profile_name,
+            "unit": manifest.unit,
+            "direction": manifest.direction,
+            "aggregation": manifest.aggregation,
+            "score_shown_to_agent": manifest.show_score,
+            "modelled": profile.modelled,
+            "anchors_in_run": profile.in_run,
+            "tolerance": profile.tolerance.model_dump(),
+            "anchors": [anchors.model_dump(mode="json", exclude_none=True) for anchors in known],
+        }
+
+
+@contextmanager
+def new_directory(directory: Path) -> Iterator[Path]:
+    """Make a directory for the block, with those above it; a failure removes it again.
+
+    At the end directories and executable files get the mode 755, other files 644, whatever the umask is.
+
+    Raises:
+        UsageError: if it exists already, or cannot be made.
+        ReBenchError: if a file in it cannot be written.
+    """
+    try:
+        directory.mkdir(parents=True)
+    except OSError as error:
+        raise UsageError(f"{directory}: {error.strerror}; give a directory that does not exist yet") from None
+    try:
+        yield directory
+        for path in (directory, *directory.rglob("*")):
+            path.chmod(_EXECUTABLE if path.is_dir() or path.stat().st_mode & stat.S_IXUSR else _FILE)
+    except OSError as error:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise ReBenchError(f"{directory}: the export cannot be written: {error}") from None
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+
+
+def write_text(path: Path, text: str, *, executable: bool = False) -> None:
+    """Write a text file as UTF-8 with Unix line ends; the directories above it are made.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode())
+    path.chmod(_EXECUTABLE if executable else _FILE)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file; what its owner may execute stays executable. The directories above it are made.
+
+    Raises:
+        OSError: if that fails.
+    """
+    raise_if_stop_requested()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    copy_contents(source, target)
+    shutil.copymode(source, target)
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy all files below a directory, but for compiled Python, into another, in the order of their names.
+
+    Raises:
+        OSError: if that fails.
+        ReBenchError: if there is a link or something else that is no file: it would mean something else elsewhere.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    for path in sorted(source.rglob("*")):
+        if _LEFT_OUT in path.relative_to(source).parts or (path.is_dir() and not path.is_symlink()):
+            continue
+        if path.is_symlink() or not path.is_file():
+            raise ReBenchError(f"{path}: only files and directories can be exported; replace it by a file")
+        copy_file(path, target / path.relative_to(source))
+
+
+def digest_of(directory: Path) -> str:
+    """Return the SHA-256, in hex digits, of the names, modes and contents of all files below a directory."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in directory.rglob("*") if path.is_file()):
+        name, mode = path.relative_to(directory).as_posix(), stat.S_IMODE(path.stat().st_mode)
+        digest.update(f"{os.fsencode(name).hex()} {mode:o} {sha256_of(path)}\n".encode())
+    return digest.hexdigest()

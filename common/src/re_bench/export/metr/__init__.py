@@ -1,1 +1,0 @@
-"""A task as a family of METR's Task Standard, https://github.com/METR/task-standard."""

@@ -1,0 +1,95 @@
+"""An agent's image as a directory that builds by itself: the task's Dockerfile, and what it copies.
+
+A task's Dockerfile builds from the repository's root, or of a task elsewhere from its own directory, with a workspace
+as a second context of the name ``workspace``. Here both are beside it: files under their names there, the workspace in
+``workspace/``, which a stage of that name holds.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.export import copy_file, copy_tree, write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from re_bench.task.discovery import Task
+
+_WORKSPACE = "workspace"
+_WORKSPACE_STAGE = f"FROM scratch AS {_WORKSPACE}\nCOPY {_WORKSPACE}/ /\n"
+_SHOWN = ("instructions.md", "starter", "baseline")
+"""What of a task an agent may see."""
+_COMMENTS_IN_FRONT = re.compile(r"\A(#.*\n|[ \t]*\n)*")
+_COMMENT = re.compile(r"^#.*\n", re.MULTILINE)
+_FROM = re.compile(r"^FROM\s", re.IGNORECASE | re.MULTILINE)
+_STAGE = re.compile(r"^FROM\s.*\sAS\s+(\S+)\s*$", re.IGNORECASE | re.MULTILINE)
+_COPY = re.compile(r"(COPY|ADD)\s", re.IGNORECASE)
+_MOUNT = re.compile(r"--mount=(\S+)")
+
+
+def write_build_context(task: Task, directory: Path, workspace: Path, heading: str) -> None:
+    """Write ``Dockerfile``, with ``heading`` as its first lines, and the files that it copies into ``directory``.
+
+    Raises:
+        UsageError: if the task has no Dockerfile, or that cannot be built from what is here.
+        ReBenchError: if it copies what no agent may see.
+        OSError: if something cannot be written.
+    """
+    path = task.directory / "Dockerfile"
+    try:
+        text = _COMMENTS_IN_FRONT.sub("", path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = f"{error.strerror}; an export takes the agent's image from it"
+        raise UsageError(f"{path}: {reason}: write one as docs/task-authors.md says") from None
+    names = dict.fromkeys(_copied(text, path))
+    alone = all((task.directory / name).exists() for name in names)
+    root = task.directory if alone else task.directory.parent.parent
+    for name in names:
+        _refuse_hidden(task, root, name)
+        source = root / name
+        if not source.exists():
+            raise UsageError(f"{path}: {name} is not in {root}; export from a checkout of the repository")
+        (copy_tree if source.is_dir() else copy_file)(source, directory / name)
+    copy_tree(workspace, directory / _WORKSPACE)
+    first = _FROM.search(text)
+    begin = first.start() if first else 0
+    write_text(directory / "Dockerfile", f"{heading}{text[:begin]}{_WORKSPACE_STAGE}{text[begin:]}")
+
+
+def _copied(text: str, path: Path) -> Iterator[PurePosixPath]:
+    """Yield the files and directories of the context that a Dockerfile copies or mounts."""
+    stages = {_WORKSPACE, *_STAGE.findall(text)}
+    for line in _COMMENT.sub("", text).replace("\\\n", " ").splitlines():
+        if _COPY.match(line):
+            words = shlex.split(line)[1:]
+            flags = dict(word[2:].partition("=")[::2] for word in words if word.startswith("--"))
+            origin = flags.get("from")
+            if origin is None:
+                yield from map(PurePosixPath, [word for word in words if not word.startswith("--")][:-1])
+            elif origin not in stages and not re.search(r"[/:$]", origin):
+                told = "there is no such stage, and no such context in an export"
+                raise UsageError(f"{path}: COPY --from={origin}: {told}")
+        for mount in _MOUNT.findall(line):
+            options = dict(part.partition("=")[::2] for part in mount.split(","))
+            source = options.get("source", options.get("src"))
+            if options.get("type", "bind") != "bind":
+                continue
+            if options.get("from", _WORKSPACE) not in stages:
+                raise UsageError(f"{path}: a mount from {options['from']!r} cannot be exported; copy files instead")
+            if "from" not in options and source is not None:
+                yield PurePosixPath(source)
+
+
+def _refuse_hidden(task: Task, root: Path, name: PurePosixPath) -> None:
+    own = PurePosixPath(task.directory.relative_to(root).as_posix())
+    if name.is_absolute() or ".." in name.parts or own.parent.is_relative_to(name):
+        raise ReBenchError(f"{task.name}: the Dockerfile copies {name}, which is more than an agent may see")
+    if name.is_relative_to(own.parent) and not any(name.is_relative_to(own / part) for part in _SHOWN):
+        shown = f"{', '.join(_SHOWN[:-1])} and {_SHOWN[-1]}"
+        raise ReBenchError(f"{task.name}: the Dockerfile copies {name}; of a task an agent may see {shown} alone")

@@ -1,0 +1,284 @@
+"""Tasks as directories of Harbor: what is in them, the rewards, and the tool that scores attempts."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+
+from re_bench.cli.main import main
+from re_bench.data.cache import cache_directory
+from re_bench.data.files import sha256_of
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.export import TaskFacts
+from re_bench.task.canary import CANARY
+from re_bench.task.discovery import find_task, open_task
+from re_bench_harbor import verifier
+from re_bench_harbor.config import HarborOptions, harbor_config
+from re_bench_harbor.export import export_harbor
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "tests"))
+
+from free_port import free_port
+from number_task import write_exportable_task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOP = Path(__file__).resolve().parents[3]
+TASKS = sorted(path.parent.name for path in (TOP / "tasks").glob("*/task.toml"))
+
+QUICK = ("triton_cumsum",)
+"""Tasks whose export takes no second: they have nothing prepared."""
+
+
+@pytest.fixture
+def quick(tmp_path: Path) -> Path:
+    """Return a task whose scoring takes a moment: the raw score is a number that the submission holds."""
+    return write_exportable_task(tmp_path)
+
+
+def export(task: str | Path, directory: Path, *options: str) -> list[Path]:
+    """Export a task, and return the directories."""
+    words = ["export", "harbor", str(task), str(directory), "--profile", "cpu", "--json", *options]
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        assert main(words) == 0
+    return [Path(entry["directory"]) for entry in json.loads(printed.getvalue())["directories"]]
+
+
+def contents(directory: Path) -> dict[str, tuple[int, str]]:
+    """Return mode and checksum of each file by its name."""
+    files = (path for path in directory.rglob("*") if path.is_file())
+    return {str(path.relative_to(directory)): (path.stat().st_mode & 0o777, sha256_of(path)) for path in files}
+
+
+def hidden_files(name: str) -> list[Path]:
+    """Return the files of a task that no agent may see, and its held-out data."""
+    task, package = TOP / "tasks" / name, TOP / "tasks" / name / name
+    shown = [
+        task / "instructions.md",
+        task / "starter",
+        task / "baseline",
+        package / "harness",
+        package / "profiles.py",
+    ]
+    own = [path for path in task.rglob("*") if not any(path.is_relative_to(part) for part in shown)]
+    cached = [path for part in ("text", name) for path in (cache_directory() / part).rglob("*")]
+    held_out = [path for path in cached if path.name in {"heldout.bin", "test.jsonl"}]
+    return [path for path in (*own, *held_out) if path.is_file() and path.stat().st_size]
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in TASKS]
+)
+def test_the_bytes_are_the_same_each_time_and_nothing_hidden_is_among_them(name: str, tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        export(name, tmp_path / "one")
+    finally:
+        os.umask(before)
+    export(name, tmp_path / "two")
+    first = contents(tmp_path / "one")
+    assert first == contents(tmp_path / "two")
+    assert {mode for mode, _sum in first.values()} <= {0o644, 0o755}
+
+    secret = {sha256_of(path) for path in hidden_files(name)}
+    assert secret
+    of_agents = {entry for entry in first if not entry.startswith("solution/")}
+    assert {entry for entry in of_agents if first[entry][1] in secret} == set()
+    assert {entry for entry in of_agents if entry.startswith("tests/")} == {
+        "tests/Dockerfile",
+        "tests/docker-compose.yaml",
+        "tests/test.sh",
+    }
+    lines = [tmp_path / "one" / file for file in ("instruction.md", "README.md", "task.toml", "solution/solve.sh")]
+    assert [path for path in lines if CANARY not in path.read_text()] == []
+
+
+def test_a_task_has_the_facts_that_readers_of_rewards_need(quick: Path, tmp_path: Path) -> None:
+    (directory,) = export(quick, tmp_path / "out", "--hours", "2", "--verifier-image", "example.org/scorer:3")
+    config = tomllib.loads((directory / "task.toml").read_text())
+    assert config["task"] | {"keywords": 0} == {
+        "name": "re-bench/quick",
+        "version": "1",
+        "description": "A number",
+        "keywords": 0,
+    }
+    about = config["metadata"]["re_bench"]
+    assert (about["profile"], about["anchors"][0]["reference"], about["tolerance"]["baseline"]) == ("cpu", 10.0, 0.05)
+    assert config["verifier"]["environment_mode"] == "separate"
+    assert config["verifier"]["environment"]["network_mode"] == "no-network"
+    assert config["agent"] == {"timeout_sec": 7200.0, "user": "agent"}
+    assert "ARG VERIFIER=example.org/scorer:3\n" in (directory / "tests" / "Dockerfile").read_text()
+    dockerfile = (directory / "environment" / "Dockerfile").read_text()
+    assert "COPY pins.txt \\\n  /opt/\n" in dockerfile
+    assert "FROM scratch AS workspace\nCOPY workspace/ /\nFROM python:3.11-slim\n" in dockerfile
+    assert "COPY --from=workspace --chown=agent:agent . /home/agent/solution/\n" in dockerfile
+    assert "Build it so" not in dockerfile
+    assert (directory / "environment" / "pins.txt").is_file()
+    assert (directory / "environment" / "workspace" / "number").read_text() == "0"
+    assert (directory / "instruction.md").read_text().startswith(f"<!-- {CANARY} -->\nWrite a large number.\n")
+
+
+def config_of(task: str, profile: str) -> dict[str, Any]:
+    return harbor_config(TaskFacts(find_task(task), profile), HarborOptions())
+
+
+def test_what_a_profile_needs_is_asked_for() -> None:
+    timed = config_of("triton_cumsum", "gpu")
+    assert (timed["environment"]["gpus"], timed["verifier"]["environment"]["gpus"]) == (1, 1)
+    about = timed["metadata"]["re_bench"]
+    assert (about["anchors_in_run"], about["anchors"][0]["source"]["hardware"]) == (True, "NVIDIA H200")
+    asking = config_of("rust_codecontests", "paper")["verifier"]
+    assert asking["environment"]["network_mode"] == "public"
+    assert asking["env"]["OPENAI_API_KEY"] == "${OPENAI_API_KEY}"
+    chosen = config_of("small_scaling_law", "cpu")
+    assert json.loads(chosen["verifier"]["env"]["RE_BENCH_INSTANCES"]) == {"small_scaling_law/cpu": 0}
+    assert chosen["artifacts"] == [{"source": "/home/agent/solution/answer.json"}]
+    staged = config_of("restricted_mlm", "cpu")["artifacts"]
+    assert staged == [{"source": "/home/agent/solution", "exclude": ["./data"]}]
+
+
+def test_each_cheat_is_a_task_of_its_own(quick: Path, tmp_path: Path) -> None:
+    own, cheat = export(quick, tmp_path / "out", "--cheats")
+    assert (own.name, cheat.name) == ("quick", "quick-cheat-letters")
+    assert (own / "solution" / "files" / "number").read_text() == "10"
+    assert (cheat / "solution" / "files" / "number").read_text() == "ten"
+    metadata = tomllib.loads((cheat / "task.toml").read_text())["metadata"]["re_bench"]
+    assert metadata["cheat"] == {"name": "letters", "expect": "invalid", "reason": "no number"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("COPY tasks/quick/reference /r/", "of a task an agent may see instructions.md, starter and baseline alone"),
+        ("COPY tasks /t/", "which is more than an agent may see"),
+        ("COPY . /t/", "which is more than an agent may see"),
+        ("COPY nowhere /t/", "nowhere is not in"),
+        ("COPY --from=wheels . /t/", "no such context in an export"),
+        ("RUN --mount=type=bind,from=wheels,target=/w ls", "a mount from 'wheels' cannot be exported"),
+        ("RUN --mount=type=bind,source=tasks/quick/score.py,target=/s ls", "of a task an agent may see"),
+    ],
+)
+def test_an_image_that_shows_too_much_is_refused_and_leaves_nothing(
+    quick: Path, tmp_path: Path, change: str, said: str
+) -> None:
+    with (quick / "Dockerfile").open("a") as file:
+        file.write(f"{change}\n")
+    with pytest.raises(ReBenchError, match=re.escape(said)):
+        export_harbor(TaskFacts(open_task(quick), "cpu"), tmp_path / "out", HarborOptions())
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_not_there_cannot_be_exported(quick: Path, tmp_path: Path) -> None:
+    facts = TaskFacts(open_task(quick), "cpu")
+    with pytest.raises(UsageError, match="no cheat 'numbers' in profile cpu; it has: letters"):
+        export_harbor(facts, tmp_path / "out", HarborOptions(), ["numbers"])
+    with pytest.raises(UsageError, match="--verifier-image 'two words': expected an image's name"):
+        export_harbor(facts, tmp_path / "out", HarborOptions(verifier_image="two words"))
+    (quick / "Dockerfile").unlink()
+    with pytest.raises(UsageError, match=r"Dockerfile: No such file or directory; an export takes the agent's image"):
+        export_harbor(facts, tmp_path / "out", HarborOptions())
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_existing_directory_is_left_alone(quick: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        export(quick, tmp_path)
+    assert ended.value.code == 2
+    assert "give a directory that does not exist yet" in capfd.readouterr().err
+    assert quick.is_dir()
+
+
+def reward(quick: Path, number: str, *options: str | Path) -> tuple[int, object]:
+    """Return the exit status of a verifier's program for a number, and what it tells Harbor."""
+    workspace, out = quick.parents[1] / "workspace", quick.parents[1] / "verifier" / "reward.json"
+    workspace.mkdir(exist_ok=True)
+    (workspace / "number").write_text(number)
+    words = [quick, "--solution", workspace, "--out", out, "--profile", "cpu", *options]
+    try:
+        status = verifier.main(list(map(str, words)))
+    except SystemExit as ended:
+        status = int(ended.code or 0)
+    return status, json.loads(out.read_text()) if out.exists() else None
+
+
+def test_rewards_are_flat_finite_numbers_and_absent_where_we_fail(quick: Path) -> None:
+    assert reward(quick, "5") == (0, {"reward": 0.5, "valid": 1.0, "raw": 5.0})
+    assert reward(quick, "-30") == (0, {"reward": -3.0, "valid": 1.0, "raw": -30.0})
+    assert reward(quick, "five") == (3, {"reward": 0.0, "valid": 0.0})
+    assert reward(quick, "nan") == (3, {"reward": 0.0, "valid": 0.0})
+    assert reward(quick, "bug") == (1, None)  # and the file of the scoring before is gone
+    reward(quick, "5")
+    assert reward(quick, "5", "--sandbox", "container")[1] is None
+
+
+@contextmanager
+def answering(task: Path, workspace: Path, log: Path) -> Iterator[str]:
+    """Run the service with two attempts; give its address."""
+    port = free_port()
+    words = [task, "--workspace", workspace, "--log", log, "--attempts", 2, "--profile", "cpu"]
+    words += ["--host", "127.0.0.1", "--port", port]
+    command = [sys.executable, "-m", "re_bench_harbor.answer_server", *map(str, words)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            deadline = time.monotonic() + 100
+            while time.monotonic() < deadline:
+                try:
+                    socket.create_connection(("127.0.0.1", port), 1).close()
+                    break
+                except OSError:
+                    time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.terminate()
+
+
+async def answer(address: str) -> str:
+    """Call the tool as an agent's client does."""
+    async with streamable_http_client(address) as (read, write, _id), ClientSession(read, write) as session:
+        await session.initialize()
+        assert [tool.name for tool in (await session.list_tools()).tools] == ["answer"]
+        result = await session.call_tool("answer", {})
+    (content,) = result.content
+    text: str = content.text  # type: ignore[union-attr] # it is text
+    return text
+
+
+def test_attempts_are_scored_on_the_way_and_the_best_counts(quick: Path, tmp_path: Path) -> None:
+    workspace, log = tmp_path / "workspace", tmp_path / "attempts" / "attempts.jsonl"
+    workspace.mkdir()
+    with answering(quick, workspace, log) as address:
+        (workspace / "number").write_text("7")
+        assert "Attempt 1: raw score 7 points, reward 0.7000" in asyncio.run(answer(address))
+        (workspace / "number").write_text("seven")
+        told = asyncio.run(answer(address))
+        assert re.search(r"Attempt 2: invalid.*that is no number.*0 attempts are left", told, re.DOTALL)
+        assert "all 2 attempts are used up" in asyncio.run(answer(address))
+    assert reward(quick, "3", "--log", log) == (0, {"reward": 0.7, "valid": 1.0, "raw": 7.0, "attempts": 3.0})
+
+
+def test_an_export_with_attempts_has_a_service_that_the_agent_is_told_of(quick: Path, tmp_path: Path) -> None:
+    (directory,) = export(quick, tmp_path / "out", "--max-attempts", "4")
+    config = tomllib.loads((directory / "task.toml").read_text())
+    assert config["environment"]["mcp_servers"][0]["url"] == "http://answer:8000/mcp"
+    assert {"source": "/attempts", "service": "answer"} in config["artifacts"]
+    compose = (directory / "environment" / "docker-compose.yaml").read_text()
+    assert "answer_server, quick, --workspace, /workspace, --profile, cpu" in compose
+    assert "up to 4 times; you are told its score" in (directory / "instruction.md").read_text()
+    assert "--log /attempts/attempts.jsonl" in (directory / "tests" / "test.sh").read_text()

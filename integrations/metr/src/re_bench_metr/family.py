@@ -1,0 +1,210 @@
+"""A re-bench task as a family of METR's Task Standard: what drivers call.
+
+``re-bench export metr`` writes this file. Beside it lies ``assets``: the task, its scorer, and re-bench itself, which
+need no more than the packages of ``assets/requirements.txt``. All of it is root's alone once ``install`` has run, but
+for a copy of re-bench itself, whose modules sandboxes of other users show. This file imports the standard library only,
+so that a driver can load it before anything is installed.
+"""
+
+from __future__ import annotations
+
+import compileall
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, ClassVar
+
+_HERE = Path(__file__).resolve().parent
+_ASSETS = _HERE / "assets"
+_STATE = _HERE / "re-bench-state"
+"""Prepared data, and the attempts with a copy of each submission; root's alone."""
+_PACKAGES = Path("/opt/re-bench/packages")
+"""Re-bench itself, for all users to read: nothing of a task is in it."""
+_HOME = Path("/home/agent")
+_WORKSPACE = _HOME / "solution"
+_ROOT_ONLY, _READABLE, _READABLE_FILE = 0o700, 0o755, 0o644
+_USAGE_ERROR = 2
+_TAIL = 2000
+
+
+def _facts() -> dict[str, Any]:
+    """Return what the export says of the task."""
+    facts: dict[str, Any] = json.loads((_ASSETS / "family.json").read_text(encoding="utf-8"))
+    return facts
+
+
+class TaskFamily:
+    """A family with scores during the run, which by the Standard's rule has no ``score``."""
+
+    standard_version = "0.5.0"
+    required_environment_variables: ClassVar[list[str]] = _facts()["required_environment_variables"]
+
+    @staticmethod
+    def get_tasks() -> dict[str, dict[str, Any]]:
+        """Return the family's task, named for its profile."""
+        facts = _facts()
+        return {facts["profile"]: facts["task"]}
+
+    @staticmethod
+    def get_instructions(t: dict[str, Any]) -> str:
+        """Return all that the agent is told."""
+        del t
+        return (_ASSETS / "instructions.md").read_text(encoding="utf-8")
+
+    @staticmethod
+    def get_permissions(t: dict[str, Any]) -> list[str]:
+        """Return ``full_internet`` where attempts are scored with a model that is elsewhere, else nothing."""
+        del t
+        permissions: list[str] = _facts()["permissions"]
+        return permissions
+
+    @staticmethod
+    def install() -> None:
+        """Install packages for the agent and the scorer, make what is secret root's alone, and prepare the task's data.
+
+        Raises:
+            RuntimeError: if something cannot be installed or prepared; the text says what.
+        """
+        _STATE.mkdir(mode=_ROOT_ONLY, exist_ok=True)
+        for directory in (_ASSETS, _STATE):
+            directory.chmod(_ROOT_ONLY)
+        _copy_for_all(_ASSETS / "packages", _PACKAGES)
+        _install_programs(_facts()["programs"])
+        requirements = str(_ASSETS / "requirements.txt")
+        _checked([sys.executable, "-m", "pip", "install", "--root-user-action", "ignore", "-r", requirements])
+        _checked(_re_bench("prepare", _task(), "--profile", _facts()["profile"]))
+
+    @staticmethod
+    def start(t: dict[str, Any]) -> None:
+        """Create the workspace; the driver then gives it to the user ``agent``.
+
+        Raises:
+            RuntimeError: if it cannot be created.
+        """
+        _checked(_re_bench("workspace", _task(), str(_WORKSPACE), "--profile", _facts()["profile"]))
+        (_HOME / "instructions.md").write_text(TaskFamily.get_instructions(t), encoding="utf-8")
+
+    @staticmethod
+    def intermediate_score(t: dict[str, Any]) -> dict[str, Any]:
+        """Score a copy of the workspace as it is.
+
+        Returns:
+            ``score``: the reward; NaN for an invalid submission; None for an internal error, or where there are no
+            anchors. ``message``: what the agent may read. ``details``: what it may not.
+
+        Raises:
+            RuntimeError: if nothing can be scored here, such as without a sandbox; the text says why.
+        """
+        del t
+        facts = _facts()
+        log = str(_STATE / "attempts.jsonl")
+        command = _re_bench("score", _task(), str(_WORKSPACE), "--profile", facts["profile"], "--log", log, "--json")
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment(), cwd="/")
+        if done.returncode == _USAGE_ERROR or not done.stdout.strip():
+            raise RuntimeError(f"the scorer cannot run here: {done.stderr.strip()[-_TAIL:]}")
+        outcome = json.loads(done.stdout)
+        score = math.nan if outcome["status"] == "invalid" else outcome["reward"]
+        return {"score": score, "message": _message(facts, outcome), "details": _details(outcome)}
+
+    @staticmethod
+    def aggregate_scores(t: dict[str, Any], score_log: list[dict[str, Any]]) -> float | None:
+        """Return the reward of all attempts together: that of the lowest, highest or last raw score, as the task says.
+
+        Args:
+            t: the task.
+            score_log: the results of :meth:`intermediate_score`, in their order.
+
+        Returns:
+            The reward; None where no attempt was valid, which is no 0.
+        """
+        del t
+        sys.path.insert(0, str(_PACKAGES))
+        from re_bench.normalise import aggregate, normalise  # noqa: PLC0415 - carried along; standard library alone
+
+        attempts = [entry.get("details") or {} for entry in score_log]
+        chosen = aggregate([attempt.get("raw_for_final") for attempt in attempts], _facts()["aggregation"])
+        if chosen is None:
+            return None
+        anchors = next(one["anchors"] for one in reversed(attempts) if one.get("raw_for_final") == chosen)
+        return normalise(chosen, *anchors) if anchors else None
+
+
+def _message(facts: dict[str, Any], outcome: dict[str, Any]) -> dict[str, Any]:
+    """Return what the agent may read: no score where the task hides it, and no figure that a submission chooses."""
+    if outcome["status"] == "error":
+        text = "Internal error, not caused by your submission. Try again."
+        return {"status": "error", "message": text}
+    message = {"status": outcome["status"], "message": outcome["message"]}
+    shown = {"raw": outcome["raw"], "unit": facts["unit"], "reward": outcome["reward"]}
+    return message | shown if facts["task"]["score_shown_to_agent"] and outcome["status"] == "valid" else message
+
+
+def _details(outcome: dict[str, Any]) -> dict[str, Any]:
+    """Return what an operator, and the aggregate, need of a score."""
+    details, anchors = outcome["details"], outcome["details"].get("anchors")
+    final = details.get("final_raw")
+    return {
+        **outcome,
+        "raw_for_final": outcome["raw"] if final is None else final,
+        "anchors": [anchors["starting"], anchors["reference"]] if anchors else None,
+    }
+
+
+def _task() -> str:
+    return str(_ASSETS / "tasks" / _facts()["name"])
+
+
+def _re_bench(*words: str) -> list[str]:
+    """Return a command of re-bench; its modules are those of the assets, not of the working directory."""
+    return [sys.executable, "-P", "-m", "re_bench.cli", *words]
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment of re-bench's programs."""
+    path = [_PACKAGES, _ASSETS / _facts()["import_directory"]]
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join(map(str, path)),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "RE_BENCH_CACHE": str(_STATE / "cache"),
+        "RE_BENCH_SANDBOX": _facts()["sandbox"],
+    }
+
+
+def _checked(command: list[str]) -> None:
+    """Run a program; its output is shown.
+
+    Raises:
+        RuntimeError: if it fails.
+    """
+    done = subprocess.run(command, check=False, env=_environment(), cwd="/", stdout=sys.stderr)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode}; its messages are above")
+
+
+def _copy_for_all(source: Path, target: Path) -> None:
+    """Copy modules so that all users can read them and root alone can change them, in the place of an earlier copy."""
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target)
+    compileall.compile_dir(target, quiet=2)  # else every program compiles them again: none may write bytecode
+    for path in (target.parent, target, *target.rglob("*")):
+        path.chmod(_READABLE if path.is_dir() else _READABLE_FILE)
+
+
+def _install_programs(programs: dict[str, str]) -> None:
+    """Install the Debian packages of those programs that are missing.
+
+    Raises:
+        RuntimeError: if that fails, or this is no Debian.
+    """
+    absent = {program: packages for program, packages in programs.items() if shutil.which(program) is None}
+    missing = sorted({package for packages in absent.values() for package in packages.split()})
+    if not missing:
+        return
+    if shutil.which("apt-get") is None:
+        raise RuntimeError(f"install {', '.join(absent)}; on Debian these are the packages {' '.join(missing)}")
+    _checked(["apt-get", "update", "-qq"])
+    _checked(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing])

@@ -1,0 +1,130 @@
+"""What stands in for a container of METR's Task Standard: files of its own where the Standard wants them, by mounts.
+
+It has its own ``/root``, ``/home``, additions to ``/opt`` and users, and shows nothing of the checkout, so that a
+family has to bring all that it needs. The rest is this machine's. It is no wall, and proves nothing about one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from metr_driver import SEPARATOR
+
+TOP = Path(__file__).resolve().parents[3]
+AGENT = 1000
+_ENTER = """
+set -eu
+place=$1 cache=$2 hidden=$3
+shift 3
+if [ -n "$cache" ]; then
+    mkdir -p "$place/kept/cache"
+    mount --bind "$cache" "$place/kept/cache"
+fi
+count=0
+for path in $KEPT; do
+    mkdir -p "$place/kept/$count"
+    mount --bind "$path" "$place/kept/$count"
+    count=$((count + 1))
+done
+mount --bind "$place/root" /root
+mount --bind "$place/home" /home
+mount --bind "$place/passwd" /etc/passwd
+mount --bind "$place/group" /etc/group
+mount --bind "$place/nothing" "$hidden"
+mount --rbind /opt "$place/kept/opt"
+mount --bind "$place/opt" /opt
+for path in "$place"/kept/opt/*; do
+    [ -d "$path" ] || continue
+    mkdir -p "/opt/${path##*/}"
+    mount --rbind "$path" "/opt/${path##*/}"
+done
+count=0
+for path in $KEPT; do
+    mkdir -p "$path"
+    mount --bind "$place/kept/$count" "$path"
+    count=$((count + 1))
+done
+if [ -n "$cache" ]; then
+    mkdir -p -m 700 /root/re-bench-state
+    mkdir -p /root/re-bench-state/cache
+    mount --bind "$place/kept/cache" /root/re-bench-state/cache
+fi
+cd /root
+exec "$@"
+"""
+
+
+@dataclass
+class Container:
+    """A container of one family."""
+
+    place: Path
+    """What its own files are kept in: an empty directory."""
+    family: Path
+    """The exported directory."""
+    python: Path = field(default_factory=lambda: Path(sys.executable))
+    cache: Path | None = None
+    """Prepared data to begin with, which is shared; None for none."""
+
+    def __post_init__(self) -> None:
+        """Lay its files out, the family's below ``/root``.
+
+        Skips the test where that takes more rights.
+        """
+        if os.geteuid() != 0 or shutil.which("unshare") is None:
+            pytest.skip("NOT TESTED: a stand-in for a container takes root, and unshare of util-linux")
+        programs = json.loads((self.family / "assets" / "family.json").read_text())["programs"]
+        if missing := [program for program in programs if shutil.which(program) is None]:
+            pytest.skip(f"NOT TESTED: install {', '.join(missing)}, else the family installs them on this machine")
+        for name in ("home/agent", "kept/opt", "nothing", "opt"):
+            (self.place / name).mkdir(parents=True)
+        os.chown(self.place / "home" / "agent", AGENT, AGENT)
+        shutil.copytree(self.family, self.place / "root")
+        (self.place / "root").chmod(0o755)  # as a driver may leave it: the family itself has to close what is secret
+        for name, line in (
+            ("passwd", f"agent:x:{AGENT}:{AGENT}::/home/agent:/bin/bash\n"),
+            ("group", f"agent:x:{AGENT}:\n"),
+        ):
+            others = [text for text in Path("/etc", name).read_text().splitlines() if f":x:{AGENT}:" not in text]
+            (self.place / name).write_text("\n".join(others) + "\n" + line)
+
+    def run(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
+        """Run a command as root, in ``/root``."""
+        # Of Python and Rust, what lies below a directory that is hidden.
+        rust = [str(path) for name in (".cargo", ".rustup") if (path := Path("/root", name)).is_dir()]
+        programs = dict.fromkeys((sys.base_prefix, str(self.python.parents[1]), *rust))
+        kept = [path for path in programs if Path(path).is_relative_to("/root") or Path(path).is_relative_to(TOP)]
+        words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _ENTER, "sh"]
+        words += [str(self.place), str(self.cache or ""), str(TOP), *map(str, command)]
+        passed = [name for name in os.environ if name in {"PATH", "LANG"} or name.startswith("PIP_")]
+        variables = {name: os.environ[name] for name in passed}
+        variables |= {"HOME": "/root", "KEPT": " ".join(kept), "OMP_NUM_THREADS": "1"}
+        return subprocess.run(words, capture_output=True, text=True, check=False, env=variables, cwd="/")
+
+    def as_agent(self, script: str) -> subprocess.CompletedProcess[str]:
+        """Run a script of bash as the user ``agent``, in its home."""
+        user = ("setpriv", f"--reuid={AGENT}", f"--regid={AGENT}", "--clear-groups", "--")
+        return self.run(*user, "bash", "-c", f"cd /home/agent; {script}")
+
+    def operate(self, operation: str, *words: str) -> Any:
+        """Have the driver carry an operation out, and return its result."""
+        driver = self.place / "driver.py"
+        shutil.copy(Path(__file__).with_name("metr_driver.py"), driver)
+        done = self.run(self.python, "-P", driver, self.family.name, operation, *words)
+        assert done.returncode == 0, done.stderr[-4000:]
+        _before, result, _after = done.stdout.split(f"{SEPARATOR}\n")
+        return json.loads(result)
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the workspace, as the agent."""
+        path = self.place / "home" / "agent" / "solution" / name
+        path.write_text(text)
+        os.chown(path, AGENT, AGENT)

@@ -1,0 +1,138 @@
+"""A task as a family of METR's Task Standard: what is written, and a run by the Standard's operations."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+sys.path.append(str(Path(__file__).parent))
+
+from metr_container import TOP, Container
+
+from re_bench.errors import UsageError
+from re_bench.export import digest_of
+from re_bench.task.discovery import Task, open_task
+from re_bench_metr.export import export_metr
+
+MADE_UP = TOP / "common" / "tests" / "made_up_task"
+TASKS = sorted(path.parent for path in TOP.glob("tasks/*/task.toml"))
+
+
+@pytest.fixture
+def made_up(tmp_path: Path) -> Task:
+    shutil.copytree(MADE_UP, tmp_path / "made_up")
+    instructions = "# Made up\n\nWrite a large number into `number`.\n"
+    (tmp_path / "made_up" / "instructions.md").write_text(instructions)
+    return open_task(tmp_path / "made_up")
+
+
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "user"])
+def test_a_run_by_the_operations_of_the_standard(made_up: Task, tmp_path: Path, sandbox: str) -> None:
+    export_metr(made_up, tmp_path / "a_family", "cpu", sandbox)
+    container = Container(tmp_path / "container", tmp_path / "a_family")
+    (name,) = container.operate("get_tasks")
+    assert name == "cpu"
+    assert str(container.operate("setup", "--task", "main")).startswith("taskNotFound")
+    setup = container.operate("setup", "--task", "cpu")
+    assert "Write a large number into `number`" in setup.pop("instructions")
+    assert setup == {
+        "task_names": ["cpu"], "permissions": [], "required_environment_variables": [], "intermediate_scoring": True,
+    }  # fmt: skip
+    container.operate("install")
+    container.operate("start", "--task", "cpu")
+    shown = container.as_agent("cat solution/data; echo; ls solution; whoami")
+    assert shown.stdout.split() == ["prepared", "for", "cpu", "both", "data", "look_for", "notes", "number", "agent"]
+    look = container.as_agent("ls /root/assets || ls /root/re-bench-state || cat /root/assets/tasks/made_up/score.py")
+    assert (look.returncode, look.stdout) == (1, ""), look
+
+    log = []
+    for text, score in (("nonsense", math.nan), ("2.5", 0.25), ("7", 0.7), ("1", 0.1)):
+        container.write("number", text)
+        log.append(container.operate("intermediate_score", "--task", "cpu"))
+        assert log[-1]["score"] == pytest.approx(score, nan_ok=True)
+    invalid, valid = log[:2]
+    assert invalid["message"] == {"status": "invalid", "message": "that is no number"}
+    assert valid["message"] == {"status": "valid", "message": "fine", "raw": 2.5, "unit": "points", "reward": 0.25}
+    assert (valid["details"]["raw"], valid["details"]["details"]["sandbox"].split()[0]) == (2.5, sandbox)
+    aggregate = ("score", "--task", "cpu", "--score-log")
+    assert container.operate(*aggregate, json.dumps(log)) == pytest.approx(0.7)
+    assert container.operate(*aggregate, json.dumps([invalid, invalid])) is None
+    assert container.operate(*aggregate, "[]") is None
+    assert container.operate("teardown", "--task", "cpu") is None
+    kept = (container.place / "root" / "re-bench-state" / "attempts.jsonl").read_text().splitlines()
+    assert [json.loads(line)["attempt"]["status"] for line in kept] == ["invalid", "valid", "valid", "valid"]
+
+    container.as_agent("rm solution/number")
+    assert math.isnan(container.operate("intermediate_score", "--task", "cpu")["score"])
+    operation = (container.place / "driver.py", "a_family", "intermediate_score", "--task", "cpu")
+    done = container.run("env", "PATH=/nothing", container.python, "-P", *operation)
+    assert (done.returncode, "prlimit, setpriv not found" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("directory", TASKS, ids=lambda path: path.name)
+def test_an_export_holds_what_a_scorer_needs_and_nothing_else(directory: Path, tmp_path: Path) -> None:
+    task = open_task(directory)
+    digests = []
+    for place in ("once", "twice"):
+        family = tmp_path / place / f"re_bench_{task.name}"
+        export_metr(task, family, "cpu")
+        digests.append(digest_of(family))
+    assert digests[0] == digests[1]
+    assert sorted(path.name for path in family.iterdir()) == [
+        "README.md", "assets", "manifest.yaml", f"re_bench_{task.name}.py",
+    ]  # fmt: skip
+    manifest = yaml.safe_load((family / "manifest.yaml").read_text())
+    assert manifest["version"] == str(task.manifest.version)
+    (entry,) = manifest["tasks"].values()
+    assert entry["scoring"]["visible_to_agent"] is task.manifest.show_score
+    assert set(entry["resources"]) == {"cpus", "memory_gb", "storage_gb"}
+    kept = family / "assets" / "tasks" / task.name
+    assert not [name for name in ("cheats", "tests", "tools") if (kept / name).exists()]
+    for path in kept.rglob("*.py"):
+        assert path.read_bytes() == (directory / path.relative_to(kept)).read_bytes()
+    pins = (family / "assets" / "requirements.txt").read_text().splitlines()
+    assert all("==" in line and "+" not in line and not line.startswith("re-bench") for line in pins)
+
+
+def test_a_family_needs_the_standard_library_alone_before_it_is_installed(made_up: Task, tmp_path: Path) -> None:
+    export_metr(made_up, tmp_path / "a_family", "gpu")
+    program = "import a_family, json; print(json.dumps(a_family.TaskFamily.get_tasks()))"
+    command = [sys.executable, "-S", "-E", "-c", program]
+    done = subprocess.run(command, cwd=tmp_path / "a_family", capture_output=True, text=True, check=True)
+    (tasks,) = json.loads(done.stdout).values()
+    assert (tasks["profile"], tasks["aggregation"]) == ("gpu", "max")
+    resources = yaml.safe_load((tmp_path / "a_family" / "manifest.yaml").read_text())["tasks"]["gpu"]["resources"]
+    assert resources["gpu"] == {"count_range": [1, 1], "model": "h100"}
+
+
+def test_a_profile_with_a_real_model_asks_for_its_key_and_for_the_network(tmp_path: Path) -> None:
+    export_metr(open_task(TOP / "tasks" / "rust_codecontests"), tmp_path / "a_family", "paper")
+    facts = json.loads((tmp_path / "a_family" / "assets" / "family.json").read_text())
+    assert (facts["required_environment_variables"], facts["permissions"]) == (["OPENAI_API_KEY"], ["full_internet"])
+    assert facts["programs"]["rustc"] == "rustc"
+
+
+def test_a_task_with_a_model_is_refused_where_agents_could_use_its_socket(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="export it with --sandbox bubblewrap"):
+        export_metr(open_task(TOP / "tasks" / "rust_codecontests"), tmp_path / "a_family", "cpu", "user")
+    assert not (tmp_path / "a_family").exists()
+
+
+@pytest.mark.parametrize("name", ["2fast", "a-family", "Family", "class"])
+def test_a_directory_that_cannot_be_imported_is_refused(made_up: Task, tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=r"such as re_bench_made_up"):
+        export_metr(made_up, tmp_path / name, "cpu")
+    assert not (tmp_path / name).exists()
+
+
+def test_nothing_is_overwritten(made_up: Task, tmp_path: Path) -> None:
+    (tmp_path / "a_family").mkdir()
+    with pytest.raises(UsageError, match="does not exist yet"):
+        export_metr(made_up, tmp_path / "a_family", "cpu")

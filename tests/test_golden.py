@@ -1,0 +1,144 @@
+"""What older versions wrote, in ``tests/golden``, is still read, and their episodes still give the same answers."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+sys.path += [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1] / "server" / "tests")]
+
+from example_tasks import make_tasks
+from server_process import events, serving
+
+from mlab_agent.trace import read_trace
+from re_bench.cli.main import main
+from re_bench.runs.attempts import AttemptLog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+GOLDEN = Path(__file__).parent / "golden"
+VARYING = {"seconds", "waited_s", "queued_s", "sid", "description"}
+"""Times, ids, and the wording of tools."""
+
+
+@pytest.fixture
+def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy, where the task of the golden files is installed."""
+    monkeypatch.syspath_prepend(make_tasks(tmp_path / "site"))
+    return shutil.copytree(GOLDEN, tmp_path / "golden")
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
+    assert main([*map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_an_attempt_log(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    contents = AttemptLog(golden / "attempts.jsonl").read()
+    assert contents.torn == 0
+    assert [(attempt.n, attempt.status, attempt.raw, attempt.reward) for attempt in contents.attempts] == [
+        (1, "valid", 0.0, 0.0), (2, "valid", -1.5, 0.75), (3, "invalid", None, None), (4, "error", None, None),
+        (5, "valid", -1.0, 0.5), (6, "invalid", None, None),
+    ]  # fmt: skip
+    final = contents.final("min", (0.0, -2.0))
+    assert (final.raw, final.reward, final.attempts, final.valid) == (-1.5, 0.75, 6, 3)
+    (cell,) = printed(capsys, "report", golden / "attempts.jsonl")["cells"]
+    assert (cell["reward"]["value"], cell["attempts"], cell["invalid"], cell["errors"]) == (0.75, 6, 2, 1)
+
+
+def test_an_evaluation(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = printed(capsys, "report", golden / "evaluation")
+    cells = {cell["model"]: cell for cell in report["cells"]}
+    assert {model: cell["reward"]["value"] for model, cell in cells.items()} == {"careful": 0.5, "careless": 0.0}
+    assert {model: cell["dollars"] for model, cell in cells.items()} == {
+        "careful": 0.008361,
+        "careless": 0.006115000000000001,
+    }
+    assert {(cell["attempts"], cell["invalid"]) for cell in cells.values()} == {(2, 0)}
+    assert not report["problems"]
+    page = golden / "report.html"
+    assert main(["report", str(golden / "evaluation"), "--out", str(page)]) == 0
+    assert "Write File" in page.read_text(), "the steps before an attempt are read from the agent's trace"
+
+
+def test_trajectories_of_an_evaluation(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed(capsys, "transcripts", golden / "evaluation", "--out", golden / "out")
+    run = golden / "out" / "mlab.careful.quick.0"
+    agent, server = (
+        json.loads((run / name).read_text()) for name in ("trajectory.json", "server.trajectory.json")
+    )  # fmt: skip
+    assert tools_of(agent) == ["List Files", "Score", "Write File", "Final Answer"]
+    assert {name: tools_of(server).count(name) for name in set(tools_of(server))} == {"bash": 17, "answer": 2}
+    for document in (agent, server):
+        attempts = [entry["extra"] for entry in document["steps"] if entry.get("extra", {}).get("event") == "attempt"]
+        assert [(entry["attempt"], entry["raw"]) for entry in attempts] == [(1, 0.0), (2, -1.0)]
+
+
+def test_a_bundle(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["bundle", str(golden / "evaluation.bundle.tar.gz"), "--verify", "--sample"]
+    assert main([*arguments, "0"]) == 0
+    assert "verified: 27 files as the manifest says, 0 scores compared" in capsys.readouterr().out
+
+
+def test_a_trace_of_mlab(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = golden / "mlab-run"
+    trace = read_trace(run / "trace.jsonl")
+    assert (trace[-1]["kind"], trace[-1]["reason"], trace[-1]["answer"]) == ("end", "final answer", "0.0104")
+    printed(capsys, "transcripts", run, "--out", golden / "out")
+    (path,) = (golden / "out").rglob("*.json")
+    document = json.loads(path.read_text())
+    assert tools_of(document) == [event["action"] for event in trace if event["kind"] == "action"]
+    assert tools_of(document)[2:4] == ["Execute Script", "Edit Script"]
+
+
+def tools_of(trajectory: dict[str, Any]) -> list[str]:
+    steps: Iterable[dict[str, Any]] = trajectory["steps"]
+    return [call["function_name"] for step in steps for call in step.get("tool_calls", [])]
+
+
+def test_an_episode_gives_the_answers_that_it_gave(tmp_path: Path) -> None:
+    recorded = [json.loads(line) for line in (GOLDEN / "episode.jsonl").read_text().splitlines()]
+    with serving(tmp_path / "server", make_tasks(tmp_path / "site"), tasks=["example_quick"]) as server:
+        for entry in recorded:
+            content = ask(server.url, entry)
+            assert content == answered(entry), entry["request"]
+
+
+def ask(url: str, entry: dict[str, Any]) -> Any:
+    """Send a request as it was sent, again while the session starts, and return what came, as :func:`answered`."""
+    body = None if entry["request"] is None else json.dumps(entry["request"])
+    headers = {"Content-Type": "application/json"} | ({"X-Session-ID": "golden"} if entry["session"] else {})
+    status = 503
+    while status == 503:
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+        connection.request(entry["method"], entry["path"], body, headers)
+        reply = connection.getresponse()
+        status, kind, text = reply.status, reply.getheader("Content-Type"), reply.read().decode()
+        connection.close()
+    return answered({**entry, "status": status, "content_type": kind, "response": text})
+
+
+def answered(entry: dict[str, Any]) -> Any:
+    """Return the status, type and content of an answer without what varies."""
+    if entry["content_type"].startswith("text/event-stream"):
+        names, data = zip(*events(entry["response"].encode()), strict=True)
+        assert names[0] == "task_id"
+        whole = "".join(data[1:])
+        return entry["status"], entry["content_type"], names[-1], without_varying(json.loads(whole)) if whole else ""
+    content = json.loads(entry["response"])
+    if entry["path"].endswith("/prompt"):
+        content = [block["text"].split("\n")[:3] for block in content]
+    return entry["status"], entry["content_type"], without_varying(content)
+
+
+def without_varying(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: without_varying(part) for name, part in value.items() if name not in VARYING}
+    return [without_varying(part) for part in value] if isinstance(value, list) else value
