@@ -43,7 +43,7 @@ WITH_TRL = HERE / ".nox" / "with-trl"
 WITH_SPHINX = HERE / ".nox" / "with-sphinx"
 SITE = HERE / ".nox" / "site"
 DOCS_TESTS = ("tests/test_tutorials.py", "tests/test_pictures.py", "tests/browser")
-RAY_TESTS = ("common/tests/test_ray_pool.py", "tests/test_evaluate_on_ray.py")
+RAY_TESTS = ("common/tests/test_ray_executor.py", "tests/test_evaluate_on_ray.py")
 PROJECTS = [
     path.parent
     for pattern in (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.runs.doctor.examine import examine
 from re_bench.runs.doctor.finding import Target
-from re_bench.runs.pool import Resources, open_pool
+from re_bench.runs.executor import Resources, open_executor
 from re_bench.task.discovery import task_named
 from re_bench.task.model_choice import choose_model
 from re_bench.task.prepare import run_preparation
@@ -85,9 +85,10 @@ def prepare(tasks: list[PlannedTask]) -> None:
 
 def _check_room(plan: Plan, ray: str | None) -> None:
     need = plan.resources
-    with open_pool(ray) as pool:
+    with open_executor(ray) as executor:
         try:
-            job = pool.submit(os.getpid, resources=Resources(need.cores, plan.run_memory_mib, need.gpus, need.gpu_type))
+            resources = Resources(need.cores, plan.run_memory_mib, need.gpus, need.gpu_type)
+            job = executor.submit(os.getpid, resources=resources)
         except UsageError as error:
             raise UsageError(f"resources: there is no room for a run: {error}") from None
         job.result()

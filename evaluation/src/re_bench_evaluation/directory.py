@@ -15,7 +15,7 @@ from re_bench.data.provenance import hardware, versions
 from re_bench.errors import UsageError
 from re_bench.gpu import state
 from re_bench.records import EVENTS, PLAN, RUNS, EvaluationRecord, RunRecord, TaskRecord
-from re_bench_evaluation.plan_changes import changed_keys, record_of
+from re_bench_evaluation.plan import changed_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -117,7 +117,7 @@ def open_evaluation(directory: Path, plan: Plan, text: bytes, tasks: Sequence[Pl
 
 def _merge_record(directory: Path, plan: Plan, tasks: list[TaskRecord]) -> list[TaskRecord]:
     """Write ``evaluation.json``, checked against the one that is there; return the tasks as they were at first."""
-    now = record_of(plan)
+    now = plan.record()
     before = check_changes(directory, plan, tasks)
     if before is None:
         EvaluationRecord(
@@ -147,7 +147,7 @@ def check_changes(directory: Path, plan: Plan, tasks: Sequence[TaskRecord]) -> E
     if not (directory / EvaluationRecord.file_name()).exists():
         return None
     before = EvaluationRecord.load(directory)
-    changed = changed_keys(before.plan, record_of(plan))
+    changed = changed_keys(before.plan, plan.record())
     changed += _changed_tasks({task.name: task for task in before.tasks}, tasks)
     if changed:
         raise UsageError(

@@ -22,7 +22,7 @@ from re_bench.errors import ReBenchError
 from re_bench.gpu.devices import only_gpus
 from re_bench.processes import raise_if_stop_requested
 from re_bench.records import AGENT, AGENT_LOG, SERVER, SERVER_LOG, WAITS, RunRecord
-from re_bench.runs.pool import job_gpus
+from re_bench.runs.executor import job_gpus
 from re_bench_evaluation.agents import (
     End,
     Start,
@@ -35,10 +35,19 @@ from re_bench_evaluation.agents import (
     mlab_end,
     mlab_has_begun,
 )
-from re_bench_evaluation.children import TOKEN, RunAgent, RunServer, ServerError, end_leftovers
-from re_bench_evaluation.costs import cost_of_try, cost_so_far, goes_on
 from re_bench_evaluation.directory import utc
-from re_bench_evaluation.session import end_session, measured, server_words, session_of, working_s
+from re_bench_evaluation.session import (
+    TOKEN,
+    RunAgent,
+    RunServer,
+    ServerError,
+    end_leftovers,
+    end_session,
+    measured,
+    server_words,
+    session_of,
+    working_s,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +93,7 @@ def execute_run(job: RunJob) -> RunRecord:
     with _locked(job.run):
         end_leftovers(job.run)
         run = _Run(job)
-        return run.note_loss() if run.was_lost() else run.execute()
+        return run.record_crash() if run.crashed() else run.execute()
 
 
 class _Run:
@@ -95,11 +104,11 @@ class _Run:
         self._started: float | None = None
         self._saved = time.monotonic()
 
-    def was_lost(self) -> bool:
+    def crashed(self) -> bool:
         """Tell whether the run went on until its machine was lost, and would now begin anew, at a cost of its own."""
-        return self._record.state == "running" and not goes_on(self._job.run, self._record, self._job.plan)
+        return self._record.state == "running" and not can_resume(self._job.run, self._record, self._job.plan)
 
-    def note_loss(self) -> RunRecord:
+    def record_crash(self) -> RunRecord:
         """Count the loss as a failure of ours: whether the run may be tried again, the cap on dollars decides."""
         return self._failed("the machine that ran it was lost")
 
@@ -126,7 +135,7 @@ class _Run:
         """Note that the run begins or goes on; tell whether its agent is to resume."""
         run, record = self._job.run, self._record
         here = {"state": "running", "host": platform.node(), "hardware": hardware(), "reason": None, "ended": None}
-        if goes_on(run, record, self._job.plan):
+        if can_resume(run, record, self._job.plan):
             self._save(**here)
             return True
         earlier = cost_so_far(run, record, self._job.plan)
@@ -289,3 +298,34 @@ def _locked(run: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+def can_resume(run: Path, record: RunRecord, plan: Plan) -> bool:
+    """Tell whether a run can go on where it was: its agent is mlab-agent, and its session has not been handed in."""
+    begun = is_mlab(plan, record) and mlab_has_begun(run) and (run / SERVER).is_dir()
+    return begun and Usage.of_run(run).reason != "model"
+
+
+def most_dollars(run: Path, record: RunRecord, task: TaskRecord, plan: Plan) -> float:
+    """Return what a run that has not ended will have cost at most, tries before included, if it keeps to its budget."""
+    budget = plan.budget
+    before = record.earlier_dollars if can_resume(run, record, plan) else cost_so_far(run, record, plan)
+    asks_model = task.model is not None and not task.stand_in
+    return before + (budget.dollars or 0.0) + ((budget.task_dollars or 0.0) if asks_model else 0.0)
+
+
+def cost_so_far(run: Path, record: RunRecord, plan: Plan) -> float:
+    """Return what all tries at a run have cost, in dollars, or may have; none of them runs any more."""
+    return record.earlier_dollars + cost_of_try(run, record, plan) + (record.task_dollars or 0.0)
+
+
+def cost_of_try(run: Path, record: RunRecord, plan: Plan) -> float:
+    """Return what the agent's model has cost in the present try, in dollars.
+
+    What is not known counts with the whole budget: what an agent has cost that reported nothing, or was stopped and may
+    have spent more than it has reported. mlab-agent reports what a call may cost before it makes it.
+    """
+    reported = Usage.of_run(run).dollars if is_mlab(plan, record) else None
+    if reported is not None:
+        return reported
+    return (record.dollars if record.dollars_at_most is None else record.dollars_at_most) or 0.0
