@@ -279,7 +279,7 @@ def test_a_node_that_draws_another_instance_is_not_asked_to_score(
     command = ("validate", made_up.directory, "--profile", "cpu", "--sandbox", "none", "--ray", two_nodes.address)
     refused = re_bench(*command)
     assert refused.returncode == 2
-    assert "give all nodes the same file instance.secret in RE_BENCH_CACHE" in refused.stderr
+    assert "the same file instance.secret in RE_BENCH_CACHE" in refused.stderr
     monkeypatch.setenv("RE_BENCH_CACHE", two_nodes.cache)
     assert re_bench(*command).returncode == 0
 

@@ -57,7 +57,7 @@ def cli_entry_point(program: str) -> Iterator[None]:
         _end_children()
         raise
     except BrokenPipeError:
-        if not _nobody_reads():
+        if not _has_lost_reader():
             raise
         sys.exit(128 + signal.SIGPIPE)
     except ReBenchError as error:
@@ -87,7 +87,7 @@ def _end_children() -> None:
     end_processes([child.pid for child in children], (signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _GRACE_S))
 
 
-def _nobody_reads() -> bool:
+def _has_lost_reader() -> bool:
     """Tell whether stdout is a pipe that has no reader any more; if so, what is left to be written goes nowhere."""
     pipe = select.poll()
     pipe.register(_STDOUT, 0)
@@ -163,18 +163,18 @@ def print_progress(line: str) -> None:
           file=sys.stderr, flush=True)  # fmt: skip
 
 
-def run_child(
-    words: Sequence[str],
+def run_program(
+    program: Sequence[str],
     *,
-    capture: bool = False,
+    capture: bool,
     time_limit_s: float | None = None,
     directory: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[int, bytes]:
-    """Run a program to its end; it is stopped, with time to clean up, if this process or thread is stopped.
+    """Run a Python program to its end; it is stopped, with time to clean up, if this process or thread is stopped.
 
     Args:
-        words: its command line.
+        program: the arguments of the interpreter: the program's path and its command line.
         capture: whether to return its stdout; else that goes to our stderr, as its stderr always does.
         time_limit_s: wall-clock seconds that it may take.
         directory: its working directory, if not ours.
@@ -186,11 +186,10 @@ def run_child(
     Raises:
         subprocess.TimeoutExpired: if it was stopped at its time limit.
         StoppedError: if we are ending.
-        OSError: if it cannot be started.
     """
     deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
     with subprocess.Popen(
-        list(words),
+        [sys.executable, *program],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE if capture else _STDERR,
         cwd=directory,
@@ -211,24 +210,6 @@ def run_child(
         except BaseException:
             terminate(process)
             raise
-
-
-def run_program(
-    program: Sequence[str],
-    *,
-    capture: bool,
-    time_limit_s: float | None = None,
-    directory: Path | None = None,
-    environment: Mapping[str, str] | None = None,
-) -> tuple[int, bytes]:
-    """Run a Python program, given by the arguments of the interpreter, as :func:`run_child`."""
-    return run_child(
-        [sys.executable, *program],
-        capture=capture,
-        time_limit_s=time_limit_s,
-        directory=directory,
-        environment=environment,
-    )
 
 
 def terminate(process: subprocess.Popen[bytes]) -> None:

@@ -17,7 +17,7 @@ from re_bench.task.discovery import task_named
 from re_bench.task.model_choice import choose_model
 from re_bench.task.prepare import run_preparation
 from re_bench.task.profile_choice import choose_profile, profile_name
-from re_bench_evaluation.agents import environment_without_keys, mlab_check_words
+from re_bench_evaluation.agents import environment_without_keys, mlab_check_argv
 from re_bench_evaluation.directory import PlannedTask
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _agent_problems(plan: Plan, plan_directory: Path) -> Iterator[str]:
 
 def _mlab_problems(plan: Plan, agent: str, model: str) -> list[str]:
     try:
-        words = mlab_check_words(plan, agent, model)
+        words = mlab_check_argv(plan, agent, model)
         checked = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_CHECK_S)
     except (UsageError, subprocess.TimeoutExpired) as error:
         return [str(error)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import fcntl
 import json
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
 
 from re_bench.data.files import replace_file
 from re_bench.data.jsonl import locked_log
@@ -100,14 +101,12 @@ def open_evaluation(directory: Path, plan: Plan, text: bytes, tasks: Sequence[Pl
     """
     try:
         (directory / RUNS).mkdir(parents=True, exist_ok=True)
-        lock = (directory / _LOCK).open("w")
+        held = FileLock(directory / _LOCK, preserve_lock_file=True).acquire(timeout=0)
+    except Timeout:
+        raise UsageError(f"{directory}: another `re-bench evaluate` runs it; wait for it, or stop it") from None
     except OSError as error:
         raise UsageError(f"{directory}: cannot be used for an evaluation: {error.strerror}; give --out DIR") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(f"{directory}: another `re-bench evaluate` runs it; wait for it, or stop it") from None
+    with held:
         records = _merge_record(
             directory.resolve(), plan, [TaskRecord.of(planned.task, planned.profile) for planned in tasks]
         )

@@ -6,8 +6,6 @@ are kept in ``tries/N``.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import platform
 import shutil
 import signal
@@ -16,19 +14,21 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from filelock import FileLock, Timeout
+
 from re_bench.data.files import sync_directory
 from re_bench.data.provenance import hardware
 from re_bench.errors import ReBenchError
 from re_bench.gpu.devices import only_gpus
-from re_bench.processes import raise_if_stop_requested
+from re_bench.processes import raise_if_stop_requested, stop_requested
 from re_bench.records import AGENT, AGENT_LOG, SERVER, SERVER_LOG, WAITS, RunRecord
 from re_bench.runs.executor import job_gpus
 from re_bench_evaluation.agents import (
-    End,
-    Start,
+    AgentExit,
+    AgentLaunch,
     Usage,
+    agent_argv,
     agent_environment,
-    agent_words,
     command_end,
     environment_without_keys,
     is_mlab,
@@ -44,7 +44,7 @@ from re_bench_evaluation.session import (
     end_leftovers,
     end_session,
     measured,
-    server_words,
+    server_options,
     session_of,
     working_s,
 )
@@ -151,29 +151,29 @@ class _Run:
         self._save(**here, **anew)
         return False
 
-    def _work(self, *, resume: bool) -> End:
+    def _work(self, *, resume: bool) -> AgentExit:
         job, run = self._job, self._job.run
         if resume and _has_ended(Usage.of_run(run)):  # while nobody looked: the evaluation was killed
             return mlab_end(Usage.of_run(run), 0, "")
         environment = environment_without_keys(job.plan) | only_gpus(*job_gpus())
-        words = server_words(job.plan, job.task)
+        words = server_options(job.plan, job.task)
         with RunServer(run, job.task.name, job.task.profile, words, environment) as server:
             try:
                 address = server.address()
-                start = Start(job.plan, job.plan_directory, self._record, job.task, run, address, server.token)
+                start = AgentLaunch(job.plan, job.plan_directory, self._record, job.task, run, address, server.token)
                 self._save(dollars_at_most=job.plan.budget.dollars)
                 variables = agent_environment(start) | only_gpus(*job_gpus())
-                with RunAgent(run, agent_words(start, resume=resume), variables) as agent, self._clock():
+                with RunAgent(run, agent_argv(start, resume=resume), variables) as agent, self._clock():
                     end = self._watch(server, agent)
                 server.drain()
             except ServerError as error:
-                return End("failed", str(error))
+                return AgentExit("failed", str(error))
             except BaseException:
                 server.suspend()
                 raise
         return end
 
-    def _watch(self, server: RunServer, agent: RunAgent) -> End:
+    def _watch(self, server: RunServer, agent: RunAgent) -> AgentExit:
         """Wait until the agent has ended, or ended it at a limit."""
         mlab = is_mlab(self._job.plan, self._record)
         try:
@@ -183,7 +183,7 @@ class _Run:
                     raise ServerError(f"its server has ended, {server.how_it_ended()}")  # noqa: TRY301 - as by address()
                 if (limit := self._limit()) is not None:
                     self._end_at_limit(agent, limit)
-                    return End("ended", limit)
+                    return AgentExit("ended", limit)
                 if time.monotonic() - self._saved >= _SAVE_S:
                     self._save()
                 time.sleep(_POLL_S)
@@ -280,24 +280,17 @@ def _set_aside(run: Path, number: int) -> None:
 @contextmanager
 def _locked(run: Path) -> Iterator[None]:
     """Hold a run's directory; a process that still ends the run before gets some time."""
+    lock = FileLock(run / _LOCK, preserve_lock_file=True)
     try:
-        lock = os.open(run / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock.acquire(_LOCK_S, poll_interval=_POLL_S, cancel_check=stop_requested)
     except OSError as error:
-        raise ReBenchError(f"{run}: cannot be used: {error.strerror}") from None
+        raise_if_stop_requested()
+        reason = "another process has it" if isinstance(error, Timeout) else f"cannot be used: {error.strerror}"
+        raise ReBenchError(f"{run}: {reason}") from None
     try:
-        deadline = time.monotonic() + _LOCK_S
-        while True:
-            raise_if_stop_requested()
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise ReBenchError(f"{run}: another process has it") from None
-                time.sleep(_POLL_S)
         yield
     finally:
-        os.close(lock)
+        lock.release()
 
 
 def can_resume(run: Path, record: RunRecord, plan: Plan) -> bool:

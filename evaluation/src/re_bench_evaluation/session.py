@@ -216,7 +216,7 @@ def _group(leader: int) -> list[int]:
     return members
 
 
-def server_words(plan: Plan, task: TaskRecord) -> list[str]:
+def server_options(plan: Plan, task: TaskRecord) -> list[str]:
     """Return the options of ``re-bench serve`` that a plan has for the server of a run."""
     options, budget = plan.server, plan.budget
     words = ["--network", options.network, *(f"--allow={host}" for host in options.allow)]

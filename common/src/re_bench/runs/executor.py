@@ -168,9 +168,9 @@ class LocalExecutor(Executor):
         self._free_gpus = None if gpus is None else dict.fromkeys(gpus, 1.0)
         """What is free of each; None until a job asks for one."""
         self._waiting: deque[_Job] = deque()
+        self._futures: list[Future[Any]] = []
         self._threads = ThreadPoolExecutor(_MOST_THREADS, "re-bench-job")
-        self._running: set[Future[None]] = set()
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
 
     @property
     def cores(self) -> int:
@@ -187,14 +187,14 @@ class LocalExecutor(Executor):
         self._check(resources)
         future: Future[T] = Future()
         with self._lock:
+            self._futures.append(future)
             self._waiting.append(_Job(future, function, arguments, resources))
             self._start_ready()
         return future
 
     def wait(self) -> None:
         """Wait until all jobs have ended."""
-        while running := self._unfinished():
-            wait(running)
+        wait(self._futures)
         self._threads.shutdown()
 
     def stop(self) -> None:
@@ -204,12 +204,7 @@ class LocalExecutor(Executor):
                 job.future.cancel()
             self._waiting.clear()
         with request_stop():
-            wait(self._unfinished())
-        self._threads.shutdown()
-
-    def _unfinished(self) -> list[Future[None]]:
-        with self._lock:
-            return list(self._running)
+            self._threads.shutdown()
 
     def _check(self, resources: Resources) -> None:
         gpus = len(self._gpus_of_type(resources.gpu_type)) if resources.gpus else 0
@@ -244,9 +239,7 @@ class LocalExecutor(Executor):
                 cores = sorted(self._loads, key=self._loads.__getitem__)[: max(1, int(needed.cores + _EPSILON))]
                 share = _Share(cores, gpus)
                 self._count(needed, share, -1)
-                running = self._threads.submit(self._run, job, share)
-                self._running.add(running)
-                running.add_done_callback(self._forget)
+                self._threads.submit(self._run, job, share)
 
     def _choose_gpus(self, needed: Resources) -> tuple[str, ...] | None:
         """Return GPUs that are free enough, the freest first; None where there are not enough."""
@@ -283,10 +276,6 @@ class LocalExecutor(Executor):
             job.future.set_result(result)
         else:
             job.future.set_exception(error)
-
-    def _forget(self, running: Future[None]) -> None:
-        with self._lock:
-            self._running.discard(running)
 
 
 def machine_memory_mib() -> int:
