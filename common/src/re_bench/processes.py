@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _GRACE_S = 30.0
+_LAST_GRACE_S = 10.0
 _POLL_S = 0.2
 _SHORT_POLL_S = 0.02
 _STDOUT, _STDERR = 1, 2
@@ -84,7 +85,7 @@ def _end_children() -> None:
     A signal can come after a program was started and before the code that ends it knows of it.
     """
     children = psutil.Process().children(recursive=True)
-    end_processes([child.pid for child in children], (signal.SIGTERM, _GRACE_S), (signal.SIGKILL, _GRACE_S))
+    end_processes([child.pid for child in children], (signal.SIGTERM, _LAST_GRACE_S), (signal.SIGKILL, _LAST_GRACE_S))
 
 
 def _has_lost_reader() -> bool:

@@ -29,8 +29,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
         "Compare two outputs of `re-bench validate --json`: the status of every solution, its raw score within the "
         "task's resolution, and the words of its reason. Exit status 1 if anything differs."
     )
-    parser.add_argument("before", metavar="BEFORE.json", type=Path)
-    parser.add_argument("after", metavar="AFTER.json", type=Path)
+    parser.add_argument("before", metavar="BEFORE.json", type=Path, help="an output of `re-bench validate --json`")
+    parser.add_argument("after", metavar="AFTER.json", type=Path, help="another one")
     add_json(parser)
 
 
@@ -115,6 +115,6 @@ COMMANDS = (
         _options,
         _compare,
         group="benchmark maintainers",
-        examples=("re-bench validate --json > after.json; re-bench compare before.json after.json",),
+        examples=("re-bench compare before.json after.json",),
     ),
 )
