@@ -37,7 +37,7 @@ TOOLS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # name: what pyte
     "landlock": (("-m", "slow", "common/tests/test_sandbox_landlock.py"), ()),
     "load": (("bench/test_bench_environment.py",), ()),
     "metr": (("-m", "slow", "integrations/metr/tests"), ()),
-    "ray": (("common/tests/test_ray_pool.py", "tests/test_evaluate_on_ray.py"), ("ray",)),
+    "ray": (("common/tests/test_ray_executor.py", "tests/test_evaluate_on_ray.py"), ("ray",)),
     "trl": (("-W", "default", "server/tests/test_trl.py"), ("trl",)),
 }
 

@@ -25,7 +25,6 @@ COMMANDS = Template(
     "re_bench.doctor",
     "re_bench.runs.regrade",
     "re_bench.runs.validate",
-    "re_bench.runs.validation_history",
     "re_bench_evaluation.work.work",
     "re_bench.task.check.check",
     "re_bench.task.new_task",

@@ -27,7 +27,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("command", ["doctor", "score", "report"])
 def test_a_system_without_sandboxes_of_ours_is_told_so_in_one_line(command: str, tmp_path: Path) -> None:
     code = (
-        "import platform, sys, sysconfig; sysconfig.get_config_vars(); sys.platform = 'darwin'; "
+        "import platform, psutil, sys, sysconfig; sysconfig.get_config_vars(); sys.platform = 'darwin'; "
         "from re_bench.cli.main import main; sys.exit(main())"
     )
     words = {"doctor": [], "score": ["small_scaling_law", str(tmp_path)], "report": [str(tmp_path)]}[command]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-sys.path += [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1] / "environment" / "tests")]
+sys.path += [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1] / "server" / "tests")]
 
 from evaluation_process import COMMAND_AGENT, Evaluating, model_tables, scripted_models
 from example_tasks import make_tasks

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path += [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1] / "environment" / "tests")]
+sys.path += [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1] / "server" / "tests")]
 
 from evaluation_process import LIGHT_SDK, Evaluating, RayCluster, model_tables, scripted_models
 from example_tasks import make_tasks

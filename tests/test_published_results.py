@@ -22,7 +22,6 @@ from re_bench.task.discovery import find_task
 from re_bench_evaluation.bundle.pack import pack
 from re_bench_evaluation.bundle.verify import Verification, verify
 from re_bench_evaluation.plan import Plan
-from re_bench_evaluation.plan_changes import record_of
 from re_bench_evaluation.transcripts.write import write_trajectories
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def write_records(top: Path, session: str) -> None:
     )  # fmt: skip
     agents, models = {"mlab": {"kind": "mlab"}}, {"scripted": {"price": [1.0, 2.0]}}
     plan = Plan.model_validate({"tasks": [TASK], "runs": 1, "agents": agents, "models": models})
-    EvaluationRecord(name="one", created="", plan=record_of(plan), tasks=(task,), versions={}, hardware="").save(top)
+    EvaluationRecord(name="one", created="", plan=plan.record(), tasks=(task,), versions={}, hardware="").save(top)
     log = AttemptLog(top / RUNS / RUN / SERVER / "sessions" / session / "attempts.jsonl")
     final = log.final(manifest.aggregation, (anchors.starting, anchors.reference))
     RunRecord(

@@ -13,7 +13,7 @@ from re_bench.errors import UsageError
 from re_bench.gpu import state
 from re_bench.gpu.devices import GpuPlan, dedicate_gpu, keep_off_timed, share_gpus
 from re_bench.gpu.state import Gpu
-from re_bench.runs.shares import default_jobs
+from re_bench.runs.job_resources import default_jobs
 from re_bench.runs.validate import validate
 from re_bench.scoring.score import Score
 from re_bench.task import profile_choice

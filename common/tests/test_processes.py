@@ -177,34 +177,14 @@ def test_without_a_reader_of_its_output_a_program_ends_in_silence(lines: int) ->
     assert (process.returncode, err) == (128 + signal.SIGPIPE, "")
 
 
-FINALIZING = """
-import os, signal, time
-from re_bench.processes import cli_entry_point
-class Finalized:
-    def __del__(self):
-        os.kill(os.getpid(), signal.Signals(NUMBER))
-        time.sleep(0)
-with cli_entry_point("finalizing"):
-    Finalized()
-    time.sleep(600)
-"""
-
-
-@SIGNALS
-def test_a_signal_in_a_finalizer_is_not_lost(number: signal.Signals) -> None:
-    source = FINALIZING.replace("NUMBER", str(int(number)))
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=90, check=False)
-    assert (done.returncode, done.stderr) == (128 + number, "")
-
-
 STARTING = """
-import os, signal, subprocess, sys
+import os, signal, subprocess
 from re_bench.processes import cli_entry_point, run_program
 started = subprocess.Popen._execute_child
 def execute_child(process, *arguments):
     started(process, *arguments)
-    os.kill(os.getpid(), signal.Signals(NUMBER))  # the program runs, and nobody but Popen knows it
     print(process.pid, flush=True)
+    os.kill(os.getpid(), signal.Signals(NUMBER))  # the program runs, and only Popen knows it
 subprocess.Popen._execute_child = execute_child
 with cli_entry_point("starting"):
     run_program(["-c", "import time; time.sleep(600)"], capture=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import forked_commands
 import pytest
 
-from re_bench.runs.shares import default_jobs
+from re_bench.runs.job_resources import default_jobs
 from re_bench.runs.validate import default_repeats
 
 if TYPE_CHECKING:

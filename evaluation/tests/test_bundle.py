@@ -23,7 +23,6 @@ from re_bench_evaluation.bundle.contents import contents_of
 from re_bench_evaluation.bundle.pack import _Packer, pack
 from re_bench_evaluation.bundle.verify import verification_of, verify
 from re_bench_evaluation.plan import Plan
-from re_bench_evaluation.plan_changes import record_of
 
 if TYPE_CHECKING:
     import subprocess
@@ -45,7 +44,7 @@ def evaluation(tmp_path: Path) -> Path:
     evaluation = make_evaluation(tmp_path / "evaluation", shape=SHAPE)
     agents: dict[str, Any] = {"mlab": {"kind": "mlab"}}
     plan = Plan.model_validate({"tasks": ["alpha", "beta"], "runs": 2, "agents": agents, "models": {"model-a": {}}})
-    change_json(evaluation / "evaluation.json", plan=record_of(plan))
+    change_json(evaluation / "evaluation.json", plan=plan.record())
     return evaluation
 
 

@@ -21,7 +21,6 @@ from re_bench.scoring.score import Score
 from re_bench_evaluation.bundle.consistency import problems_of
 from re_bench_evaluation.bundle.verify import _compare, verification_of, verify
 from re_bench_evaluation.plan import Plan
-from re_bench_evaluation.plan_changes import record_of
 from re_bench_evaluation.scan.run import scan
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def make(directory: Path, task: TaskRecord) -> Path:
     evaluation = make_evaluation(directory / "evaluation", shape=shape)
     agents, models = {"mlab": {"kind": "mlab"}}, {"m": {"price": [1.0, 2.0]}}
     plan = Plan.model_validate({"tasks": [task.name], "runs": 1, "agents": agents, "models": models})
-    change_json(evaluation / "evaluation.json", plan=record_of(plan))
+    change_json(evaluation / "evaluation.json", plan=plan.record())
     return evaluation
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from re_bench_evaluation.costs import DollarCap
+from re_bench_evaluation.scheduler import DollarCap
 
 DOLLARS = st.floats(0, 10, allow_nan=False)
 SHARE = st.floats(0, 1)

@@ -23,12 +23,12 @@ from re_bench.records import RunRecord
 from re_bench.runs.attempts import MAX_LINE, AttemptLog, _encode, _fields, encoded
 from re_bench_evaluation.agents import Usage
 from re_bench_evaluation.bundle.pack import pack
-from re_bench_evaluation.children import Child
 from re_bench_evaluation.report.data import to_json
 from re_bench_evaluation.report.details import Room
 from re_bench_evaluation.report.html.page import render
 from re_bench_evaluation.report.read import read_report
 from re_bench_evaluation.report.terminal import as_text, show
+from re_bench_evaluation.session import Child
 from re_bench_evaluation.working_time import read_waits
 
 if TYPE_CHECKING:

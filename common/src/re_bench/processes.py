@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 import os
 import select
 import shutil
@@ -13,26 +11,28 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import psutil
 
 from re_bench.errors import ReBenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _GRACE_S = 30.0
+_LAST_GRACE_S = 10.0
 _POLL_S = 0.2
 _SHORT_POLL_S = 0.02
-_AGAIN_S = 0.05
 _STDOUT, _STDERR = 1, 2
 _stop_requests: list[object] = []
 _this_thread = threading.local()
 
 
 class SignalExit(SystemExit):
-    """What a signal has the main thread leave by."""
+    """What a signal raises in the main thread."""
 
 
 class StoppedError(BaseException):
@@ -44,30 +44,21 @@ def cli_entry_point(program: str) -> Iterator[None]:
     """Turn errors into one line on stderr and an exit status; exit cleanly on signals.
 
     The line begins with the name ``program``; the status is that of the :class:`ReBenchError`. On SIGTERM and on an
-    interrupt the block is left by :class:`SystemExit`, so that programs we run and temporary directories are cleaned
-    up, with the status 128 plus the signal's number. Further signals do not interrupt that. An interrupt that is
-    ignored already, as in the background of a shell script, stays ignored. Where the reader of our output has ended, as
-    ``head`` does, we end without a word, as if by SIGPIPE.
+    interrupt the block is left by :class:`SystemExit` with the status 128 plus the signal's number, so that programs
+    we run and temporary directories are cleaned up; further signals do not interrupt that. An interrupt that is ignored
+    already, as in the background of a shell script, stays ignored. Where the reader of our output has ended, as
+    ``head`` does, we end without a message, as if by SIGPIPE.
     """
-    atexit.unregister(gc.freeze)
-    atexit.register(gc.freeze)  # all goes at the end, and looking for garbage in it first takes a while
     numbers = [signal.SIGTERM] + [signal.SIGINT] * (signal.getsignal(signal.SIGINT) is not signal.SIG_IGN)
-
-    def leave(number: int, _frame: object) -> None:
-        for handled in numbers:
-            signal.signal(handled, _do_nothing)
-        if _postponed.blocks:
-            _postponed.number = number
-        else:
-            raise SignalExit(128 + number)
-
-    before = {number: signal.signal(number, leave) for number in numbers}
+    before = {number: signal.signal(number, _exit_on_signal) for number in numbers}
     try:
-        with _signals_again(leave):
-            yield
-            print(end="", flush=True)
+        yield
+        print(end="", flush=True)
+    except SignalExit:
+        _end_children()
+        raise
     except BrokenPipeError:
-        if not _nobody_reads():
+        if not _has_lost_reader():
             raise
         sys.exit(128 + signal.SIGPIPE)
     except ReBenchError as error:
@@ -78,36 +69,26 @@ def cli_entry_point(program: str) -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
-class _Postponed:
-    """Whether a signal has to wait, and the number of the one that waits."""
+def _exit_on_signal(number: int, _frame: object) -> None:
+    """Raise :class:`SignalExit`, unless the process already cleans up because of one."""
+    error = sys.exception()
+    while error is not None:
+        if isinstance(error, SignalExit):
+            return
+        error = error.__context__
+    raise SignalExit(128 + number)
 
-    blocks = 0
-    number = 0
 
+def _end_children() -> None:
+    """End what is left of the programs that we have started.
 
-_postponed = _Postponed()
-
-
-@contextmanager
-def _signals_postponed() -> Iterator[None]:
-    """Have a signal that ends the block of :func:`cli_entry_point` wait for the end of this block.
-
-    Else it could come when a program has been started and we do not know it yet, and nobody would end that.
+    A signal can come after a program was started and before the code that ends it knows of it.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    _postponed.blocks += 1
-    try:
-        yield
-    finally:
-        _postponed.blocks -= 1
-        if _postponed.number and not _postponed.blocks:
-            number, _postponed.number = _postponed.number, 0
-            raise SignalExit(128 + number)
+    children = psutil.Process().children(recursive=True)
+    end_processes([child.pid for child in children], (signal.SIGTERM, _LAST_GRACE_S), (signal.SIGKILL, _LAST_GRACE_S))
 
 
-def _nobody_reads() -> bool:
+def _has_lost_reader() -> bool:
     """Tell whether stdout is a pipe that has no reader any more; if so, what is left to be written goes nowhere."""
     pipe = select.poll()
     pipe.register(_STDOUT, 0)
@@ -117,35 +98,6 @@ def _nobody_reads() -> bool:
     os.dup2(nowhere, _STDOUT)
     os.close(nowhere)
     return True
-
-
-@contextmanager
-def _signals_again(leave: Callable[[int, object], None]) -> Iterator[None]:
-    """Have a signal come again whose exception was raised in a finalizer, which lets none out."""
-    report = sys.unraisablehook
-    timers: list[threading.Timer] = []
-
-    def hook(lost: sys.UnraisableHookArgs) -> None:
-        if not isinstance(lost.exc_value, SignalExit):
-            report(lost)
-            return
-        number = int(str(lost.exc_value)) - 128
-        signal.signal(number, leave)
-        timers.append(threading.Timer(_AGAIN_S, os.kill, (os.getpid(), number)))
-        timers[-1].daemon = True
-        timers[-1].start()
-
-    sys.unraisablehook = hook
-    try:
-        yield
-    finally:
-        sys.unraisablehook = report
-        for timer in timers:
-            timer.cancel()
-
-
-def _do_nothing(_number: int, _frame: object) -> None:
-    """Do nothing. Unlike ``SIG_IGN``, this is not inherited by programs that are started while we clean up."""
 
 
 @contextmanager
@@ -220,7 +172,7 @@ def run_program(
     directory: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[int, bytes]:
-    """Run a Python program to its end; it is stopped, with time to clean up, if we are stopped.
+    """Run a Python program to its end; it is stopped, with time to clean up, if this process or thread is stopped.
 
     Args:
         program: the arguments of the interpreter: the program's path and its command line.
@@ -236,30 +188,29 @@ def run_program(
         subprocess.TimeoutExpired: if it was stopped at its time limit.
         StoppedError: if we are ending.
     """
-    stdout = subprocess.PIPE if capture else _STDERR
-    with ExitStack() as stack:
-        with _signals_postponed():
-            process = subprocess.Popen(
-                [sys.executable, *program],
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                cwd=directory,
-                env={**os.environ, **(environment or {})},
-                process_group=0,  # so that a terminal's interrupt reaches us alone, who stop the program
-            )
-            stack.enter_context(process)
-            stack.enter_context(_terminated_on_error(process))
-        output = _output(process, time_limit_s)
-    return process.returncode, output
-
-
-@contextmanager
-def _terminated_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        terminate(process)
-        raise
+    deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
+    with subprocess.Popen(
+        [sys.executable, *program],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if capture else _STDERR,
+        cwd=directory,
+        env={**os.environ, **(environment or {})},
+        process_group=0,  # so that a terminal's interrupt reaches us alone, who stop the program
+    ) as process:
+        try:
+            while True:
+                raise_if_stop_requested()
+                left = _POLL_S if deadline is None else min(_POLL_S, max(0.0, deadline - time.monotonic()))
+                try:
+                    output, _none = process.communicate(timeout=left)
+                except subprocess.TimeoutExpired:
+                    if deadline is not None and time.monotonic() >= deadline:
+                        raise
+                else:
+                    return process.returncode, output or b""
+        except BaseException:
+            terminate(process)
+            raise
 
 
 def terminate(process: subprocess.Popen[bytes]) -> None:
@@ -271,63 +222,46 @@ def terminate(process: subprocess.Popen[bytes]) -> None:
         process.kill()
 
 
-def _output(process: subprocess.Popen[bytes], time_limit_s: float | None) -> bytes:
-    deadline = float("inf") if time_limit_s is None else time.monotonic() + time_limit_s
-    while True:
-        raise_if_stop_requested()
-        try:
-            output, _none = process.communicate(timeout=min(_POLL_S, max(0.0, deadline - time.monotonic())))
-        except subprocess.TimeoutExpired:
-            if time.monotonic() >= deadline:
-                raise
-        else:
-            return output or b""
-
-
 def tree(root: int) -> Iterator[int]:
-    """Yield ``root`` and its descendants, parents first, as far as they can be seen; a chain may be of any length."""
+    """Yield ``root`` and its descendants, parents first, as far as they can be seen.
+
+    Sandboxes ask for this several times a second: psutil would read the files of all processes of the machine for it.
+    """
     waiting = [root]
     while waiting:
         pid = waiting.pop()
         yield pid
-        try:
-            threads = list(Path(f"/proc/{pid}/task").iterdir())
-        except OSError:
-            continue
-        for thread in threads:
-            with suppress(OSError):
-                waiting += map(int, (thread / "children").read_text(encoding="ascii").split())
+        with suppress(OSError):
+            for thread in list(Path(f"/proc/{pid}/task").iterdir()):
+                with suppress(OSError):
+                    waiting += map(int, (thread / "children").read_text(encoding="ascii").split())
 
 
 def all_processes() -> list[int]:
     """Return the ids of all processes that can be seen."""
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [int(pid) for pid in psutil.pids()]
 
 
 def command_line(pid: int) -> list[str]:
     """Return the words of a process's command line; nothing of one that has ended."""
-    try:
-        return [os.fsdecode(word) for word in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]]
-    except OSError:
-        return []
+    with suppress(psutil.Error, OSError):
+        return [str(word) for word in psutil.Process(pid).cmdline()]
+    return []
 
 
 def began_with(pid: int, variable: str) -> str | None:
     """Return the value of an environment variable that a process began with; None if it had none, or hides it."""
-    try:
-        entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return None
-    values = [entry.partition(b"=")[2] for entry in entries if entry.startswith(os.fsencode(variable) + b"=")]
-    return os.fsdecode(values[0]) if values else None
+    with suppress(psutil.Error, OSError):
+        value: str | None = psutil.Process(pid).environ().get(variable)
+        return value
+    return None
 
 
 def runs(pid: int) -> bool:
     """Tell whether a process is there that has not ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in {b"Z", b"X"}
-    except OSError:
-        return False
+    with suppress(psutil.Error, OSError):
+        return psutil.Process(pid).status() not in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
+    return False
 
 
 def end_processes(pids: Iterable[int], *steps: tuple[signal.Signals, float]) -> None:

@@ -57,7 +57,7 @@ class Usage(BaseModel):
 
 
 @dataclass(frozen=True)
-class End:
+class AgentExit:
     """How a try at a run ended."""
 
     kind: Literal["ended", "failed"]
@@ -66,7 +66,7 @@ class End:
 
 
 @dataclass(frozen=True)
-class Start:
+class AgentLaunch:
     """What an agent is started with."""
 
     plan: Plan
@@ -102,7 +102,7 @@ def mlab_has_begun(run: Path) -> bool:
     return trace.is_file() and trace.stat().st_size > 0
 
 
-def mlab_words() -> list[str]:
+def mlab_argv() -> list[str]:
     """Return the words of a command line that mean mlab-agent, which need not be installed where we are.
 
     Raises:
@@ -116,7 +116,7 @@ def mlab_words() -> list[str]:
     return [program]
 
 
-def agent_words(start: Start, *, resume: bool) -> list[str]:
+def agent_argv(start: AgentLaunch, *, resume: bool) -> list[str]:
     """Return the command line of an agent.
 
     Raises:
@@ -128,14 +128,14 @@ def agent_words(start: Start, *, resume: bool) -> list[str]:
         return [word.format(**values) for word in agent.command or ()]
     directory = str(start.run / AGENT)
     if resume:
-        return [*mlab_words(), "resume", directory, "--ors", start.address, *_mlab_access(start.model)]
-    words = [*mlab_words(), "--ors", start.address, "--task", start.record.task_id, "--run", directory]
+        return [*mlab_argv(), "resume", directory, "--ors", start.address, *_mlab_access(start.model)]
+    words = [*mlab_argv(), "--ors", start.address, "--task", start.record.task_id, "--run", directory]
     words += ["--token-variable", "RE_BENCH_TOKEN", "--model", start.model_name, "--seed", str(start.record.seed)]
     words += ["--secret", f"openai_api_key={_task_key(start)}"] if _task_key(start) else []
     return [*words, *_mlab_settings(start.plan, start.model), *agent.options]
 
 
-def _task_key(start: Start) -> str | None:
+def _task_key(start: AgentLaunch) -> str | None:
     """Return the variable with the key for the task's own chat model, if it asks a real one."""
     return start.plan.server.key_variable if start.task.model and not start.task.stand_in else None
 
@@ -162,14 +162,14 @@ def _words(options: Mapping[str, object]) -> list[str]:
     return [word for option, value in options.items() if value is not None for word in (option, str(value))]
 
 
-def mlab_check_words(plan: Plan, agent: str, model: str) -> list[str]:
+def mlab_check_argv(plan: Plan, agent: str, model: str) -> list[str]:
     """Return a command that checks an agent's options, the key and the price of a model, and starts nothing."""
     entry = plan.models[model]
-    words = [*mlab_words(), "--check", "--ors", "http://127.0.0.1:1", "--task", "none", "--model", entry.name or model]
+    words = [*mlab_argv(), "--check", "--ors", "http://127.0.0.1:1", "--task", "none", "--model", entry.name or model]
     return [*words, *_mlab_settings(plan, entry), *plan.agents[agent].options]
 
 
-def _values(start: Start) -> dict[str, object]:
+def _values(start: AgentLaunch) -> dict[str, object]:
     """Return the values of a command's placeholders; what is not known or not bounded is empty."""
     budget = start.plan.budget
     values = {
@@ -188,7 +188,7 @@ def _values(start: Start) -> dict[str, object]:
     return {name: "" if value is None else value for name, value in values.items()}
 
 
-def agent_environment(start: Start) -> dict[str, str]:
+def agent_environment(start: AgentLaunch) -> dict[str, str]:
     """Return the environment variables of an agent: ours without keys of other models, and those of the run."""
     agent, model = start.plan.agents[start.record.agent], start.model
     own_key = model.key_variable if model.base_url else model.key_variable or _KEY
@@ -209,20 +209,20 @@ def environment_without_keys(plan: Plan, *kept: str | None) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in keys}
 
 
-def mlab_end(usage: Usage, status: int, last_line: str) -> End:
+def mlab_end(usage: Usage, status: int, last_line: str) -> AgentExit:
     """Return how a run of mlab-agent ended, by what it reports and its exit status.
 
     Only it can say whether it had to give up because a server did: what its model did is no fault of ours.
     """
     if usage.reason is None:
-        return End("failed", f"mlab-agent ended with exit status {status}: {last_line}")
+        return AgentExit("failed", f"mlab-agent ended with exit status {status}: {last_line}")
     if usage.reason in {"workspace", "model"}:
         server = "its server" if usage.reason == "workspace" else "the model's server"
-        return End("failed", f"mlab-agent could not go on with {server}: {last_line}")
-    return End("ended", _REASONS.get(usage.reason, usage.reason))
+        return AgentExit("failed", f"mlab-agent could not go on with {server}: {last_line}")
+    return AgentExit("ended", _REASONS.get(usage.reason, usage.reason))
 
 
-def command_end(usage: Usage, status: int, last_line: str, *, opened: bool) -> End:
+def command_end(usage: Usage, status: int, last_line: str, *, opened: bool) -> AgentExit:
     """Return how a command ended, by its exit status.
 
     Args:
@@ -232,7 +232,8 @@ def command_end(usage: Usage, status: int, last_line: str, *, opened: bool) -> E
         opened: whether it has opened a session: one that has not was never at the task.
     """
     if status == TEMPORARY_FAILURE:
-        return End("failed", f"the agent says that it could not work: {last_line}")
+        return AgentExit("failed", f"the agent says that it could not work: {last_line}")
     if not opened:
-        return End("failed", f"the agent ended with exit status {status} and has opened no session: {last_line}")
-    return End("ended", usage.reason or ("finished" if status == 0 else f"exit status {status}: {last_line}"[:200]))
+        return AgentExit("failed", f"the agent ended with exit status {status} and has opened no session: {last_line}")
+    reason = "finished" if status == 0 else f"exit status {status}: {last_line}"[:200]
+    return AgentExit("ended", usage.reason or reason)

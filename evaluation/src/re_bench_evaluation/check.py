@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from re_bench.doctor import Target, examine
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.runs.pool import Resources, open_pool
+from re_bench.runs.executor import Resources, open_executor
 from re_bench.task.discovery import task_named
 from re_bench.task.model_choice import choose_model
 from re_bench.task.prepare import run_preparation
 from re_bench.task.profile_choice import choose_profile, profile_name
-from re_bench_evaluation.agents import environment_without_keys, mlab_check_words
+from re_bench_evaluation.agents import environment_without_keys, mlab_check_argv
 from re_bench_evaluation.directory import PlannedTask
 
 if TYPE_CHECKING:
@@ -84,9 +84,10 @@ def prepare(tasks: list[PlannedTask]) -> None:
 
 def _check_room(plan: Plan, ray: str | None) -> None:
     need = plan.resources
-    with open_pool(ray) as pool:
+    with open_executor(ray) as executor:
         try:
-            job = pool.submit(os.getpid, resources=Resources(need.cores, plan.run_memory_mib, need.gpus, need.gpu_type))
+            resources = Resources(need.cores, plan.run_memory_mib, need.gpus, need.gpu_type)
+            job = executor.submit(os.getpid, resources=resources)
         except UsageError as error:
             raise UsageError(f"resources: there is no room for a run: {error}") from None
         job.result()
@@ -130,7 +131,7 @@ def _agent_problems(plan: Plan, plan_directory: Path) -> Iterator[str]:
 
 def _mlab_problems(plan: Plan, agent: str, model: str) -> list[str]:
     try:
-        words = mlab_check_words(plan, agent, model)
+        words = mlab_check_argv(plan, agent, model)
         checked = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_CHECK_S)
     except (UsageError, subprocess.TimeoutExpired) as error:
         return [str(error)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import fcntl
 import json
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
 
 from re_bench.data.files import replace_file
 from re_bench.data.jsonl import locked_log
@@ -15,7 +16,7 @@ from re_bench.data.provenance import hardware, versions
 from re_bench.errors import UsageError
 from re_bench.gpu import state
 from re_bench.records import EVENTS, PLAN, RUNS, EvaluationRecord, RunRecord, TaskRecord
-from re_bench_evaluation.plan_changes import changed_keys, record_of
+from re_bench_evaluation.plan import changed_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -100,14 +101,12 @@ def open_evaluation(directory: Path, plan: Plan, text: bytes, tasks: Sequence[Pl
     """
     try:
         (directory / RUNS).mkdir(parents=True, exist_ok=True)
-        lock = (directory / _LOCK).open("w")
+        held = FileLock(directory / _LOCK, preserve_lock_file=True).acquire(timeout=0)
+    except Timeout:
+        raise UsageError(f"{directory}: another `re-bench evaluate` runs it; wait for it, or stop it") from None
     except OSError as error:
         raise UsageError(f"{directory}: cannot be used for an evaluation: {error.strerror}; give --out DIR") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(f"{directory}: another `re-bench evaluate` runs it; wait for it, or stop it") from None
+    with held:
         records = _merge_record(
             directory.resolve(), plan, [TaskRecord.of(planned.task, planned.profile) for planned in tasks]
         )
@@ -117,7 +116,7 @@ def open_evaluation(directory: Path, plan: Plan, text: bytes, tasks: Sequence[Pl
 
 def _merge_record(directory: Path, plan: Plan, tasks: list[TaskRecord]) -> list[TaskRecord]:
     """Write ``evaluation.json``, checked against the one that is there; return the tasks as they were at first."""
-    now = record_of(plan)
+    now = plan.record()
     before = check_changes(directory, plan, tasks)
     if before is None:
         EvaluationRecord(
@@ -147,7 +146,7 @@ def check_changes(directory: Path, plan: Plan, tasks: Sequence[TaskRecord]) -> E
     if not (directory / EvaluationRecord.file_name()).exists():
         return None
     before = EvaluationRecord.load(directory)
-    changed = changed_keys(before.plan, record_of(plan))
+    changed = changed_keys(before.plan, plan.record())
     changed += _changed_tasks({task.name: task for task in before.tasks}, tasks)
     if changed:
         raise UsageError(

@@ -3,19 +3,16 @@
 ``docs/evaluations.md`` explains the keys to people.
 """
 
-import itertools
 import string
-from collections.abc import Iterable, Iterator, Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from re_bench.errors import UsageError
 from re_bench.task.chat_model import ChatModel
-from re_bench.task.field_types import Line, Words
-from re_bench.task.manifest_file import ManifestError, read_table
-from re_bench.task.table import Conflict, Table, as_list, as_number, get_in
 
 PLACEHOLDERS = (
     "server", "task", "run", "plan", "model", "base_url", "seed", "hours", "dollars", "tokens", "steps"
@@ -28,11 +25,21 @@ MLAB_OPTIONS_OF_PLAN = (
 """Options of ``mlab-agent`` that follow from other keys of the plan."""
 
 Name = Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)]
+Line = Annotated[str, Field(pattern=r"^[^\r\n]*\S[^\r\n]*$")]
 Names = Annotated[tuple[Name, ...], Field(strict=False)]
 Lines = Annotated[tuple[Line, ...], Field(strict=False)]
+Words = Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
 Dollars = Annotated[float, Field(ge=0)]
+Price = Annotated[tuple[Dollars, Dollars], Field(strict=False)]
+"""Dollars a million tokens of prompt and completion."""
 Seed = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
 """It is in the name of a directory."""
+
+
+class Table(BaseModel):
+    """A table of a plan; a key that it does not know is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class Model(Table):
@@ -44,8 +51,8 @@ class Model(Table):
     """Its OpenAI-compatible server; None for OpenAI's."""
     key_variable: Line | None = None
     """The environment variable that has the server's key; None for a server without one."""
-    price: tuple[Dollars, Dollars] | None = Field(default=None, strict=False)
-    """Dollars a million tokens of prompt and completion; what runs cost is not known without it."""
+    price: Price | None = None
+    """What runs cost is not known without it."""
     context_tokens: int | None = Field(default=None, ge=1000)
 
 
@@ -62,25 +69,23 @@ class Agent(Table):
     environment: dict[str, str] = Field(default_factory=dict)
     """Variables that it gets besides."""
 
-    @classmethod
-    def conflicts(cls, data: Mapping[str, Any]) -> Iterator[Conflict]:
+    def problems(self) -> Iterator[str]:
         """Yield keys that do not fit the kind, options that the plan decides, and unknown placeholders."""
-        kind = data.get("kind")
-        if kind == "command" and data.get("command") is None:
-            yield ("command",), "Field required, because kind is command"
-        if kind == "mlab":
-            if data.get("command") is not None:
-                yield ("command",), "Input should be left out, because kind is mlab"
-            if data.get("models") == []:
-                yield ("models",), "Input should name a model, because kind is mlab"
-        if kind == "command" and data.get("options"):
-            yield ("options",), "Input should be left out, because kind is command"
-        for index, word in enumerate(as_list(data.get("options"))):
-            if isinstance(word, str) and word.partition("=")[0] in MLAB_OPTIONS_OF_PLAN:
-                yield ("options", index), "Input should be no option that other keys of the plan decide"
-        for index, word in enumerate(as_list(data.get("command"))):
-            if isinstance(word, str) and (problem := _placeholder_problem(word)):
-                yield ("command", index), problem
+        if self.kind == "command":
+            if self.command is None:
+                yield "command: is required, because kind is command"
+            if self.options:
+                yield "options: must be left out, because kind is command"
+        elif self.command is not None:
+            yield "command: must be left out, because kind is mlab"
+        elif self.models == ():
+            yield "models: must name a model, because kind is mlab"
+        for index, word in enumerate(self.options):
+            if word.partition("=")[0] in MLAB_OPTIONS_OF_PLAN:
+                yield f"options[{index}]: {word} follows from other keys of the plan"
+        for index, word in enumerate(self.command or ()):
+            if not _has_known_placeholders(word):
+                yield f"command[{index}]: may name in braces {', '.join(PLACEHOLDERS)} (braces themselves are doubled)"
 
 
 class Budget(Table):
@@ -102,7 +107,6 @@ class RunResources(Table):
     """What one run takes of a machine while it runs, scorings included."""
 
     cores: float = Field(default=1.0, gt=0)
-    """Whole cores are its own: other runs have others."""
     memory_mib: int | None = Field(default=None, ge=0)
     """By default what ``server.memory_mib`` gives its session, or that option's own default."""
     gpus: float = Field(default=0, ge=0)
@@ -110,19 +114,12 @@ class RunResources(Table):
     gpu_type: Line | None = None
     """A part of the GPU's name; on Ray the accelerator type of the node."""
 
-    @classmethod
-    def conflicts(cls, data: Mapping[str, Any]) -> Iterator[Conflict]:
-        """Yield a number of GPUs that no run can have."""
-        gpus = as_number(data.get("gpus"))
-        if gpus is not None and gpus > 1 and gpus != int(gpus):
-            yield ("gpus",), "Input should be a whole number, or less than 1"
-
 
 class TaskModel(Table):
     """Another chat model for tasks that ask one, as ``re-bench serve --model``."""
 
     name: Line
-    price: tuple[Dollars, Dollars] | None = Field(default=None, strict=False)
+    price: Price | None = None
     context: int | None = Field(default=None, ge=1)
     output: int | None = Field(default=None, ge=1)
 
@@ -158,31 +155,56 @@ class Plan(Table):
     """Names or ids."""
     runs: int | None = Field(default=None, ge=1, le=100_000)
     """Runs of a cell: the seeds 0, 1, ..."""
-    seeds: tuple[Seed, ...] | None = Field(default=None, strict=False)
+    seeds: Annotated[tuple[Seed, ...], Field(strict=False, min_length=1)] | None = None
     """The seeds themselves, instead."""
     dollars: float | None = Field(default=None, gt=0)
     """The most that all runs together may cost, those that failed included."""
     tries: int = Field(default=3, ge=1)
-    """How often in a row a run may fail for a reason of ours before it is given up."""
+    """How often in a row a run may fail for an internal reason before it is given up."""
     models: dict[Name, Model] = Field(default_factory=dict)
-    agents: dict[Name, Agent]
+    agents: Annotated[dict[Name, Agent], Field(min_length=1)]
     budget: Budget = Field(default_factory=Budget)
     resources: RunResources = Field(default_factory=RunResources)
     server: ServerOptions = Field(default_factory=ServerOptions)
 
-    @classmethod
-    def conflicts(cls, data: Mapping[str, Any]) -> Iterator[Conflict]:
-        """Yield what does not fit together, over tables."""
-        if data.get("runs") is not None and data.get("seeds") is not None:
-            yield ("seeds",), "Input should be left out, because runs counts seeds from 0"
-        if data.get("runs") is None and data.get("seeds") is None:
-            yield ("runs",), "Field required, or seeds instead"
-        if data.get("seeds") == [] or data.get("agents") == {}:
-            yield ("seeds" if data.get("seeds") == [] else "agents",), "Input should not be empty"
-        yield from _repeated(data)
-        yield from _model_conflicts(data)
-        if data.get("dollars") is not None:
-            yield from _cap_conflicts(data)
+    @model_validator(mode="after")
+    def _check_problems(self) -> Self:
+        if problems := list(self._problems()):
+            raise ValueError("\n".join(problems))
+        return self
+
+    def _problems(self) -> Iterator[str]:
+        """Yield what does not fit together, over tables, with its key."""
+        if (self.runs is None) == (self.seeds is None):
+            yield "runs: either runs or seeds is required, not both"
+        for key, entries in (("tasks", self.tasks), ("seeds", self.seeds or ())):
+            for index, entry in enumerate(entries):
+                if entry in entries[:index]:
+                    yield f"{key}[{index}]: {entry} is there already"
+        if self.resources.gpus > 1 and self.resources.gpus != int(self.resources.gpus):
+            yield "resources.gpus: must be a whole number, or less than 1"
+        yield from self._model_problems()
+        if self.dollars is not None:
+            yield from self._cap_problems()
+
+    def _model_problems(self) -> Iterator[str]:
+        """Yield what is wrong with agents, and models of theirs that the plan does not have."""
+        for name, agent in self.agents.items():
+            yield from (f"agents.{name}.{problem}" for problem in agent.problems())
+            for index, model in enumerate(agent.models or ()):
+                if model not in self.models:
+                    yield f"agents.{name}.models[{index}]: there is no table models.{model}"
+            if agent.kind == "mlab" and agent.models is None and not self.models:
+                yield f"models: is required, because the agent {name} is mlab"
+
+    def _cap_problems(self) -> Iterator[str]:
+        """Yield what a cap on dollars needs to be kept."""
+        if self.budget.dollars is None:
+            yield "budget.dollars: is required, because dollars caps the cost of all runs"
+        used = {model for agent in self.agents for model in self.models_of(agent)}
+        for name, model in self.models.items():
+            if name in used and model.price is None:
+                yield f"models.{name}.price: is required, because dollars caps the cost of all runs"
 
     @property
     def run_memory_mib(self) -> int:
@@ -213,6 +235,10 @@ class Plan(Table):
         """Return agent, model and task, as the plan names them, of every cell."""
         return [(agent, model, task) for agent in self.agents for model in self.models_of(agent) for task in self.tasks]
 
+    def record(self) -> dict[str, Any]:
+        """Return the plan as ``evaluation.json`` keeps it: with all defaults, and with the seeds of every cell."""
+        return self.model_dump(mode="json") | {"all_seeds": list(self.all_seeds)}
+
 
 def load_plan(path: Path) -> Plan:
     """Read a plan.
@@ -221,60 +247,70 @@ def load_plan(path: Path) -> Plan:
         UsageError: if it cannot be used; a line for each problem, with file, key and what was expected.
     """
     try:
-        plan = read_table(path, Plan)
-    except ManifestError as error:
-        raise UsageError("\n".join(error.problems)) from None
+        plan = Plan.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        raise UsageError("\n".join(f"{path}: {line}" for line in _lines(error))) from None
+    except ValueError as error:  # no TOML, or no UTF-8
+        raise UsageError(f"{path}: is not TOML: {error}") from None
     if plan.name is not None:
         return plan
     name = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in path.stem).strip("-")
     return plan.model_copy(update={"name": name[:60] or "evaluation"})
 
 
-def _placeholder_problem(word: str) -> str | None:
-    known = f"Input should name nothing in braces but {', '.join(PLACEHOLDERS)} (braces themselves are doubled)"
+def _lines(error: ValidationError) -> Iterator[str]:
+    for fault in error.errors():
+        if fault["type"] == "value_error":  # of Plan, whose lines have keys already
+            yield from str(fault["ctx"]["error"]).splitlines()
+            continue
+        where = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in fault["loc"]).removeprefix(".")
+        yield f"{where}: {'unknown key' if fault['type'] == 'extra_forbidden' else fault['msg']}"
+
+
+def _has_known_placeholders(word: str) -> bool:
     try:
         fields = list(string.Formatter().parse(word))
     except ValueError:
-        return known
-    plain = all(name is None or (name in PLACEHOLDERS and not form and not how) for _text, name, form, how in fields)
-    return None if plain else known
+        return False
+    return all(name is None or (name in PLACEHOLDERS and not form and not how) for _text, name, form, how in fields)
 
 
-def _repeated(data: Mapping[str, Any]) -> Iterator[Conflict]:
-    for key in ("tasks", "seeds"):
-        entries = as_list(data.get(key))
-        for index, entry in enumerate(entries):
-            if entry in entries[:index]:
-                yield (key, index), "Input should be there once"
+def changed_keys(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return the keys by which a plan may not differ from the one that an evaluation began with, spelled as in TOML.
+
+    What may: further tasks, models, agents, models of an agent and seeds; a higher cap on dollars, and another number
+    of tries; where a model's server is, and which variable has its key.
+
+    Args:
+        before: the plan's record, as :meth:`Plan.record`.
+        now: that of the plan as it is now.
+    """
+    changed = [".".join(key) for key, old, new in sorted(_differences(before, now)) if not _may_change(key, old, new)]
+    return ["seeds" if key == "all_seeds" else key for key in changed]
 
 
-def _agents(data: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    agents = data.get("agents")
-    return [(str(name), agent) for name, agent in agents.items()] if isinstance(agents, Mapping) else []
+def _differences(before: Any, now: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
+    if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
+        if before != now:
+            yield path, before, now
+        return
+    for key in {*before, *now}:
+        yield from _differences(before.get(key), now.get(key), (*path, key))
 
 
-def _names(table: Any) -> Iterable[str]:
-    return [str(name) for name in table] if isinstance(table, Mapping) else []
-
-
-def _model_conflicts(data: Mapping[str, Any]) -> Iterator[Conflict]:
-    """Yield models of agents that the plan does not have."""
-    models = _names(data.get("models"))
-    for name, agent in _agents(data):
-        for index, model in enumerate(as_list(get_in(agent, "models"))):
-            if isinstance(model, str) and model not in models:
-                yield ("agents", name, "models", index), "Input should be the name of a table in models"
-        if get_in(agent, "kind") == "mlab" and get_in(agent, "models") is None and not models:
-            yield ("models",), f"Field required, because the agent {name} is mlab"
-
-
-def _cap_conflicts(data: Mapping[str, Any]) -> Iterator[Conflict]:
-    """Yield what a cap on dollars needs to be kept."""
-    if get_in(data, "budget", "dollars") is None:
-        yield ("budget", "dollars"), "Field required, because dollars caps the cost of all runs"
-    used = [as_list(get_in(agent, "models")) for _name, agent in _agents(data)]
-    everything = any(get_in(agent, "models") is None for _name, agent in _agents(data))
-    named = {str(name) for name in itertools.chain(*used)}
-    for name in _names(data.get("models")):
-        if (everything or name in named) and get_in(data, "models", name, "price") is None:
-            yield ("models", name, "price"), "Field required, because dollars caps the cost of all runs"
+def _may_change(key: tuple[str, ...], before: Any, now: Any) -> bool:
+    extended = isinstance(before, list) and isinstance(now, list) and set(before) <= set(now)
+    match key:
+        case ("agents" | "models", _):  # the whole table of an agent or a model
+            return before is None
+        case ("models", _, "base_url" | "key_variable") | ("tries",):
+            return True
+        case ("runs",) | ("seeds",):
+            return True  # all_seeds tells
+        case ("agents", _, "models") | ("tasks",) | ("all_seeds",):
+            return extended
+        case ("dollars",):
+            return now is None or (before is not None and now >= before)
+    return False

@@ -6,8 +6,6 @@ are kept in ``tries/N``.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import platform
 import shutil
 import signal
@@ -16,29 +14,40 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from filelock import FileLock, Timeout
+
 from re_bench.data.files import sync_directory
 from re_bench.data.provenance import hardware
 from re_bench.errors import ReBenchError
 from re_bench.gpu.devices import only_gpus
-from re_bench.processes import raise_if_stop_requested
+from re_bench.processes import raise_if_stop_requested, stop_requested
 from re_bench.records import AGENT, AGENT_LOG, SERVER, SERVER_LOG, WAITS, RunRecord
-from re_bench.runs.pool import job_gpus
+from re_bench.runs.executor import job_gpus
 from re_bench_evaluation.agents import (
-    End,
-    Start,
+    AgentExit,
+    AgentLaunch,
     Usage,
+    agent_argv,
     agent_environment,
-    agent_words,
     command_end,
     environment_without_keys,
     is_mlab,
     mlab_end,
     mlab_has_begun,
 )
-from re_bench_evaluation.children import TOKEN, RunAgent, RunServer, ServerError, end_leftovers
-from re_bench_evaluation.costs import cost_of_try, cost_so_far, goes_on
 from re_bench_evaluation.directory import utc
-from re_bench_evaluation.session import end_session, measured, server_words, session_of, working_s
+from re_bench_evaluation.session import (
+    TOKEN,
+    RunAgent,
+    RunServer,
+    ServerError,
+    end_leftovers,
+    end_session,
+    measured,
+    server_options,
+    session_of,
+    working_s,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +93,7 @@ def execute_run(job: RunJob) -> RunRecord:
     with _locked(job.run):
         end_leftovers(job.run)
         run = _Run(job)
-        return run.note_loss() if run.was_lost() else run.execute()
+        return run.record_crash() if run.crashed() else run.execute()
 
 
 class _Run:
@@ -95,11 +104,11 @@ class _Run:
         self._started: float | None = None
         self._saved = time.monotonic()
 
-    def was_lost(self) -> bool:
+    def crashed(self) -> bool:
         """Tell whether the run went on until its machine was lost, and would now begin anew, at a cost of its own."""
-        return self._record.state == "running" and not goes_on(self._job.run, self._record, self._job.plan)
+        return self._record.state == "running" and not can_resume(self._job.run, self._record, self._job.plan)
 
-    def note_loss(self) -> RunRecord:
+    def record_crash(self) -> RunRecord:
         """Count the loss as a failure of ours: whether the run may be tried again, the cap on dollars decides."""
         return self._failed("the machine that ran it was lost")
 
@@ -126,7 +135,7 @@ class _Run:
         """Note that the run begins or goes on; tell whether its agent is to resume."""
         run, record = self._job.run, self._record
         here = {"state": "running", "host": platform.node(), "hardware": hardware(), "reason": None, "ended": None}
-        if goes_on(run, record, self._job.plan):
+        if can_resume(run, record, self._job.plan):
             self._save(**here)
             return True
         earlier = cost_so_far(run, record, self._job.plan)
@@ -142,29 +151,29 @@ class _Run:
         self._save(**here, **anew)
         return False
 
-    def _work(self, *, resume: bool) -> End:
+    def _work(self, *, resume: bool) -> AgentExit:
         job, run = self._job, self._job.run
         if resume and _has_ended(Usage.of_run(run)):  # while nobody looked: the evaluation was killed
             return mlab_end(Usage.of_run(run), 0, "")
         environment = environment_without_keys(job.plan) | only_gpus(*job_gpus())
-        words = server_words(job.plan, job.task)
+        words = server_options(job.plan, job.task)
         with RunServer(run, job.task.name, job.task.profile, words, environment) as server:
             try:
                 address = server.address()
-                start = Start(job.plan, job.plan_directory, self._record, job.task, run, address, server.token)
+                start = AgentLaunch(job.plan, job.plan_directory, self._record, job.task, run, address, server.token)
                 self._save(dollars_at_most=job.plan.budget.dollars)
                 variables = agent_environment(start) | only_gpus(*job_gpus())
-                with RunAgent(run, agent_words(start, resume=resume), variables) as agent, self._clock():
+                with RunAgent(run, agent_argv(start, resume=resume), variables) as agent, self._clock():
                     end = self._watch(server, agent)
                 server.drain()
             except ServerError as error:
-                return End("failed", str(error))
+                return AgentExit("failed", str(error))
             except BaseException:
                 server.suspend()
                 raise
         return end
 
-    def _watch(self, server: RunServer, agent: RunAgent) -> End:
+    def _watch(self, server: RunServer, agent: RunAgent) -> AgentExit:
         """Wait until the agent has ended, or ended it at a limit."""
         mlab = is_mlab(self._job.plan, self._record)
         try:
@@ -174,7 +183,7 @@ class _Run:
                     raise ServerError(f"its server has ended, {server.how_it_ended()}")  # noqa: TRY301 - as by address()
                 if (limit := self._limit()) is not None:
                     self._end_at_limit(agent, limit)
-                    return End("ended", limit)
+                    return AgentExit("ended", limit)
                 if time.monotonic() - self._saved >= _SAVE_S:
                     self._save()
                 time.sleep(_POLL_S)
@@ -271,21 +280,45 @@ def _set_aside(run: Path, number: int) -> None:
 @contextmanager
 def _locked(run: Path) -> Iterator[None]:
     """Hold a run's directory; a process that still ends the run before gets some time."""
+    lock = FileLock(run / _LOCK, preserve_lock_file=True)
     try:
-        lock = os.open(run / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock.acquire(_LOCK_S, poll_interval=_POLL_S, cancel_check=stop_requested)
     except OSError as error:
-        raise ReBenchError(f"{run}: cannot be used: {error.strerror}") from None
+        raise_if_stop_requested()
+        reason = "another process has it" if isinstance(error, Timeout) else f"cannot be used: {error.strerror}"
+        raise ReBenchError(f"{run}: {reason}") from None
     try:
-        deadline = time.monotonic() + _LOCK_S
-        while True:
-            raise_if_stop_requested()
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise ReBenchError(f"{run}: another process has it") from None
-                time.sleep(_POLL_S)
         yield
     finally:
-        os.close(lock)
+        lock.release()
+
+
+def can_resume(run: Path, record: RunRecord, plan: Plan) -> bool:
+    """Tell whether a run can go on where it was: its agent is mlab-agent, and its session has not been handed in."""
+    begun = is_mlab(plan, record) and mlab_has_begun(run) and (run / SERVER).is_dir()
+    return begun and Usage.of_run(run).reason != "model"
+
+
+def most_dollars(run: Path, record: RunRecord, task: TaskRecord, plan: Plan) -> float:
+    """Return what a run that has not ended will have cost at most, tries before included, if it keeps to its budget."""
+    budget = plan.budget
+    before = record.earlier_dollars if can_resume(run, record, plan) else cost_so_far(run, record, plan)
+    asks_model = task.model is not None and not task.stand_in
+    return before + (budget.dollars or 0.0) + ((budget.task_dollars or 0.0) if asks_model else 0.0)
+
+
+def cost_so_far(run: Path, record: RunRecord, plan: Plan) -> float:
+    """Return what all tries at a run have cost, in dollars, or may have; none of them runs any more."""
+    return record.earlier_dollars + cost_of_try(run, record, plan) + (record.task_dollars or 0.0)
+
+
+def cost_of_try(run: Path, record: RunRecord, plan: Plan) -> float:
+    """Return what the agent's model has cost in the present try, in dollars.
+
+    What is not known counts with the whole budget: what an agent has cost that reported nothing, or was stopped and may
+    have spent more than it has reported. mlab-agent reports what a call may cost before it makes it.
+    """
+    reported = Usage.of_run(run).dollars if is_mlab(plan, record) else None
+    if reported is not None:
+        return reported
+    return (record.dollars if record.dollars_at_most is None else record.dollars_at_most) or 0.0

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 import time
 from concurrent.futures import FIRST_COMPLETED, wait
-from typing import TYPE_CHECKING, Protocol, get_args
+from typing import TYPE_CHECKING, get_args
 
 from re_bench.errors import ReBenchError
+from re_bench.processes import print_progress
 from re_bench.records import RunRecord, RunState
-from re_bench.runs.pool import Resources, open_pool
-from re_bench_evaluation.children import end_leftovers
-from re_bench_evaluation.costs import DollarCap, cost_so_far, most_dollars
+from re_bench.runs.executor import Resources, open_executor
+from re_bench.tables import printable
 from re_bench_evaluation.directory import utc
-from re_bench_evaluation.run import RunJob, execute_run
+from re_bench_evaluation.run import RunJob, cost_so_far, execute_run, most_dollars
+from re_bench_evaluation.session import end_leftovers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from concurrent.futures import Future
     from pathlib import Path
 
-    from re_bench.runs.pool import Pool
+    from re_bench.runs.executor import Executor
     from re_bench_evaluation.directory import Evaluation
 
 _TICK_S = 1.0
@@ -28,40 +31,75 @@ _LONGEST_WAIT_S = 300.0
 OVER_CAP = "the cap on dollars leaves no room for its budget"
 
 
-class View(Protocol):
-    """Shows an evaluation while it goes on."""
+class DollarCap:
+    """Keeps, for every run, what it has cost or may still cost; all of them together stay within the cap.
 
-    def happened(self, run: str, text: str) -> None:
-        """Tell what a run did."""
+    A run starts only if what others have spent, the most that running ones may cost, and the most that it may cost
+    itself fit. So as long as runs keep to their own budgets, no order of starts, ends and failures goes over the cap.
+    """
 
-    def update(self, runs: Mapping[str, RunRecord]) -> None:
-        """Show how all runs are; called every second."""
+    def __init__(self, cap: float | None, spent: Mapping[str, float]) -> None:
+        """Begin.
+
+        Args:
+            cap: dollars; None for no cap.
+            spent: what runs have cost before, in dollars, by their names.
+        """
+        self.cap = cap
+        self._amounts = dict(spent)
+
+    @property
+    def committed(self) -> float:
+        """What has been spent, and what running runs may spend at most, in dollars."""
+        return math.fsum(self._amounts.values())
+
+    def start(self, run: str, most: float) -> bool:
+        """Reserve for a run what it may have cost at its end, tries before included; tell whether the cap allows it.
+
+        Args:
+            run: its name.
+            most: dollars.
+        """
+        others = [amount for name, amount in self._amounts.items() if name != run]
+        if self.cap is not None and math.fsum([*others, most]) > self.cap:
+            return False
+        self._amounts[run] = most
+        return True
+
+    def end(self, run: str, spent: float) -> None:
+        """Replace what was reserved for a run by what it has cost, in dollars."""
+        self._amounts[run] = spent
 
 
 def evaluate(
-    evaluation: Evaluation, plan_directory: Path, view: View, *, jobs: int | None = None, ray: str | None = None
+    evaluation: Evaluation,
+    plan_directory: Path,
+    *,
+    jobs: int | None = None,
+    ray: str | None = None,
+    show: Callable[[Mapping[str, RunRecord]], None] | None = None,
 ) -> dict[str, RunRecord]:
     """Carry out what is not done yet of an evaluation; return all of its runs by name.
 
-    Where the process is stopped by an exception, an interrupt or a signal, runs that went on are left for the next
-    time, and the exception goes on.
+    A line on stderr tells of every run that begins, ends or is tried again. Where the process is stopped by an
+    exception, an interrupt or a signal, runs that went on are left for the next time, and the exception goes on.
 
     Args:
         evaluation: which this process holds.
         plan_directory: of the plan's file.
-        view: where it is shown.
-        jobs: runs at a time at most; None for as many as the pool has room for.
+        jobs: runs at a time at most; None for as many as there is room for.
         ray: the address of a Ray cluster; None for this machine.
+        show: is given all runs every second.
 
     Raises:
-        UsageError: if the pool has no machine for a run, or there is no such cluster.
+        UsageError: if there is no machine for a run, or no such cluster.
     """
     leftovers = end_leftovers(evaluation.runs)
     evaluation.note("evaluation begins", leftovers=leftovers)
-    runs = _Runs(evaluation, plan_directory, view)
+    runs = _Runs(evaluation, plan_directory, show)
     try:
-        with open_pool(ray) as pool:
-            runs.carry_out(pool, jobs)
+        with open_executor(ray) as executor:
+            runs.carry_out(executor, jobs)
     except BaseException as error:
         runs.note_how_all_stopped()
         evaluation.note("evaluation stopped", because=type(error).__name__)
@@ -77,13 +115,18 @@ def counted(runs: Mapping[str, RunRecord]) -> dict[str, int]:
 
 
 class _Runs:
-    def __init__(self, evaluation: Evaluation, plan_directory: Path, view: View) -> None:
-        self._evaluation, self._plan, self._view = evaluation, evaluation.plan, view
-        self._plan_directory = plan_directory
+    def __init__(
+        self,
+        evaluation: Evaluation,
+        plan_directory: Path,
+        show: Callable[[Mapping[str, RunRecord]], None] | None,
+    ) -> None:
+        self._evaluation, self._plan, self._plan_directory = evaluation, evaluation.plan, plan_directory
+        self._show = show or len
         self._waiting: dict[str, float] = {}
         """The earliest moment of a run's next try, as ``time.monotonic`` tells it."""
         self._running: dict[str, Future[RunRecord]] = {}
-        """The runs that were handed to the pool."""
+        """The runs that were submitted."""
         self.records: dict[str, RunRecord] = {}
         for record in evaluation.planned_runs():
             self._take_up(record)
@@ -100,10 +143,10 @@ class _Runs:
             self._waiting[record.run] = 0.0
         self.records[record.run] = record
 
-    def carry_out(self, pool: Pool, jobs: int | None) -> None:
+    def carry_out(self, executor: Executor, jobs: int | None) -> None:
         while self._waiting or self._running:
             now = time.monotonic()
-            self._start(pool, jobs, now)
+            self._start(executor, jobs, now)
             if not self._running and all(moment <= now for moment in self._waiting.values()):
                 break
             if self._running:
@@ -114,15 +157,15 @@ class _Runs:
             for name in [name for name, future in self._running.items() if future in done]:
                 self._ended(name, self._running.pop(name))
             self._look()
-            self._view.update(self.records)
+            self._show(self.records)
         for name in self._waiting:
             self._change(name, reason=OVER_CAP)
             self._tell(name, "not started", OVER_CAP)
 
-    def _start(self, pool: Pool, jobs: int | None, now: float) -> None:
-        """Hand to the pool what may start now: it starts each when there is room."""
+    def _start(self, executor: Executor, jobs: int | None, now: float) -> None:
+        """Submit what may start now; each starts when there is room."""
         plan, need = self._plan, self._plan.resources
-        resources = Resources(need.cores, plan.run_memory_mib, need.gpus, need.gpu_type, own_cores=True)
+        resources = Resources(need.cores, plan.run_memory_mib, need.gpus, need.gpu_type)
         for name in [name for name, moment in self._waiting.items() if moment <= now]:
             if jobs is not None and len(self._running) >= jobs:
                 return
@@ -131,7 +174,7 @@ class _Runs:
             if not self._cap.start(name, most_dollars(directory, record, task, plan)):
                 continue
             job = RunJob(directory, plan, self._plan_directory, task)
-            self._running[name] = pool.submit(execute_run, job, resources=resources)
+            self._running[name] = executor.submit(execute_run, job, resources=resources)
             del self._waiting[name]
 
     def _look(self) -> None:
@@ -165,12 +208,11 @@ class _Runs:
         self._tell(name, "tried again", f"in {seconds:g} s: {record.reason}")
 
     def note_how_all_stopped(self) -> None:
-        """Note the runs that have ended while all were stopped, and show all as they are left."""
+        """Note the runs that have ended while all were stopped."""
         for name in self._running:
             record = self.records[name] = RunRecord.load(self._evaluation.runs / name)
             if record.state == "ended":
                 self._tell(name, "ended", record.reason)
-        self._view.update(self.records)
 
     def _change(self, name: str, **changes: object) -> None:
         record = self.records[name] = self.records[name].model_copy(update=changes)
@@ -178,4 +220,5 @@ class _Runs:
 
     def _tell(self, name: str, event: str, text: str | None = None) -> None:
         self._evaluation.note(event, run=name, text=text or "")
-        self._view.happened(name, f"{event}: {text}" if text else event)
+        now = dt.datetime.now().astimezone().strftime("%H:%M:%S")
+        print_progress(f"{now} {name}: {printable(f'{event}: {text}' if text else event)}")

@@ -206,14 +206,14 @@ def test_plots_are_drawn_where_matplotlib_is(workspace: Path) -> None:
 
 def test_a_sweep_is_resumed_and_says_how_to_repeat_a_run(tiny: Task, tmp_path: Path) -> None:
     program = (
-        "import json, sys\nfrom pathlib import Path\nimport sweep\nfrom re_bench.runs.pool import open_pool\n"
+        "import json, sys\nfrom pathlib import Path\nimport sweep\nfrom re_bench.runs.executor import open_executor\n"
         "from small_scaling_law.profiles import SCALES\n"
         "if __name__ == '__main__':\n"
         "    planned = sweep.jobs(SCALES['cpu'], [sweep.Row(0.001, (4, 8)), sweep.Row(0.002, (4,), (8,))], 5)\n"
         "    out, count = Path(sys.argv[1]), int(sys.argv[2])\n"
         "    sweep.prepare_bytes(SCALES['cpu'].experiments.text, lambda line: None)\n"
-        "    with open_pool() as pool:\n"
-        "        print(len(list(sweep.sweep('cpu', planned[:count], out, pool))))\n"
+        "    with open_executor() as executor:\n"
+        "        print(len(list(sweep.sweep('cpu', planned[:count], out, executor))))\n"
     )
     (tiny.directory / "tools" / "program.py").write_text(program)
     out = tmp_path / "runs.jsonl"

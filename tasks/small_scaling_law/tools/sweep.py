@@ -29,7 +29,7 @@ import torch
 from re_bench.data.provenance import hardware, versions
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point, print_progress, run_program, temporary_directory
-from re_bench.runs.pool import Pool, Resources, open_pool
+from re_bench.runs.executor import Executor, Resources, open_executor
 from small_scaling_law.bytes_text import open_bytes, prepare_bytes
 from small_scaling_law.grading import runs_file
 from small_scaling_law.instances import scale_of
@@ -180,7 +180,13 @@ def is_made_alike(line: dict[str, Any], made: dict[str, Any]) -> bool:
 
 
 def sweep(
-    profile: str, planned: Sequence[Job], path: Path, pool: Pool, *, workers: int | None = None, instance: int = 0
+    profile: str,
+    planned: Sequence[Job],
+    path: Path,
+    executor: Executor,
+    *,
+    workers: int | None = None,
+    instance: int = 0,
 ) -> Iterator[dict[str, Any]]:
     """Make the runs that are not in ``path`` yet, add a line for each, and yield it.
 
@@ -188,21 +194,22 @@ def sweep(
         profile: the profile's name.
         planned: all runs.
         path: the file of lines.
-        pool: where runs are made that need no GPU.
+        executor: where runs are made that need no GPU.
         workers: runs at a time; None for one a core.
         instance: which one of the profile.
 
     Raises:
-        UsageError: if a GPU is needed, and the pool is of other machines.
+        UsageError: if a GPU is needed, and the executor is of other machines.
         ReBenchError: if a run fails.
     """
     made = made_with(profile, instance)
     done = {(line["n_embd"], line["max_iters"], line["seed"]) for line in finished(path, made)}
     missing = [job for job in planned if (job.n_embd, job.max_iters, job.seed) not in done]
-    if profile == "gpu" and missing and pool.remote:
+    if profile == "gpu" and missing and executor.remote:
         raise UsageError("runs of profile gpu share a GPU in one process: make them on its machine, without --ray")
-    gpu = torch.cuda.is_available() and not pool.remote
-    runs = _beside(profile, instance, missing, workers) if gpu else _apart(profile, instance, missing, workers, pool)
+    gpu = torch.cuda.is_available() and not executor.remote
+    beside = partial(_beside, profile, instance, missing, workers)
+    runs = beside() if gpu else _apart(profile, instance, missing, workers, executor)
     with closing(runs), path.open("a", encoding="utf-8") as file:
         for run in runs:
             line = {**run, **made}
@@ -212,13 +219,13 @@ def sweep(
 
 
 def _apart(
-    profile: str, instance: int, missing: Sequence[Job], workers: int | None, pool: Pool
+    profile: str, instance: int, missing: Sequence[Job], workers: int | None, executor: Executor
 ) -> Generator[dict[str, Any], None, None]:
     """Make each run in a program of its own, which has one thread."""
-    resources = Resources(cores=pool.cores / (workers or pool.cores))
+    resources = Resources(cores=executor.cores / (workers or executor.cores))
     program = [str(TOOLS / "sweep.py"), "--profile", profile, "--instance", str(instance), "--run"]
     make = partial(run_program, capture=True, environment={"OMP_NUM_THREADS": "1"})
-    futures = [pool.submit(make, [*program, json.dumps(asdict(job))], resources=resources) for job in missing]
+    futures = [executor.submit(make, [*program, json.dumps(asdict(job))], resources=resources) for job in missing]
     for future in as_completed(futures):
         status, output = future.result()
         if status != 0:
@@ -307,13 +314,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.run is not None:
             run_one(options.profile, options.instance, Job(**json.loads(options.run)))
             return
-        with open_pool(options.ray) as pool:
+        with open_executor(options.ray) as executor:
             choice = {"workers": options.workers, "first_seed": options.first_seed}
-            sweep_all(options.profile, options.instance, options.out, pool, **choice)
+            sweep_all(options.profile, options.instance, options.out, executor, **choice)
 
 
 def sweep_all(
-    profile: str, instance: int, out: Path | None, pool: Pool, *, workers: int | None, first_seed: int
+    profile: str, instance: int, out: Path | None, executor: Executor, *, workers: int | None, first_seed: int
 ) -> None:
     """Sweep an instance, and go on beyond the edges of a row while its best width is there."""
     scale, path = _prepare(profile, instance), out or runs_file(profile, instance)
@@ -321,7 +328,7 @@ def sweep_all(
     wider = rows_of(profile, instance)
     while rows != wider:
         rows = wider
-        for line in sweep(profile, jobs(scale, rows, first_seed), path, pool, workers=workers, instance=instance):
+        for line in sweep(profile, jobs(scale, rows, first_seed), path, executor, workers=workers, instance=instance):
             print(f"n_embd {line['n_embd']}, {line['max_iters']} steps, seed {line['seed']}: loss {line['loss']}, "
                   f"{line['seconds']:.0f} s", flush=True)  # fmt: skip
         lines = finished(path, made_with(profile, instance))

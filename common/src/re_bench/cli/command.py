@@ -94,7 +94,7 @@ def add_port(parser: argparse._ActionsContainer, default: int) -> None:
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
-    """Add ``--ray`` and ``--gpu-type``: where jobs run, as :func:`re_bench.runs.pool.open_pool` takes it."""
+    """Add ``--ray`` and ``--gpu-type``: where jobs run, as :func:`re_bench.runs.executor.open_executor` takes it."""
     add_ray(parser)
     parser.add_argument(
         "--gpu-type", metavar="TYPE", help="run what needs a GPU on those of this type alone, such as H200"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.cli import (
     check_command,
+    compare_command,
     complete,
     doctor_command,
     export_command,
@@ -36,6 +37,7 @@ BUILT_IN = (
     *check_command.COMMANDS,
     *score_commands.COMMANDS,
     *validate_commands.COMMANDS,
+    *compare_command.COMMANDS,
     *sandbox_command.COMMANDS,
     *export_command.COMMANDS,
     *complete.COMMANDS,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _VALIDATION = ("solution", "status", "raw", "reward", "spread", "n", "seconds", "verdict")
 _REGRADED = ("attempt", "submission", "status", "raw", "reward", "now", "raw now", "reward now", "message now")
-_SUMMARY = ("task", "profile", "as they must", "seconds", "verdict")
+_SUMMARY = ("task", "profile", "passed", "seconds", "verdict")
 _LONGEST_MESSAGE = 80
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,13 +16,13 @@ from re_bench.task.profile_names import add_profile_option
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from contextlib import AbstractContextManager
+    from concurrent.futures import Future
 
     from re_bench.doctor import Target
     from re_bench.gpu.devices import GpuPlan
+    from re_bench.runs.validate import Scorings
     from re_bench.runs.validation import Report
-    from re_bench.runs.validation_history import ValidationRecord
-    from re_bench.runs.validation_view import ValidationView
+    from re_bench.scoring.score import Score
     from re_bench.task.discovery import Task
     from re_bench.task.manifest import Profile
 
@@ -59,8 +60,6 @@ def _calibrate_options(parser: argparse.ArgumentParser) -> None:
 
 def _validate(options: argparse.Namespace) -> int:
     from re_bench.cli.run_tables import summary_table, validation_table
-    from re_bench.cli.validation_changes import describe_changes
-    from re_bench.runs.validation_history import compare_and_keep, last_validation
     from re_bench.tables import terminal_width
     from re_bench.task.discovery import find_task, find_tasks
 
@@ -73,56 +72,72 @@ def _validate(options: argparse.Namespace) -> int:
     if options.ray and options.scoring_gpu:
         raise UsageError("--scoring-gpu is of this machine; leave it out with --ray")
     gpus = None if options.ray else _gpus(options.scoring_gpu, needed=on_gpu)
-    reports, compared = [], []
+    reports = []
     for number, target in enumerate(chosen, start=1):
-        last = None if options.ray else last_validation(target.task.name, target.profile)
-        place = f"task {number} of {len(chosen)}" if len(chosen) > 1 else ""
-        with _view(target, last, place) as view:
-            report = _report_of(target, options, gpus, view, alone=len(tasks) == 1)
-        reports.append(report)
-        if not options.ray and report.rows:  # what other machines need says nothing of this one
-            compared.append(compare_and_keep(target.task, report, last))
+        place = f" (task {number} of {len(chosen)})" if len(chosen) > 1 else ""
+        reports.append(_report_of(target, options, gpus, place, alone=len(tasks) == 1))
         if not options.json:
-            print(validation_table(report, terminal_width()), flush=True)
+            print(validation_table(reports[-1], terminal_width()), flush=True)
     reports += blocked
     holds = all(report.holds for report in reports)
     if options.json:
-        told = {"reports": [report.to_dict() for report in reports], "holds": holds}
-        print_json(told | {"history": [comparison.to_dict() for comparison in compared]})
-        return 0 if holds else 1
-    if len(reports) > 1:
+        print_json({"reports": [report.to_dict() for report in reports], "holds": holds})
+    elif len(reports) > 1:
         print(summary_table(reports))
-    if compared:
-        print(describe_changes(compared))
     return 0 if holds else 1
 
 
-def _report_of(
-    target: Target, options: argparse.Namespace, gpus: GpuPlan | None, view: ValidationView | None, *, alone: bool
-) -> Report:
+class _Progress:
+    """What a terminal shows of a validation: how many solutions are scored, and which run since when."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._scorings: Scorings = {}
+        self._began: dict[Future[tuple[Score, float]], float] = {}
+
+    def show(self, scorings: Scorings) -> None:
+        """Take all scorings that there are by now."""
+        self._scorings = scorings.copy()
+
+    def display(self) -> tuple[str, Sequence[str], Sequence[Sequence[str]]]:
+        """Return the title and the table, for :func:`re_bench.cli.live.live_display`."""
+        from re_bench.tables import clock
+
+        now, scorings = time.monotonic(), self._scorings
+        running = [(future, name) for future, name in scorings.items() if future.running()]
+        rows = [[name, clock(now - self._began.setdefault(future, now))] for future, name in running]
+        done = sum(future.done() for future in scorings)
+        count = f"{done} of {len(scorings)} scorings" if scorings else "preparing"
+        return f"{self._title}: {count}", ("running", "time"), rows
+
+
+def _report_of(target: Target, options: argparse.Namespace, gpus: GpuPlan | None, place: str, *, alone: bool) -> Report:
     """Validate a task; where it is not ``alone``, a failure of ours is a report, since the others go on.
 
     Raises:
         ReBenchError: if something of ours fails, and no other task is to be validated.
     """
+    from re_bench.cli.live import live_display
     from re_bench.runs.validate import default_repeats, validate
     from re_bench.runs.validation import not_run
     from re_bench.task.model_choice import choose_model
 
     task, profile = target
+    progress = _Progress(f"{task.name}, profile {profile}{place}")
     try:
-        return validate(
-            choose_model(task, profile, ChatModel.from_options(options)),
-            profile,
-            repeats=options.repeats or default_repeats(task),
-            jobs=options.jobs,
-            sandbox=options.sandbox,
-            solution=options.solution,
-            gpus=gpus if task.profile(profile).device == "cuda" else None,
-            gpu_type=options.gpu_type,
-            cluster=options.ray,
-            view=view,
-        )
+        with live_display(progress.display):
+            return validate(
+                choose_model(task, profile, ChatModel.from_options(options)),
+                profile,
+                repeats=options.repeats or default_repeats(task),
+                jobs=options.jobs,
+                sandbox=options.sandbox,
+                solution=options.solution,
+                gpus=gpus if task.profile(profile).device == "cuda" else None,
+                gpu_type=options.gpu_type,
+                cluster=options.ray,
+                show=progress.show,
+            )
     except ReBenchError as error:
         if alone:
             raise
@@ -156,19 +171,6 @@ def _choose_runnable(tasks: Sequence[Task], options: argparse.Namespace) -> tupl
         print_progress(line)
     profile = options.profile
     return runnable, [not_run(task, profile_name(task, profile), why[task.name]) for task in tasks if task.name in why]
-
-
-def _view(target: Target, last: ValidationRecord | None, place: str) -> AbstractContextManager[ValidationView | None]:
-    """Return what shows a validation while it runs: a table where stderr is a terminal, else None, for lines."""
-    from contextlib import nullcontext
-
-    from re_bench.cli.live import has_live_terminal
-
-    if not has_live_terminal():
-        return nullcontext()
-    from re_bench.cli.validate_view import live_view
-
-    return live_view(target.task, target.profile, last, place)
 
 
 def _choose_profile(task: Task, options: argparse.Namespace) -> tuple[str, Profile]:

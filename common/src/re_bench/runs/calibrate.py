@@ -13,9 +13,9 @@ from re_bench.data.instances import chosen_instance
 from re_bench.data.provenance import hardware, versions
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import run_program
-from re_bench.runs.pool import job_gpus, open_pool
+from re_bench.runs.executor import job_gpus, open_executor
+from re_bench.runs.job_resources import NodeRequirements, resources_per_job
 from re_bench.runs.score_process import score_variant
-from re_bench.runs.shares import conditions, default_jobs, share
 from re_bench.runs.validation import ANCHORED
 from re_bench.task.manifest import Anchors, Source, Spread
 from re_bench.task.manifest_file import write_anchors
@@ -23,7 +23,6 @@ from re_bench.task.manifest_file import write_anchors
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from re_bench.runs.node import Conditions
     from re_bench.scoring.score import Score
     from re_bench.task.discovery import Task
 
@@ -93,13 +92,12 @@ def _scores(
     task: Task, profile: str, *, repeats: int, sandbox: str | None, gpu_type: str | None, cluster: str | None
 ) -> tuple[dict[str, list[Score]], str]:
     """Return the scores of baseline and reference, and the processor of the machines that made them."""
-    entry, made_on = task.manifest.profiles[profile], set()
-    with open_pool(cluster) as pool:
-        jobs = default_jobs(task, profile, None, pool) if entry.parallel else 1
-        job = _Job(task, profile, sandbox, conditions(pool, task, profile))
-        resources = share(pool, task, profile, jobs, gpu_type=gpu_type)
+    made_on = set()
+    with open_executor(cluster) as executor:
+        job = _Job(task, profile, sandbox, NodeRequirements.of(executor, task, profile))
+        resources = resources_per_job(executor, task, profile, gpu_type=gpu_type)
         futures = {
-            pool.submit(job.score, variant, seed, resources=resources): variant
+            executor.submit(job.score, variant, seed, resources=resources): variant
             for seed in range(repeats)
             for variant in ANCHORED
         }
@@ -122,12 +120,12 @@ class _Job:
     task: Task
     profile: str
     sandbox: str | None
-    conditions: Conditions | None
+    requirements: NodeRequirements | None
 
     def score(self, variant: str, seed: int) -> tuple[Score, str]:
         """Return the score, and the processor of this machine."""
-        if self.conditions is not None:
-            self.conditions.check()
+        if self.requirements is not None:
+            self.requirements.check()
         gpu = next(iter(job_gpus()), None)
         score = score_variant(self.task, variant, self.profile, self.sandbox, seed=seed, gpu=gpu, make_on=gpu)
         return score, hardware()

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from re_bench.errors import UsageError
 from re_bench.processes import print_progress
 from re_bench.runs.attempts import Attempt, AttemptLog
-from re_bench.runs.pool import Pool, Resources, job_gpus, open_pool
+from re_bench.runs.executor import Executor, job_gpus, open_executor
+from re_bench.runs.job_resources import NodeRequirements, resources_per_job
 from re_bench.runs.score_process import record, score_submission
-from re_bench.runs.shares import conditions, default_jobs, share
 from re_bench.runs.submission_store import Store
 from re_bench.task.chat_model import ChatModel
 from re_bench.task.discovery import find_task
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-    from re_bench.runs.node import Conditions
     from re_bench.scoring.score import Score
     from re_bench.task.discovery import Task
     from re_bench.task.instance import Instance
@@ -64,7 +63,7 @@ def regrade(
         log: the attempt log; it is not changed. On a cluster all nodes have to see what is stored beside it.
         into: a log that the new scores are appended to, in the order of the old one.
         sandbox: a backend's name, if not the default.
-        gpu_type: of the GPUs, as in :class:`re_bench.runs.pool.Resources`.
+        gpu_type: of the GPUs, as in :class:`re_bench.runs.executor.Resources`.
         cluster: as for :func:`re_bench.runs.validate.validate`.
         only: the numbers of the attempts to score; None for all.
         find: gives the task that an attempt names; by default that of the working directory, or one that is here.
@@ -75,12 +74,13 @@ def regrade(
     store = Store(log.resolve())
     scores: dict[_Job, Future[Score]] = {}
     regraded = []
-    with open_pool(cluster) as pool:
+    with open_executor(cluster) as executor:
         attempts = [attempt for attempt in AttemptLog(log).read().attempts if only is None or attempt.n in only]
-        planned = [(attempt, *_plan(pool, attempt, store, sandbox, find or _task_of_log)) for attempt in attempts]
+        planned = [(attempt, *_plan(executor, attempt, store, sandbox, find or _task_of_log)) for attempt in attempts]
         for attempt, job, _reason in planned:
             if job is not None and job not in scores:
-                scores[job] = pool.submit(job.score, attempt.n, resources=job.resources(pool, gpu_type))
+                resources = resources_per_job(executor, job.task, job.profile, gpu_type=gpu_type)
+                scores[job] = executor.submit(job.score, attempt.n, resources=resources)
         for attempt, job, reason in planned:
             score = None if job is None else scores[job].result()
             regraded.append(Regraded(attempt, score, reason))
@@ -99,20 +99,15 @@ class _Job:
     submission: Path
     instance: Instance | None
     sandbox: str | None
-    conditions: Conditions | None = field(compare=False)
+    requirements: NodeRequirements | None = field(compare=False)
 
     def score(self, attempt: int) -> Score:
         """Score it here."""
-        if self.conditions is not None:
-            self.conditions.check(self.submission)
+        if self.requirements is not None:
+            self.requirements.check(self.submission)
         print_progress(f"regrading attempt {attempt} of {self.name}")
         gpu = next(iter(job_gpus()), None)
         return score_submission(self.task, self.submission, self.profile, self.sandbox, instance=self.instance, gpu=gpu)
-
-    def resources(self, pool: Pool, gpu_type: str | None) -> Resources:
-        """Return what it needs."""
-        jobs = default_jobs(self.task, self.profile, None, pool) if self.task.profile(self.profile).parallel else 1
-        return share(pool, self.task, self.profile, jobs, gpu_type=gpu_type)
 
 
 def _task_of_log(name: str) -> Task:
@@ -122,7 +117,7 @@ def _task_of_log(name: str) -> Task:
 
 
 def _plan(
-    pool: Pool, attempt: Attempt, store: Store, sandbox: str | None, find: Callable[[str], Task]
+    executor: Executor, attempt: Attempt, store: Store, sandbox: str | None, find: Callable[[str], Task]
 ) -> tuple[_Job | None, str]:
     """Return how to score an attempt again, or the reason why it cannot be."""
     submission = store.find(attempt.submission)
@@ -132,7 +127,7 @@ def _plan(
     instance, reason = _instance_of(task, attempt)
     if reason:
         return None, reason
-    shared = conditions(pool, task, attempt.profile)
+    shared = NodeRequirements.of(executor, task, attempt.profile)
     task = choose_model(task, attempt.profile, ChatModel.from_details(attempt.details))
     return _Job(task, attempt.task, attempt.profile, submission, instance, sandbox, shared), ""
 

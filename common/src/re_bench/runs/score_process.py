@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.gpu.devices import only_gpus
 from re_bench.processes import print_progress, run_program, temporary_directory
-from re_bench.runs.attempt_records import AttemptRecords
 from re_bench.runs.attempts import Attempt, AttemptLog, FinalScore
-from re_bench.runs.submission_store import Store
+from re_bench.runs.submission_store import AttemptRecords, Store
 from re_bench.scoring.score import EXIT_STATUS, Score
 from re_bench.scoring.time_limit import scorer_limit_s
 from re_bench.task.instance import instance_details, instance_environment, instance_of

@@ -1,21 +1,32 @@
-"""Copies of scored submissions, kept beside the attempt log under their hashes, so that they can be graded again."""
+"""What is kept beside an attempt log: copies of submissions, to be graded again, and what scorers recorded."""
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import shutil
 import tempfile
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from re_bench.errors import UsageError
+from re_bench.processes import print_progress
 from re_bench.sandbox import resource_usage
 from re_bench.scoring.staging import stage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from re_bench.limits import Bounds
 
 _HASH = re.compile(r"[0-9a-f]{64}")
+MAX_BYTES = 512 << 20
+"""What all records beside one attempt log may take on disk; the oldest go first, and the newest stay in any case."""
+
+_INCOMING = ".incoming-"
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 class Store:
@@ -54,3 +65,89 @@ class Store:
         """Return the copy with that hash, or None; a log of a stranger may have anything in the hash's place."""
         path = self.directory / sha256
         return path if _HASH.fullmatch(sha256) and path.is_dir() and not path.is_symlink() else None
+
+
+class IncomingRecords:
+    """The records of an attempt that has no number yet."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def keep(self, attempt: int) -> None:
+        """Keep them under an attempt's number, if there are any.
+
+        What is there already, of an earlier log of the same name, is replaced. If they cannot be kept, stderr says so:
+        the attempt is logged by then.
+        """
+        target = self.directory.with_name(str(attempt))
+        try:
+            if any(self.directory.iterdir()):
+                if target.is_dir() and not target.is_symlink():
+                    shutil.rmtree(target)
+                target.unlink(missing_ok=True)
+                self.directory.rename(target)
+        except OSError as error:
+            print_progress(f"{target}: the attempt's records cannot be kept: {error.strerror}")
+
+
+class AttemptRecords:
+    """The directory ``LOG.records`` beside an attempt log, with one directory for each attempt, named by its number.
+
+    Only its owner can look into it. An attempt whose scorer records nothing has no directory.
+    """
+
+    def __init__(self, log: Path, max_bytes: int = MAX_BYTES) -> None:
+        self.directory = log.with_name(f"{log.name}.records")
+        self._max_bytes = max_bytes
+
+    @contextmanager
+    def incoming(self) -> Iterator[IncomingRecords]:
+        """Make a directory for the block to fill; what is not kept by its end is removed, and then the oldest.
+
+        Directories of processes that were killed are removed too: one that is filled is locked.
+
+        Raises:
+            UsageError: if it cannot be made.
+        """
+        try:
+            self.directory.mkdir(mode=0o700, exist_ok=True)
+            with _locked(self.directory):
+                self._remove_abandoned()
+                directory = Path(tempfile.mkdtemp(prefix=_INCOMING, dir=self.directory))
+                lock = os.open(directory, _DIRECTORY)
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError as error:
+            raise UsageError(f"{self.directory}: records cannot be kept there: {error.strerror}") from None
+        try:
+            yield IncomingRecords(directory)
+        finally:
+            os.close(lock)
+            shutil.rmtree(directory, ignore_errors=True)
+            with suppress(OSError), _locked(self.directory):
+                self._trim()
+
+    def _remove_abandoned(self) -> None:
+        for directory in self.directory.glob(f"{_INCOMING}*"):
+            with suppress(OSError), _locked(directory, fcntl.LOCK_NB):  # which fails if somebody fills it
+                shutil.rmtree(directory, ignore_errors=True)
+
+    def _trim(self) -> None:
+        """Remove the records of the oldest attempts, but never of the newest, until the rest is within the bound."""
+        numbers = sorted(int(path.name) for path in self.directory.glob("*") if path.name.isdecimal())
+        sizes = {number: resource_usage.disk([self.directory / str(number)]) for number in numbers}
+        excess = sum(sizes.values()) - self._max_bytes
+        for number in numbers[:-1]:
+            if excess > 0:
+                shutil.rmtree(self.directory / str(number), ignore_errors=True)
+                excess -= sizes[number]
+
+
+@contextmanager
+def _locked(directory: Path, flags: int = 0) -> Iterator[None]:
+    """Hold the lock of a directory, which the system frees when a process dies."""
+    lock = os.open(directory, _DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | flags)
+        yield
+    finally:
+        os.close(lock)

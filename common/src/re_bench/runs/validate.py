@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import as_completed
+from concurrent.futures import Future, as_completed
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu.devices import GpuPlan
 from re_bench.processes import print_progress, temporary_directory
-from re_bench.runs.pool import job_gpus, open_pool
+from re_bench.runs.executor import job_gpus, open_executor
+from re_bench.runs.job_resources import NodeRequirements, default_jobs, resources_per_job
 from re_bench.runs.score_process import score_submission, score_variant
-from re_bench.runs.shares import conditions, default_jobs, share
-from re_bench.runs.validation import ANCHORED, SUBMISSION, Report, honest_base, judge, scores_above_base
-from re_bench.runs.validation_view import LineView
+from re_bench.runs.validation import ANCHORED, SUBMISSION, Report, brief, honest_base, judge, scores_above_base
 from re_bench.scoring.score import Score
 from re_bench.task.prepare import run_preparation
 from re_bench.task.workspace import make_template, variants
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from re_bench.runs.node import Conditions
-    from re_bench.runs.validation_view import ValidationView
     from re_bench.task.discovery import Task
+
+Scorings = dict[Future[tuple[Score, float]], str]
+"""By what gives the score and its seconds, the name of the solution."""
 
 _LONGEST_FIRST = ("reference", "baseline", SUBMISSION)
 """What is started before the cheats, so that scorings at the same time end together."""
@@ -45,7 +45,7 @@ def validate(
     gpus: GpuPlan | None = None,
     gpu_type: str | None = None,
     cluster: str | None = None,
-    view: ValidationView | None = None,
+    show: Callable[[Scorings], object] | None = None,
 ) -> Report:
     """Score baseline, reference and every cheat of a task that makes sense in the profile, which is prepared first.
 
@@ -53,27 +53,28 @@ def validate(
     cheat that scores above its base is scored again, and so is its base, until there are three scores of each.
 
     A solution that cannot be laid out, made or scored gets the status ``error``, and the others are scored all the
-    same. The cheats find copies of the same prepared files; baseline and reference find new ones every time.
+    same. The cheats find copies of the same prepared files; baseline and reference find new ones every time. A line on
+    stderr tells of every scoring that has ended.
 
     Args:
         task: the task.
         profile: ``cpu``, ``gpu`` or ``paper``.
         repeats: how often baseline and reference are scored.
-        jobs: scorings at a time, on each machine; None for :func:`re_bench.runs.shares.default_jobs`. More than
+        jobs: scorings at a time, on each machine; None for :func:`re_bench.runs.job_resources.default_jobs`. More than
             one only where they do not disturb each other's measurements.
         sandbox: a backend's name, if not the default.
         solution: the directory of a submission to score beside ours.
         gpus: where scorings run that need a GPU, one job's all on one of them; None for the first that CUDA shows.
-        gpu_type: of the GPUs, as in :class:`re_bench.runs.pool.Resources`.
+        gpu_type: of the GPUs, as in :class:`re_bench.runs.executor.Resources`.
         cluster: address of a Ray cluster on which they run instead of this machine, on nodes that are as this one: see
-            :class:`re_bench.runs.node.Conditions`.
-        view: what shows how far it is; None for lines on stderr.
+            :class:`re_bench.runs.job_resources.NodeRequirements`.
+        show: is given all scorings when some are submitted and when one has ended.
 
     Raises:
         UsageError: if this cannot be done here.
         ReBenchError: if the profile cannot be prepared.
     """
-    started, view = time.monotonic(), view or LineView(task.name)
+    started, scorings, show = time.monotonic(), Scorings(), show or len
     skipped = _skipped(task, profile)
     ours = [name for name in variants(task) if name not in skipped]
     names = [*ours, *_bases(task, profile, ours), *([SUBMISSION] if solution else [])]
@@ -86,22 +87,24 @@ def validate(
     score_on = plan.other if task.profile(profile).parallel else plan.timed
     with (
         temporary_directory("re-bench-prepared-") as directory,
-        open_pool(cluster, gpus=score_on if gpus else None) as pool,
+        open_executor(cluster, gpus=score_on if gpus else None) as executor,
     ):
-        template = None if pool.remote else _make_template(task, profile, directory / "template")
+        template = None if executor.remote else _make_template(task, profile, directory / "template")
         solution = solution and solution.resolve()
-        job = _Job(task, profile, sandbox, solution, template, plan.other, conditions(pool, task, profile))
-        resources = share(
-            pool, task, profile, jobs or default_jobs(task, profile, gpus, pool), gpus=gpus, gpu_type=gpu_type
-        )
+        job = _Job(task, profile, sandbox, solution, template, plan.other, NodeRequirements.of(executor, task, profile))
+        jobs = jobs or default_jobs(task, profile, gpus, executor)
+        resources = resources_per_job(executor, task, profile, jobs, gpus=gpus, gpu_type=gpu_type)
         while order:
             futures = {
-                pool.submit(job.timed_score, name, seed, number, resources=resources): name
+                executor.submit(job.timed_score, name, seed, number, resources=resources): name
                 for number, (name, seed) in enumerate(order)
             }
-            view.submitted(futures)
+            scorings.update(futures)
+            show(scorings)
             for future in as_completed(futures):
-                view.scored(futures[future], *future.result())
+                score, _seconds = future.result()
+                _print(task.name, time.monotonic() - started, futures[future], score)
+                show(scorings)
             for future, name in futures.items():
                 score, seconds = future.result()
                 scores[name].append(score)
@@ -110,6 +113,13 @@ def validate(
     rows = [replace(judge(task, name, scores), elapsed=elapsed[name]) for name in scores]
     note, seconds = _note(task, profile, skipped), time.monotonic() - started
     return Report(task.name, profile, rows, note, _problems(task), skipped, seconds)
+
+
+def _print(task: str, seconds: float, name: str, score: Score) -> None:
+    """Print the line of a scoring that has ended."""
+    reward = "-" if score.reward is None else f"{score.reward:z.4f}"
+    reason = "" if score.status == "valid" else f" {brief(score.message)}"
+    print_progress(f"[{seconds:6.1f} s] {task}: {name}: {score.status} {reward}{reason}")
 
 
 def _make_template(task: Task, profile: str, directory: Path) -> Path:
@@ -131,7 +141,7 @@ class _Job:
     """What all cheats begin with; None: each is laid out from the start, as on other machines."""
     make_on: tuple[str, ...]
     """UUIDs of the GPUs on which solutions may be made; none: where they are scored."""
-    conditions: Conditions | None
+    requirements: NodeRequirements | None
 
     def timed_score(self, name: str, seed: int, number: int) -> tuple[Score, float]:
         """Score one solution; return also the seconds that this took, with laying it out and making it."""
@@ -147,8 +157,8 @@ class _Job:
             seed: for the command that makes it.
             number: of the scoring, by which GPUs are dealt out.
         """
-        if self.conditions is not None:
-            self.conditions.check(self.solution)
+        if self.requirements is not None:
+            self.requirements.check(self.solution)
         gpu, started = next(iter(job_gpus()), None), time.monotonic()
         try:
             if self.solution is not None and name == SUBMISSION:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from re_bench.data.jsonl import read_plain
 from re_bench.data.redaction import forms
 from re_bench.records import RUNS
-from re_bench_evaluation.children import TOKEN
 from re_bench_evaluation.run import TRIES
+from re_bench_evaluation.session import TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,8 +11,9 @@ from re_bench.processes import print_progress
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
-    from re_bench_evaluation.cli.evaluate_view import LineView, LiveView
+    from re_bench.records import RunRecord
     from re_bench_evaluation.directory import PlannedTask
     from re_bench_evaluation.plan import Plan
     from re_bench_evaluation.report.evaluation_tables import Estimate
@@ -33,10 +34,11 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
+    from re_bench.cli.live import live_display
     from re_bench_evaluation.check import check, planned_tasks, prepare
     from re_bench_evaluation.directory import open_evaluation
     from re_bench_evaluation.plan import load_plan
-    from re_bench_evaluation.report.evaluation_tables import cell_table, cells, failures
+    from re_bench_evaluation.report.evaluation_tables import CELL_HEADER, cell_table, cells, failures
     from re_bench_evaluation.scheduler import evaluate
 
     plan = load_plan(options.plan)
@@ -47,9 +49,14 @@ def _evaluate(options: argparse.Namespace) -> int:
     if options.dry_run:
         return _show(_estimate(plan, directory, tasks), as_json=options.json)
     with open_evaluation(directory, plan, options.plan.read_bytes(), tasks) as evaluation:
+        shown: dict[str, RunRecord] = {}
+
+        def display() -> tuple[str, Sequence[str], Sequence[Sequence[str]]]:
+            return str(evaluation.plan.name), CELL_HEADER, [cell.row() for cell in cells(shown.copy().values())]
+
         try:
-            with _view(options) as view:
-                runs = evaluate(evaluation, where, view, jobs=options.jobs, ray=options.ray)
+            with live_display(display, wanted=not options.json):
+                runs = evaluate(evaluation, where, jobs=options.jobs, ray=options.ray, show=shown.update)
         except SystemExit:  # by a signal
             print_progress(f"re-bench: stopped; to continue in {evaluation.directory}, give the same command again")
             raise
@@ -60,13 +67,6 @@ def _evaluate(options: argparse.Namespace) -> int:
     else:
         print("\n".join([cell_table(runs.values()), *failures(runs.values())]))
     return 0 if all(run.state == "ended" for run in runs.values()) else 1
-
-
-def _view(options: argparse.Namespace) -> LiveView | LineView:
-    from re_bench.cli.live import has_live_terminal
-    from re_bench_evaluation.cli.evaluate_view import LineView, LiveView
-
-    return LiveView() if has_live_terminal() and not options.json else LineView()
 
 
 def _estimate(plan: Plan, directory: Path, tasks: list[PlannedTask]) -> Estimate:

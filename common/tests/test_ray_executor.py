@@ -1,4 +1,4 @@
-"""A pool on a Ray cluster of two nodes gives the results of the local one, whatever becomes of a node.
+"""Jobs on a Ray cluster of two nodes have the results of the local executor, also where a node is killed.
 
 ``nox -s tools -- ray`` runs this in an environment that has Ray.
 """
@@ -20,7 +20,7 @@ import pytest
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import run_program, temporary_directory
-from re_bench.runs.pool import Resources, job_gpus, open_pool
+from re_bench.runs.executor import Resources, job_gpus, open_executor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,7 +66,7 @@ def two_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoNodes]:
     from ray import cloudpickle  # noqa: PLC0415 - of the extra `ray`
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # nodes cannot import tests
-    # A short path, for Ray's sockets; in a directory of its own, no other cluster has taken the cores.
+    # A short path, for Ray's sockets.
     with pytest.MonkeyPatch.context() as environment, temporary_directory("ray-") as directory:
         environment.setenv("TMPDIR", str(directory))
         environment.setenv("RAY_USAGE_STATS_ENABLED", "0")
@@ -98,9 +98,9 @@ print(int(name) ** 2)
 """
 
 
-def submit(pool: Any, directory: Path, name: int, seconds: float) -> Any:
+def submit(executor: Any, directory: Path, name: int, seconds: float) -> Any:
     """Submit a program that leaves a file with its name and process number, and prints the square of its name."""
-    return pool.submit(partial(run_program, capture=True), ["-c", PROGRAM, str(directory), str(name), str(seconds)])
+    return executor.submit(partial(run_program, capture=True), ["-c", PROGRAM, str(directory), str(name), str(seconds)])
 
 
 def alive(pids: list[int]) -> list[int]:
@@ -118,14 +118,12 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.1)
 
 
-def test_a_node_that_dies_loses_no_job_and_no_job_counts_twice(
-    two_nodes: TwoNodes, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_node_that_dies_loses_no_job_and_no_job_counts_twice(two_nodes: TwoNodes, tmp_path: Path) -> None:
     directory = tmp_path / "started"
     directory.mkdir()
-    with open_pool(two_nodes.address) as pool:
-        assert (pool.cores, pool.gpus, pool.remote) == (2, 0, True)
-        futures = [submit(pool, directory, name, 3) for name in range(8)]
+    with open_executor(two_nodes.address) as executor:
+        assert (executor.cores, executor.gpus, executor.remote) == (2, 0, True)
+        futures = [submit(executor, directory, name, 3) for name in range(8)]
         wait_until(lambda: len(started(directory)) >= 4, "four jobs run")
         first = pids(directory)
         two_nodes.kill_one()
@@ -136,19 +134,18 @@ def test_a_node_that_dies_loses_no_job_and_no_job_counts_twice(
     twice = {name for name in names if names.count(name) == 2}
     assert len(twice) == 2, names  # those that ran on the node
     assert len(names) == 10
-    assert capfd.readouterr().err.count("it is submitted again, try 2 of 3") == 2
     wait_until(lambda: not alive(first), "what ran on the dead node ends")
     two_nodes.nodes.append(two_nodes.add())
 
 
 def test_an_error_of_the_job_is_its_result_and_not_tried_again(two_nodes: TwoNodes, tmp_path: Path) -> None:
-    with open_pool(two_nodes.address) as pool:
-        missing = pool.submit(run_program, ["-c", "raise SystemExit(3)"])  # lacks an argument
-        refused = pool.submit(fail, str(tmp_path))
+    with open_executor(two_nodes.address) as executor:
+        missing = executor.submit(run_program, ["-c", "raise SystemExit(3)"])  # lacks an argument
+        refused = executor.submit(fail, str(tmp_path))
         with pytest.raises(UsageError, match="no node of the cluster has what a job needs: 3 cores"):
-            pool.submit(int, resources=Resources(cores=3))
+            executor.submit(int, resources=Resources(cores=3))
         with pytest.raises(UsageError, match="1 cores, 1 GPUs, of type H200"):
-            pool.submit(int, resources=Resources(gpus=1, gpu_type="H200"))
+            executor.submit(int, resources=Resources(gpus=1, gpu_type="H200"))
         with pytest.raises(ReBenchError, match="of the job"):
             refused.result(WAIT_S)
         with pytest.raises(TypeError, match="capture"):
@@ -157,9 +154,9 @@ def test_an_error_of_the_job_is_its_result_and_not_tried_again(two_nodes: TwoNod
 
 
 def test_what_kills_its_process_every_time_is_tried_three_times(two_nodes: TwoNodes, tmp_path: Path) -> None:
-    with open_pool(two_nodes.address) as pool:
-        killed = pool.submit(kill_own_process, str(tmp_path))
-        with pytest.raises(ReBenchError, match="Ray lost a job 3 times"):
+    with open_executor(two_nodes.address) as executor:
+        killed = executor.submit(kill_own_process, str(tmp_path))
+        with pytest.raises(ReBenchError, match="Ray could not run a job, which is tried 3 times"):
             killed.result(2 * WAIT_S)
     assert len(started(tmp_path)) == 3
 
@@ -179,12 +176,12 @@ def test_gpus_are_those_that_ray_has_given(two_nodes: TwoNodes) -> None:
         num_gpus=2, resources={"accelerator_type:H200": 1}
     )  # which has none: Ray believes what it is told
     try:
-        with open_pool(two_nodes.address) as pool:
-            assert pool.gpus == 2
+        with open_executor(two_nodes.address) as executor:
+            assert executor.gpus == 2
             one, two = Resources(gpus=1, gpu_type="H200"), Resources(gpus=2)
-            alone = [pool.submit(shown_gpus, resources=one) for _ in range(2)]
-            both = pool.submit(shown_gpus, resources=two)
-            none = pool.submit(shown_gpus)
+            alone = [executor.submit(shown_gpus, resources=one) for _ in range(2)]
+            both = executor.submit(shown_gpus, resources=two)
+            none = executor.submit(shown_gpus)
             assert sorted(future.result(WAIT_S) for future in alone) == [(("0",), "0"), (("1",), "1")]
             assert both.result(WAIT_S) == (("0", "1"), "0,1")
             assert none.result(WAIT_S)[0] == ()
@@ -198,25 +195,15 @@ def shown_gpus() -> tuple[tuple[str, ...], str | None]:
     return job_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES")
 
 
-def test_own_cores_are_of_one_job_at_a_time_on_a_machine(two_nodes: TwoNodes) -> None:
-    program = "import os, time; print(*sorted(os.sched_getaffinity(0)), flush=True); time.sleep(3)"
-    with open_pool(two_nodes.address) as pool:
-        own = Resources(own_cores=True)
-        make = partial(run_program, capture=True)
-        futures = [pool.submit(make, ["-c", program], resources=own) for _ in os.sched_getaffinity(0)]
-        used = [future.result(WAIT_S)[1].split() for future in futures]
-    assert sorted(used) == sorted([str(core).encode()] for core in os.sched_getaffinity(0))
-
-
 DRIVER = """
 import sys
 from functools import partial
 from re_bench.processes import cli_entry_point, run_program
-from re_bench.runs.pool import open_pool
+from re_bench.runs.executor import open_executor
 address, directory, program = sys.argv[1:]
-with cli_entry_point("test"), open_pool(address) as pool:
+with cli_entry_point("test"), open_executor(address) as executor:
     for name in range(6):
-        pool.submit(partial(run_program, capture=True), ["-c", program, directory, str(name), "600"])
+        executor.submit(partial(run_program, capture=True), ["-c", program, directory, str(name), "600"])
 """
 
 
@@ -292,7 +279,7 @@ def test_a_node_that_draws_another_instance_is_not_asked_to_score(
     command = ("validate", made_up.directory, "--profile", "cpu", "--sandbox", "none", "--ray", two_nodes.address)
     refused = re_bench(*command)
     assert refused.returncode == 2
-    assert "give all nodes the same file instance.secret in RE_BENCH_CACHE" in refused.stderr
+    assert "the same file instance.secret in RE_BENCH_CACHE" in refused.stderr
     monkeypatch.setenv("RE_BENCH_CACHE", two_nodes.cache)
     assert re_bench(*command).returncode == 0
 

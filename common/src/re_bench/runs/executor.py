@@ -1,4 +1,4 @@
-"""Jobs on this machine: each is a thread that supervises programs, started when what it needs is free."""
+"""Where jobs run that supervise programs: on this machine, or on a Ray cluster, behind one interface."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from concurrent.futures import Future
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,13 +17,14 @@ from re_bench.gpu import state as gpu_state
 from re_bench.processes import request_stop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 T = TypeVar("T")
 
 _CGROUP_MEMORY = Path("/sys/fs/cgroup/memory.max")
 _EPSILON = 1e-6
 """For sums of shares such as a third."""
+_MOST_THREADS = 1024
 _this_job = threading.local()
 
 
@@ -39,9 +40,6 @@ class Resources:
     """A whole number, or less than 1 for a job that shares a GPU with others."""
     gpu_type: str | None = None
     """Part of the GPU's name, such as ``H200``; on Ray the accelerator type of the node. None: any."""
-    own_cores: bool = False
-    """Whether the programs that it runs get cores of their own, as far as whole cores allow: else every one starts as
-    many threads as the machine has cores, and together they wait for each other."""
 
     def __post_init__(self) -> None:
         whole = self.gpus < 1 or self.gpus == int(self.gpus)
@@ -52,8 +50,11 @@ class Resources:
 ONE_CORE = Resources()
 
 
-class Pool(ABC):
-    """Where jobs run; made by :func:`re_bench.runs.pool.open_pool`."""
+class Executor(ABC):
+    """Runs jobs; :func:`open_executor` makes one."""
+
+    remote: bool
+    """Whether jobs run on other machines, with which we share no more than a file system."""
 
     @property
     @abstractmethod
@@ -65,17 +66,12 @@ class Pool(ABC):
     def gpus(self) -> int:
         """How many GPUs a job can have, on one machine."""
 
-    @property
-    @abstractmethod
-    def remote(self) -> bool:
-        """Whether jobs run on other machines, with which we share no more than a file system."""
-
     @abstractmethod
     def submit(self, function: Callable[..., T], *arguments: Any, resources: Resources = ONE_CORE) -> Future[T]:
-        """Call ``function(*arguments)`` when its resources are free; whoever came first is not overtaken for long.
+        """Call ``function(*arguments)`` when its resources are free.
 
-        An exception of the job is its future's, whatever its class; nothing is tried again because of it. A job that
-        waits can be cancelled by its future. What it starts has to end when :func:`re_bench.processes.stop_requested`.
+        An exception of the job, of any class, is its future's, and no reason to try it again. The programs that it
+        starts have to end when :func:`re_bench.processes.stop_requested`.
 
         Args:
             function: what can be pickled, as its arguments and its result.
@@ -84,8 +80,44 @@ class Pool(ABC):
 
         Raises:
             UsageError: if there is no machine that has as much.
-            ReBenchError: if the cluster is lost.
         """
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Wait until all jobs have ended."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End what runs, and start nothing more."""
+
+
+@contextmanager
+def open_executor(address: str | None = None, *, gpus: Sequence[str] | None = None) -> Iterator[Executor]:
+    """Yield an executor; the block ends when all jobs have.
+
+    If the block is left by an exception, an interrupt or a signal (see :func:`re_bench.processes.cli_entry_point`),
+    what runs is ended and nothing more is started.
+
+    Args:
+        address: of a Ray cluster, as ``ray.init`` takes it; None for this machine.
+        gpus: UUIDs of those of this machine that jobs may have; None for all that CUDA shows.
+
+    Raises:
+        UsageError: if there is no such cluster.
+    """
+    executor: Executor
+    if address is None:
+        executor = LocalExecutor(gpus)
+    else:
+        from re_bench.runs.ray_executor import RayExecutor  # noqa: PLC0415 - which imports this module
+
+        executor = RayExecutor(address)
+    try:
+        yield executor
+        executor.wait()
+    except BaseException:
+        executor.stop()
+        raise
 
 
 def job_gpus() -> tuple[str, ...]:
@@ -109,74 +141,73 @@ class _Job:
 class _Share:
     """What a running job has."""
 
-    cores: tuple[int, ...]
-    """By number, if they are its own."""
+    cores: Sequence[int]
+    """By number."""
     gpus: tuple[str, ...]
 
 
-class LocalPool(Pool):
-    """The pool of this machine."""
+class LocalExecutor(Executor):
+    """Runs jobs in threads of this process, in the order in which they come, each as soon as its resources are free.
 
-    def __init__(self, gpus: Sequence[str] | None = None, cores: Sequence[int] | None = None) -> None:
-        """Nothing runs yet.
+    The programs of a job run on as many cores as it has: else each would start a thread for every core of the machine.
+    """
+
+    remote = False
+
+    def __init__(self, gpus: Sequence[str] | None = None, cores: Iterable[int] | None = None) -> None:
+        """Start nothing yet.
 
         Args:
-            gpus: those that jobs may have, as UUIDs; None for all that CUDA shows.
+            gpus: those that jobs may have, as ``CUDA_VISIBLE_DEVICES`` takes them; None for all that CUDA shows.
             cores: likewise, by number; None for all that we may run on.
         """
-        self._cores = dict.fromkeys(sorted(os.sched_getaffinity(0)) if cores is None else cores, 0.0)
-        """How much of each is somebody's own."""
-        self._free_cores, self._free_memory = float(len(self._cores)), machine_memory_mib()
-        self._memory = self._free_memory
-        self._gpus = None if gpus is None else dict.fromkeys(gpus, 1.0)
-        """What is free of each; None until somebody asks."""
+        self._loads = dict.fromkeys(sorted(os.sched_getaffinity(0) if cores is None else cores), 0.0)
+        """What jobs have of each core."""
+        self._memory = machine_memory_mib()
+        self._free_cores, self._free_memory = float(len(self._loads)), self._memory
+        self._free_gpus = None if gpus is None else dict.fromkeys(gpus, 1.0)
+        """What is free of each; None until a job asks for one."""
         self._waiting: deque[_Job] = deque()
-        self._running: set[threading.Thread] = set()
-        self._changed = threading.Condition()
+        self._futures: list[Future[Any]] = []
+        self._threads = ThreadPoolExecutor(_MOST_THREADS, "re-bench-job")
+        self._lock = threading.Lock()
 
     @property
     def cores(self) -> int:
         """Those of the machine that we may run on."""
-        return len(self._cores)
+        return len(self._loads)
 
     @property
     def gpus(self) -> int:
         """Those that jobs may have."""
-        return len(self._free_gpus(None))
-
-    @property
-    def remote(self) -> bool:
-        """Never."""
-        return False
+        return len(self._gpus_of_type(None))
 
     def submit(self, function: Callable[..., T], *arguments: Any, resources: Resources = ONE_CORE) -> Future[T]:
-        """Start it in a thread when its resources are free, as :meth:`Pool.submit`."""
+        """Start it in a thread when its resources are free, as :meth:`Executor.submit`."""
         self._check(resources)
         future: Future[T] = Future()
-        with self._changed:
+        with self._lock:
+            self._futures.append(future)
             self._waiting.append(_Job(future, function, arguments, resources))
             self._start_ready()
         return future
 
     def wait(self) -> None:
         """Wait until all jobs have ended."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._waiting and not self._running)
+        wait(self._futures)
+        self._threads.shutdown()
 
     def stop(self) -> None:
         """End what runs, and start nothing more."""
-        with self._changed:
-            waiting, running = tuple(self._waiting), tuple(self._running)
+        with self._lock:
+            for job in self._waiting:
+                job.future.cancel()
             self._waiting.clear()
-        for job in waiting:
-            if job.future.cancel():
-                job.future.set_running_or_notify_cancel()
         with request_stop():
-            for thread in running:
-                thread.join()
+            self._threads.shutdown()
 
     def _check(self, resources: Resources) -> None:
-        gpus = len(self._free_gpus(resources.gpu_type)) if resources.gpus else 0
+        gpus = len(self._gpus_of_type(resources.gpu_type)) if resources.gpus else 0
         kind = f" {resources.gpu_type}" if resources.gpu_type else ""
         for needed, present, what in (
             (resources.cores, self.cores, "cores"),
@@ -186,84 +217,65 @@ class LocalPool(Pool):
             if needed > present + _EPSILON:
                 raise UsageError(f"a job needs {needed:g} {what}; this machine has {present}")
 
-    def _free_gpus(self, kind: str | None) -> dict[str, float]:
-        """Return what is free of each GPU of this kind."""
-        if self._gpus is None:
-            self._gpus = {gpu.uuid: 1.0 for gpu in gpu_state.identify_all()}
+    def _gpus_of_type(self, kind: str | None) -> dict[str, float]:
+        """Return what is free of each GPU of this type."""
+        if self._free_gpus is None:
+            self._free_gpus = {gpu.uuid: 1.0 for gpu in gpu_state.identify_all()}
         if kind is None:
-            return self._gpus
-        of_kind = {gpu.uuid for gpu in gpu_state.identify_all() if kind.lower() in gpu.name.lower()}
-        return {uuid: free for uuid, free in self._gpus.items() if uuid in of_kind}
+            return self._free_gpus
+        of_type = {gpu.uuid for gpu in gpu_state.identify_all() if kind.lower() in gpu.name.lower()}
+        return {uuid: free for uuid, free in self._free_gpus.items() if uuid in of_type}
 
     def _start_ready(self) -> None:
-        """Start what can be started. What cannot keeps the next ones from what it waits for."""
-        kept_cores, kept_memory, gpus_kept = 0.0, 0, False
-        for job in tuple(self._waiting):
+        """Start the first jobs that wait, as far as there is room: none is overtaken by a later one."""
+        while self._waiting:
+            job = self._waiting[0]
             needed = job.resources
-            if job.future.cancelled():
-                self._waiting.remove(job)
-                job.future.set_running_or_notify_cancel()
-                continue
-            enough = needed.cores <= self._free_cores - kept_cores + _EPSILON
-            enough = enough and needed.memory_mib <= self._free_memory - kept_memory
-            gpus = () if gpus_kept and needed.gpus else self._choose_gpus(needed)
-            if enough and gpus is not None and bool(gpus) == bool(needed.gpus):
-                self._waiting.remove(job)
-                if job.future.set_running_or_notify_cancel():
-                    self._start(job, gpus)
-                continue
-            kept_cores, kept_memory = kept_cores + needed.cores, kept_memory + needed.memory_mib
-            gpus_kept = gpus_kept or bool(needed.gpus)
-            if kept_cores >= self._free_cores:
-                break
+            gpus = self._choose_gpus(needed)
+            if needed.cores > self._free_cores + _EPSILON or needed.memory_mib > self._free_memory or gpus is None:
+                return
+            self._waiting.popleft()
+            if job.future.set_running_or_notify_cancel():
+                cores = sorted(self._loads, key=self._loads.__getitem__)[: max(1, int(needed.cores + _EPSILON))]
+                share = _Share(cores, gpus)
+                self._count(needed, share, -1)
+                self._threads.submit(self._run, job, share)
 
     def _choose_gpus(self, needed: Resources) -> tuple[str, ...] | None:
         """Return GPUs that are free enough, the freest first; None where there are not enough."""
         if not needed.gpus:
             return ()
         count, share = max(1, int(needed.gpus)), min(1.0, needed.gpus)
-        free = self._free_gpus(needed.gpu_type)
+        free = self._gpus_of_type(needed.gpu_type)
         enough = sorted((uuid for uuid in free if free[uuid] >= share - _EPSILON), key=lambda uuid: -free[uuid])
         return tuple(enough[:count]) if len(enough) >= count else None
 
-    def _start(self, job: _Job, gpus: tuple[str, ...]) -> None:
-        count = max(1, int(job.resources.cores + _EPSILON))
-        cores = sorted(self._cores, key=lambda core: self._cores[core])[:count] if job.resources.own_cores else []
-        share = _Share(tuple(cores), gpus)
-        self._count(job.resources, share, -1)
-        thread = threading.Thread(target=self._run, args=(job, share), name="re-bench-job")
-        self._running.add(thread)
-        thread.start()
-
     def _count(self, resources: Resources, share: _Share, sign: int) -> None:
-        """Take a share away from what is free, or, with the sign +1, give it back."""
+        """Take resources away from what is free, or, with the sign +1, give them back."""
         self._free_cores += sign * resources.cores
         self._free_memory += sign * resources.memory_mib
         for core in share.cores:
-            self._cores[core] -= sign * resources.cores / len(share.cores)
+            self._loads[core] -= sign * resources.cores / len(share.cores)
         for uuid in share.gpus:
-            assert self._gpus is not None
-            self._gpus[uuid] += sign * min(1.0, resources.gpus)
+            assert self._free_gpus is not None
+            self._free_gpus[uuid] += sign * min(1.0, resources.gpus)
 
     def _run(self, job: _Job, share: _Share) -> None:
         _this_job.gpus = share.gpus
         result, error = None, None
         try:
-            if share.cores:
-                os.sched_setaffinity(0, share.cores)  # of this thread; programs that it starts inherit them
+            with suppress(OSError):  # where these cores were taken from us meanwhile, any will do
+                os.sched_setaffinity(0, share.cores)  # of this thread; programs that it starts inherit it
             result = job.function(*job.arguments)
         except BaseException as raised:  # noqa: BLE001 - StoppedError too, which is for whoever waits
             error = raised
-        with self._changed:
+        with self._lock:
             self._count(job.resources, share, +1)
             self._start_ready()
         if error is None:
             job.future.set_result(result)
         else:
             job.future.set_exception(error)
-        with self._changed:
-            self._running.discard(threading.current_thread())
-            self._changed.notify_all()
 
 
 def machine_memory_mib() -> int:
