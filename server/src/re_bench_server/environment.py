@@ -36,7 +36,8 @@ SPLIT = "test"
 
 _MAX_LOGGED = 4000
 _BAD_REQUEST, _NOT_FOUND, _TOO_MANY_REQUESTS, _SERVER_ERROR, _UNAVAILABLE = 400, 404, 429, 500, 503
-_COME_BACK = {"X-Backend-State": "starting", "Retry-After": "2"}  # for which the client `openreward` asks again
+COME_BACK = {"X-Backend-State": "starting", "Retry-After": "2"}
+"""Headers of a 503 after which the client `openreward` asks again."""
 
 
 class ReBench(Environment):
@@ -93,7 +94,7 @@ class ReBench(Environment):
             await self.session.open()
         except Exception as error:  # noqa: BLE001 - whatever it is, the client is told that there is no session
             if self.registry.app.stopping:
-                raise HTTPException(_UNAVAILABLE, "the server is shutting down", _COME_BACK) from None
+                raise HTTPException(_UNAVAILABLE, "the server is shutting down", COME_BACK) from None
             self.recorder.metrics.not_opened(self.session.served.id)
             log.error("session_not_opened", session=self.session.name, reason=_logged(error))
             raise HTTPException(_SERVER_ERROR, f"the session cannot be opened: {_public_message(error)}") from None

@@ -1,23 +1,19 @@
-"""The health of a server for its operator, as JSON and as text."""
+"""The health of a server for its operator, as JSON."""
 
 from __future__ import annotations
 
 import resource
+import shutil
 import time
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from re_bench.tables import dollars, number, table
 from re_bench_server.preparation import State
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from re_bench_server.preparation import Preparation
     from re_bench_server.registry import SessionRegistry
     from re_bench_server.session import Session
-
-_HEADER = ("session", "task", "profile", "open", "doing", "for", "attempts", "best reward", "model")
 
 
 def health(registry: SessionRegistry) -> dict[str, Any]:
@@ -31,6 +27,7 @@ def health(registry: SessionRegistry) -> dict[str, Any]:
         "network": app.settings.network.record(),
         "uptime_s": round(time.monotonic() - app.started, 1),
         "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
+        "free_disk_mib": shutil.disk_usage(app.state_directory.path).free >> 20,
         "max_sessions": app.settings.max_sessions,
         "tasks": {name: _task(preparation) for name, preparation in app.preparations.by_id.items()},
         "not_served": dict(app.catalog.not_served),
@@ -75,63 +72,3 @@ def _session(session: Session) -> dict[str, Any]:
         "model_dollars": session.record.model_dollars,
         "scoring_model_dollars": session.record.scoring_model_dollars,
     }
-
-
-def describe_health(state: Mapping[str, Any]) -> str:
-    """Return what :func:`health` returned as text for a terminal."""
-    if "sessions" not in state:
-        return f"{state['status']}; give the server's token with --token-file to see more"
-    sessions, memory = state["sessions"], f"{state['memory_mib']} MiB at most"
-    lines = [
-        f"{state['status']}, up {_span(state['uptime_s'])}, sandbox {state['sandbox']}, {memory}",
-        f"network of sessions: {_network(state['network'])}",
-        f"{len(sessions)} of {state['max_sessions']} sessions",
-        f"scorings: {_queue(state['scorings'])}; on the GPU: {_queue(state['gpu'])}",
-        *_gpu_lines(state["gpus"]),
-        *(_task_line(name, task) for name, task in state["tasks"].items()),
-        *(f"not served: {name}: {reason}" for name, reason in state["not_served"].items()),
-    ]
-    if sessions:
-        lines += ["", table(_HEADER, [_row(session) for session in sessions])]
-    return "\n".join(lines)
-
-
-def _task_line(name: str, task: Mapping[str, Any]) -> str:
-    reason = f": {task['reason']}" if task["reason"] else ""
-    return f"{task['state']}: {name} ({task['profile']}){reason}"
-
-
-def _gpu_lines(gpus: Mapping[str, Any] | None) -> list[str]:
-    if gpus is None:
-        return []
-    sessions = ", ".join(f"{uuid} ({number} open)" for uuid, number in gpus["sessions"].items())
-    return [f"GPU of scorings: {gpus['scoring']}; of sessions: {sessions}"]
-
-
-def _row(session: Mapping[str, Any]) -> list[str]:
-    return [
-        session["name"],
-        session["task"],
-        session["profile"],
-        _span(session["open_s"]),
-        session["doing"],
-        _span(session["doing_s"]),
-        str(session["attempts"]),
-        number(session["best_reward"]),
-        dollars(session["model_dollars"]),
-    ]
-
-
-def _network(network: Mapping[str, Any]) -> str:
-    allowed = f" to {', '.join(network['allow'])}" if "allow" in network else ""
-    return f"{network['mode']}{allowed}"
-
-
-def _queue(queue: Mapping[str, int]) -> str:
-    return f"{queue['running']} running, {queue['waiting']} waiting"
-
-
-def _span(seconds: float) -> str:
-    minutes, seconds = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from re_bench_server.catalog import ServedTask
     from re_bench_server.queues import GpuGate, Queue
-    from re_bench_server.session_clock import SessionClock
+    from re_bench_server.session_record import SessionClock
     from re_bench_server.settings import Settings
 
 _MAX_RESULT = 8 << 20

@@ -28,7 +28,6 @@ from re_bench_server.arguments import without_input
 from re_bench_server.environment import environment_class
 from re_bench_server.health import health, is_ready
 from re_bench_server.middleware import AccessMiddleware
-from re_bench_server.operations import operating
 from re_bench_server.registry import SessionRegistry
 from re_bench_server.session_middleware import SessionMiddleware
 from re_bench_server.settings import check_address, host_warnings, use_mounted_data
@@ -148,15 +147,14 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     gc.freeze()
     gc.set_threshold(_GC_ALLOCATIONS)
     try:
-        async with operating(registry):
-            if settings.prepare_first:
-                await app.preparations.wait_for_all()
-            address = _listen(listener, settings)
-            sessions = str(app.state_directory.sessions)
-            tasks, network = list(app.catalog.by_id), settings.network.record()
-            registry.begin_reclaiming()
-            logs.log.info("serving", address=address, tasks=tasks, sessions=sessions, network=network)
-            await server.serve([listener])
+        if settings.prepare_first:
+            await app.preparations.wait_for_all()
+        address = _listen(listener, settings)
+        sessions = str(app.state_directory.sessions)
+        tasks, network = list(app.catalog.by_id), settings.network.record()
+        registry.begin_serving()
+        logs.log.info("serving", address=address, tasks=tasks, sessions=sessions, network=network)
+        await server.serve([listener])
     finally:
         await registry.close()
         logs.log.info("ended")

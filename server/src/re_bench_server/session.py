@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 from re_bench.errors import ReBenchError
 from re_bench_server import restore
 from re_bench_server.prompt import Remainder, prompt
-from re_bench_server.session_clock import SessionClock
-from re_bench_server.session_record import utc
+from re_bench_server.session_record import SessionClock, utc
 from re_bench_server.session_scoring import SessionScoring
 from re_bench_server.session_shell import SessionShell
 from re_bench_server.shell.shell import WORKSPACE

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from re_bench.runs.elapsed import Elapsed
     from re_bench_server.app_state import AppState
     from re_bench_server.catalog import ServedTask
-    from re_bench_server.session_clock import SessionClock
-    from re_bench_server.session_record import SessionRecord
+    from re_bench_server.session_record import SessionClock, SessionRecord
 
 _MAX_FAILED_FINALS = 3
 

@@ -10,7 +10,7 @@ from re_bench.errors import ReBenchError
 from re_bench.gpu.devices import only_gpus
 from re_bench.guest import port_forward
 from re_bench_gateway import Budget
-from re_bench_server.network.service import NetworkAccess
+from re_bench_server.network.relay import NetworkAccess
 from re_bench_server.services.meter import MeterProxy
 from re_bench_server.shell.shell import Shell
 

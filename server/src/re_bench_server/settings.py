@@ -85,8 +85,6 @@ class Settings:
     """The most of a session's transcript."""
     keep_days: float | None = None
     """Days after which an ended session's directory is removed; None keeps it."""
-    keep_gib: float | None = None
-    """How much ended sessions' directories may hold together, in GiB; the oldest go first. None is without limit."""
     drain_s: float = 600.0
     """How long running commands and scorings may take after SIGTERM, in seconds."""
     reclaim_s: float = 900.0
