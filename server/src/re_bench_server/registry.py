@@ -26,7 +26,7 @@ from re_bench_server.state_dir import END_REQUEST, ENDED_BY_OPERATOR
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
-    from re_bench_server.app_state import AppState
+    from re_bench_server.app import AppState
     from re_bench_server.catalog import ServedTask
 
 CLIENT: ContextVar[str] = ContextVar("client", default="")

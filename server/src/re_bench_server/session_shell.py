@@ -17,7 +17,7 @@ from re_bench_server.shell.shell import Shell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from re_bench_server.app_state import AppState
+    from re_bench_server.app import AppState
     from re_bench_server.catalog import ServedTask
     from re_bench_server.services.model import ModelAccess
     from re_bench_server.session_record import SessionRecord

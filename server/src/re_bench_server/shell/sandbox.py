@@ -1,6 +1,6 @@
 """A session's sandbox, from the start of its supervisor to the end of all its processes.
 
-Everything runs in one event loop, and needs no thread and no task while nothing happens.
+Everything runs in one event loop. All sandboxes share a few threads for calls that block.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import subprocess
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from re_bench.data.files import short_path
@@ -22,10 +21,10 @@ from re_bench.guest import ipc
 from re_bench.sandbox import resource_usage
 from re_bench.sandbox.process import end_process, start
 from re_bench_server.shell.guest_files import CHANNEL, PROGRAM
-from re_bench_server.shell.limit_watcher import DISK, MEMORY, LimitCheck, LimitWatcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import Executor
     from pathlib import Path
 
     from re_bench.limits import Limits
@@ -42,6 +41,10 @@ _MESSAGE_OVERHEAD = 1 << 20
 _MAX_ESCAPE = 8
 """More than the bytes that a byte of output can become in JSON."""
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="re-bench-shell")
+_MEMORY_CHECKS = ThreadPoolExecutor(1, thread_name_prefix="re-bench-memory")
+_DISK_CHECKS = ThreadPoolExecutor(1, thread_name_prefix="re-bench-disk")
+_BUSY_CHECK_S, _IDLE_CHECK_S = 0.05, 0.5
+_PAUSE_FACTOR = 4  # checks take at most a fifth of the time of their thread
 
 
 async def in_thread(function: Callable[..., Result], *arguments: Any) -> Result:
@@ -75,7 +78,8 @@ class Sandbox(asyncio.Protocol):
         self._programs: dict[int, asyncio.Future[dict[str, Any] | None]] = {}
         self._program_count = 0
         self._ending: asyncio.Future[None] | None = None
-        self._checks: list[tuple[LimitWatcher, LimitCheck]] = []
+        self._watching: list[asyncio.Task[None]] = []
+        self._busy = asyncio.Event()
         self.end_reason = ""
         """Why we ended it, in words, or the empty string."""
         self.violation = ""
@@ -128,21 +132,38 @@ class Sandbox(asyncio.Protocol):
 
     def watch(self, limits: Limits, growth: DiskGrowth, on_violation: Callable[[str, bool], None]) -> None:
         """Check the limits until the end; ``on_violation`` is called with a text, and whether it is about the disk."""
-        pid, loop = self._process.pid, asyncio.get_running_loop()
+        pid = self._process.pid
+        for threads, check, disk in (
+            (_MEMORY_CHECKS, lambda: resource_usage.memory_violation(pid, limits), False),
+            (_DISK_CHECKS, lambda: growth.violation(self._first, limits), True),
+        ):
+            self._watching.append(asyncio.create_task(self._check(threads, check, on_violation, disk)))
 
-        def report(violation: str, *, disk: bool) -> None:
-            loop.call_soon_threadsafe(on_violation, violation, disk)
-
-        memory = LimitCheck(lambda: resource_usage.memory_violation(pid, limits), partial(report, disk=False))
-        disk = LimitCheck(lambda: growth.violation(self._first, limits), partial(report, disk=True))
-        self._checks = [(MEMORY, memory), (DISK, disk)]
-        for watcher, check in self._checks:
-            watcher.add(check)
+    async def _check(
+        self, threads: Executor, check: Callable[[], str], on_violation: Callable[[str, bool], None], disk: bool
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            try:
+                violation = await loop.run_in_executor(threads, check)
+            except Exception as error:  # noqa: BLE001 - a program that cannot be watched must not go on
+                violation = f"its limits cannot be watched ({error!r})"
+            if violation:
+                on_violation(violation, disk)
+            pause = max(_BUSY_CHECK_S, _PAUSE_FACTOR * (loop.time() - began))
+            if self._busy.is_set():
+                await asyncio.sleep(pause)
+            else:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._busy.wait(), max(pause, _IDLE_CHECK_S))
 
     def set_busy(self, *, busy: bool) -> None:
         """Tell whether a command runs, so that limits are checked more often."""
-        for _watcher, check in self._checks:
-            check.busy = busy
+        if busy:
+            self._busy.set()
+        else:
+            self._busy.clear()
 
     def request(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
         """Send a request with descriptors, which are closed here, unless the sandbox has ended."""
@@ -181,8 +202,8 @@ class Sandbox(asyncio.Protocol):
     def end(self, reason: str) -> asyncio.Future[None]:
         """End all its processes, unless that has begun already; the future is done when nothing is left."""
         if self._ending is None:
-            for watcher, check in self._checks:
-                watcher.remove(check)
+            for watching in self._watching:
+                watching.cancel()
             self.end_reason = self.end_reason or reason
             self._ending = asyncio.get_running_loop().run_in_executor(_THREADS, _end, self._process, self._cleanup)
             if self._transport is not None:
