@@ -114,7 +114,7 @@ class SessionRegistry:
         key = session_key(secret_values)
         with self._lock:  # the SDK creates sessions in threads
             if self.waits(CLIENT.get()):
-                return self._take_up(served, key)
+                return self._resume_session(served, key)
             self.app.preparations.check(served)
             limit = self.app.settings.max_sessions
             if len(self.sessions) >= limit:
@@ -134,7 +134,7 @@ class SessionRegistry:
             raise ReBenchError(f"the session's directory cannot be made: {error}") from None
         return session
 
-    def _take_up(self, served: ServedTask, key: str | None) -> Session:
+    def _resume_session(self, served: ServedTask, key: str | None) -> Session:
         session = self._waiting[CLIENT.get()]
         check_task(session, served.id)
         session.take_key(key)

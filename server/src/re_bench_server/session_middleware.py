@@ -49,7 +49,7 @@ class SessionMiddleware:
         """Wrap ``application``, the SDK's, whose sessions are in ``registry``."""
         self._application, self._registry = application, registry
         self._in_progress: set[str] = set()
-        self._taking_up: dict[str, asyncio.Task[None]] = {}
+        self._resuming: dict[str, asyncio.Task[None]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -62,7 +62,7 @@ class SessionMiddleware:
         if scope["path"] == _CREATE:
             await self._create(client, scope, receive, send)
             return
-        await self._take_up(client, scope)
+        await self._resume_session(client, scope)
         session = self._registry.restored(client)
         if scope["path"].lower() == _CALL and (session or self._registry.draining):
             await self._call(session, scope, receive, send)
@@ -72,8 +72,8 @@ class SessionMiddleware:
     async def _create(self, client: str, scope: Scope, receive: Receive, send: Send) -> None:
         body, replay = await _read(receive)
         request = _json_object(body)
-        if client in self._taking_up:
-            await asyncio.wait([self._taking_up[client]])
+        if client in self._resuming:
+            await asyncio.wait([self._resuming[client]])
         session = self._registry.restored(client)
         if self._registry.draining:
             await send_json(send, _UNAVAILABLE, {"detail": _SHUTTING_DOWN}, {"Retry-After": "10"})
@@ -91,14 +91,14 @@ class SessionMiddleware:
             finally:
                 self._in_progress.remove(client)
 
-    async def _take_up(self, client: str, scope: Scope) -> None:
+    async def _resume_session(self, client: str, scope: Scope) -> None:
         """Make the SDK create the client's session of an earlier server, if there is one that waits."""
         if client in self._in_progress or not self._registry.waits(client):
             return
-        if client not in self._taking_up:
-            self._taking_up[client] = asyncio.create_task(self._create_for(client, scope))
-            self._taking_up[client].add_done_callback(lambda _task: self._taking_up.pop(client))
-        await asyncio.shield(self._taking_up[client])
+        if client not in self._resuming:
+            self._resuming[client] = asyncio.create_task(self._create_for(client, scope))
+            self._resuming[client].add_done_callback(lambda _task: self._resuming.pop(client))
+        await asyncio.shield(self._resuming[client])
 
     async def _create_for(self, client: str, scope: Scope) -> None:
         session = self._registry.restored(client)
