@@ -6,16 +6,14 @@ import re
 import subprocess
 import sys
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from server_process import TASKS, TOP
 
-from re_bench.limits import Limits
 from re_bench.task.discovery import Task
 from re_bench_server.readme import with_tables
-from re_bench_server.settings import Settings, host_warnings, use_mounted_data
+from re_bench_server.settings import use_mounted_data
 
 ENVIRONMENT = TOP / "server"
 CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
@@ -89,12 +87,3 @@ def test_without_the_server_the_command_says_what_to_install() -> None:
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
     assert "pip install" in done.stderr
     assert done.stdout == ""
-
-
-def test_limits_of_all_sessions_beyond_what_the_host_has_are_told(tmp_path: Path) -> None:
-    modest = Settings(tmp_path, max_sessions=1, memory_mib=64, disk_mib=1)
-    needed = [Limits(memory_mib=32)]
-    assert host_warnings(modest, needed) == []
-    memory, disk = host_warnings(replace(modest, max_sessions=10**9), needed)
-    assert re.match(r"10{9} sessions may use \d+ GiB of memory together, this host has \d+ GiB; lower", memory)
-    assert "--disk-mib" in disk

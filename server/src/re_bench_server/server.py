@@ -29,7 +29,7 @@ from re_bench_server.middleware import AccessMiddleware
 from re_bench_server.monitoring import health, is_ready
 from re_bench_server.registry import SessionRegistry
 from re_bench_server.session_middleware import SessionMiddleware
-from re_bench_server.settings import check_address, host_warnings, use_mounted_data
+from re_bench_server.settings import check_address, use_mounted_data
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -103,8 +103,6 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     app = AppState(settings)
     registry = SessionRegistry(app)
     registry.restore()
-    for line in host_warnings(settings, [served.limits for served in app.catalog.by_id.values()]):
-        logs.log.warning("limits_exceed_host", reason=line)
     for task, reason in app.catalog.not_served.items():
         logs.log.warning("task_not_served", task=task, reason=reason)
     for served in app.catalog.by_id.values():
