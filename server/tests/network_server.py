@@ -25,25 +25,12 @@ class Online(Server):
     """A server with an internet."""
 
     world: Path
-    machine: str
-    """The link of its namespace of network."""
 
     def reached(self, path: str = "/") -> list[dict[str, Any]]:
         """Return the requests for a path, or below it, that have reached a host, whichever."""
         log = self.world / "requests.jsonl"
         lines = log.read_text().splitlines() if log.exists() else []
         return [request for request in map(json.loads, lines) if request["path"].startswith(path)]
-
-    def proxies(self) -> list[int]:
-        """Return the processes of the proxy, the innermost last."""
-        return sorted(int(entry.name) for entry in Path("/proc").glob("[0-9]*") if self._is_proxy(entry))
-
-    def _is_proxy(self, entry: Path) -> bool:
-        try:
-            program = b"network.program" in (entry / "cmdline").read_bytes()
-            return program and (entry / "ns/net").readlink() == Path(self.machine)
-        except OSError:
-            return False
 
 
 @contextmanager
@@ -67,7 +54,7 @@ def online(place: Path, site: Path, *options: str) -> Iterator[Online]:
             [sys.executable, port_forward.__file__, "0", str(socket)], stdout=subprocess.PIPE, text=True
         )
         server = Online(process, f"http://127.0.0.1:{forward.stdout.readline().strip()}", place / "state", log)
-        server.world, server.machine = world, str(Path(f"/proc/{process.pid}/ns/net").readlink())
+        server.world = world
         yield server
     finally:
         process.terminate()

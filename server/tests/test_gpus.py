@@ -11,8 +11,7 @@ from re_bench.errors import UsageError
 from re_bench.gpu import state
 from re_bench.gpu.devices import dedicate_gpu
 from re_bench.gpu.state import Gpu
-from re_bench_server.gpus import SessionGpus, plan_gpus
-from re_bench_server.health import describe_health
+from re_bench_server.queues import SessionGpus, plan_gpus
 
 GPUS = [Gpu(index, "NVIDIA H200", f"GPU-{index}", None, 3201.0, 6144) for index in range(4)]
 
@@ -46,14 +45,3 @@ def test_the_operator_chooses_the_gpu_of_scorings(monkeypatch: pytest.MonkeyPatc
     for devices, message in ((("cuda",), "no such GPU here; give the index"), (("cpu",), "no task is served in")):
         with pytest.raises(UsageError, match=f"--scoring-gpu 7: .*{message}"):
             plan_gpus(served(*devices), "7")
-
-
-def test_the_health_of_a_server_names_the_gpus() -> None:
-    gpus = SessionGpus(dedicate_gpu(GPUS[:2]))
-    gpus.assign("a")
-    queue = {"running": 0, "waiting": 0}
-    health = {"status": "ok", "uptime_s": 1.0, "sandbox": "bubblewrap", "memory_mib": 1, "network": {"mode": "none"}}
-    health |= {"max_sessions": 1, "scorings": queue, "gpu": queue, "tasks": {}, "not_served": {}, "sessions": []}
-    text = describe_health(health | {"gpus": gpus.record()})
-    assert "GPU of scorings: GPU-1; of sessions: GPU-0 (1 open)" in text.splitlines()
-    assert "GPU of scorings" not in describe_health(health | {"gpus": None})

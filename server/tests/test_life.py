@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from server_process import Raw, Server, command_lines_naming, post, re_bench, serving, until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-FRAME = "\x1b[H\x1b[2Jok, up 0:0"
-"""How each view of a server begins in its first ten minutes."""
-
 
 def test_an_ordered_end_leaves_logs_records_and_open_workspaces_and_nothing_else(tmp_path: Path, site: Path) -> None:
-    with serving(tmp_path, site) as server, watching(server) as view:
+    with serving(tmp_path, site) as server:
         ended, idle = Raw(server, "example_quick"), Raw(server, "example_quick")
         ended.call("answer")
         ended.call("bash", command="mkdir -p locked/in; chmod 0 locked")
         ended.delete()
         idle.call("bash", command="true")
         sockets = Path((server.state / "sockets").read_text())
-        seen = two_frames(view)
         assert server.end() == 128 + signal.SIGTERM
         files = sorted(sorted(path.name for path in directory.iterdir()) for directory in server.sessions())
         assert files == [
@@ -48,34 +37,7 @@ def test_an_ordered_end_leaves_logs_records_and_open_workspaces_and_nothing_else
         assert sorted(record["state"] for record in server.records().values()) == ["ended", "open"]
         assert not sockets.exists()
         assert server.events()[-1]["event"] == "ended"
-        assert view.stdout is not None
-        assert view.stderr is not None
-        reply, complained = seen + view.stdout.read(), view.stderr.read()
-        view.wait(60)
-        assert reply.count(FRAME) > 1
-        assert " of 64 sessions" in reply
-        assert "no server answers" in complained
-        assert view.returncode == 1
         assert command_lines_naming(server.state) == []
-
-
-@contextlib.contextmanager
-def watching(server: Server) -> Iterator[subprocess.Popen[str]]:
-    """Run the view of a server that is renewed until the server ends."""
-    command = [sys.executable, "-m", "re_bench.cli", "serve", "--watch", "--port", server.url.rpartition(":")[2]]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as view:
-        yield view
-
-
-def two_frames(view: subprocess.Popen[str]) -> str:
-    """Read what a view shows until it has been renewed once."""
-    assert view.stdout is not None
-    seen = ""
-    while seen.count(FRAME) < 2:
-        character = view.stdout.read(1)
-        assert character, seen
-        seen += character
-    return seen
 
 
 def test_a_ceiling_on_sessions_with_a_clear_refusal(tmp_path: Path, site: Path) -> None:
@@ -135,9 +97,6 @@ def test_scorings_take_turns_and_say_how_long_they_waited(tmp_path: Path, site: 
             caller.start()
         until(lambda: server.health()["scorings"] == {"running": 1, "waiting": 2})
         began = time.monotonic()
-        view = re_bench("serve", "--status", "--port", server.url.rpartition(":")[2]).stdout
-        assert "scorings: 1 running, " in view
-        assert "  answer  " in view
         time.sleep(max(0.0, began + 1.1 - time.monotonic()))
         (tmp_path / "go").touch()
         for caller in callers:
@@ -151,18 +110,13 @@ def test_scorings_take_turns_and_say_how_long_they_waited(tmp_path: Path, site: 
         assert f"The scoring waited {texts[2][0]:.0f} s for its turn." in texts[2][1]
 
 
-def test_the_status_says_what_runs(server: Server) -> None:
+def test_health_says_what_runs(server: Server) -> None:
     session = Raw(server, "example_quick")
     session.call("bash", command="echo -1 > answer.txt")
     session.call("answer")
-    port = server.url.rpartition(":")[2]
-    done = re_bench("serve", "--status", "--port", port)
-    assert done.returncode == 0, done.stderr
-    row = next(line for line in done.stdout.splitlines() if "example_quick" in line and "idle" in line)
-    assert row.split()[-3:] == ["1", "0.5000", "-"]
-    as_json: dict[str, Any] = json.loads(re_bench("serve", "--status", "--port", port, "--json").stdout)
-    assert [one["attempts"] for one in as_json["sessions"]] == [1]
-    assert session.sid not in json.dumps(as_json) + server.log.read_text()
+    health = server.health()
+    (one,) = [one for one in health["sessions"] if one["attempts"] == 1]
+    assert (one["task"], one["doing"], one["best_reward"]) == ("example_quick", "idle", 0.5)
+    assert (health["max_sessions"], health["free_disk_mib"] > 0) == (64, True)
+    assert session.sid not in json.dumps(health) + server.log.read_text()
     session.delete()
-    nobody = re_bench("serve", "--status", "--port", "1")
-    assert (nobody.returncode, "no server answers" in nobody.stderr) == (1, True)

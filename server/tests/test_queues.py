@@ -15,8 +15,7 @@ from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.elapsed import Elapsed, Interval
 from re_bench_evaluation.working_time import attempt_times, session_periods
 from re_bench_server.queues import GpuGate, Queue
-from re_bench_server.session_clock import SessionClock
-from re_bench_server.session_record import SessionRecord
+from re_bench_server.session_record import SessionClock, SessionRecord
 
 if TYPE_CHECKING:
     from pathlib import Path

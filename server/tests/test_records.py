@@ -1,27 +1,20 @@
-"""Transcripts, retention and the view of sessions, from files alone."""
+"""Transcripts, retention and ``re-bench sessions``, from files alone."""
 
 from __future__ import annotations
 
-import asyncio
 import datetime as dt
-import json
-import os
 import signal
-import socket
-import stat
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_process import until
+from server_process import re_bench, until
 
-from re_bench.errors import UsageError
-from re_bench_server.operator_socket import OperatorSocket, ask, is_served
-from re_bench_server.records.retention import remove_old
-from re_bench_server.records.session_files import SessionFiles, all_sessions, session_called
-from re_bench_server.records.session_tables import describe_session, printable
-from re_bench_server.records.transcripts import Transcript, last_entries, read_transcript
+from re_bench_server.session_record import SessionRecord, utc
+from re_bench_server.state_dir import StateDirectory, is_served
+from re_bench_server.transcripts import Transcript, read_transcript
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,13 +59,12 @@ def test_after_a_torn_line_a_transcript_goes_on_with_the_next_number(tmp_path: P
         numbers = [entry["seq"] for entry in contents.entries]
         assert numbers == sorted(set(numbers))
         assert contents.entries[-1]["arguments"]["command"] == "next"
-        assert last_entries(path, 1) == contents.entries[-1:]
 
 
 APPENDING = """
 import sys
 from pathlib import Path
-from re_bench_server.records.transcripts import Transcript
+from re_bench_server.transcripts import Transcript
 transcript = Transcript(Path(sys.argv[1]), 1 << 30)
 print("ready", flush=True)
 for number in range(1_000_000):
@@ -103,107 +95,53 @@ def test_secrets_are_in_no_field(tmp_path: Path) -> None:
     assert read_transcript(path).entries[0]["output"] == "OPENAI_API_KEY=[redacted]\n[redacted]"
 
 
-def test_the_last_entries_of_a_long_transcript(tmp_path: Path) -> None:
-    path = tmp_path / "transcript.jsonl"
-    assert last_entries(path, 3) == []
-    transcript = Transcript(path, 1 << 30)
-    for number in range(20):
-        transcript.append(call(f"echo {number}", "\x1b" * 30_000), ())  # six bytes each
-    assert [entry["seq"] for entry in last_entries(path, 3)] == [17, 18, 19]
-    assert len(last_entries(path, 100)) == 20
-    assert last_entries(path, 100) == read_transcript(path).entries
-
-
-def make_session(state: Path, name: str, *, ended_days: float | None = None, kib: int = 4, **record: Any) -> Path:
+def make_session(state: Path, name: str, *, ended_days: float | None = None, **fields: Any) -> Path:
     directory = state / "sessions" / name
     directory.mkdir(parents=True)
+    record = SessionRecord(name, "a_task", "cpu", client="", opened=utc(), state="finished")
     if ended_days is not None:
-        record["ended"] = (dt.datetime.now(dt.UTC) - dt.timedelta(days=ended_days)).isoformat(timespec="seconds")
-    (directory / "session.json").write_text(json.dumps({"name": name, "task": "a_task", "profile": "cpu"} | record))
+        ended = dt.datetime.now(dt.UTC) - dt.timedelta(days=ended_days)
+        record.state, record.ended = "ended", ended.isoformat(timespec="seconds")
+    replace(record, **fields).save(directory)
     (directory / "attempts.jsonl.submissions").mkdir()
-    (directory / "attempts.jsonl.submissions" / "copy").write_bytes(os.urandom(kib << 10))
     return directory
 
 
-def test_ended_sessions_are_removed_by_age_and_by_size_the_oldest_first(tmp_path: Path) -> None:
-    for days in (1, 5, 9):
-        make_session(tmp_path, f"ended-{days}", ended_days=days, kib=1024)
-    make_session(tmp_path, "suspended", kib=4096)
+def test_ended_sessions_are_removed_by_age(tmp_path: Path) -> None:
+    for days in (1, 9):
+        make_session(tmp_path, f"ended-{days}", ended_days=days)
+    make_session(tmp_path, "suspended")
     make_session(tmp_path, "in-use", ended_days=100)
-    (make_session(tmp_path, "damaged", kib=4096) / "session.json").write_text("{half")
-    sessions = tmp_path / "sessions"
-    assert remove_old(sessions, keep_days=None, keep_gib=None) == []
-    assert [one.name for one in remove_old(sessions, keep_days=8, keep_gib=None, in_use=["in-use"])] == ["ended-9"]
-    removed = remove_old(sessions, keep_days=None, keep_gib=1.5 / 1024, in_use=["in-use"])
-    assert [(one.name, one.size >> 20) for one in removed] == [("ended-5", 1)]
-    assert sorted(path.name for path in sessions.iterdir()) == ["damaged", "ended-1", "in-use", "suspended"]
+    (make_session(tmp_path, "damaged") / "session.json").write_text("{half")
+    state = StateDirectory(tmp_path)
+    assert state.remove_ended(8, ["in-use"]) == ["ended-9"]
+    assert sorted(path.name for path in state.sessions.iterdir()) == ["damaged", "ended-1", "in-use", "suspended"]
+    assert is_served(tmp_path)
+    state.close()
+    assert not is_served(tmp_path)
 
 
-def test_a_session_that_is_removed_while_it_is_read_is_no_error(tmp_path: Path) -> None:
-    directory = make_session(tmp_path, "one", ended_days=1)
-    session = SessionFiles(directory)
-    remove_old(tmp_path / "sessions", keep_days=0.5, keep_gib=None)
-    assert not directory.exists()
-    summary = session.summary(served=False)
-    assert (summary.attempts, summary.task, session.calls(5)) == (0, None, [])
-
-
-def test_sessions_are_named_by_a_beginning_that_only_one_has(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("session", "reason"),
+    [
+        ("2026", "the beginning of several sessions' names"),
+        ("x", "the name of no session"),
+        ("20261122T010101-a", "has ended already"),  # a whole name, and the beginning of others
+    ],
+)
+def test_end_needs_the_beginning_of_one_open_session(tmp_path: Path, session: str, reason: str) -> None:
     for name in ("20261122T010101-aa", "20261122T010101-ab", "20261122T010101-a"):
-        make_session(tmp_path, name)
-    assert session_called(tmp_path, "20261122T010101-ab").name == "20261122T010101-ab"
-    assert session_called(tmp_path, "20261122T010101-a").name == "20261122T010101-a"  # a whole name
-    with pytest.raises(UsageError, match="the beginning of several sessions' names"):
-        session_called(tmp_path, "2026")
-    with pytest.raises(UsageError, match="the name of no session"):
-        session_called(tmp_path, "x")
-    with pytest.raises(UsageError, match="no server has kept sessions there"):
-        all_sessions(tmp_path / "nowhere")
+        make_session(tmp_path, name, ended_days=1)
+    done = re_bench("sessions", "end", session, "--state", str(tmp_path))
+    assert (done.returncode, reason in done.stderr) == (2, True)
 
 
-def test_what_agents_wrote_cannot_control_a_terminal(tmp_path: Path) -> None:
-    directory = make_session(tmp_path, "one", task="\x1b]0;title\x07", reason="\x9b31m")
-    Transcript(directory / "transcript.jsonl", 1 << 20).append(
-        {**call("printf '\x1b[2J'\nsecond", "a\r\nb\rc\x1b[31m\u202e\ud800"), "seconds": 1.0, "cut": {"output": 9}}, ()
-    )
-    session = SessionFiles(directory)
-    shown = describe_session(session.summary(served=True), (), session.calls(1), full=True)
-    assert all(character.isprintable() or character == "\n" for character in shown)
-    assert "  $ second" in shown
-    assert printable("tab\tline\n") == "tab\tline\n"
-
-
-def test_the_operator_s_socket_is_its_owner_s_and_may_have_a_long_path(tmp_path: Path) -> None:
-    state = tmp_path / ("long" * 30)
-    state.mkdir()
-    assert ask(state, {"do": "anything"}) is None
-    asyncio.run(asking(state))
-    assert list(state.iterdir()) == []
-
-
-async def asking(state: Path) -> None:
-    async def operate(message: Any) -> dict[str, Any]:
-        if message.get("do") == "refuse":
-            raise UsageError("not this")
-        return {"told": message["do"]}
-
-    server = OperatorSocket(state, operate)
-    await server.open()
-    assert await asyncio.to_thread(ask, state, {"do": "one"}) == {"told": "one"}
-    with pytest.raises(UsageError, match="not this"):
-        await asyncio.to_thread(ask, state, {"do": "refuse"})
-    await asyncio.to_thread(send_garbage, state)
-    assert await asyncio.to_thread(is_served, state)
-    assert await asyncio.to_thread(ask, state, {"do": "two"}) == {"told": "two"}
-    await server.close()
-    assert not await asyncio.to_thread(is_served, state)
-
-
-def send_garbage(state: Path) -> None:
-    assert stat.S_IMODE((state / "operator.sock").stat().st_mode) == 0o600
-    descriptor = os.open(state, os.O_RDONLY)
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(f"/proc/self/fd/{descriptor}/operator.sock")
-        connection.sendall(b"\xff{[\n")
-        assert b"expected a line of JSON" in connection.recv(1000)
-    os.close(descriptor)
+def test_a_list_survives_damage_and_control_characters(tmp_path: Path) -> None:
+    make_session(tmp_path, "one", task="\x1b]0;title\x07")
+    (make_session(tmp_path, "two") / "session.json").write_text("{half")
+    done = re_bench("sessions", "list", "--state", str(tmp_path))
+    assert done.returncode == 0
+    assert all(character.isprintable() or character == "\n" for character in done.stdout)
+    assert ("one" in done.stdout, "two" in done.stdout) == (True, True)
+    nowhere = re_bench("sessions", "list", "--state", str(tmp_path / "nowhere"))
+    assert (nowhere.returncode, "no server has kept sessions there" in nowhere.stderr) == (2, True)

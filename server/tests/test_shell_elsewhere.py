@@ -63,6 +63,9 @@ def readable() -> Iterator[Path]:
         for module in ("__init__.py", "normalise.py", "errors.py", "processes.py", "limits.py"):
             shutil.copy(common / module, directory / "re_bench")
         ours = Path(re_bench_server.__file__).parent
+        (directory / "re_bench" / "runs").mkdir()
+        for module in ("__init__.py", "elapsed.py"):
+            shutil.copy(common / "runs" / module, directory / "re_bench" / "runs")
         rooms = [(common / room, f"re_bench/{room}") for room in ("sandbox", "guest", "data")]
         for source, target in (*rooms, (ours, "re_bench_server")):
             shutil.copytree(source, directory / target, ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,16 +1,21 @@
-"""A session may use what its limits give it; past them a command is told so, and the session goes on."""
+"""Limits of a session, after which it goes on, and the costs of many sessions at once."""
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from shell_session import SMALL, Session, past_its_limit, session_in
+from shell_session import SMALL, Session, past_its_limit, processes_with, session_in, shell_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from re_bench_server.shell.shell import Shell
 
 _FORKS = "import os, time\nwhile True:\n try: os.fork() or time.sleep(60)\n except OSError: pass"
 _HOLD = "b = bytearray({0} << 20); b[::4096] = b'x' * len(b[::4096])"
@@ -125,3 +130,46 @@ def test_what_was_there_at_the_beginning_does_not_count(tmp_path: Path) -> None:
     (tmp_path / "workspace" / "data").write_bytes(bytes(50 << 20))
     with session_in(tmp_path) as session:
         assert session.says("sleep 1; stat -c %U data; echo on") == "agent\non\n"
+
+
+SESSIONS, CALLS = 50, 5
+
+
+def held_kib() -> int:
+    """Return this process's own memory."""
+    gc.collect()
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+
+
+async def opened(directory: Path) -> Shell:
+    for name in ("workspace", "scratch"):
+        (directory / name).mkdir(parents=True)
+    return await shell_in(directory)
+
+
+async def used(shell: Shell, number: int) -> None:
+    await shell.run(f"n={number}; cd /tmp", 30)
+    for _ in range(CALLS):
+        output = await shell.run("n=$((n + 1)); echo $n $PWD", 30)
+        number += 1
+        assert (output.text, output.status) == (f"{number} /tmp\n", 0)
+
+
+async def many(directory: Path) -> tuple[float, int]:
+    first = await opened(directory / "first")
+    await used(first, 0)
+    before, threads = held_kib(), threading.active_count()
+    shells = [await opened(directory / str(i)) for i in range(SESSIONS)]
+    try:
+        await asyncio.gather(*(used(shell, 1000 * i) for i, shell in enumerate(shells)))
+        return (held_kib() - before) / SESSIONS, threading.active_count() - threads
+    finally:
+        await asyncio.gather(first.close(), *(shell.close() for shell in shells))
+
+
+def test_many_sessions_at_once(tmp_path: Path) -> None:
+    kib_each, threads = asyncio.run(many(tmp_path))
+    assert kib_each < 1024
+    assert threads <= 4  # the few that all sessions share
+    assert processes_with(str(tmp_path)) == []

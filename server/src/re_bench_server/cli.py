@@ -1,12 +1,7 @@
-"""The subcommand ``re-bench serve``: its options, the server's start, and the status of a running server.
-
-The server itself is imported when it is run.
-"""
+"""The subcommand ``re-bench serve``. The server itself is imported when it is run."""
 
 from __future__ import annotations
 
-import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +10,13 @@ from re_bench.cli.command import (
     above_zero,
     add_hours,
     add_jobs,
-    add_json,
     add_max_attempts,
     add_port,
     add_sandbox,
     positive,
 )
 from re_bench.cli.parser import add_old_name
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import UsageError
 from re_bench.gpu.devices import add_scoring_gpu
 from re_bench.task.chat_model import ChatModel, add_model_options
 from re_bench.task.profile_names import add_profile_option
@@ -34,8 +28,6 @@ if TYPE_CHECKING:
 
 _BASH_REWARDS = {"0": 0.0, "none": None}
 _NETWORKS = ("none", "proxy", "open")
-_HEALTH_TIMEOUT_S = 10.0
-_CLEAR = "\x1b[H\x1b[2J"
 
 
 def add_state(parser: argparse._ActionsContainer) -> None:
@@ -114,28 +106,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     records.add_argument("--no-transcripts", action="store_true", help="keep no commands and outputs")
     records.add_argument("--transcript-mib", type=positive, metavar="N", help="of each session (default: 64)")
     records.add_argument("--keep-days", type=above_zero, metavar="D", help="remove sessions that ended D days ago")
-    records.add_argument("--keep-gib", type=above_zero, metavar="G", help="remove the oldest ended ones above G GiB")
-    inspect = parser.add_argument_group("inspect a running server")
-    inspect.add_argument("--status", action="store_true", help="show what the server at --host and --port does")
-    inspect.add_argument("--watch", action="store_true", help="show it every second, until interrupted")
     add_profile_option(parser)
     add_model_options(parser)
     add_sandbox(parser)
-    add_json(parser)
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Run a server, or show the status of a running one.
+    """Run a server.
 
     Raises:
-        UsageError: if the server cannot run here.
-        ReBenchError: if a running server does not answer.
+        UsageError: if it cannot run here.
     """
     from re_bench_server.settings import check_address, default_state, read_token  # noqa: PLC0415 - takes a moment
 
     token = read_token(options.token_file) if options.token_file else None
-    if options.status or options.watch:
-        return _status(options, token)
     settings = _settings(options, options.state or default_state(), token)
     check_address(settings, insecure=options.insecure)
     try:
@@ -153,7 +137,7 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
     from re_bench_server.settings import Settings  # noqa: PLC0415
 
     names = ["max_sessions", "max_attempts", "hours", "wait_hours", "memory_mib", "disk_mib"]
-    names += ["model_dollars", "transcript_mib", "keep_days", "keep_gib", "scoring_gpu"]
+    names += ["model_dollars", "transcript_mib", "keep_days", "scoring_gpu"]
     chosen: dict[str, Any] = {name: getattr(options, name) for name in names}
     chosen |= {"scorings": options.jobs, "drain_s": options.drain, "reclaim_s": options.reclaim}
     return Settings(
@@ -173,35 +157,6 @@ def _settings(options: argparse.Namespace, state: Path, token: str | None) -> Se
         transcripts=not options.no_transcripts,
         **{name: value for name, value in chosen.items() if value is not None},
     )
-
-
-def _status(options: argparse.Namespace, token: str | None) -> int:
-    from re_bench_server.health import describe_health  # noqa: PLC0415 - takes a moment
-
-    state = _health(options.host, options.port, token)
-    while options.watch:
-        print(f"{_CLEAR}{describe_health(state)}", flush=True)
-        time.sleep(1)
-        state = _health(options.host, options.port, token)
-    print(json.dumps(state) if options.json else describe_health(state))
-    return 0
-
-
-def _health(host: str, port: int, token: str | None) -> dict[str, Any]:
-    import http.client  # noqa: PLC0415 - slow to import, for every other command too
-    import urllib.error  # noqa: PLC0415
-    import urllib.request  # noqa: PLC0415
-
-    address = f"http://[{host}]:{port}/health" if ":" in host else f"http://{host}:{port}/health"
-    request = urllib.request.Request(address, headers={"X-API-Key": token} if token else {})  # noqa: S310 - http
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy must not see the token
-    try:
-        with direct.open(request, timeout=_HEALTH_TIMEOUT_S) as response:
-            state: dict[str, Any] = json.load(response)
-            return state
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        reason = error.reason if isinstance(error, urllib.error.URLError) else error
-        raise ReBenchError(f"{address}: no server answers ({reason})") from None
 
 
 COMMAND = Command(

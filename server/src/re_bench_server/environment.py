@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fastapi import HTTPException
 from openreward.environments import Environment, Split, TextBlock, ToolOutput, reconnect, tool
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.task.instance import instance_details
-from re_bench_server.arguments import Answer, Bash  # noqa: TC001 - the SDK reads the tools' annotations
 from re_bench_server.logs import log
 from re_bench_server.middleware import request_time
 from re_bench_server.registry import CLIENT, OtherTaskError, SessionRegistry, TooManySessionsError
@@ -29,14 +30,76 @@ from re_bench_server.responses import (
 from re_bench_server.session import ServerEndingError, Session, SessionClosedError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping, Sequence
+    from collections.abc import Awaitable, Iterable, Mapping, Sequence
 
 NAME = "rebench"
 SPLIT = "test"
 
+_MAX_COMMAND = 1 << 20
+_MAX_ERRORS = 10
+_MAX_NAME = 80
 _MAX_LOGGED = 4000
 _BAD_REQUEST, _NOT_FOUND, _TOO_MANY_REQUESTS, _SERVER_ERROR, _UNAVAILABLE = 400, 404, 429, 500, 503
-_COME_BACK = {"X-Backend-State": "starting", "Retry-After": "2"}  # for which the client `openreward` asks again
+COME_BACK = {"X-Backend-State": "starting", "Retry-After": "2"}
+"""Headers of a 503 after which the client `openreward` asks again."""
+
+
+class Arguments(BaseModel):
+    """The arguments of a tool. An error names the argument and the problem, never the argument's value."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def __init__(self, **data: object) -> None:
+        """Validate the arguments.
+
+        Raises:
+            ValidationError: if one is malformed; the SDK sends the errors to the client.
+        """
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise ValidationError.from_exception_data(
+                error.title,
+                [
+                    InitErrorDetails(
+                        type=PydanticCustomError(item["type"], "{message}", {"message": item["msg"]}),
+                        loc=tuple(item["loc"]),
+                        input=None,
+                    )
+                    for item in without_input(error.errors(include_input=False, include_context=False))
+                ],
+            ) from None
+
+
+class Bash(Arguments):
+    """The arguments of ``bash``."""
+
+    command: str = Field(max_length=_MAX_COMMAND, description="the command, as one would type it into bash")
+    timeout: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="seconds after which the command is stopped"
+    )
+
+
+class Answer(Arguments):
+    """The arguments of ``answer``."""
+
+    get_final_score: bool = Field(
+        default=False,
+        strict=True,
+        description="true: end the episode with the final score of all attempts, this one included",
+    )
+
+
+def without_input(errors: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the first ten of a validation's errors with ``type``, ``loc`` and ``msg`` alone, names truncated."""
+    return [
+        {
+            "type": error["type"],
+            "loc": [part[:_MAX_NAME] if isinstance(part, str) else part for part in error["loc"]],
+            "msg": error["msg"],
+        }
+        for error in list(errors)[:_MAX_ERRORS]
+    ]
 
 
 class ReBench(Environment):
@@ -93,7 +156,7 @@ class ReBench(Environment):
             await self.session.open()
         except Exception as error:  # noqa: BLE001 - whatever it is, the client is told that there is no session
             if self.registry.app.stopping:
-                raise HTTPException(_UNAVAILABLE, "the server is shutting down", _COME_BACK) from None
+                raise HTTPException(_UNAVAILABLE, "the server is shutting down", COME_BACK) from None
             self.recorder.metrics.not_opened(self.session.served.id)
             log.error("session_not_opened", session=self.session.name, reason=_logged(error))
             raise HTTPException(_SERVER_ERROR, f"the session cannot be opened: {_public_message(error)}") from None

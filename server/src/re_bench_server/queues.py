@@ -1,14 +1,22 @@
-"""Queues: scorings wait for a free slot, and on a GPU nothing else runs while a submission is timed."""
+"""What sessions wait for or share: slots of scorings, and the GPUs of the host."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from re_bench.errors import UsageError
+from re_bench.gpu import state as gpu_state
+from re_bench.gpu.devices import dedicate_gpu
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
+
+    from re_bench.gpu.devices import GpuPlan
+    from re_bench_server.catalog import ServedTask
 
 
 class Queue:
@@ -66,3 +74,45 @@ class GpuGate:
         began = time.monotonic()
         await self._idle.wait()
         return time.monotonic() - began
+
+
+class SessionGpus:
+    """Gives every session one GPU, that of the fewest sessions, for as long as it is open."""
+
+    def __init__(self, plan: GpuPlan) -> None:
+        """Begin without sessions."""
+        self.plan = plan
+        self._by_session: dict[str, str] = {}
+
+    def assign(self, session: str) -> str:
+        """Return the UUID of the GPU of the session with this name; it stays the same until it is released."""
+        if session not in self._by_session:
+            sessions = Counter(self._by_session.values())
+            self._by_session[session] = min(self.plan.other, key=sessions.__getitem__)
+        return self._by_session[session]
+
+    def release(self, session: str) -> None:
+        """Take a session's GPU back, if it has one."""
+        self._by_session.pop(session, None)
+
+    def record(self) -> dict[str, Any]:
+        """Return the UUIDs of the GPU of scorings, and of those of sessions with their number."""
+        sessions = Counter(self._by_session.values())
+        return {"scoring": self.plan.timed[0], "sessions": {uuid: sessions[uuid] for uuid in self.plan.other}}
+
+
+def plan_gpus(tasks: Iterable[ServedTask], scoring_gpu: str | None) -> GpuPlan | None:
+    """Return which GPU is for what, or None where no task is served in a profile that needs one.
+
+    Args:
+        tasks: those that are served.
+        scoring_gpu: the index or UUID of the GPU for scorings, if the operator has chosen one.
+
+    Raises:
+        UsageError: if there is no such GPU, or none at all, or none is needed and one was chosen.
+    """
+    if any(served.profile.device == "cuda" for served in tasks):
+        return dedicate_gpu(gpu_state.identify_all(), scoring_gpu)
+    if scoring_gpu is not None:
+        raise UsageError(f"--scoring-gpu {scoring_gpu}: no task is served in a profile that needs a GPU; leave it out")
+    return None

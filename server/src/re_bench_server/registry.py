@@ -9,6 +9,7 @@ import secrets
 import threading
 import time
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING
 
 from re_bench.data.files import sync_directory
@@ -20,17 +21,18 @@ from re_bench_server.recorder import Recorder
 from re_bench_server.services.model import session_key
 from re_bench_server.session import Session
 from re_bench_server.session_record import SessionRecord, utc
+from re_bench_server.state_dir import END_REQUEST, ENDED_BY_OPERATOR
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
-    from re_bench_server.app_state import AppState
+    from re_bench_server.app import AppState
     from re_bench_server.catalog import ServedTask
 
 CLIENT: ContextVar[str] = ContextVar("client", default="")
 """SHA-256 of the session id of the client whose request is handled."""
 
-_CHECKPOINT_S = 30.0
+_CHECKPOINT_S, _COST_PERIOD_S, _END_PERIOD_S, _RETENTION_PERIOD_S = 30.0, 15.0, 0.5, 3600.0
 _POLL_S = 0.1
 
 
@@ -55,8 +57,6 @@ class SessionRegistry:
         )
         self.draining = False
         """Whether no new sessions and commands are accepted."""
-        self.ended = asyncio.Event()
-        """Set when no session is open any more."""
         self._restored: dict[str, Session] = {}
         self._waiting: dict[str, Session] = {}
         self._lock = threading.Lock()
@@ -78,12 +78,18 @@ class SessionRegistry:
                 log.info(
                     "session_restored", session=record.name, task=record.task, attempts=session.attempts, **instance
                 )
-        self._run_in_background(self._write_checkpoints())
+        self._run_in_background(_repeat(_CHECKPOINT_S, self._write_checkpoints))
 
-    def begin_reclaiming(self) -> None:
-        """Begin to count the time in which clients may come back: the server listens from now on."""
+    def begin_serving(self) -> None:
+        """Begin what a server does next to answering requests; it listens from now on."""
         if self._waiting:
             self._run_in_background(self._close_unclaimed())
+        self._run_in_background(_repeat(_COST_PERIOD_S, self._refresh_costs))
+        self._run_in_background(_repeat(_END_PERIOD_S, self._end_as_requested))
+        if self.app.settings.keep_days is not None:
+            self._run_in_background(
+                _repeat(_RETENTION_PERIOD_S, partial(self._remove_old, self.app.settings.keep_days))
+            )
 
     def _restore(self, record: SessionRecord) -> Session:
         served = self.app.catalog.lookup({"id": record.task})
@@ -108,7 +114,7 @@ class SessionRegistry:
         key = session_key(secret_values)
         with self._lock:  # the SDK creates sessions in threads
             if self.waits(CLIENT.get()):
-                return self._take_up(served, key)
+                return self._resume_session(served, key)
             self.app.preparations.check(served)
             limit = self.app.settings.max_sessions
             if len(self.sessions) >= limit:
@@ -128,7 +134,7 @@ class SessionRegistry:
             raise ReBenchError(f"the session's directory cannot be made: {error}") from None
         return session
 
-    def _take_up(self, served: ServedTask, key: str | None) -> Session:
+    def _resume_session(self, served: ServedTask, key: str | None) -> Session:
         session = self._waiting[CLIENT.get()]
         check_task(session, served.id)
         session.take_key(key)
@@ -166,7 +172,6 @@ class SessionRegistry:
         with request_stop():
             suspending = [session.suspend() for session in list(self.sessions.values())]
             errors = [error for error in await asyncio.gather(*suspending, return_exceptions=True) if error is not None]
-        self.ended.set()
         if errors:
             raise errors[0]
 
@@ -201,14 +206,27 @@ class SessionRegistry:
                 log.info("session_ended", session=session.name, attempts=session.attempts, reason=reason)
 
     async def _write_checkpoints(self) -> None:
-        while True:
-            await asyncio.sleep(_CHECKPOINT_S)
-            for session in list(self.sessions.values()):
-                if session.checkpoint():
-                    try:
-                        await asyncio.to_thread(session.save)
-                    except ReBenchError as error:
-                        log.error("checkpoint_failed", session=session.name, reason=str(error))
+        for session in list(self.sessions.values()):
+            if session.checkpoint():
+                try:
+                    await asyncio.to_thread(session.save)
+                except ReBenchError as error:
+                    log.error("checkpoint_failed", session=session.name, reason=str(error))
+
+    async def _refresh_costs(self) -> None:
+        for session in list(self.sessions.values()):
+            await self.recorder.refresh_cost(session)
+
+    async def _end_as_requested(self) -> None:
+        """End the sessions whose operator has asked for it with ``re-bench sessions end``."""
+        for session in list(self.sessions.values()):
+            if (session.directory / END_REQUEST).exists():
+                await session.close(ENDED_BY_OPERATOR)
+                log.info("session_ended", session=session.name, attempts=session.attempts, reason=ENDED_BY_OPERATOR)
+
+    async def _remove_old(self, keep_days: float) -> None:
+        for name in await asyncio.to_thread(self.app.state_directory.remove_ended, keep_days, list(self.sessions)):
+            log.info("session_removed", session=name)
 
     def _run_in_background(self, coroutine: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(coroutine)
@@ -236,6 +254,16 @@ def check_task(session: Session, task_id: object) -> None:
 def client_of(session_id: bytes) -> str:
     """Return what is stored of a client's session id, which itself gives access: its SHA-256 in hex digits."""
     return hashlib.sha256(session_id.strip()).hexdigest()
+
+
+async def _repeat(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+    """Do something again and again. A failure, for example because of a full disk, is logged."""
+    while True:
+        try:
+            await work()
+        except Exception as error:  # noqa: BLE001 - one failure must not end it
+            log.error("periodic_work_failed", work=getattr(work, "__name__", ""), reason=repr(error))
+        await asyncio.sleep(seconds)
 
 
 def _new_record(served: ServedTask, key: str | None) -> SessionRecord:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from re_bench_server.catalog import ServedTask
     from re_bench_server.queues import GpuGate, Queue
-    from re_bench_server.session_clock import SessionClock
+    from re_bench_server.session_record import SessionClock
     from re_bench_server.settings import Settings
 
 _MAX_RESULT = 8 << 20
@@ -75,7 +75,7 @@ class Scorer:
         variables: Mapping[str, str],
         *,
         clock: SessionClock,
-        handed_in: Elapsed,
+        submitted_at: Elapsed,
     ) -> ScoredAttempt:
         """Score the workspace as it is when a slot is free.
 
@@ -85,7 +85,7 @@ class Scorer:
             log: the session's attempt log.
             variables: environment variables for the task's scorer.
             clock: the session's, which leaves out what it waits here.
-            handed_in: what the clock showed when the submission was handed in, for the log.
+            submitted_at: what the clock showed at the call, for the log.
 
         Raises:
             ReBenchError: if the attempt could not be scored, or not be written to the log.
@@ -95,7 +95,7 @@ class Scorer:
                 waited_s = await stack.enter_async_context(self._queue.slot())
                 if served.profile.device == "cuda":
                     waited_s += await stack.enter_async_context(self._gate.scoring())
-            output = await self._run(served, workspace, log, variables, handed_in)
+            output = await self._run(served, workspace, log, variables, submitted_at)
         try:
             result = json.loads(output)
             score, final = Score.from_dict(result["score"]), FinalScore(**result["final"])
@@ -106,12 +106,12 @@ class Scorer:
         return ScoredAttempt(score, final, waited_s + waited_for_gpu_s)
 
     async def _run(
-        self, served: ServedTask, workspace: Path, log: Path, variables: Mapping[str, str], handed_in: Elapsed
+        self, served: ServedTask, workspace: Path, log: Path, variables: Mapping[str, str], submitted_at: Elapsed
     ) -> bytes:
         program = ["-P", "-m", "re_bench_server.scoring", "--task", str(served.task.directory)]
         program += ["--submission", str(workspace), "--log", str(log), "--profile", served.profile_name]
         program += ["--keep-mib", str(self._keep_mib), "--network", self._network]
-        program += ["--wall-s", repr(handed_in.wall_s), "--working-s", repr(handed_in.working_s)]
+        program += ["--wall-s", repr(submitted_at.wall_s), "--working-s", repr(submitted_at.working_s)]
         program += ["--sandbox", self._sandbox] if self._sandbox else []
         program += served.task.chat_model.words() if served.task.chat_model else []
         with log.with_name("scorer.log").open("ab") as stderr:
@@ -148,17 +148,6 @@ def final_so_far(served: ServedTask, log: Path) -> FinalScore:
     return AttemptLog(log).final(served.manifest.aggregation, scale)
 
 
-def unscored_attempt(served: ServedTask, log: Path, message: str) -> ScoredAttempt:
-    """Return an attempt that failed, with the final score of those in the log, of which it is the last.
-
-    Raises:
-        OSError: if the log cannot be read.
-    """
-    final = final_so_far(served, log)
-    score = Score.error(served.task.name, served.profile_name, message)
-    return ScoredAttempt(score, final)
-
-
 def main() -> None:
     """Score one attempt, as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -168,7 +157,7 @@ def main() -> None:
     parser.add_argument("--sandbox")
     parser.add_argument("--keep-mib", type=int, required=True)
     for name in ("--wall-s", "--working-s"):
-        parser.add_argument(name, type=float, required=True, help="of the session, when it was handed in")
+        parser.add_argument(name, type=float, required=True, help="of the session, at the call of answer")
     parser.add_argument("--network", required=True, help="which one the agent had; a scoring has none")
     add_model_options(parser)
     options = parser.parse_args()
@@ -176,7 +165,7 @@ def main() -> None:
         threading.Thread(target=_end_with_server, daemon=True).start()
         task = choose_model(open_task(options.task), options.profile, ChatModel.from_options(options))
         started, instance = time.monotonic(), instance_details(instance_of(task, options.profile))
-        handed_in = Elapsed(options.wall_s, options.working_s)
+        submitted_at = Elapsed(options.wall_s, options.working_s)
         Store(options.log).trim(options.keep_mib << 20)
         try:
             score, final = score_and_record(
@@ -186,13 +175,13 @@ def main() -> None:
                 options.sandbox,
                 options.log,
                 details={"network": options.network},
-                handed_in=handed_in,
+                handed_in=submitted_at,
             )
         except UsageError as error:
             print_progress(f"scorer: {error}")
             seconds = time.monotonic() - started
             score = Score.error(task.name, options.profile, str(error), seconds=seconds, details=instance)
-            final = record(task, score, options.log, handed_in)
+            final = record(task, score, options.log, submitted_at)
     print(json.dumps({"score": score.to_dict(), "final": asdict(final)}, allow_nan=False), flush=True)
 
 

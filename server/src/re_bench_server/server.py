@@ -23,15 +23,13 @@ from fastapi.responses import JSONResponse
 from openreward.environments import Server
 
 from re_bench_server import logs
-from re_bench_server.app_state import AppState
-from re_bench_server.arguments import without_input
-from re_bench_server.environment import environment_class
-from re_bench_server.health import health, is_ready
+from re_bench_server.app import AppState
+from re_bench_server.environment import environment_class, without_input
 from re_bench_server.middleware import AccessMiddleware
-from re_bench_server.operations import operating
+from re_bench_server.monitoring import health, is_ready
 from re_bench_server.registry import SessionRegistry
 from re_bench_server.session_middleware import SessionMiddleware
-from re_bench_server.settings import check_address, host_warnings, use_mounted_data
+from re_bench_server.settings import check_address, use_mounted_data
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -105,8 +103,6 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     app = AppState(settings)
     registry = SessionRegistry(app)
     registry.restore()
-    for line in host_warnings(settings, [served.limits for served in app.catalog.by_id.values()]):
-        logs.log.warning("limits_exceed_host", reason=line)
     for task, reason in app.catalog.not_served.items():
         logs.log.warning("task_not_served", task=task, reason=reason)
     for served in app.catalog.by_id.values():
@@ -148,15 +144,14 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     gc.freeze()
     gc.set_threshold(_GC_ALLOCATIONS)
     try:
-        async with operating(registry):
-            if settings.prepare_first:
-                await app.preparations.wait_for_all()
-            address = _listen(listener, settings)
-            sessions = str(app.state_directory.sessions)
-            tasks, network = list(app.catalog.by_id), settings.network.record()
-            registry.begin_reclaiming()
-            logs.log.info("serving", address=address, tasks=tasks, sessions=sessions, network=network)
-            await server.serve([listener])
+        if settings.prepare_first:
+            await app.preparations.wait_for_all()
+        address = _listen(listener, settings)
+        sessions = str(app.state_directory.sessions)
+        tasks, network = list(app.catalog.by_id), settings.network.record()
+        registry.begin_serving()
+        logs.log.info("serving", address=address, tasks=tasks, sessions=sessions, network=network)
+        await server.serve([listener])
     finally:
         await registry.close()
         logs.log.info("ended")

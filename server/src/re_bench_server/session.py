@@ -9,11 +9,9 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Unpack
 
 from re_bench.errors import ReBenchError
-from re_bench_server import restore
+from re_bench_server.attempts import INTERRUPTED, RESTARTED, SessionAttempts
 from re_bench_server.prompt import Remainder, prompt
-from re_bench_server.session_clock import SessionClock
-from re_bench_server.session_record import utc
-from re_bench_server.session_scoring import SessionScoring
+from re_bench_server.session_record import SessionClock, utc
 from re_bench_server.session_shell import SessionShell
 from re_bench_server.shell.shell import WORKSPACE
 from re_bench_server.state_dir import clear, remove_tree
@@ -21,12 +19,21 @@ from re_bench_server.state_dir import clear, remove_tree
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 
-    from re_bench_server.app_state import AppState
+    from re_bench_server.app import AppState
     from re_bench_server.catalog import ServedTask
     from re_bench_server.responses import ToolResponse
     from re_bench_server.session_record import SessionRecord
     from re_bench_server.shell.program import ProgramOptions, ProgramOutput
     from re_bench_server.shell.protocol import Output
+
+
+_SHUT_DOWN = (
+    "The server is shutting down. This session goes on when it is back: files stay as they are, processes are lost."
+)
+_KEY_MISSING = (
+    "The session's secret openai_api_key is stored nowhere and has to be sent again, by POST /create with the same "
+    "X-Session-ID and with X-Secrets; until then there is no model, and attempts cannot be scored."
+)
 
 
 class SessionClosedError(ReBenchError):
@@ -60,7 +67,7 @@ class Session:
         self._app, self._key, self._on_closed = app, key, on_closed
         self.directory = app.state_directory.sessions / self.name
         self._workspace = self.directory / "workspace"
-        self._scoring = SessionScoring(app, served, record, self.directory, self.clock)
+        self._attempts = SessionAttempts(app, served, record, self.directory, self.clock)
         self.shell = SessionShell(app, served, record, self.directory)
         self.restored = False
         """Whether an earlier server began it."""
@@ -79,7 +86,7 @@ class Session:
     @property
     def best_reward(self) -> float | None:
         """The highest reward of an attempt so far."""
-        return self._scoring.best_reward
+        return self._attempts.best_reward
 
     @property
     def hours_used(self) -> float:
@@ -105,7 +112,7 @@ class Session:
         """
         self.restored = True
         self._set_activity("waiting for its client")
-        self._scoring.settle()
+        self._attempts.settle()
 
     async def open(self) -> None:
         """Lay out the workspace, unless it is there, and start the services that the sandbox connects to.
@@ -133,7 +140,7 @@ class Session:
             self.record.state = "open"
             await asyncio.to_thread(self.save)
         elif self.restored:
-            self._notice = restore.notice(self.record, key_missing=self._key_missing)
+            self._notice = self._restart_notice()
         if not self._key_missing:
             await self.shell.open_model(self._key)
         await self.shell.open_meter()
@@ -153,12 +160,18 @@ class Session:
         if key is not None and self._key_missing:
             await self.shell.open_model(key)
             self._key = key
-            self._notice = self._notice and restore.notice(self.record, key_missing=False)
+            self._notice = self._notice and self._restart_notice()
 
     @property
     def _key_missing(self) -> bool:
         """Whether the session came with a key to an earlier server, and not yet to this one."""
         return self.record.key and self._key is None
+
+    def _restart_notice(self) -> str:
+        """Return the beginning of the first output of a tool after a restart."""
+        interrupted = self.record.answer is not None and self.record.answer.state == "interrupted"
+        parts = [RESTARTED, INTERRUPTED if interrupted else "", _KEY_MISSING if self._key_missing else ""]
+        return f"[{' '.join(filter(None, parts))}]\n"
 
     def take_notice(self) -> str:
         """Return what the next output has to begin with, once: that the server was restarted."""
@@ -166,12 +179,12 @@ class Session:
         return text
 
     async def outcome_of(self, task_id: str) -> ToolResponse:
-        """Return the response to a call that an earlier server had; see :func:`restore.lost_response`.
+        """Return the response to a call that an earlier server had; see :meth:`SessionAttempts.outcome_of`.
 
         Raises:
             OSError: if the log cannot be read.
         """
-        return await asyncio.to_thread(self._scoring.outcome_of, task_id)
+        return await asyncio.to_thread(self._attempts.outcome_of, task_id)
 
     def prompt(self) -> str:
         """Return what the agent is told at the beginning."""
@@ -251,7 +264,7 @@ class Session:
             await self._time_is_up()
             self.checkpoint()
             try:
-                response = await self._scoring.answer(self._key, final=final, task_id=task_id)
+                response = await self._attempts.answer(self._key, final=final, task_id=task_id)
             except ReBenchError:
                 self._check_open("the session was ended while its attempt was scored; the attempt does not count")
                 raise
@@ -280,8 +293,8 @@ class Session:
             await self._stop()
             self.checkpoint()
             with suppress(OSError, ReBenchError):  # on a full disk
-                await asyncio.to_thread(self._scoring.settle, "the session ended while this attempt was scored")
-            self.record.final = self.record.final or await asyncio.to_thread(self._scoring.final_so_far)
+                await asyncio.to_thread(self._attempts.settle, "the session ended while this attempt was scored")
+            self.record.final = self.record.final or await asyncio.to_thread(self._attempts.final_if_any)
             self.record.state, self.record.ended, self.record.reason = "ended", utc(), reason
             with suppress(ReBenchError):  # on a full disk, where there will be room
                 await asyncio.to_thread(self.save)
@@ -294,7 +307,7 @@ class Session:
         try:
             await self._stop()
             self.checkpoint()
-            await asyncio.to_thread(self._scoring.settle)
+            await asyncio.to_thread(self._attempts.settle)
         finally:
             self._on_closed()
 
@@ -302,7 +315,7 @@ class Session:
         """End everything that the session runs."""
         self._set_activity("ending")
         self._abandoned.set()
-        await self._scoring.stop()
+        await self._attempts.stop()
         if self._opening is not None:
             await asyncio.gather(self._opening, return_exceptions=True)
         await self.shell.close()
@@ -324,7 +337,7 @@ class Session:
     def _check_open(self, message: str = "the session has ended") -> None:
         """Raise SessionClosedError if the session has ended, or its server is ending, or its episode has."""
         if self._closing is not None and self._app.stopping:
-            raise ServerEndingError(restore.SHUT_DOWN)
+            raise ServerEndingError(_SHUT_DOWN)
         if self._closing is not None or self.record.state == "finished":
             raise SessionClosedError(message if self._closing is not None else "the episode has ended")
 

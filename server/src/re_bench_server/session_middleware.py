@@ -10,14 +10,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from openreward.environments import reconnect
 from openreward.environments.types import RunToolSuccess
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench_server.environment import NAME, tool_output
+from re_bench_server.environment import COME_BACK, NAME, tool_output
 from re_bench_server.logs import log
 from re_bench_server.middleware import send_json
 from re_bench_server.registry import CLIENT, check_task, client_of
@@ -34,10 +33,8 @@ if TYPE_CHECKING:
 _CREATE = "/create"
 _CALL = f"/{NAME}/call"
 _OK, _BAD_REQUEST, _SERVER_ERROR, _UNAVAILABLE = 200, 400, 500, 503
-_SHUTTING_DOWN = "this server is shutting down and accepts no new sessions; try again when it is back"
+_SHUTTING_DOWN = "this server is shutting down and accepts no new sessions and calls; try again when it is back"
 _STREAM_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
-_KEEP_WAITING = b": the server is shutting down; call again when it is back\r\n\r\n"
-_KEEP_WAITING_S = 10.0
 
 
 class SessionMiddleware:
@@ -52,7 +49,7 @@ class SessionMiddleware:
         """Wrap ``application``, the SDK's, whose sessions are in ``registry``."""
         self._application, self._registry = application, registry
         self._in_progress: set[str] = set()
-        self._taking_up: dict[str, asyncio.Task[None]] = {}
+        self._resuming: dict[str, asyncio.Task[None]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -65,7 +62,7 @@ class SessionMiddleware:
         if scope["path"] == _CREATE:
             await self._create(client, scope, receive, send)
             return
-        await self._take_up(client, scope)
+        await self._resume_session(client, scope)
         session = self._registry.restored(client)
         if scope["path"].lower() == _CALL and (session or self._registry.draining):
             await self._call(session, scope, receive, send)
@@ -75,8 +72,8 @@ class SessionMiddleware:
     async def _create(self, client: str, scope: Scope, receive: Receive, send: Send) -> None:
         body, replay = await _read(receive)
         request = _json_object(body)
-        if client in self._taking_up:
-            await asyncio.wait([self._taking_up[client]])
+        if client in self._resuming:
+            await asyncio.wait([self._resuming[client]])
         session = self._registry.restored(client)
         if self._registry.draining:
             await send_json(send, _UNAVAILABLE, {"detail": _SHUTTING_DOWN}, {"Retry-After": "10"})
@@ -94,14 +91,14 @@ class SessionMiddleware:
             finally:
                 self._in_progress.remove(client)
 
-    async def _take_up(self, client: str, scope: Scope) -> None:
+    async def _resume_session(self, client: str, scope: Scope) -> None:
         """Make the SDK create the client's session of an earlier server, if there is one that waits."""
         if client in self._in_progress or not self._registry.waits(client):
             return
-        if client not in self._taking_up:
-            self._taking_up[client] = asyncio.create_task(self._create_for(client, scope))
-            self._taking_up[client].add_done_callback(lambda _task: self._taking_up.pop(client))
-        await asyncio.shield(self._taking_up[client])
+        if client not in self._resuming:
+            self._resuming[client] = asyncio.create_task(self._create_for(client, scope))
+            self._resuming[client].add_done_callback(lambda _task: self._resuming.pop(client))
+        await asyncio.shield(self._resuming[client])
 
     async def _create_for(self, client: str, scope: Scope) -> None:
         session = self._registry.restored(client)
@@ -128,24 +125,11 @@ class SessionMiddleware:
         body, replay = await _read(receive)
         task_id = _json_object(body).get("task_id")
         if task_id is None and self._registry.draining:
-            await self._hold(send)
+            await send_json(send, _UNAVAILABLE, {"detail": _SHUTTING_DOWN}, COME_BACK)
         elif session is not None and isinstance(task_id, str) and task_id not in reconnect.tasks:
             await _send_outcome(session, task_id, send, self._registry.app.settings.bash_reward)
         else:
             await self._application(scope, replay, send)
-
-    async def _hold(self, send: Send) -> None:
-        """Keep a new call waiting until the server ends, without a result, so that its client tries again.
-
-        Both official clients call again, up to fifteen seconds long, when a stream ends before its result. What they
-        do after a refusal depends on how often they were refused.
-        """
-        await send({"type": "http.response.start", "status": _OK, "headers": _STREAM_HEADERS})
-        while not self._registry.ended.is_set():
-            await send({"type": "http.response.body", "body": _KEEP_WAITING, "more_body": True})
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._registry.ended.wait(), _KEEP_WAITING_S)
-        await send({"type": "http.response.body", "body": b""})
 
 
 async def _create_again(

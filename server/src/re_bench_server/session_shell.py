@@ -10,14 +10,14 @@ from re_bench.errors import ReBenchError
 from re_bench.gpu.devices import only_gpus
 from re_bench.guest import port_forward
 from re_bench_gateway import Budget
-from re_bench_server.network.service import NetworkAccess
+from re_bench_server.network.relay import NetworkAccess
 from re_bench_server.services.meter import MeterProxy
 from re_bench_server.shell.shell import Shell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from re_bench_server.app_state import AppState
+    from re_bench_server.app import AppState
     from re_bench_server.catalog import ServedTask
     from re_bench_server.services.model import ModelAccess
     from re_bench_server.session_record import SessionRecord

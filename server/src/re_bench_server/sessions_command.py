@@ -1,21 +1,32 @@
-"""The subcommand ``re-bench sessions``: what sessions of a server have done, and the end of one.
+"""The subcommand ``re-bench sessions``: list the sessions in a server's state directory, and end one.
 
-``list`` and ``show`` read the state directory alone, so that they work with a running server and without.
+Both work with a running server and without. A running server ends a session when it finds the file
+:data:`re_bench_server.state_dir.END_REQUEST` in the session's directory.
 """
 
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from re_bench.cli.command import Command, add_json, positive
+from re_bench.cli.command import Command, add_json
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.runs.attempts import Attempt, AttemptLog
+from re_bench.tables import dollars, number, table
 from re_bench_server.cli import add_state
 
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-    from re_bench_server.records.session_files import SessionFiles
+_COLUMNS = ("session", "task", "profile", "state", "opened", "hours", "model", "attempts", "best reward")
+_ATTEMPTS = "attempts.jsonl"
+_RECORD = "session.json"
+_END_S = 120.0
+_POLL_S = 0.1
+_SHOWN_NAMES = 5
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -23,28 +34,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     for name, action, text in (
         ("list", _list, "list the sessions of a server, open and ended"),
-        ("show", _show, "show a session's attempts and last commands"),
         ("end", _end, "end a session with the final score of its attempts"),
     ):
         chosen = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         chosen.set_defaults(action=action)
-        if name != "list":
+        if name == "end":
             chosen.add_argument("session", metavar="ID", help="a session's name, or its beginning")
-        if name == "show":
-            chosen.add_argument(
-                "--last", type=positive, default=10, metavar="N", help="show N calls (default: %(default)s)"
-            )
-            chosen.add_argument("--full", action="store_true", help="show all calls, with whole commands and outputs")
         add_state(chosen)
         add_json(chosen)
 
 
 def sessions(options: argparse.Namespace) -> int:
-    """List, show or end sessions.
+    """List or end sessions.
 
     Raises:
         UsageError: if there is no such session.
-        ReBenchError: if the server does not do what it is asked.
+        ReBenchError: if the server does not end it.
     """
     from re_bench_server.settings import default_state  # noqa: PLC0415 - takes a moment
 
@@ -54,66 +59,139 @@ def sessions(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from dataclasses import asdict  # noqa: PLC0415 - takes a moment
+    from re_bench_server.state_dir import is_served  # noqa: PLC0415 - takes a moment
 
-    from re_bench_server.records.session_files import all_sessions  # noqa: PLC0415
-    from re_bench_server.records.session_tables import session_table  # noqa: PLC0415
-
-    served = _is_served(options.state)
-    summaries = [one.summary(served=served) for one in all_sessions(options.state)]
+    served = is_served(options.state)
+    summaries = [_summary(directory, served=served) for directory in _directories(options.state)]
     if options.json:
-        print(json.dumps({"sessions": [asdict(summary) for summary in summaries]}))
+        print(json.dumps({"sessions": summaries}))
     else:
-        print(session_table(summaries) if summaries else "no sessions")
-    return 0
-
-
-def _show(options: argparse.Namespace) -> int:
-    from dataclasses import asdict  # noqa: PLC0415 - takes a moment
-
-    from re_bench_server.records.session_files import session_called  # noqa: PLC0415
-    from re_bench_server.records.session_tables import describe_session  # noqa: PLC0415
-
-    session = session_called(options.state, options.session)
-    summary, attempts = session.summary(served=_is_served(options.state)), session.attempts()
-    calls = session.calls(None if options.full else options.last)
-    if options.json:
-        told: dict[str, Any] = {"session": asdict(summary), "attempts": [asdict(attempt) for attempt in attempts]}
-        print(json.dumps(told | {"calls": calls}, default=str))
-    else:
-        print(describe_session(summary, attempts, calls, full=options.full))
+        print(table(_COLUMNS, [_row(summary) for summary in summaries]) if summaries else "no sessions")
     return 0
 
 
 def _end(options: argparse.Namespace) -> int:
-    from re_bench_server.operator_socket import ask  # noqa: PLC0415
-    from re_bench_server.records.ending import end_without_server  # noqa: PLC0415 - takes a moment
-    from re_bench_server.records.session_files import session_called  # noqa: PLC0415
+    from re_bench_server.state_dir import END_REQUEST, is_served  # noqa: PLC0415 - takes a moment
 
-    session: SessionFiles = session_called(options.state, options.session)
-    if ask(options.state, {"do": "end", "session": session.name}) is None:
-        end_without_server(options.state, session)
-    final = session.record().get("final") or {}
+    directory = _directory_of(options.state, options.session)
+    if _record(directory).get("ended"):
+        raise UsageError(f"{directory.name}: this session has ended already")
+    if is_served(options.state):
+        (directory / END_REQUEST).touch()
+        deadline = time.monotonic() + _END_S
+        while not _record(directory).get("ended"):
+            if time.monotonic() > deadline:
+                raise ReBenchError(f"{directory.name}: the server has not ended it within {_END_S:g} s; see its log")
+            time.sleep(_POLL_S)
+    else:
+        _end_without_server(options.state, directory)
+    final = _record(directory).get("final") or {}
     if options.json:
-        print(json.dumps({"session": session.name, "final": final or None}))
+        print(json.dumps({"session": directory.name, "final": final or None}))
     elif final.get("raw") is None:
-        print(f"{session.name}: ended; none of its {final.get('attempts', 0)} attempts was valid")
+        print(f"{directory.name}: ended; none of its {final.get('attempts', 0)} attempts was valid")
     else:
         reward = "no reward" if final["reward"] is None else f"reward {final['reward']:z.4f}"
-        print(f"{session.name}: ended with raw score {final['raw']:z.6g}, {reward}, of {final['attempts']} attempts")
+        print(f"{directory.name}: ended with raw score {final['raw']:z.6g}, {reward}, of {final['attempts']} attempts")
     return 0
 
 
-def _is_served(state: Path) -> bool:
-    from re_bench_server.operator_socket import is_served  # noqa: PLC0415 - takes a moment
+def _end_without_server(state: Path, directory: Path) -> None:
+    """End a suspended session: write the final score of its attempts into its record, and remove its workspace."""
+    from re_bench.task.chat_model import ChatModel  # noqa: PLC0415 - the server's modules take a moment
+    from re_bench.task.discovery import task_named  # noqa: PLC0415
+    from re_bench.task.model_choice import choose_model  # noqa: PLC0415
+    from re_bench_server.catalog import ServedTask  # noqa: PLC0415
+    from re_bench_server.scoring import final_so_far  # noqa: PLC0415
+    from re_bench_server.session_record import SessionRecord, utc  # noqa: PLC0415
+    from re_bench_server.state_dir import ENDED_BY_OPERATOR, StateDirectory, clear  # noqa: PLC0415
 
-    return is_served(state)
+    locked = StateDirectory(state)  # no server starts meanwhile
+    try:
+        record = SessionRecord.load(directory)
+        log = directory / _ATTEMPTS
+        if record.final is None and log.exists():
+            models = [ChatModel.from_details(attempt.details) for attempt in _attempts(directory)]
+            task = task_named(record.task)  # without it its attempts cannot be combined
+            model = next(filter(None, models), None)
+            served = ServedTask(choose_model(task, record.profile, model), record.profile)
+            record.final = asdict(final_so_far(served, log))
+        record.state, record.ended, record.reason = "ended", utc(), ENDED_BY_OPERATOR
+        record.save(directory)
+        clear(directory)
+    finally:
+        locked.close()
+
+
+def _summary(directory: Path, *, served: bool) -> dict[str, Any]:
+    """Return what ``session.json`` and the attempt log say of a session; unknown values are None."""
+    record, attempts = _record(directory), _attempts(directory)
+    copied = ("task", "profile", "opened", "ended", "reason", "model_dollars", "scoring_model_dollars", "max_attempts")
+    rewards = [attempt.reward for attempt in attempts if attempt.reward is not None]
+    state = "ended" if record.get("ended") or not record else record.get("state", "open") if served else "suspended"
+    return {
+        "name": directory.name,
+        "state": state,
+        **{name: record.get(name) for name in copied},
+        "hours_used": record.get("used_s", 0.0) / 3600,
+        "hours_waited": record.get("waited_s", 0.0) / 3600,
+        "attempts": len(attempts),
+        "scored": sum(attempt.status != "error" for attempt in attempts),
+        "best_reward": max(rewards, default=None),
+    }
+
+
+def _row(summary: dict[str, Any]) -> list[str]:
+    shown = [_printable(summary[name] or "-") for name in ("name", "task", "profile", "state", "opened")]
+    hours, cost = number(summary["hours_used"], 2), dollars(summary["model_dollars"])
+    return [*shown, hours, cost, str(summary["attempts"]), number(summary["best_reward"])]
+
+
+def _printable(text: object) -> str:
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in str(text))
+
+
+def _record(directory: Path) -> dict[str, Any]:
+    """Return a session's record; it is empty if it cannot be read."""
+    try:
+        record = json.loads((directory / _RECORD).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _attempts(directory: Path) -> tuple[Attempt, ...]:
+    try:
+        return AttemptLog(directory / _ATTEMPTS).read().attempts
+    except OSError:
+        return ()
+
+
+def _directories(state: Path) -> list[Path]:
+    try:
+        return sorted(path for path in (state / "sessions").iterdir() if path.is_dir())
+    except OSError as error:
+        raise UsageError(
+            f"{state}: no server has kept sessions there ({error.strerror}); give its directory with --state"
+        ) from None
+
+
+def _directory_of(state: Path, prefix: str) -> Path:
+    """Return the directory of the session whose name is ``prefix``, or the only one that begins with it."""
+    directories = _directories(state)
+    matching = [path for path in directories if path.name.startswith(prefix)]
+    exact = [path for path in matching if path.name == prefix]
+    if len(exact or matching) != 1:
+        problem = "is the beginning of several sessions' names" if matching else "is the name of no session"
+        names = ", ".join(path.name for path in (matching or directories)[-_SHOWN_NAMES:]) or "none"
+        raise UsageError(f"{prefix!r} {problem} in {state}; there are: {names}")
+    return (exact or matching)[0]
 
 
 COMMAND = Command(
     "sessions",
-    "list, show or end sessions of a server",
+    "list or end sessions of a server",
     add_options,
     sessions,
-    examples=("re-bench sessions list", "re-bench sessions show 3f2a --last 5"),
+    examples=("re-bench sessions list", "re-bench sessions end 20261122T010101-3f2a"),
 )

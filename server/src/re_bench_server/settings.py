@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -15,7 +14,7 @@ from re_bench.limits import Limits
 from re_bench_server.network.policy import NetworkPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping, Sequence
+    from collections.abc import MutableMapping
 
     from re_bench.task.chat_model import ChatModel
 
@@ -23,7 +22,6 @@ DATA_MOUNT = Path("/orwd_data")
 """Where hosts of environments mount large data, read-only."""
 
 _MIB = 1 << 20
-_GIB = 1 << 30
 _HOUR_S = 3600.0
 _MIN_TOKEN = 16
 _MOUNTED = {"RE_BENCH_CACHE": "re-bench", "HF_HOME": "huggingface"}
@@ -85,8 +83,6 @@ class Settings:
     """The most of a session's transcript."""
     keep_days: float | None = None
     """Days after which an ended session's directory is removed; None keeps it."""
-    keep_gib: float | None = None
-    """How much ended sessions' directories may hold together, in GiB; the oldest go first. None is without limit."""
     drain_s: float = 600.0
     """How long running commands and scorings may take after SIGTERM, in seconds."""
     reclaim_s: float = 900.0
@@ -107,29 +103,6 @@ class Settings:
             open_files=max(4096, needed.open_files),
             output_kib=32,
         )
-
-
-def host_warnings(settings: Settings, needed: Sequence[Limits]) -> list[str]:
-    """Return in words what all sessions together may use beyond what the host has: memory, and disk below ``state``.
-
-    Args:
-        settings: the server's.
-        needed: what each served task needs.
-    """
-    sessions = settings.max_sessions
-    memory = sessions * max(settings.session_limits(limits).memory_mib for limits in needed) * _MIB
-    disk = sessions * 2 * settings.disk_mib * _MIB  # a workspace, and the copies of what was scored
-    host_memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    free_disk = shutil.disk_usage(settings.state).free
-    return [
-        f"{sessions} sessions may use {use / _GIB:.0f} GiB of {name} together, this host has {host / _GIB:.0f} GiB; "
-        f"lower --max-sessions or {option} if agents may use that much"
-        for name, use, host, option in (
-            ("memory", memory, host_memory, "--memory-mib"),
-            ("disk", disk, free_disk, "--disk-mib"),
-        )
-        if use > host
-    ]
 
 
 def use_mounted_data(environment: MutableMapping[str, str], mount: Path = DATA_MOUNT) -> list[Path]:

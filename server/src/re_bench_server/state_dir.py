@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import fcntl
 import os
 import shutil
@@ -10,11 +11,19 @@ import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
 from re_bench.processes import all_processes, command_line, end_processes, tree
 from re_bench_server.session_record import FILE, RecordError, SessionRecord
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+END_REQUEST = "end-requested"
+"""The file in a session's directory by which its operator asks the running server to end it."""
+ENDED_BY_OPERATOR = "ended by the operator"
+"""The reason of such an end."""
 KEPT = (
     "attempts.jsonl",
     "attempts.jsonl.submissions",
@@ -80,6 +89,21 @@ class StateDirectory:
         (self.path / _SOCKETS).unlink(missing_ok=True)
         self._lock.close()
 
+    def remove_ended(self, keep_days: float, in_use: Collection[str]) -> list[str]:
+        """Remove the directories of sessions that ended more than ``keep_days`` ago; return their names.
+
+        Sessions without an end in their record, open or suspended, are kept, and so are those ``in_use``.
+        """
+        removed = []
+        latest = dt.datetime.now(dt.UTC) - dt.timedelta(days=keep_days)
+        for path in self.sessions.iterdir():
+            with suppress(OSError, RecordError, TypeError, ValueError):
+                ended = SessionRecord.load(path).ended
+                if path.name not in in_use and ended is not None and dt.datetime.fromisoformat(ended) < latest:
+                    remove_tree(path)
+                    removed.append(path.name)
+        return removed
+
     def _sweep(self) -> None:
         """End what sessions of a dead server left running, and remove what none of them needs again."""
         directories = [path for path in sorted(self.sessions.iterdir()) if path.is_dir()]
@@ -105,6 +129,18 @@ class StateDirectory:
             sockets = Path(record_of_sockets.read_text(encoding="utf-8"))
             if sockets.name.startswith("re-bench-serve-") and sockets.stat().st_uid == record_of_sockets.stat().st_uid:
                 shutil.rmtree(sockets, ignore_errors=True)
+
+
+def is_served(state: Path) -> bool:
+    """Tell whether a server uses a state directory."""
+    try:
+        with (state / "lock").open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def clear(session: Path) -> None:

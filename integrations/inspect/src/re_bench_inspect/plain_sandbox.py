@@ -20,7 +20,7 @@ from re_bench.gpu.devices import find_gpu
 from re_bench.limits import Limits
 from re_bench.sandbox import open_backend
 from re_bench_server.network.policy import NetworkPolicy
-from re_bench_server.network.service import Network
+from re_bench_server.network.relay import Network
 from re_bench_server.settings import default_state
 from re_bench_server.shell.shell import Shell
 from re_bench_server.state_dir import remove_tree
@@ -82,7 +82,7 @@ class PlainSandboxes:
         for path in (directory, directory / "workspace"):
             path.mkdir(mode=0o700)
         if policy not in self._networks:
-            self._networks[policy] = Network(policy, backend, self._directory, self._sockets)
+            self._networks[policy] = Network(policy, backend, self._sockets)
         network = self._networks[policy]
         limits = Limits(
             wall_s=_YEAR_S,  # Inspect bounds its time

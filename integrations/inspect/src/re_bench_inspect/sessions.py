@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 from re_bench.data.instances import pin_instances
 from re_bench.errors import ReBenchError, UsageError
 from re_bench_server import logs
-from re_bench_server.app_state import AppState
+from re_bench_server.app import AppState
 from re_bench_server.network.policy import NetworkPolicy
 from re_bench_server.registry import SessionRegistry
 from re_bench_server.session_record import utc

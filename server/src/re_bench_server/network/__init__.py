@@ -1,1 +1,1 @@
-"""Internet for agents by the operator's choice: none, through a proxy with an allow-list, or the host's own network."""
+"""Internet for agents by the operator's choice: none, through an allow-list relay, or the host's own network."""

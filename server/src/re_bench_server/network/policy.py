@@ -1,19 +1,226 @@
-"""The operator's choice: which network agents have."""
+"""The operator's network policy: which hosts sessions may reach, and which addresses count as public."""
 
 from __future__ import annotations
 
+import asyncio
+import ipaddress
+import re
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from re_bench.errors import UsageError
-from re_bench.sandbox.bubblewrap import Bubblewrap
-from re_bench.sandbox.spec import SandboxUnavailableError
-from re_bench_server.network.allow_list import AllowList
-from re_bench_server.network.hosts import HostError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Mode = Literal["none", "proxy", "open"]
-MODES: tuple[Mode, ...] = get_args(Mode)
+
+DEFAULT_PORTS = frozenset({80, 443})
+READY_LISTS = {
+    "@packages": (
+        *("pypi.org", "files.pythonhosted.org", "download.pytorch.org", "download-r2.pytorch.org"),
+        *("conda.anaconda.org", "repo.anaconda.com"),
+        *("deb.debian.org", "security.debian.org", "archive.ubuntu.com", "security.ubuntu.com", "ports.ubuntu.com"),
+        *("crates.io", "index.crates.io", "static.crates.io", "static.rust-lang.org"),
+        *("registry.npmjs.org", "registry.yarnpkg.com"),
+        *("proxy.golang.org", "sum.golang.org"),
+    )
+}
+"""Lists by name: the hosts that clients of the usual package indexes ask."""
+
 _DEFAULT_MIB = 10240
+_AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{1,5}))?", re.ASCII)
+_NAME = re.compile(r"((?!-)[a-z0-9_-]{1,63}(?<!-)\.)+[a-z][a-z0-9-]{0,62}", re.ASCII)
+_MAX_NAME, _MAX_PORT = 253, 65535
+_RESOLVE_S = 20.0
+_THREADS = ThreadPoolExecutor(64, thread_name_prefix="resolve")  # slow name servers block no other work
+_GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_REFUSED = [
+    ipaddress.ip_network(text)
+    for text in (
+        "168.63.129.16/32",  # the metadata service of Azure, in a public range
+        "192.0.0.0/24",  # protocol assignments; another provider's metadata service
+        "192.88.99.0/24",  # relays of 6to4
+        "2001::/23",  # protocol assignments; Teredo, which embeds addresses
+        "2002::/16",  # 6to4, which embeds addresses
+        "3fff::/20",  # documentation
+    )
+]
+_ISATAP = (0x5EFE, 0x0200_5EFE)
+"""The upper half of an interface number that embeds an IPv4 address."""
+_LOW_32 = 0xFFFF_FFFF
+
+
+class HostError(ValueError):
+    """The text names no public host; the message says why."""
+
+
+class AddressError(Exception):
+    """A host has no address, or one that is not public; the message says which."""
+
+
+def split_authority(text: str, default_port: int | None = None) -> tuple[str, int]:
+    """Return the normalised host and the port of ``HOST[:PORT]``.
+
+    Raises:
+        HostError: if it is anything else, or has no port and there is no default.
+    """
+    host, port = _split_port(text)
+    if port is None and default_port is None:
+        raise HostError(f"{text!r} has no port")
+    return normalise_host(host), port or default_port or 0
+
+
+def write_authority(host: str, port: int) -> str:
+    """Return ``HOST:PORT``."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _split_port(text: str) -> tuple[str, int | None]:
+    match = _AUTHORITY.fullmatch(text)
+    if match is None:
+        raise HostError(f"{text!r} is not HOST or HOST:PORT")
+    port = int(match[2]) if match[2] else None
+    if port is not None and not 0 < port <= _MAX_PORT:
+        raise HostError(f"{text!r} has no port from 1 to {_MAX_PORT}")
+    return match[1], port
+
+
+def normalise_host(text: str) -> str:
+    """Return the one spelling of a host: lower case, no last dot; an address as :mod:`ipaddress` writes it.
+
+    Names without a dot, other spellings of addresses, percent-encoding, zones and non-ASCII names are refused.
+
+    Raises:
+        HostError: if it is neither a name with a dot nor an address.
+    """
+    name = text.lower().removesuffix(".")
+    try:
+        if text.startswith("["):
+            if "%" in text:
+                raise HostError(f"{text!r} has a zone")
+            return str(ipaddress.IPv6Address(text[1:-1]))
+        if name.rpartition(".")[2].isdigit():
+            return str(ipaddress.IPv4Address(name))
+    except ipaddress.AddressValueError:
+        raise HostError(f"{text!r} is not an address in its usual spelling") from None
+    if len(name) > _MAX_NAME or not _NAME.fullmatch(name):
+        raise HostError(f"{text!r} is not the name of a public host")
+    return name
+
+
+def _is_address(host: str) -> bool:
+    return ":" in host or host.rpartition(".")[2].isdigit()
+
+
+def is_public(address: Address) -> bool:
+    """Tell whether an address is public; one that embeds another is judged by that one or refused."""
+    if isinstance(address, ipaddress.IPv6Address):
+        if address in _NAT64:
+            return is_public(ipaddress.IPv4Address(int(address) & _LOW_32))
+        if address.scope_id or address not in _GLOBAL_UNICAST or (int(address) >> 32) & _LOW_32 in _ISATAP:
+            return False
+    refused = any(address in network for network in _REFUSED if network.version == address.version)
+    return address.is_global and not address.is_multicast and not address.is_reserved and not refused
+
+
+def _is_local(address: Address) -> bool:
+    """Tell whether an address belongs to this machine: only to these can a socket be bound."""
+    family = socket.AF_INET if isinstance(address, ipaddress.IPv4Address) else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((str(address), 0))
+    except OSError:
+        return False
+    return True
+
+
+async def resolve(host: str) -> list[Address]:
+    """Return the addresses of a normalised host. The caller connects to one of them without a second look-up.
+
+    Raises:
+        AddressError: if there is none, or any is not public or belongs to this machine.
+    """
+    addresses = [ipaddress.ip_address(host)] if _is_address(host) else await _look_up(host)
+    for address in addresses:
+        if not is_public(address):
+            raise AddressError(f"{address} is not a public address")
+        if _is_local(address):
+            raise AddressError(f"{address} is an address of the server's own machine")
+    return addresses
+
+
+async def _look_up(host: str) -> list[Address]:
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(_RESOLVE_S):
+            # The last dot keeps the resolver from appending the machine's own domains.
+            results = await loop.run_in_executor(
+                _THREADS, lambda: socket.getaddrinfo(f"{host}.", None, type=socket.SOCK_STREAM)
+            )
+    except TimeoutError:
+        raise AddressError(f"the name {host} was not resolved within {_RESOLVE_S:g} s") from None
+    except (OSError, UnicodeError) as error:
+        raise AddressError(f"the name {host} cannot be resolved ({error})") from None
+    return list(dict.fromkeys(ipaddress.ip_address(str(result[4][0])) for result in results))
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """Some hosts and their ports: ``host`` itself, names below it (any host if it is empty), or both."""
+
+    host: str
+    itself: bool
+    below: bool
+    ports: frozenset[int]
+
+    @classmethod
+    def parse(cls, text: str) -> _Pattern:
+        if not text.isascii():  # names such as "ß" have two encodings, which different owners may have
+            raise HostError(f"{text!r}: write a name that is not ASCII as clients send it, with xn--")
+        name, port = _split_port(text)
+        ports = DEFAULT_PORTS if port is None else frozenset({port})
+        if name == "*":
+            return cls("", itself=False, below=True, ports=ports)
+        wildcard = next((prefix for prefix in ("*.", ".") if name.startswith(prefix)), "")
+        host = normalise_host(name.removeprefix(wildcard))
+        if wildcard and _is_address(host):
+            raise HostError(f"{text!r}: nothing is below an address")
+        return cls(host, itself=wildcard != "*.", below=bool(wildcard), ports=ports)
+
+    def matches(self, host: str, port: int) -> bool:
+        if port not in self.ports:
+            return False
+        return not self.host or (self.itself and host == self.host) or (self.below and host.endswith(f".{self.host}"))
+
+
+class AllowList:
+    """The hosts that sessions may reach, provided that their addresses are public."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        """Parse patterns and names of ready lists.
+
+        ``example.org`` is that host, ``*.example.org`` all names below it, ``.example.org`` both, ``*`` every host.
+        ``:PORT`` may follow; without it ports 80 and 443 match.
+
+        Raises:
+            HostError: if one is neither.
+        """
+        self._patterns = [_Pattern.parse(pattern) for text in patterns for pattern in _expand(text)]
+
+    def allows(self, host: str, port: int) -> bool:
+        """Tell whether a normalised host may be reached at a port."""
+        return any(pattern.matches(host, port) for pattern in self._patterns)
+
+
+def _expand(text: str) -> Iterable[str]:
+    if text.startswith("@") and text not in READY_LISTS:
+        raise HostError(f"there is no list {text}; there is {', '.join(READY_LISTS)}")
+    return READY_LISTS.get(text, (text,))
 
 
 @dataclass(frozen=True)
@@ -24,14 +231,14 @@ class NetworkPolicy:
     allow: tuple[str, ...] = ()
     """The hosts that may be reached through the proxy: patterns and names of ready lists."""
     limit_mib: int = _DEFAULT_MIB
-    """What a session may send and receive through the proxy together, in MiB."""
+    """How much a session may send and receive through the proxy together, in MiB."""
 
     @classmethod
     def from_options(cls, mode: Mode, allow: list[str], limit_mib: int | None) -> NetworkPolicy:
-        """Return the policy that options of a command line describe; a value of ``allow`` may hold several, by commas.
+        """Return the policy for command-line options; a value of ``allow`` may hold several patterns, with commas.
 
         Raises:
-            UsageError: if they contradict one another, or a pattern is none.
+            UsageError: if they contradict one another, or a pattern is malformed.
         """
         patterns = tuple(pattern.strip() for value in allow for pattern in value.split(","))
         if mode != "proxy" and (patterns or limit_mib is not None):
@@ -48,27 +255,22 @@ class NetworkPolicy:
         return cls(mode, patterns, limit_mib or _DEFAULT_MIB)
 
     def check_sandbox(self, name: str) -> None:
-        """Do nothing if a backend of this name can hold programs to the proxy, or need not.
+        """Check that the backend of this name can force programs through the proxy, if there is one.
 
         Raises:
-            UsageError: if it cannot, or there is no bubblewrap, in which the proxy itself runs.
+            UsageError: if it cannot.
         """
         if self.mode == "proxy" and name == "none":
             raise UsageError("--network proxy needs a sandbox: without one nothing leads programs through the proxy")
-        if self.mode == "proxy":
-            try:
-                Bubblewrap().probe()
-            except SandboxUnavailableError as error:
-                raise UsageError(f"--network proxy needs bubblewrap for the proxy itself: {error}") from None
 
     def record(self) -> dict[str, Any]:
-        """Return it as JSON, for logs and for readers of a session's directory."""
+        """Return the policy as JSON, for logs and for readers of a session's directory."""
         if self.mode != "proxy":
             return {"mode": self.mode}
         return {"mode": self.mode, "allow": list(self.allow), "limit_mib": self.limit_mib}
 
     def describe(self) -> str:
-        """Return what an agent and an operator are told, in a few words."""
+        """Return a short description for agents and operators."""
         if self.mode == "open":
             return "the network of the server's machine, without any restriction or record"
         if self.mode == "none":

@@ -1,6 +1,6 @@
-"""A session's sandbox, from the start of its supervisor to the end of all its processes.
+"""The sandbox of a session: from the start of its supervisor to the end of all its processes, and the one after it.
 
-Everything runs in one event loop, and needs no thread and no task while nothing happens.
+Everything runs in one event loop. All sandboxes share a few threads for calls that block.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import json
 import os
 import socket
 import subprocess
+import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -22,10 +24,10 @@ from re_bench.guest import ipc
 from re_bench.sandbox import resource_usage
 from re_bench.sandbox.process import end_process, start
 from re_bench_server.shell.guest_files import CHANNEL, PROGRAM
-from re_bench_server.shell.limit_watcher import DISK, MEMORY, LimitCheck, LimitWatcher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from concurrent.futures import Executor
     from pathlib import Path
 
     from re_bench.limits import Limits
@@ -33,6 +35,14 @@ if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend, SandboxSpec
 
 Result = TypeVar("Result")
+
+ALL_ENDED = "all processes of the session were ended, and with them the shell"
+
+_END_GRACE_S = 2.0
+"""How long the supervisor may take to end all processes over a limit, before the sandbox is ended."""
+_VIOLATION_S = 10.0
+"""How long a violation lasts: a later one is a new violation."""
+_MIB = 1 << 20
 
 _START_S = 60.0
 _POLL_S = 0.02
@@ -42,6 +52,10 @@ _MESSAGE_OVERHEAD = 1 << 20
 _MAX_ESCAPE = 8
 """More than the bytes that a byte of output can become in JSON."""
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="re-bench-shell")
+_MEMORY_CHECKS = ThreadPoolExecutor(1, thread_name_prefix="re-bench-memory")
+_DISK_CHECKS = ThreadPoolExecutor(1, thread_name_prefix="re-bench-disk")
+_BUSY_CHECK_S, _IDLE_CHECK_S = 0.05, 0.5
+_PAUSE_FACTOR = 4  # checks take at most a fifth of the time of their thread
 
 
 async def in_thread(function: Callable[..., Result], *arguments: Any) -> Result:
@@ -75,7 +89,8 @@ class Sandbox(asyncio.Protocol):
         self._programs: dict[int, asyncio.Future[dict[str, Any] | None]] = {}
         self._program_count = 0
         self._ending: asyncio.Future[None] | None = None
-        self._checks: list[tuple[LimitWatcher, LimitCheck]] = []
+        self._watching: list[asyncio.Task[None]] = []
+        self._busy = asyncio.Event()
         self.end_reason = ""
         """Why we ended it, in words, or the empty string."""
         self.violation = ""
@@ -128,21 +143,38 @@ class Sandbox(asyncio.Protocol):
 
     def watch(self, limits: Limits, growth: DiskGrowth, on_violation: Callable[[str, bool], None]) -> None:
         """Check the limits until the end; ``on_violation`` is called with a text, and whether it is about the disk."""
-        pid, loop = self._process.pid, asyncio.get_running_loop()
+        pid = self._process.pid
+        for threads, check, disk in (
+            (_MEMORY_CHECKS, lambda: resource_usage.memory_violation(pid, limits), False),
+            (_DISK_CHECKS, lambda: growth.violation(self._first, limits), True),
+        ):
+            self._watching.append(asyncio.create_task(self._check(threads, check, on_violation, disk)))
 
-        def report(violation: str, *, disk: bool) -> None:
-            loop.call_soon_threadsafe(on_violation, violation, disk)
-
-        memory = LimitCheck(lambda: resource_usage.memory_violation(pid, limits), partial(report, disk=False))
-        disk = LimitCheck(lambda: growth.violation(self._first, limits), partial(report, disk=True))
-        self._checks = [(MEMORY, memory), (DISK, disk)]
-        for watcher, check in self._checks:
-            watcher.add(check)
+    async def _check(
+        self, threads: Executor, check: Callable[[], str], on_violation: Callable[[str, bool], None], disk: bool
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            try:
+                violation = await loop.run_in_executor(threads, check)
+            except Exception as error:  # noqa: BLE001 - a program that cannot be watched must not go on
+                violation = f"its limits cannot be watched ({error!r})"
+            if violation:
+                on_violation(violation, disk)
+            pause = max(_BUSY_CHECK_S, _PAUSE_FACTOR * (loop.time() - began))
+            if self._busy.is_set():
+                await asyncio.sleep(pause)
+            else:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._busy.wait(), max(pause, _IDLE_CHECK_S))
 
     def set_busy(self, *, busy: bool) -> None:
         """Tell whether a command runs, so that limits are checked more often."""
-        for _watcher, check in self._checks:
-            check.busy = busy
+        if busy:
+            self._busy.set()
+        else:
+            self._busy.clear()
 
     def request(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
         """Send a request with descriptors, which are closed here, unless the sandbox has ended."""
@@ -181,8 +213,8 @@ class Sandbox(asyncio.Protocol):
     def end(self, reason: str) -> asyncio.Future[None]:
         """End all its processes, unless that has begun already; the future is done when nothing is left."""
         if self._ending is None:
-            for watcher, check in self._checks:
-                watcher.remove(check)
+            for watching in self._watching:
+                watching.cancel()
             self.end_reason = self.end_reason or reason
             self._ending = asyncio.get_running_loop().run_in_executor(_THREADS, _end, self._process, self._cleanup)
             if self._transport is not None:
@@ -275,6 +307,124 @@ class Sandbox(asyncio.Protocol):
         os.set_blocking(self._process.stderr.fileno(), False)
         stderr = (self._process.stderr.read() or b"").decode(errors="replace").strip()[-_MAX_ERROR:]
         return ReBenchError(f"the shell's sandbox did not start: {stderr or self._process.poll()}")
+
+
+class SessionSandbox:
+    """Starts the sandbox of a session, and starts it again when it has ended, or has to be read-only."""
+
+    def __init__(
+        self, backend: Backend, spec: SandboxSpec, options: Mapping[str, Any], files: Path, growth: DiskGrowth
+    ) -> None:
+        """Describe the sandbox; :meth:`ensure` starts it.
+
+        Args:
+            backend: the sandbox's backend.
+            spec: what it shows.
+            options: the options of the supervisor.
+            files: the directory made by :func:`re_bench_server.shell.guest_files.lay_out`.
+            growth: what is written into its directories.
+        """
+        self.directory = str(options["workspace"])
+        """Where the next shell starts."""
+        self.notes: list[str] = []
+        """What the next output of the shell has to say of earlier events."""
+        self.growth = growth
+        self._backend, self._spec, self._options, self._files = backend, spec, dict(options), files
+        self._sandbox: Sandbox | None = None
+        self._lock = asyncio.Lock()
+        self._running = 0
+        self._full = False
+        self._read_only = False
+        self._violation_time = 0.0
+        self._closed = ""
+
+    async def ensure(self) -> Sandbox | None:
+        """Return a sandbox that can run something, the present one or a new one; None after :meth:`close`.
+
+        Raises:
+            ReBenchError: if it does not start.
+        """
+        async with self._lock:
+            if self._closed:
+                return None
+            if self._full:
+                await self._check_disk()
+            if self._sandbox is not None and not self._sandbox.alive:
+                reason = self._sandbox.end_reason or ALL_ENDED
+                self.notes.append(f"before this command: {reason}; this is a new shell in {self.directory}")
+                await self._stop()
+            return self._sandbox or await self._start()
+
+    @contextmanager
+    def busy(self, sandbox: Sandbox) -> Iterator[None]:
+        """Say that something runs in the sandbox, so that its limits are checked more often."""
+        self._running += 1
+        sandbox.set_busy(busy=True)
+        try:
+            yield
+        finally:
+            self._running -= 1
+            sandbox.set_busy(busy=self._running > 0)
+
+    async def take_lost(self, sandbox: Sandbox) -> str:
+        """Return why a sandbox has ended, whose command is told so."""
+        async with self._lock:
+            if self._sandbox is sandbox:  # else a program has a new one already
+                await self._stop()
+        return sandbox.end_reason or ALL_ENDED
+
+    async def close(self, reason: str) -> None:
+        """End everything, for good."""
+        self._closed = reason
+        if self._sandbox is not None:
+            self._sandbox.end(reason)
+        async with self._lock:
+            await self._stop(reason)
+
+    async def _check_disk(self) -> None:
+        """Start a new sandbox if the workspace has become too full, or has room again."""
+        try:
+            self._full = await in_thread(self.growth.is_over_now, self._spec.limits.disk_mib * _MIB)
+        except OSError:  # it holds directories that an ordinary user's server cannot read
+            self._full = True
+        if self._read_only and not self._full and self._running:
+            self._full = True  # what runs goes on, and the next one looks again
+        elif self._full != self._read_only:
+            await self._stop()
+            self.notes.append(
+                "workspace and home are full: files can be removed but not written; this is a new shell"
+                if self._full
+                else "there is room again; this is a new shell"
+            )
+
+    async def _start(self) -> Sandbox:
+        self._read_only = self._full
+        limits = self._spec.limits
+        if self._read_only:  # nothing can be written, so that the quota holds however often one tries
+            limits = replace(limits, file_mib=0, disk_mib=2 * limits.disk_mib)
+        spec, options = replace(self._spec, limits=limits), self._options | {"directory": self.directory}
+        self._sandbox = sandbox = await Sandbox.start(self._backend, spec, self._files, options["guest_files"], options)
+        sandbox.watch(limits, self.growth, partial(self._on_violation, sandbox))
+        return sandbox
+
+    async def _stop(self, reason: str = "") -> None:
+        sandbox, self._sandbox = self._sandbox, None
+        if sandbox is not None:
+            await asyncio.shield(sandbox.end(reason))
+
+    def _on_violation(self, sandbox: Sandbox, violation: str, disk: bool) -> None:
+        """End what runs in a sandbox over a limit; the whole sandbox, if the supervisor does not do so."""
+        if sandbox is not self._sandbox:
+            return
+        sandbox.violation = violation
+        self._full = self._full or disk
+        now = time.monotonic()
+        elapsed = now - self._violation_time
+        if elapsed > _VIOLATION_S:
+            self._violation_time = now
+            sandbox.request({"end": violation})
+        elif elapsed > _END_GRACE_S:
+            sandbox.end(f"{violation}; all processes of the session were ended")
 
 
 def _send(channel: socket.socket, data: memoryview, descriptors: list[int]) -> int:

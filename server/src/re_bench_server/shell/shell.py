@@ -17,8 +17,7 @@ from re_bench.sandbox.spec import SandboxSpec
 from re_bench_server.shell.guest_files import hand_over, lay_out, write_command, write_etc
 from re_bench_server.shell.program import OUTPUT_BYTES, ProgramOptions, ProgramOutput, Request, execute
 from re_bench_server.shell.protocol import Output, Reply, append_notes, refusal
-from re_bench_server.shell.sandbox import in_thread
-from re_bench_server.shell.session_sandbox import SessionSandbox
+from re_bench_server.shell.sandbox import SessionSandbox, in_thread
 from re_bench_server.state_dir import remove_tree
 
 if TYPE_CHECKING:

@@ -19,10 +19,9 @@ from re_bench.sandbox.landlock import Landlock
 from re_bench.sandbox.other_user import OtherUser
 from re_bench.task.hidden_paths import hidden_directories
 from re_bench_server.catalog import ServedTask, build_catalog
-from re_bench_server.gpus import SessionGpus, plan_gpus
-from re_bench_server.network.service import Network
+from re_bench_server.network.relay import Network
 from re_bench_server.preparation import Preparations
-from re_bench_server.queues import GpuGate, Queue
+from re_bench_server.queues import GpuGate, Queue, SessionGpus, plan_gpus
 from re_bench_server.scoring import Scorer
 from re_bench_server.services.model import ModelGateways
 from re_bench_server.state_dir import StateDirectory
@@ -63,7 +62,7 @@ class AppState:
         self.settings.network.check_sandbox(self.backend.name)
         self.state_directory = StateDirectory(self.settings.state)
         paths = self.state_directory
-        self.network = Network(self.settings.network, self.backend, paths.path, paths.sockets)
+        self.network = Network(self.settings.network, self.backend, paths.sockets)
         self.models = ModelGateways(self.state_directory.path / "models")
         plan = plan_gpus(self.catalog.by_id.values(), self.settings.scoring_gpu)
         self.gpus = None

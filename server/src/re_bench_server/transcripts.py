@@ -1,6 +1,6 @@
-"""Transcripts: what an agent asked for in a session and what it was told, a line of JSON each.
+"""Transcripts: the calls of a session and their results, a line of JSON each.
 
-docs/transcripts.md describes the format. Lines are written by a thread of their own, so that no call waits for a disk.
+docs/transcripts.md describes the format. A thread writes the lines, so that no call waits for a disk.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import datetime as dt
 import errno
 import json
 import math
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -38,7 +37,6 @@ BRIEF_TEXT = 1000
 _STAGES = ((MAX_TEXT, 0.75, "brief"), (BRIEF_TEXT, 1.0, "nothing"))
 """The longest text, the share of the space until which it holds, and what is kept from there."""
 _DELAY_S = 0.05
-_BLOCK = 64 << 10
 _LIMIT_MARK = b'{"kind":"limit"'
 
 
@@ -136,22 +134,6 @@ def read_transcript(path: Path) -> TranscriptContents:
     lines = read_lines(path)
     entries = _entries(lines)
     return TranscriptContents(entries, len(lines) - len(entries))
-
-
-def last_entries(path: Path, count: int) -> list[dict[str, Any]]:
-    """Return the last whole entries of a transcript, at most ``count``, without reading all of a long one."""
-    try:
-        with path.open("rb") as stream:
-            size, span = os.fstat(stream.fileno()).st_size, _BLOCK
-            while True:
-                stream.seek(max(0, size - span))
-                lines = stream.read().split(b"\n")
-                entries = _entries(lines if span >= size else lines[1:])  # the first one may begin in the middle
-                if len(entries) >= count or span >= size:
-                    return entries[-count:]
-                span *= 4
-    except FileNotFoundError:
-        return []
 
 
 def utc() -> str:

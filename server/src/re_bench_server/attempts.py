@@ -1,0 +1,271 @@
+"""The attempts of one session: each is on the disk before the agent sees its score, and the final one ends the episode.
+
+When a server ends or is killed, the attempt log decides the outcome of a call that still ran.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+from re_bench.errors import ReBenchError
+from re_bench.runs.attempts import AttemptLog
+from re_bench.runs.elapsed import Elapsed
+from re_bench.runs.score_process import record as append_attempt
+from re_bench.scoring.score import Score
+from re_bench.task.instance import instance_details
+from re_bench_gateway import Budget
+from re_bench_server.logs import log
+from re_bench_server.responses import (
+    ToolResponse,
+    attempt_response,
+    attempts_used_response,
+    error_response,
+    final_response,
+    interrupted_response,
+    unscored_final_response,
+)
+from re_bench_server.scoring import ScoredAttempt, final_so_far
+from re_bench_server.services.model import SCORING_CALLS
+from re_bench_server.session_record import AnswerCall, utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from re_bench.runs.attempts import FinalScore
+    from re_bench_server.app import AppState
+    from re_bench_server.catalog import ServedTask
+    from re_bench_server.session_record import SessionClock, SessionRecord
+
+RESTARTED = (
+    "The server was restarted. All processes of this session were lost, running commands and the shell included; "
+    "files are as they were."
+)
+INTERRUPTED = "The attempt that was being scored was interrupted: it counts for nothing. Call answer again."
+_RESULT_LOST = "The server was restarted before this call's result was delivered; it may have run in part."
+_MAX_FAILED_FINALS = 3
+
+
+class SessionAttempts:
+    """Scores the attempts of one session, one at a time."""
+
+    def __init__(
+        self, app: AppState, served: ServedTask, record: SessionRecord, directory: Path, clock: SessionClock
+    ) -> None:
+        """Prepare. Each attempt changes the ``record`` and saves it in ``directory``, the session's."""
+        self.best_reward: float | None = None
+        """The highest reward of an attempt; nothing held back for the final score is in it."""
+        self._app, self._served, self._record, self._directory = app, served, record, directory
+        self._clock = clock
+        self._workspace, self._log = directory / "workspace", directory / "attempts.jsonl"
+        self._running: asyncio.Task[ScoredAttempt] | None = None
+        self._stopped = False
+        self._failed_finals = 0
+
+    async def answer(self, key: str | None, *, final: bool, task_id: str | None) -> ToolResponse:
+        """Score the workspace as it is; at the end, all attempts together. Nothing is scored if they are used up.
+
+        Args:
+            key: the session's key for the task's model.
+            final: whether the episode ends with it.
+            task_id: the SDK's id of the call.
+
+        Raises:
+            ReBenchError: if it was stopped, or the record cannot be written.
+        """
+        if self._record.scored >= self._app.settings.max_attempts:
+            return await self._answer_without_scoring(final=final, task_id=task_id)
+        submitted_at = self._clock.elapsed()
+        call = self._record.answer = AnswerCall(utc(), final, task_id, self._record.attempts, **asdict(submitted_at))
+        await self._save()
+        try:
+            attempt = await self._score(key, submitted_at)
+        except ReBenchError as error:
+            if self._stopped:
+                raise
+            await asyncio.to_thread(self._log_failure, str(error))
+            call.state = "done"
+            if not (final and self._is_last_failed_final()):
+                await self._save_outcome()
+                return error_response(f"The attempt was not scored, because something of ours failed: {error}")
+            score = Score.error(self._served.task.name, self._served.profile_name, str(error))
+            return await self._finish(ScoredAttempt(score, await asyncio.to_thread(self._final_so_far)))
+        await asyncio.to_thread(self._count)
+        call.state = "done"
+        self._best_of([attempt.score.reward])
+        if final and (attempt.score.status != "error" or self._is_last_failed_final()):
+            return await self._finish(attempt)
+        await self._save_outcome()
+        return self._attempt_response(attempt)
+
+    async def stop(self) -> None:
+        """Stop the running scoring, and score nothing more."""
+        self._stopped = True
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    def settle(self, reason: str = "the server ended while this attempt was scored") -> None:
+        """Decide by the log how a call ended that ran when its server or session ended, and save the record.
+
+        An attempt that did not reach the log is appended as an error, with the ``reason``.
+
+        Raises:
+            OSError: if the log cannot be read.
+            ReBenchError: if log or record cannot be written.
+        """
+        record, call = self._record, self._record.answer
+        if call is not None and call.state == "running":
+            call.state = "interrupted" if self._log_lost_attempt(reason) else "done"
+        self._count()
+        if call is not None and call.final and call.state == "done" and record.state == "open":
+            attempt = self._last_answered()
+            if attempt is not None and attempt.score.status != "error":
+                record.state, record.final = "finished", asdict(self._final_so_far())
+        self._best_of(attempt.reward for attempt in AttemptLog(self._log).read().attempts)
+        record.save(self._directory)
+
+    def outcome_of(self, task_id: str) -> ToolResponse:
+        """Return the response to a call of an earlier server: an attempt's outcome, or that it was interrupted.
+
+        Raises:
+            OSError: if the log cannot be read.
+        """
+        call = self._record.answer
+        if call is None or call.task_id != task_id:
+            return interrupted_response(f"{_RESULT_LOST} {RESTARTED}")
+        if call.state == "interrupted":
+            return interrupted_response(f"{INTERRUPTED} {RESTARTED}")
+        attempt = self._last_answered()
+        if self._record.state == "finished":
+            if attempt is None:
+                return unscored_final_response(self._served.manifest, self._final_so_far())
+            return final_response(self._served.manifest, attempt)
+        if attempt is None:
+            return error_response("The attempt was not scored, because something of ours failed.")
+        return self._attempt_response(attempt)
+
+    def final_if_any(self) -> dict[str, object] | None:
+        """Return the final score of an episode that ends without a final answer; None without attempts.
+
+        Raises:
+            OSError: if the log cannot be read.
+        """
+        final = self._final_so_far()
+        return asdict(final) if final.attempts else None
+
+    async def _score(self, key: str | None, submitted_at: Elapsed) -> ScoredAttempt:
+        # The next start removes what a killed scorer leaves in TMPDIR.
+        variables = {"RE_BENCH_SESSION": self._record.name, "TMPDIR": str(self._app.state_directory.sockets)}
+        variables |= self._served.instance_environment(self._record.instance)
+        access = None
+        if self._served.needs_key:
+            if key is None:
+                lost = "this server does not have it any more: send it again with POST /create"
+                reason = lost if self._record.key else "the session came without it"
+                raise ReBenchError(f"this task needs the session's secret openai_api_key, and {reason}")
+            name = f"{self._record.name}-scoring"
+            access = await self._app.models.open(self._served, name, key, Budget(), calls=SCORING_CALLS)
+            assert access.gateway.address is not None
+            variables |= {"OPENAI_API_KEY": access.token, "OPENAI_BASE_URL": access.gateway.address}
+        try:
+            if self._stopped:
+                raise ReBenchError("it was stopped")
+            self._running = asyncio.create_task(
+                self._app.scorer.score(
+                    self._served, self._workspace, self._log, variables, clock=self._clock, submitted_at=submitted_at
+                )
+            )
+            return await self._running
+        except asyncio.CancelledError:
+            raise ReBenchError("it was stopped") from None
+        finally:
+            self._running = None
+            if access is not None:
+                await access.close()
+                if access.dollars is not None:
+                    self._record.scoring_model_dollars = (self._record.scoring_model_dollars or 0.0) + access.dollars
+
+    async def _answer_without_scoring(self, *, final: bool, task_id: str | None) -> ToolResponse:
+        if not final:
+            return attempts_used_response(self._app.settings.max_attempts)
+        self._record.answer = AnswerCall(utc(), final, task_id, self._record.attempts, state="done")
+        score = await asyncio.to_thread(self._final_so_far)
+        self._clock.checkpoint()
+        self._record.state, self._record.final = "finished", asdict(score)
+        await self._save()
+        return unscored_final_response(self._served.manifest, score)
+
+    async def _finish(self, attempt: ScoredAttempt) -> ToolResponse:
+        self._clock.checkpoint()
+        self._record.state, self._record.final = "finished", asdict(attempt.final)
+        await self._save_outcome()
+        return final_response(self._served.manifest, attempt)
+
+    def _attempt_response(self, attempt: ScoredAttempt) -> ToolResponse:
+        withhold = self._app.settings.withhold_rewards
+        return attempt_response(self._served.manifest, attempt, withhold_reward=withhold)
+
+    def _log_failure(self, reason: str) -> None:
+        """Append an attempt whose scorer ended without a result, unless the scorer did."""
+        try:
+            self._log_lost_attempt(reason)
+            self._count()
+        except (OSError, ReBenchError) as error:
+            log.error("attempt_not_logged", session=self._record.name, reason=str(error))
+
+    def _log_lost_attempt(self, reason: str) -> bool:
+        """Append the attempt of the last call as an error if it is not in the log; tell whether that was needed."""
+        call = self._record.answer
+        assert call is not None
+        lost = len(AttemptLog(self._log).read().attempts) <= call.attempts_before
+        if lost:
+            details = instance_details(self._record.instance)
+            score = Score.error(self._served.task.name, self._served.profile_name, reason, details=details)
+            known = call.wall_s is not None and call.working_s is not None
+            elapsed = Elapsed(call.wall_s or 0.0, call.working_s or 0.0) if known else None
+            append_attempt(self._served.task, score, self._log, elapsed)
+        return lost
+
+    def _last_answered(self) -> ScoredAttempt | None:
+        """Return the attempt of the last call of ``answer``, or None if it is not in the log."""
+        assert self._record.answer is not None
+        attempts = AttemptLog(self._log).read().attempts[self._record.answer.attempts_before :]
+        if not attempts:
+            return None
+        last = attempts[0]
+        score = Score(
+            last.task, last.profile, last.status, last.raw, last.reward, last.message,
+            details=last.details, seconds=last.seconds, sandbox=last.sandbox, submission=last.submission,
+        )  # fmt: skip
+        return ScoredAttempt(score, replace(self._final_so_far(), attempt=last.n))
+
+    def _final_so_far(self) -> FinalScore:
+        return final_so_far(self._served, self._log)
+
+    def _count(self) -> None:
+        """Write into the record how many attempts the log has, and how many of them count."""
+        attempts = AttemptLog(self._log).read().attempts
+        self._record.attempts = len(attempts)
+        self._record.scored = sum(attempt.status != "error" for attempt in attempts)
+
+    def _best_of(self, rewards: Iterable[float | None]) -> None:
+        known = [reward for reward in (self.best_reward, *rewards) if reward is not None]
+        self.best_reward = max(known, default=None)
+
+    def _is_last_failed_final(self) -> bool:
+        """Count a final answer that was not scored; tell whether the episode ends without it."""
+        self._failed_finals += 1
+        return self._failed_finals >= _MAX_FAILED_FINALS
+
+    async def _save_outcome(self) -> None:
+        """Save the record of a call whose outcome is in the log; if this fails, :meth:`settle` finds it there."""
+        try:
+            await self._save()
+        except ReBenchError as error:
+            log.error("record_not_saved", session=self._record.name, reason=str(error))
+
+    async def _save(self) -> None:
+        await asyncio.to_thread(self._record.save, self._directory)

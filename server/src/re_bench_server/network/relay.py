@@ -1,0 +1,398 @@
+"""The network of sessions: an allow-list relay behind a socket of each session, and what sandboxes need for it.
+
+The relay serves CONNECT, and plain HTTP with one request per connection. It decides by host name, port and resolved
+address; the bytes that follow are copied and not read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import json
+import os
+import re
+import resource
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.data.jsonl import read_lines
+from re_bench.errors import ReBenchError
+from re_bench.guest import port_forward
+from re_bench.sandbox.bubblewrap import Bubblewrap
+from re_bench_server.network.policy import AddressError, AllowList, HostError, resolve, split_authority, write_authority
+
+if TYPE_CHECKING:
+    from re_bench.sandbox.spec import Backend
+    from re_bench_server.network.policy import NetworkPolicy
+
+LOG = "network.jsonl"
+"""The name of the log in a session's directory."""
+MAX_CONNECTIONS = 64
+"""Connections of a session at a time."""
+
+_PORT = 18081
+_GUEST = "/run/re-bench"
+_CERTIFICATES = (
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/ca-certificates",
+    "/etc/pki/tls/certs",
+    "/etc/pki/ca-trust/extracted",
+)
+_RESOLVER = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/gai.conf")
+_PIECE = 1 << 16
+_MAX_HEAD = 1 << 16
+_MAX_LOG = 16 << 20
+_MAX_TEXT = 300
+_MIB = 1 << 20
+_HEAD_S, _CONNECT_S, _IDLE_S, _LINGER_S = 60.0, 20.0, 900.0, 2.0
+_LOOK_UPS = 8
+_ABSOLUTE = re.compile(r"http://([^/?#]+)([^#]*)(?:#.*)?", re.IGNORECASE)
+_REPLACED = ("host", "connection", "keep-alive", "proxy-connection", "proxy-authorization", "upgrade")
+_ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class RefusedError(Exception):
+    """A request is refused, with an HTTP status and a reason for the agent."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+@dataclass
+class NetworkAccess:
+    """What a session's sandbox gets."""
+
+    variables: dict[str, str] = field(default_factory=dict)
+    """Environment variables."""
+    shown: dict[str, Path] = field(default_factory=dict)
+    """Files and sockets by their path inside."""
+    services: list[list[str]] = field(default_factory=list)
+    """Programs that run next to the shell."""
+
+
+class Network:
+    """The networks of all sessions of a server."""
+
+    def __init__(self, policy: NetworkPolicy, backend: Backend, sockets: Path) -> None:
+        """Prepare.
+
+        Args:
+            policy: the operator's choice.
+            backend: of the sessions' sandboxes.
+            sockets: a directory for the sessions' sockets.
+        """
+        self.policy = policy
+        self._backend, self._sockets = backend, sockets
+        self._relays: dict[str, Relay] = {}
+
+    async def open(self, name: str, directory: Path) -> NetworkAccess:
+        """Open the network of the session ``name``, whose log is kept in ``directory``; bytes in the log count as used.
+
+        Raises:
+            ReBenchError: if that fails.
+        """
+        if self.policy.mode == "none":
+            return NetworkAccess()
+        shown = _shown(_CERTIFICATES) if isinstance(self._backend, Bubblewrap) else {}
+        if self.policy.mode == "open":
+            return NetworkAccess(shown=shown | (_shown(_RESOLVER) if isinstance(self._backend, Bubblewrap) else {}))
+        relay = Relay(self.policy, self._sockets / f"{name}.proxy", directory / LOG)
+        try:
+            await relay.open()
+        except OSError as error:
+            raise ReBenchError(f"the network proxy cannot be started: {error}") from None
+        self._relays[name] = relay
+        forwarder, inside = f"{_GUEST}/port_forward.py", f"{_GUEST}/proxy.sock"
+        address = f"http://127.0.0.1:{_PORT}"
+        variables = {name: address for kind in ("http", "https", "all") for name in _spellings(f"{kind}_proxy")}
+        variables |= dict.fromkeys(_spellings("no_proxy"), "127.0.0.1,localhost,::1")
+        return NetworkAccess(
+            variables,
+            {**shown, inside: relay.path, forwarder: Path(port_forward.__file__)},
+            [[self._backend.python, "-I", "-S", forwarder, str(_PORT), inside]],
+        )
+
+    async def close_session(self, name: str) -> None:
+        """End a session's connections; all of them are in its log afterwards."""
+        if relay := self._relays.pop(name, None):
+            await relay.close()
+
+    async def close(self) -> None:
+        """End the connections of all sessions."""
+        for name in list(self._relays):
+            await self.close_session(name)
+
+
+class Relay:
+    """The relay of one session."""
+
+    _all_open = 0
+    """Connections of all sessions. They use at most half of the process's file descriptors."""
+
+    def __init__(self, policy: NetworkPolicy, path: Path, log_path: Path) -> None:
+        """Prepare; :meth:`open` listens at ``path``."""
+        self.path = path
+        self._allow_list, self._limit_mib = AllowList(policy.allow), policy.limit_mib
+        self._log_path, self._log = log_path, -1
+        self._used_bytes = 0
+        self._number = 0
+        self._look_ups = asyncio.Semaphore(_LOOK_UPS)  # slow name servers must not keep other sessions waiting
+        self._server: asyncio.Server | None = None
+        self._clients: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        """Listen.
+
+        Raises:
+            OSError: if that fails.
+        """
+        self._used_bytes = await asyncio.to_thread(_bytes_in_log, self._log_path)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._log = os.open(self._log_path, flags, 0o600)
+        self.path.unlink(missing_ok=True)
+        self._server = await asyncio.start_unix_server(self._accept, self.path, limit=_MAX_HEAD, backlog=512)
+        self.path.chmod(0o666)  # the sandbox is another user, and sees only what it is shown
+
+    async def close(self) -> None:
+        """End all connections, and remove the socket."""
+        if self._server is not None:
+            self._server.close()
+        for client in self._clients:
+            client.cancel()
+        await asyncio.gather(*self._clients, return_exceptions=True)
+        os.close(self._log)
+        self.path.unlink(missing_ok=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Connections beyond the limit are refused with a reason, unless there are twice as many.
+        too_many = Relay._all_open >= resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4
+        if too_many or len(self._clients) >= 2 * MAX_CONNECTIONS:
+            writer.transport.abort()
+            return
+        task = asyncio.current_task()
+        assert task is not None
+        self._clients.add(task)
+        Relay._all_open += 1
+        try:
+            with suppress(asyncio.CancelledError, OSError):  # by close(); the client has gone
+                await self._serve(reader, writer, over_limit=len(self._clients) > MAX_CONNECTIONS)
+        finally:
+            self._clients.discard(task)
+            Relay._all_open -= 1
+            writer.transport.abort()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, over_limit: bool) -> None:
+        self._number += 1
+        exchange = _Exchange(self._number, over_limit)
+        try:
+            rewritten = await self._read_request(exchange, reader)
+            host = await self._connect(exchange)
+            try:
+                await self._copy(exchange, rewritten, (reader, writer), host)
+            finally:
+                host[1].transport.abort()
+                seconds = round(time.monotonic() - exchange.started, 3)
+                outcome = exchange.outcome[:_MAX_TEXT]
+                self._write(exchange, "ended", up=exchange.up, down=exchange.down, seconds=seconds, outcome=outcome)
+        except RefusedError as refused:
+            if not exchange.connected:
+                with suppress(RefusedError):  # if the log is full, that is the reason already
+                    self._write(exchange, "refused", reason=str(refused)[:_MAX_TEXT])
+                await _refuse(reader, writer, refused)
+
+    async def _read_request(self, exchange: _Exchange, reader: asyncio.StreamReader) -> bytes:
+        """Read a request's head; return what the host gets of it, which is nothing of a CONNECT."""
+        try:
+            async with asyncio.timeout(_HEAD_S):
+                head = await reader.readuntil(b"\r\n\r\n")
+            request, *headers = head.decode("latin-1").split("\r\n")[:-2]
+            exchange.method, target, _version = request.split(" ")
+        except (asyncio.LimitOverrunError, ValueError):
+            raise RefusedError(400, "this is not an HTTP request that the proxy can pass on") from None
+        except asyncio.IncompleteReadError:
+            raise ConnectionResetError from None
+        exchange.host = target.partition("?")[0]
+        try:
+            if exchange.method == "CONNECT":
+                exchange.host, exchange.port = split_authority(target)
+                return b""
+            match = _ABSOLUTE.fullmatch(target)
+            if match is None:
+                raise RefusedError(
+                    400, "this is a proxy; ask it for http://HOST/PATH, or for a tunnel with CONNECT HOST:PORT"
+                )
+            exchange.host, exchange.port = split_authority(match[1], 80)
+        except HostError as error:
+            raise RefusedError(403, str(error)) from None
+        path = match[2] if match[2].startswith("/") else f"/{match[2]}"
+        exchange.path = path.partition("?")[0]  # the query may hold secrets
+        # The host closes after its response, so the client cannot reuse the connection for another host.
+        kept = [line for line in headers if line.partition(":")[0].strip().lower() not in _REPLACED]
+        authority = write_authority(exchange.host, exchange.port).removesuffix(":80")
+        lines = [f"{exchange.method} {path} HTTP/1.1", f"Host: {authority}", *kept, "Connection: close"]
+        return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+    async def _connect(self, exchange: _Exchange) -> Streams:
+        """Connect to the host if it is allowed. The connection is logged before anything is sent."""
+        name = write_authority(exchange.host, exchange.port)
+        if exchange.over_limit:
+            raise RefusedError(429, f"this session has {MAX_CONNECTIONS} connections already; close some")
+        self._check_bytes()
+        self._check_log()
+        if not self._allow_list.allows(exchange.host, exchange.port):
+            raise RefusedError(403, f"{name} is not on the allow-list of this server's operator")
+        try:
+            async with self._look_ups:
+                addresses = await resolve(exchange.host)
+        except AddressError as error:
+            raise RefusedError(403, f"{name} cannot be reached: {error}") from None
+        problem = "no address"
+        for address in addresses:
+            try:
+                async with asyncio.timeout(_CONNECT_S):
+                    streams = await asyncio.open_connection(str(address), exchange.port)
+            except OSError as error:
+                problem = f"{address}: {error.strerror or 'no answer'}"
+                continue
+            try:
+                self._write(exchange, "connected", address=str(address))
+            except RefusedError:
+                streams[1].transport.abort()
+                raise
+            exchange.connected = True
+            return streams
+        raise RefusedError(502, f"{name} does not answer ({problem})")
+
+    async def _copy(self, exchange: _Exchange, rewritten: bytes, client: Streams, host: Streams) -> None:
+        """Copy bytes both ways until the host has closed."""
+        for _reader, writer in (client, host):
+            writer.transport.set_write_buffer_limits(high=0)  # what was sent is not lost when it is closed
+
+        async def upload() -> None:
+            host[1].write(rewritten)
+            exchange.up += len(rewritten)
+            try:
+                while data := await client[0].read(_PIECE):
+                    exchange.up += len(data)
+                    self._count(len(data))
+                    host[1].write(data)
+                    await host[1].drain()
+                host[1].write_eof()
+            except RefusedError:
+                host[1].transport.abort()
+                raise
+
+        if exchange.method == "CONNECT":
+            client[1].write(_ESTABLISHED)
+        uploading = asyncio.ensure_future(upload())
+        try:
+            while True:
+                async with asyncio.timeout(_IDLE_S):
+                    data = await host[0].read(_PIECE)
+                if not data:
+                    break
+                exchange.down += len(data)
+                self._count(len(data))
+                client[1].write(data)
+                await client[1].drain()
+            exchange.outcome = "closed"
+        except RefusedError as refused:
+            exchange.outcome = str(refused)
+        finally:
+            uploading.cancel()
+            (error,) = await asyncio.gather(uploading, return_exceptions=True)
+        if isinstance(error, RefusedError):
+            exchange.outcome = str(error)
+        await _linger(*client)
+
+    def _count(self, size: int) -> None:
+        self._used_bytes += size
+        self._check_bytes()
+
+    def _check_bytes(self) -> None:
+        if self._used_bytes >= self._limit_mib * _MIB:
+            raise RefusedError(
+                403, f"this session has used up the {self._limit_mib} MiB of network traffic that the operator gives it"
+            )
+
+    def _check_log(self) -> None:
+        if os.fstat(self._log).st_size >= _MAX_LOG:
+            raise RefusedError(403, f"the log of this session's connections is full ({_MAX_LOG // _MIB} MiB)")
+
+    def _write(self, exchange: _Exchange, event: str, **fields: object) -> None:
+        """Append a line to the session's log.
+
+        Raises:
+            RefusedError: if it cannot be written, since no connection goes unrecorded.
+        """
+        record = {"time": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"), "n": exchange.number}
+        record |= {"event": event, "method": exchange.method[:_MAX_TEXT], "host": exchange.host[:_MAX_TEXT]}
+        record |= {"port": exchange.port, **({"path": exchange.path[:_MAX_TEXT]} if exchange.path else {}), **fields}
+        try:
+            self._check_log()
+            os.write(self._log, json.dumps(record).encode() + b"\n")
+        except OSError as error:
+            raise RefusedError(503, f"the log of this session's connections cannot be written ({error})") from None
+
+
+@dataclass
+class _Exchange:
+    """One tunnel or request."""
+
+    number: int
+    over_limit: bool
+    """Whether the session had :data:`MAX_CONNECTIONS` when the client connected."""
+    method: str = ""
+    host: str = ""
+    port: int = 0
+    path: str = ""
+    """Of a plain request, without the query; empty for a tunnel."""
+    up: int = 0
+    down: int = 0
+    """Bytes to and from the host."""
+    connected: bool = False
+    outcome: str = "the connection broke"
+    started: float = field(default_factory=time.monotonic)
+
+
+async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, refused: RefusedError) -> None:
+    """Send the client the reason."""
+    body = f"re-bench: {refused}\n".encode()
+    head = f"HTTP/1.1 {refused.status} Refused by the operator's network rules\r\n"
+    head += f"content-type: text/plain; charset=utf-8\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+    writer.write(head.encode() + body)
+    await _linger(reader, writer)
+
+
+async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Let the client read what was sent before the connection is closed."""
+    with suppress(OSError):
+        async with asyncio.timeout(_LINGER_S):
+            writer.write_eof()
+            while await reader.read(_PIECE):
+                pass
+
+
+def _bytes_in_log(path: Path) -> int:
+    """Return how many bytes a session has sent and received, according to its log; torn lines do not count."""
+    total = 0
+    for line in read_lines(path):
+        with suppress(ValueError):
+            record = json.loads(line)
+            total += record.get("up", 0) + record.get("down", 0)
+    return total
+
+
+def _shown(paths: tuple[str, ...]) -> dict[str, Path]:
+    return {path: Path(path).resolve() for path in paths if Path(path).exists()}
+
+
+def _spellings(name: str) -> tuple[str, str]:
+    return name, name.upper()
