@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.cli.check_command import repository_problems
 from re_bench.cli.main import main
+from re_bench.cli.task_commands import repository_problems
 from re_bench.task.check.check import check_task, mend_all, mend_task
 from re_bench.task.check.toml_text import keys_of, line_of, reordered, statements
 from re_bench.task.discovery import open_task

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import runpy
 import subprocess
@@ -15,7 +14,7 @@ from urllib.parse import unquote
 import pytest
 from markdown_it import MarkdownIt
 
-from re_bench.cli.main import all_commands, make_parser
+from re_bench.cli.main import app, load_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,26 +73,14 @@ def test_a_broken_link_is_seen(link: str) -> None:
     assert is_broken(TOP / "docs" / "README.md", link)
 
 
-@cache
-def parsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    return {}
-
-
-@cache
-def every_command() -> dict[str, argparse.ArgumentParser]:
-    return parsers(make_parser(all_commands().values()))
-
-
 def problem_of(words: re.Match[str]) -> str | None:
     """Return what a command line in a page names that does not exist."""
-    parser = every_command().get(words[1])
-    if parser is None:
+    load_commands()
+    _names, apps, _rest = app.parse_commands([words[1], *([words[2]] if words[2] else [])])
+    if len(apps) < 2:
         return f"no command {words[1]}"
-    parser = parsers(parser).get(words[2] or "", parser)
-    known = set(parser._option_string_actions)
+    parameters = apps[-1].assemble_argument_collection() if apps[-1].default_command else []
+    known = {"--help", *(name for parameter in parameters for name in parameter.names)}
     unknown = [option for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", words[3]) if option not in known]
     return f"re-bench {words[1]} has no {unknown[0]}" if unknown else None
 
@@ -113,7 +100,7 @@ def test_every_command_and_option_in_a_page_exists() -> None:
     assert [f"{page.relative_to(TOP)}: {problem}" for page, match in found if (problem := problem_of(match))] == []
 
 
-def test_the_page_of_commands_is_what_the_parsers_say() -> None:
+def test_the_page_of_commands_is_current() -> None:
     page = runpy.run_path(str(TOP / "docs" / "site" / "commands.py"))["page"]()
     assert (TOP / "docs" / "commands.md").read_text(encoding="utf-8") == page, "run: python docs/site/commands.py"
 

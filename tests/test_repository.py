@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from re_bench.cli.check_command import repository_problems
+from re_bench.cli.task_commands import repository_problems
 from re_bench.task.check.check import check_task
 from re_bench.task.check.project_checks import unpinned
 from re_bench.task.discovery import open_task

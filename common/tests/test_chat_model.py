@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 import pytest
+from cyclopts import App, CycloptsError
 
 from re_bench.errors import UsageError
 from re_bench.task import chat_model
-from re_bench.task.chat_model import ChatModel, add_model_options
+from re_bench.task.chat_model import NO_MODEL, ChatModel, ModelOptions
 
 
 def chosen(*words: str) -> ChatModel | None:
-    parser = argparse.ArgumentParser()
-    add_model_options(parser)
-    return ChatModel.from_options(parser.parse_args(words))
+    app = App(result_action="return_value", exit_on_error=False, print_error=False)
+
+    @app.default
+    def command(*, model: ModelOptions = NO_MODEL) -> ChatModel | None:
+        return model.chosen()
+
+    result: ChatModel | None = app(words)
+    return result
 
 
 def test_a_command_line_says_what_its_words_say_again() -> None:
@@ -34,10 +39,9 @@ def test_terms_without_a_model_are_refused() -> None:
 
 
 @pytest.mark.parametrize("words", [("--model-price", "-1", "2"), ("--model-price", "x", "2"), ("--model-context", "0")])
-def test_terms_that_are_none_are_refused(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
+def test_terms_that_are_none_are_refused(words: tuple[str, ...]) -> None:
+    with pytest.raises(CycloptsError, match=words[0]):
         chosen("--model", "m", *words)
-    assert f"got '{words[1]}'" in capsys.readouterr().err
 
 
 def test_what_is_given_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:

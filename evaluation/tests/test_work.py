@@ -37,7 +37,7 @@ class Person:
         self.command, self.directory = command, directory
 
     def begin(self, task: Task, *options: str) -> str:
-        done = self.command("work", task.directory, self.directory, "--profile", "cpu", *options)
+        done = self.command("work", "begin", task.directory, self.directory, "--profile", "cpu", *options)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -14,7 +14,7 @@ from example_tasks import make_tasks
 from network_server import Agent, Online, online
 from server_process import until
 
-from re_bench_server.cli import COMMAND
+from re_bench.cli.main import main
 from re_bench_server.network.policy import NetworkPolicy
 from re_bench_server.network.relay import Relay
 
@@ -335,13 +335,9 @@ def test_open_is_the_machines_own_but_for_scorings(
         (["--network", "proxy", "--allow", "example.org", "--sandbox", "none"], "needs a sandbox"),
     ],
 )
-def test_options_that_make_no_sense(tmp_path: Path, options: list[str], word: str) -> None:
-    import argparse  # noqa: PLC0415
-
-    from re_bench.errors import UsageError  # noqa: PLC0415
-
-    parser = argparse.ArgumentParser()
-    COMMAND.add_options(parser)
-    with pytest.raises(UsageError, match=re.escape(word)) as caught:
-        COMMAND.run(parser.parse_args([*options, "--port", "0", "--state", str(tmp_path)]))
-    assert caught.value.exit_status == 2
+def test_options_that_make_no_sense(
+    tmp_path: Path, options: list[str], word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["serve", *options, "--port", "0", "--state", str(tmp_path)])
+    assert (caught.value.code, word in capsys.readouterr().err) == (2, True)

@@ -16,6 +16,7 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import cyclopts
 import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
@@ -212,7 +213,7 @@ def reward(quick: Path, number: str, *options: str | Path) -> tuple[int, object]
     (workspace / "number").write_text(number)
     words = [quick, "--solution", workspace, "--out", out, "--profile", "cpu", *options]
     try:
-        status = verifier.main(list(map(str, words)))
+        status = cyclopts.App(default_command=verifier.main, result_action="return_value")(list(map(str, words)))
     except SystemExit as ended:
         status = int(ended.code or 0)
     return status, json.loads(out.read_text()) if out.exists() else None

@@ -8,7 +8,6 @@ reason.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -18,8 +17,10 @@ import threading
 import time
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - cyclopts reads it
 from typing import TYPE_CHECKING
+
+import cyclopts
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu.devices import only_gpus
@@ -30,7 +31,7 @@ from re_bench.runs.score_process import record, score_and_record
 from re_bench.runs.submission_store import Store
 from re_bench.scoring.score import GPU_WAIT, Score
 from re_bench.scoring.time_limit import scorer_limit_s
-from re_bench.task.chat_model import ChatModel, add_model_options
+from re_bench.task.chat_model import NO_MODEL, ModelOptions
 from re_bench.task.discovery import open_task
 from re_bench.task.instance import instance_details, instance_of
 from re_bench.task.model_choice import choose_model
@@ -148,40 +149,39 @@ def final_so_far(served: ServedTask, log: Path) -> FinalScore:
     return AttemptLog(log).final(served.manifest.aggregation, scale)
 
 
-def main() -> None:
-    """Score one attempt, as the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("--task", "--submission", "--log"):
-        parser.add_argument(name, type=Path, required=True)
-    parser.add_argument("--profile", required=True)
-    parser.add_argument("--sandbox")
-    parser.add_argument("--keep-mib", type=int, required=True)
-    for name in ("--wall-s", "--working-s"):
-        parser.add_argument(name, type=float, required=True, help="of the session, at the call of answer")
-    parser.add_argument("--network", required=True, help="which one the agent had; a scoring has none")
-    add_model_options(parser)
-    options = parser.parse_args()
+def main(
+    *,
+    task: Path,
+    submission: Path,
+    log: Path,
+    profile: str,
+    keep_mib: int,
+    wall_s: float,
+    working_s: float,
+    network: str,
+    sandbox: str | None = None,
+    model: ModelOptions = NO_MODEL,
+) -> None:
+    """Score one attempt, and print the score and the final score so far as JSON.
+
+    ``wall_s`` and ``working_s`` are the session's at the call of ``answer``; ``network`` is the agent's, a scoring has
+    none.
+    """
     with cli_entry_point("scorer"):
         threading.Thread(target=_end_with_server, daemon=True).start()
-        task = choose_model(open_task(options.task), options.profile, ChatModel.from_options(options))
-        started, instance = time.monotonic(), instance_details(instance_of(task, options.profile))
-        submitted_at = Elapsed(options.wall_s, options.working_s)
-        Store(options.log).trim(options.keep_mib << 20)
+        chosen = choose_model(open_task(task), profile, model.chosen())
+        started, instance = time.monotonic(), instance_details(instance_of(chosen, profile))
+        submitted_at = Elapsed(wall_s, working_s)
+        Store(log).trim(keep_mib << 20)
         try:
             score, final = score_and_record(
-                task,
-                options.submission,
-                options.profile,
-                options.sandbox,
-                options.log,
-                details={"network": options.network},
-                handed_in=submitted_at,
+                chosen, submission, profile, sandbox, log, details={"network": network}, handed_in=submitted_at
             )
         except UsageError as error:
             print_progress(f"scorer: {error}")
             seconds = time.monotonic() - started
-            score = Score.error(task.name, options.profile, str(error), seconds=seconds, details=instance)
-            final = record(task, score, options.log, submitted_at)
+            score = Score.error(chosen.name, profile, str(error), seconds=seconds, details=instance)
+            final = record(chosen, score, log, submitted_at)
     print(json.dumps({"score": score.to_dict(), "final": asdict(final)}, allow_nan=False), flush=True)
 
 
@@ -191,4 +191,4 @@ def _end_with_server() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    cyclopts.run(main)

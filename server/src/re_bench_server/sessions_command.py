@@ -6,19 +6,21 @@ Both work with a running server and without. A running server ends a session whe
 
 from __future__ import annotations
 
-import json
+import json as json_format
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from re_bench.cli.command import Command, add_json
+from cyclopts import App, Parameter
+
+from re_bench.cli.main import EVALUATORS, app
 from re_bench.errors import ReBenchError, UsageError
+from re_bench.options import Json, print_json
 from re_bench.runs.attempts import Attempt, AttemptLog
 from re_bench.tables import dollars, number, table
-from re_bench_server.cli import add_state
+from re_bench_server.cli import State  # noqa: TC001 - cyclopts reads it
 
 if TYPE_CHECKING:
-    import argparse
     from pathlib import Path
 
 _COLUMNS = ("session", "task", "profile", "state", "opened", "hours", "model", "attempts", "best reward")
@@ -29,54 +31,43 @@ _POLL_S = 0.1
 _SHOWN_NAMES = 5
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``re-bench sessions``."""
-    actions = parser.add_subparsers(metavar="ACTION", required=True)
-    for name, action, text in (
-        ("list", _list, "list the sessions of a server, open and ended"),
-        ("end", _end, "end a session with the final score of its attempts"),
-    ):
-        chosen = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        chosen.set_defaults(action=action)
-        if name == "end":
-            chosen.add_argument("session", metavar="ID", help="a session's name, or its beginning")
-        add_state(chosen)
-        add_json(chosen)
+sessions = App(name="sessions", help="List or end sessions of a server.", group=EVALUATORS)
+app.command(sessions)
 
 
-def sessions(options: argparse.Namespace) -> int:
-    """List or end sessions.
-
-    Raises:
-        UsageError: if there is no such session.
-        ReBenchError: if the server does not end it.
-    """
+@sessions.command(name="list")
+def list_sessions(*, state: State = None, json: Json = False) -> int:
+    """List the sessions of a server, open and ended."""
     from re_bench_server.settings import default_state  # noqa: PLC0415 - takes a moment
-
-    options.state = options.state or default_state()
-    status: int = options.action(options)
-    return status
-
-
-def _list(options: argparse.Namespace) -> int:
     from re_bench_server.state_dir import is_served  # noqa: PLC0415 - takes a moment
 
-    served = is_served(options.state)
-    summaries = [_summary(directory, served=served) for directory in _directories(options.state)]
-    if options.json:
-        print(json.dumps({"sessions": summaries}))
+    state = state or default_state()
+    served = is_served(state)
+    summaries = [_summary(directory, served=served) for directory in _directories(state)]
+    if json:
+        print_json({"sessions": summaries})
     else:
         print(table(_COLUMNS, [_row(summary) for summary in summaries]) if summaries else "no sessions")
     return 0
 
 
-def _end(options: argparse.Namespace) -> int:
+@sessions.command
+def end(
+    session: Annotated[str, Parameter(name="ID", help="A session's name, or its beginning.")],
+    /,
+    *,
+    state: State = None,
+    json: Json = False,
+) -> int:
+    """End a session with the final score of its attempts."""
+    from re_bench_server.settings import default_state  # noqa: PLC0415 - takes a moment
     from re_bench_server.state_dir import END_REQUEST, is_served  # noqa: PLC0415 - takes a moment
 
-    directory = _directory_of(options.state, options.session)
+    state = state or default_state()
+    directory = _directory_of(state, session)
     if _record(directory).get("ended"):
         raise UsageError(f"{directory.name}: this session has ended already")
-    if is_served(options.state):
+    if is_served(state):
         (directory / END_REQUEST).touch()
         deadline = time.monotonic() + _END_S
         while not _record(directory).get("ended"):
@@ -84,10 +75,10 @@ def _end(options: argparse.Namespace) -> int:
                 raise ReBenchError(f"{directory.name}: the server has not ended it within {_END_S:g} s; see its log")
             time.sleep(_POLL_S)
     else:
-        _end_without_server(options.state, directory)
+        _end_without_server(state, directory)
     final = _record(directory).get("final") or {}
-    if options.json:
-        print(json.dumps({"session": directory.name, "final": final or None}))
+    if json:
+        print_json({"session": directory.name, "final": final or None})
     elif final.get("raw") is None:
         print(f"{directory.name}: ended; none of its {final.get('attempts', 0)} attempts was valid")
     else:
@@ -154,7 +145,7 @@ def _printable(text: object) -> str:
 def _record(directory: Path) -> dict[str, Any]:
     """Return a session's record; it is empty if it cannot be read."""
     try:
-        record = json.loads((directory / _RECORD).read_bytes())
+        record = json_format.loads((directory / _RECORD).read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
@@ -186,12 +177,3 @@ def _directory_of(state: Path, prefix: str) -> Path:
         names = ", ".join(path.name for path in (matching or directories)[-_SHOWN_NAMES:]) or "none"
         raise UsageError(f"{prefix!r} {problem} in {state}; there are: {names}")
     return (exact or matching)[0]
-
-
-COMMAND = Command(
-    "sessions",
-    "list or end sessions of a server",
-    add_options,
-    sessions,
-    examples=("re-bench sessions list", "re-bench sessions end 20261122T010101-3f2a"),
-)

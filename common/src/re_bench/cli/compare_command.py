@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
+import json as json_format
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from re_bench.cli.command import Command, add_json, print_json
+from cyclopts import Parameter
+
+from re_bench.cli.main import MAINTAINERS, app
 from re_bench.errors import UsageError
+from re_bench.options import Json, print_json
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
 Scores = list[dict[str, Any]]
@@ -24,21 +26,23 @@ _VARIES = re.compile(r"\S*(?:\d|/)\S*")
 """A word of a reason that may differ from run to run: a number, a hash, a path."""
 
 
-def _options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Compare two outputs of `re-bench validate --json`: the status of every solution, its raw score within the "
-        "task's resolution, and the words of its reason. Exit status 1 if anything differs."
-    )
-    parser.add_argument("before", metavar="BEFORE.json", type=Path, help="an output of `re-bench validate --json`")
-    parser.add_argument("after", metavar="AFTER.json", type=Path, help="another one")
-    add_json(parser)
+@app.command(group=MAINTAINERS)
+def compare(
+    before: Annotated[Path, Parameter(name="BEFORE", help="An output of validate --json.")],
+    after: Annotated[Path, Parameter(name="AFTER", help="Another one.")],
+    /,
+    *,
+    json: Json = False,
+) -> int:
+    """Compare two outputs of validate --json: each solution's status, raw score and reason.
 
-
-def _compare(options: argparse.Namespace) -> int:
+    Raw scores may differ by the task's resolution, and numbers and paths in reasons may differ. The exit status is 1 if
+    anything else does.
+    """
     from re_bench.tables import printable, table
 
-    differences = list(_differences(_solutions(options.before), _solutions(options.after)))
-    if options.json:
+    differences = list(_differences(_solutions(before), _solutions(after)))
+    if json:
         print_json({"differences": [dict(zip(_HEADER, difference, strict=True)) for difference in differences]})
     elif differences:
         print(table(_HEADER, [[printable(_shown(cell)) for cell in difference] for difference in differences]))
@@ -54,7 +58,7 @@ def _solutions(path: Path) -> Solutions:
         UsageError: if it is none.
     """
     try:
-        reports = json.loads(path.read_text(encoding="utf-8"))["reports"]
+        reports = json_format.loads(path.read_text(encoding="utf-8"))["reports"]
         return {
             (f"{report['task']}/{report['profile']}", row["variant"]): [dict(score) for score in row["scores"]]
             for report in reports
@@ -106,15 +110,3 @@ def _resolution(task: str) -> float:
 def _shown(cell: object) -> str:
     text = f"{cell:.6g}" if isinstance(cell, float) else str(cell)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-COMMANDS = (
-    Command(
-        "compare",
-        "compare two validations, given by their JSON",
-        _options,
-        _compare,
-        group="benchmark maintainers",
-        examples=("re-bench compare before.json after.json",),
-    ),
-)

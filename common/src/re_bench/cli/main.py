@@ -1,135 +1,90 @@
-"""The ``re-bench`` command. Each subcommand imports what it needs when it runs, so that ``--help`` is quick."""
+"""The ``re-bench`` command: an application of cyclopts, to which installed packages add commands.
+
+A package names a module in the entry point group ``re_bench.commands`` (or ``re_bench.exporters``, for formats of
+``re-bench export``). Importing the module registers its functions with :data:`app`, so it must import quickly: what a
+command needs for its work is imported when it runs.
+"""
 
 from __future__ import annotations
 
+import importlib
 import sys
 from contextlib import suppress
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from re_bench.cli import (
-    check_command,
-    compare_command,
-    complete,
-    doctor_command,
-    export_command,
-    new_command,
-    sandbox_command,
-    score_commands,
-    task_commands,
-    validate_commands,
-)
-from re_bench.cli.command import GROUPS, print_json
-from re_bench.cli.parser import Parser, all_parsers
+from cyclopts import App, CycloptsError, Group, Parameter
+
+from re_bench.cli.version import describe_versions, versions
 from re_bench.errors import UsageError
 from re_bench.processes import cli_entry_point
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
-    from re_bench.cli.command import Command
+EVERYBODY = Group("For everybody", sort_key=0)
+AUTHORS = Group("For task authors", sort_key=1)
+MAINTAINERS = Group("For benchmark maintainers", sort_key=2)
+EVALUATORS = Group("For evaluators", sort_key=3)
 
-_GROUP = "re_bench.commands"
-BUILT_IN = (
-    *doctor_command.COMMANDS,
-    *task_commands.COMMANDS,
-    *new_command.COMMANDS,
-    *check_command.COMMANDS,
-    *score_commands.COMMANDS,
-    *validate_commands.COMMANDS,
-    *compare_command.COMMANDS,
-    *sandbox_command.COMMANDS,
-    *export_command.COMMANDS,
-    *complete.COMMANDS,
+app = App(
+    name="re-bench",
+    help="Research-engineering tasks for agents, and their scores.",
+    version=describe_versions,
+    group_commands=EVERYBODY,
+    help_format="plaintext",
+    result_action="return_value",
+    exit_on_error=False,
+    print_error=False,
 )
-"""The commands of this distribution."""
-_ELSEWHERE = dict.fromkeys(("serve", "sessions"), "server") | dict.fromkeys(
+export_app = App(name="export", help="Write a task in a format that other programs run.", group=EVALUATORS)
+app.command(export_app)
+
+_BUILT_IN = ("task_commands", "new_command", "score_commands", "validate_commands", "compare_command")
+_DISTRIBUTIONS = dict.fromkeys(("serve", "sessions"), "server") | dict.fromkeys(
     ("bundle", "evaluate", "report", "scan", "transcripts", "view", "work"), "evaluation"
 )
-"""Commands of the documentation that other distributions of the repository bring, by the distribution's folder."""
+"""The folder of the repository whose distribution adds a command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit status: 0 done, 1 a failure, 2 a wrong request, 3 an invalid score.
+    """Run the command line and return the exit status: 0 success, 1 failure, 2 usage error, 3 invalid submission.
 
     Raises:
-        SystemExit: with the exit status, if something of ours fails or a signal ends us.
+        SystemExit: with the exit status, after an error or a signal.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     with cli_entry_point("re-bench"):
-        commands = all_commands()
-        if words and words[0] in _ELSEWHERE.keys() - commands.keys():
-            folder = _ELSEWHERE[words[0]]
-            raise UsageError(
-                f"the command {words[0]} is not installed; run: pip install -c constraints.txt -e common -e {folder}"
-            )
-        parser = make_parser(commands.values())
-        complete.complete(parser)
-        options = parser.parse_args(words)
-        if options.version:
-            return _show_versions(as_json=options.version_as_json or getattr(options, "json", False))
-        if options.version_as_json:
-            parser.error("--json before a command goes with --version alone")
-        if "run" not in options:
-            parser.error("a command is missing; re-bench --help lists them")
-        status: int = options.run(options)
-    return status
+        load_commands()
+        if words == ["--version", "--json"]:
+            from re_bench.options import print_json
+
+            print_json(versions())
+            return 0
+        if not words:
+            raise UsageError("a command is missing; re-bench --help lists them")
+        if words[0] in _DISTRIBUTIONS and words[0] not in app.resolved_commands():
+            folder = _DISTRIBUTIONS[words[0]]
+            raise UsageError(f"{words[0]} is not installed; run: pip install -c constraints.txt -e {folder}")
+        try:
+            status = app(words)
+        except CycloptsError as error:
+            raise UsageError(f"{str(error).strip()} (re-bench {words[0]} --help shows its arguments)") from None
+    return status or 0
 
 
-def _show_versions(*, as_json: bool) -> int:
-    from re_bench.cli.version import describe_versions, versions
+def load_commands() -> None:
+    """Import the modules of all commands; a package that lacks a dependency counts as not installed."""
+    for name in _BUILT_IN:
+        importlib.import_module(f"re_bench.cli.{name}")
+    for group in ("re_bench.commands", "re_bench.exporters"):
+        for entry in entry_points(group=group):
+            with suppress(ImportError):
+                entry.load()
 
-    if as_json:
-        print_json(versions())
-    else:
-        print(describe_versions())
+
+@app.command(group=EVERYBODY)
+def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="The shell.")], /) -> int:
+    """Print a script that completes commands and options; such as: eval "$(re-bench completion bash)"."""
+    print(app.generate_completion(prog_name="re-bench", shell=shell))
     return 0
-
-
-def _installed() -> Iterator[Command]:
-    """Yield the commands of other packages; one that cannot be imported counts as not installed."""
-    for entry in sorted(entry_points(group=_GROUP), key=lambda entry: entry.name):
-        with suppress(ImportError):
-            yield entry.load()
-
-
-def all_commands() -> dict[str, Command]:
-    """Return the commands that are here by name: ours, and those of installed packages."""
-    return {command.name: command for command in (*BUILT_IN, *_installed())}
-
-
-def make_parser(commands: Iterable[Command]) -> Parser:
-    """Return the parser of the whole command line; what it returns has ``run``, unless it was asked for versions."""
-    commands = tuple(commands)
-    parser = _TopParser(
-        prog="re-bench", usage="re-bench COMMAND ...", description="Research-engineering tasks and their scores."
-    )
-    parser.commands = commands
-    parser.add_argument("--version", action="store_true", help="show the versions of all that is installed of re-bench")
-    parser.add_argument("--json", dest="version_as_json", action="store_true", help="with --version: one JSON object")
-    subparsers = parser.add_subparsers(metavar="COMMAND", prog="re-bench", parser_class=Parser)
-    for command in commands:
-        text = f"{command.help[0].upper()}{command.help[1:]}."
-        subparser = subparsers.add_parser(command.name, help=command.help, description=text)
-        subparser.examples = command.examples
-        command.add_options(subparser)
-        for inner in all_parsers(subparser):
-            inner.set_defaults(run=command.run, parser=inner)
-    return parser
-
-
-class _TopParser(Parser):
-    """The parser of the command, whose help has a list of commands for each kind of user."""
-
-    commands: Sequence[Command] = ()
-
-    def format_help(self) -> str:
-        """Return the usage, the commands by user, and what else there is."""
-        width = max(len(command.name) for command in self.commands)
-        lines = [self.format_usage(), f"{self.description}", ""]
-        for group in GROUPS:
-            chosen = [command for command in self.commands if command.group == group]
-            lines += [f"for {group}:", *(f"  {one.name:{width}}  {one.help}" for one in chosen), ""] if chosen else []
-        lines += ["re-bench COMMAND --help shows the options and examples of a command,"]
-        lines += ["re-bench --version [--json] the versions of all that is installed of re-bench.", ""]
-        return "\n".join(lines)

@@ -1,56 +1,62 @@
-"""The command ``re-bench new``: a complete task from a few answers."""
+"""The command ``new``: a complete task from a few answers."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated, Literal
 
-from re_bench.cli.command import Command, add_json, add_sandbox, print_json
+from cyclopts import Parameter
 
-if TYPE_CHECKING:
-    import argparse
-
-    from re_bench.task.new_task import Choices
+from re_bench.cli.main import AUTHORS, app
+from re_bench.options import Flag, Json, SandboxName, print_json
+from re_bench.task.new_task import AGGREGATIONS, Choices
 
 _DIRECTIONS = ("lower", "higher")
 _AGGREGATIONS = ("min", "max", "last")
 
 
-def _new_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="of the task's folder and package, such as curve_fit")
-    parser.add_argument(
-        "directory", metavar="DIR", nargs="?", type=Path, help="where to put the folder (default: tasks/ in a "
-        "repository of re-bench, elsewhere here)",
-    )  # fmt: skip
-    parser.add_argument("--direction", choices=_DIRECTIONS, help="which raw score is better (default: lower)")
-    parser.add_argument("--aggregation", choices=_AGGREGATIONS, help="of attempts (default: min for lower, else max)")
-    parser.add_argument("--profiles", metavar="NAMES", help="of cpu, gpu and paper, with commas (default: cpu)")
-    parser.add_argument("--title", metavar="LINE", help="a line for people (default: made of the name)")
-    parser.add_argument("--id", metavar="ID", help="by which servers know it (default: the name)")
-    parser.add_argument("--yes", action="store_true", help="ask nothing; also where the input is no terminal")
-    add_sandbox(parser)
-    add_json(parser)
-
-
-def _new(options: argparse.Namespace) -> int:
+@app.command(group=AUTHORS)
+def new(
+    name: Annotated[str, Parameter(name="NAME", help="The task's folder and package, such as curve_fit.")],
+    directory: Annotated[
+        Path | None,
+        Parameter(name="DIR", help="Where to put the folder (default: tasks/ in a repository of re-bench, else here)."),
+    ] = None,
+    /,
+    *,
+    direction: Annotated[
+        Literal["lower", "higher"] | None, Parameter(help="Which raw score is better (default: lower).")
+    ] = None,
+    aggregation: Annotated[
+        Literal["min", "max", "last"] | None, Parameter(help="Of attempts (default: min for lower, else max).")
+    ] = None,
+    profiles: Annotated[str | None, Parameter(help="Of cpu, gpu and paper, with commas (default: cpu).")] = None,
+    title: Annotated[str | None, Parameter(help="A line for people (default: made of the name).")] = None,
+    id_: Annotated[str | None, Parameter(name="--id", help="The id on servers (default: the name).")] = None,
+    yes: Annotated[Flag, Parameter(help="Ask nothing; also where the input is not a terminal.")] = False,
+    sandbox: SandboxName = None,
+    json: Json = False,
+) -> int:
+    """Write a new task, complete and valid, from a few answers."""
     from re_bench.errors import UsageError
     from re_bench.task.check.check import check_task, mend_task
     from re_bench.task.discovery import repository_around, repository_of_tasks
     from re_bench.task.new_task import check_name, write_new_task
 
     top = repository_around(Path.cwd())
-    parent = options.directory or (top / "tasks" if top else Path())
-    if (parent / options.name / "task.toml").exists():
-        raise UsageError(f"{parent / options.name} exists already; choose another name or directory")
-    check_name(options.name)
+    parent = directory or (top / "tasks" if top else Path())
+    if (parent / name / "task.toml").exists():
+        raise UsageError(f"{parent / name} exists already; choose another name or directory")
+    check_name(name)
     in_repository = repository_of_tasks(parent) is not None
-    choices = _choose(options, ask=not options.yes and sys.stdin.isatty())
+    given = (title, id_, direction, aggregation, profiles)
+    choices = _choose(name, *given, ask=not yes and sys.stdin.isatty())
     task = write_new_task(parent, choices, in_repository=in_repository)
-    unmeasured = _measure(task, options.sandbox) if "cpu" in choices.profiles else "only profile cpu is measured here"
+    unmeasured = _measure(task, sandbox) if "cpu" in choices.profiles else "only profile cpu is measured here"
     mend_task(task)
     report = check_task(task)
-    if options.json:
+    if json:
         measured = {"measured": unmeasured is None, "reason": unmeasured}
         print_json({"task": choices.name, "directory": str(task), "problems": len(report.problems), **measured})
     else:
@@ -58,13 +64,21 @@ def _new(options: argparse.Namespace) -> int:
     return 1 if report.problems else 0
 
 
-def _choose(options: argparse.Namespace, *, ask: bool) -> Choices:
+def _choose(  # noqa: PLR0917 - one for each question
+    name: str,
+    title: str | None,
+    id_: str | None,
+    direction: str | None,
+    aggregation: str | None,
+    profiles: str | None,
+    *,
+    ask: bool,
+) -> Choices:
     """Return what the options say, and of the rest the answers, or the defaults."""
     from rich.console import Console
     from rich.prompt import Prompt
 
     from re_bench.errors import UsageError
-    from re_bench.task.new_task import AGGREGATIONS, Choices
 
     console = Console(stderr=True)
 
@@ -76,14 +90,14 @@ def _choose(options: argparse.Namespace, *, ask: bool) -> Choices:
         except EOFError:
             raise UsageError("no answer; type --yes to be asked nothing") from None
 
-    title = choice(options.title, "Title", options.name.replace("_", " ").capitalize())
-    identity = choice(options.id, "Id, by which servers know it", options.name)
-    direction = choice(options.direction, "Which raw score is better", "lower", _DIRECTIONS)
-    usual = AGGREGATIONS[direction]
-    aggregation = choice(options.aggregation, "What counts of a run's attempts", usual, _AGGREGATIONS)
-    profiles = choice(options.profiles, "Profiles, of cpu, gpu and paper, with commas between", "cpu")
-    names = tuple(dict.fromkeys(word.strip() for word in profiles.split(",") if word.strip()))
-    return Choices(options.name, identity, title, direction, aggregation, names)  # type: ignore[arg-type]
+    line = choice(title, "Title", name.replace("_", " ").capitalize())
+    identity = choice(id_, "Id, by which servers know it", name)
+    better = choice(direction, "Which raw score is better", "lower", _DIRECTIONS)
+    usual = AGGREGATIONS[better]
+    counted = choice(aggregation, "What counts of a run's attempts", usual, _AGGREGATIONS)
+    listed = choice(profiles, "Profiles, of cpu, gpu and paper, with commas between", "cpu")
+    names = tuple(dict.fromkeys(word.strip() for word in listed.split(",") if word.strip()))
+    return Choices(name, identity, line, better, counted, names)  # type: ignore[arg-type]
 
 
 def _measure(task: Path, sandbox: str | None) -> str | None:
@@ -109,15 +123,3 @@ def _print_next(choices: Choices, task: Path, unmeasured: str | None, *, in_repo
         print(f"  nox -s score-{choices.name}\nThe repository's README.md has a row for it.")
     else:
         print(f"  pip install -e {task}      # then it is listed by: re-bench tasks")
-
-
-COMMANDS = (
-    Command(
-        "new",
-        "write a new task, complete and valid, from a few answers",
-        _new_options,
-        _new,
-        group="task authors",
-        examples=("re-bench new curve_fit --yes",),
-    ),
-)

@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from re_bench.cli.command import Command, add_cluster, add_json, add_sandbox, add_task, print_json
-from re_bench.cli.parser import add_old_name
-from re_bench.task.chat_model import ChatModel, add_model_options
-from re_bench.task.profile_names import add_profile_option
+from cyclopts import Parameter
 
-if TYPE_CHECKING:
-    import argparse
+from re_bench.cli.main import AUTHORS, MAINTAINERS, app
+from re_bench.options import GpuType, Json, ProfileName, Ray, SandboxName, TaskName, print_json
+from re_bench.task.chat_model import NO_MODEL, ModelOptions
 
 
-def _score_options(parser: argparse.ArgumentParser) -> None:
-    add_task(parser)
-    parser.add_argument("directory", metavar="DIR", type=Path, help="the submission's directory")
-    parser.add_argument("--log", metavar="FILE", type=Path, help="append the attempts to this log")
-    add_profile_option(parser)
-    add_model_options(parser)
-    add_sandbox(parser)
-    add_json(parser)
-
-
-def _regrade_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("log", metavar="LOG", type=Path, help="an attempt log; it is not changed")
-    text = "append the attempts to this log"
-    add_old_name(parser, "--into", parser.add_argument("--log", dest="into", metavar="FILE", type=Path, help=text))
-    add_cluster(parser)
-    add_sandbox(parser)
-    add_json(parser)
-
-
-def _score(options: argparse.Namespace) -> int:
+@app.command(group=AUTHORS)
+def score(
+    task: TaskName,
+    directory: Annotated[Path, Parameter(name="DIR", help="The submission's directory.")],
+    /,
+    *,
+    log: Annotated[Path | None, Parameter(help="Append the attempt to this log.")] = None,
+    profile: ProfileName = "auto",
+    model: ModelOptions = NO_MODEL,
+    sandbox: SandboxName = None,
+    json: Json = False,
+) -> int:
+    """Score a submission."""
     from dataclasses import asdict
 
     from re_bench.runs.score_process import score_and_record, score_submission
@@ -43,54 +34,40 @@ def _score(options: argparse.Namespace) -> int:
     from re_bench.task.model_choice import choose_model
     from re_bench.task.profile_choice import profile_name
 
-    task = find_task(options.task)
-    task = choose_model(task, profile_name(task, options.profile), ChatModel.from_options(options))
-    request = (task, options.directory, options.profile, options.sandbox)
-    score, final = score_and_record(*request, options.log) if options.log else (score_submission(*request), None)
-    if options.json:
-        print_json(score.to_dict() | ({"final": asdict(final)} if final else {}))
+    found = find_task(task)
+    found = choose_model(found, profile_name(found, profile), model.chosen())
+    request = (found, directory, profile, sandbox)
+    result, final = score_and_record(*request, log) if log else (score_submission(*request), None)
+    if json:
+        print_json(result.to_dict() | ({"final": asdict(final)} if final else {}))
     else:
-        print(describe(task, score))
+        print(describe(found, result))
         if final:
             print(f"attempt {final.attempt}, final so far: raw {number(final.raw)}, reward {number(final.reward)}")
-    return EXIT_STATUS[score.status]
+    return EXIT_STATUS[result.status]
 
 
-def _regrade(options: argparse.Namespace) -> int:
+@app.command(group=MAINTAINERS)
+def regrade(
+    log: Annotated[Path, Parameter(name="LOG", help="An attempt log; it is not changed.")],
+    /,
+    *,
+    into: Annotated[Path | None, Parameter(name="--log", help="Append the attempts to this log.")] = None,
+    ray: Ray = None,
+    gpu_type: GpuType = None,
+    sandbox: SandboxName = None,
+    json: Json = False,
+) -> int:
+    """Score the stored submissions of a log again."""
     from re_bench.cli.run_tables import regraded_table
     from re_bench.errors import UsageError
-    from re_bench.runs.regrade import regrade
+    from re_bench.runs.regrade import regrade as regrade_log
 
-    if not options.log.is_file():
-        raise UsageError(f"{options.log}: there is no attempt log")
-    regraded = regrade(
-        options.log, into=options.into, sandbox=options.sandbox, gpu_type=options.gpu_type, cluster=options.ray
-    )
-    if options.json:
+    if not log.is_file():
+        raise UsageError(f"{log}: there is no attempt log")
+    regraded = regrade_log(log, into=into, sandbox=sandbox, gpu_type=gpu_type, cluster=ray)
+    if json:
         print_json({"regraded": [entry.to_dict() for entry in regraded]})
     else:
         print(regraded_table(regraded))
     return 0 if all(entry.score is not None and entry.score.status != "error" for entry in regraded) else 1
-
-
-COMMANDS = (
-    Command(
-        "score",
-        "score a submission",
-        _score_options,
-        _score,
-        group="task authors",
-        examples=(
-            "re-bench score triton_cumsum /tmp/work",
-            "re-bench score triton_cumsum /tmp/work --log attempts.jsonl",
-        ),
-    ),
-    Command(
-        "regrade",
-        "score the stored submissions of a log again",
-        _regrade_options,
-        _regrade,
-        group="benchmark maintainers",
-        examples=("re-bench regrade attempts.jsonl --log again.jsonl",),
-    ),
-)

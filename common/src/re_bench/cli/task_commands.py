@@ -1,61 +1,81 @@
-"""The commands about tasks: ``tasks``, ``prepare``, ``workspace``."""
+"""The commands about tasks: ``doctor``, ``tasks``, ``prepare``, ``workspace`` and ``check``."""
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from re_bench.cli.command import Command, add_json, add_sandbox, add_task, print_json
-from re_bench.task.profile_names import add_profile_option
+from cyclopts import Parameter
+
+from re_bench.cli.main import AUTHORS, EVERYBODY, app
+from re_bench.options import Flag, Json, ProfileName, SandboxName, TaskName, TaskNames, print_json
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Callable, Iterator, Sequence
+
+    from re_bench.task.check.problem import Problem, Report
+
+_MARKS = {"ok": "ok", "note": "--", "problem": "FAIL"}
 
 
-def _tasks_options(parser: argparse.ArgumentParser) -> None:
-    add_json(parser)
+@app.command(group=EVERYBODY)
+def doctor(
+    *tasks: TaskNames,
+    online: Annotated[Flag, Parameter(help="Always ask the servers that data comes from.")] = False,
+    profile: ProfileName = "auto",
+    sandbox: SandboxName = None,
+    json: Json = False,
+) -> int:
+    """Check what this machine lacks for the tasks, and print the commands that install it."""
+    from re_bench.doctor import choose_targets, examine, reasons
+    from re_bench.tables import printable
+    from re_bench.task.discovery import find_task, find_tasks
+
+    named = [find_task(name) for name in tasks]
+    chosen = named or [task for task in find_tasks().values() if task.scorer.is_file()]
+    targets, lacking = choose_targets(chosen, profile)
+    findings = [*lacking, *examine(targets, sandbox, network=online or None)]
+    passed = not any(finding.status == "problem" for finding in findings)
+    if json:
+        print_json({"holds": passed, "checks": [finding.to_dict() for finding in findings]})
+        return 0 if passed else 1
+    width = max(len(finding.check) for finding in findings)
+    for finding in findings:
+        print(f"{_MARKS[finding.status]:<4}  {finding.check:<{width}}  {printable(finding.found)}")
+        if finding.remedy and finding.status != "ok":
+            print(f"{'':<{width + 8}}{finding.remedy}")
+    if blocked := reasons(findings):
+        print(f"cannot run here: {', '.join(blocked)}")
+    elif passed:
+        print("every task asked for can run here")
+    else:
+        print("no task is blocked, but a line marked FAIL may stop one later")
+    return 0 if passed else 1
 
 
-def _prepare_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "tasks", metavar="TASK", nargs="*", help="names, ids or directories; all that need any if none is given"
-    )
-    parser.add_argument(
-        "--instance", metavar="N", type=int, help="of one task that has several: serve and score this one from now on"
-    )
-    add_profile_option(parser)
-    add_json(parser)
-
-
-def _workspace_options(parser: argparse.ArgumentParser) -> None:
-    add_task(parser)
-    parser.add_argument("directory", metavar="DIR", type=Path, help="a directory that does not exist yet")
-    text = "what lies in it: baseline, reference or cheats/NAME (default: baseline)"
-    parser.add_argument("--with", dest="variant", default="baseline", metavar="SOLUTION", help=text)
-    add_profile_option(parser)
-    add_sandbox(parser)
-    add_json(parser)
-
-
-def _tasks(options: argparse.Namespace) -> int:
+@app.command(group=EVERYBODY)
+def tasks(*, json: Json = False) -> int:
+    """List the tasks and their anchors."""
     from re_bench.processes import print_progress
     from re_bench.tables import number, table
     from re_bench.task.discovery import find_usable_tasks
 
-    tasks, malformed = find_usable_tasks()
+    usable, malformed = find_usable_tasks()
     for name, error in malformed.items():
         print_progress(f"{name} is malformed; type re-bench check {name}: {error.problems[0]}")
     status = 1 if malformed else 0
-    if options.json:
+    if json:
         print_json(
             {
                 name: task.manifest.model_dump(mode="json") | {"directory": str(task.directory)}
-                for name, task in tasks.items()
+                for name, task in usable.items()
             }
         )
         return status
     rows = []
-    for name, task in tasks.items():
+    for name, task in usable.items():
         manifest = task.manifest
         stored = [(profile, entry.anchors) for profile, entry in manifest.profiles.items()]
         pairs = [(profile, anchors.starting, anchors.reference) for profile, anchors in stored if anchors]
@@ -71,23 +91,16 @@ def _tasks(options: argparse.Namespace) -> int:
     return status
 
 
-def _workspace(options: argparse.Namespace) -> int:
-    from re_bench.task.discovery import find_task
-    from re_bench.task.profile_choice import profile_name
-    from re_bench.task.workspace import lay_out_and_make
-
-    task, directory, variant = find_task(options.task), options.directory, options.variant
-    profile = profile_name(task, options.profile)
-    task.profile(profile)
-    lay_out_and_make(task, directory, variant, profile=profile, sandbox=options.sandbox)
-    if options.json:
-        print_json({"task": task.name, "profile": profile, "directory": str(directory.resolve()), "with": variant})
-    else:
-        print(f"{directory}: {task.name} with {variant}, profile {profile}")
-    return 0
-
-
-def _prepare(options: argparse.Namespace) -> int:
+@app.command(group=EVERYBODY)
+def prepare(
+    *tasks: TaskNames,
+    instance: Annotated[
+        int | None, Parameter(help="Of one task that has several: serve and score this one from now on.")
+    ] = None,
+    profile: ProfileName = "auto",
+    json: Json = False,
+) -> int:
+    """Make the data and models that tasks need."""
     import time
 
     from re_bench.errors import UsageError
@@ -95,56 +108,166 @@ def _prepare(options: argparse.Namespace) -> int:
     from re_bench.task.prepare import run_preparation
     from re_bench.task.profile_choice import profile_name
 
-    selected = [find_task(name) for name in options.tasks]
-    if options.instance is not None and len(selected) != 1:
+    selected = [find_task(name) for name in tasks]
+    if instance is not None and len(selected) != 1:
         raise UsageError("--instance chooses among those of one task; name that task alone")
     for task in selected:
-        task.profile(profile_name(task, options.profile))
+        task.profile(profile_name(task, profile))
     outcomes = []
     for task in selected or [task for task in find_tasks().values() if task.preparer.is_file()]:
-        profile, started = profile_name(task, options.profile), time.monotonic()
-        if profile not in task.manifest.profiles:
+        chosen, started = profile_name(task, profile), time.monotonic()
+        if chosen not in task.manifest.profiles:
             outcome = "no such profile"
         else:
-            prepared = run_preparation(task, profile, instance=options.instance)
+            prepared = run_preparation(task, chosen, instance=instance)
             outcome = "prepared" if prepared else "nothing to prepare"
         seconds = round(time.monotonic() - started, 1)
-        outcomes.append({"task": task.name, "profile": profile, "outcome": outcome, "seconds": seconds})
-        if not options.json:
-            print(f"{task.name}, profile {profile}: {outcome}, {seconds} s", flush=True)
-    if options.json:
+        outcomes.append({"task": task.name, "profile": chosen, "outcome": outcome, "seconds": seconds})
+        if not json:
+            print(f"{task.name}, profile {chosen}: {outcome}, {seconds} s", flush=True)
+    if json:
         print_json({"tasks": outcomes})
     elif not outcomes:
         print("no task here needs anything prepared")
     return 0
 
 
-COMMANDS = (
-    Command(
-        "tasks",
-        "list the tasks and their anchors",
-        _tasks_options,
-        _tasks,
-        group="everybody",
-        examples=("re-bench tasks",),
-    ),
-    Command(
-        "prepare",
-        "make the data and models that tasks need",
-        _prepare_options,
-        _prepare,
-        group="everybody",
-        examples=("re-bench prepare", "re-bench prepare small_scaling_law --instance 3"),
-    ),
-    Command(
-        "workspace",
-        "lay out what an agent starts from, or one of our solutions",
-        _workspace_options,
-        _workspace,
-        group="task authors",
-        examples=(
-            "re-bench workspace triton_cumsum /tmp/work",
-            "re-bench workspace triton_cumsum /tmp/cheat --with cheats/cached_output",
-        ),
-    ),
-)
+@app.command(group=AUTHORS)
+def workspace(
+    task: TaskName,
+    directory: Annotated[Path, Parameter(name="DIR", help="A directory that does not exist yet.")],
+    /,
+    *,
+    solution: Annotated[str, Parameter(name="--with", help="baseline, reference or cheats/NAME.")] = "baseline",
+    profile: ProfileName = "auto",
+    sandbox: SandboxName = None,
+    json: Json = False,
+) -> int:
+    """Create the workspace that an agent finds, or one with another of the task's solutions."""
+    from re_bench.task.discovery import find_task
+    from re_bench.task.profile_choice import profile_name
+    from re_bench.task.workspace import lay_out_and_make
+
+    found = find_task(task)
+    chosen = profile_name(found, profile)
+    found.profile(chosen)
+    lay_out_and_make(found, directory, solution, profile=chosen, sandbox=sandbox)
+    if json:
+        print_json({"task": found.name, "profile": chosen, "directory": str(directory.resolve()), "with": solution})
+    else:
+        print(f"{directory}: {found.name} with {solution}, profile {chosen}")
+    return 0
+
+
+@app.command(group=AUTHORS)
+def check(
+    *tasks: Annotated[
+        str, Parameter(name="TASK", help="Names or directories; all tasks, and the repository's own files, if none.")
+    ],
+    fix: Annotated[Flag, Parameter(help="Fix what a program can, and list what was fixed.")] = False,
+    json: Json = False,
+) -> int:
+    """List everything that is wrong with the files of tasks."""
+    from re_bench.task.check.check import mend_all
+    from re_bench.task.check.problem import shown
+
+    look = partial(_all_reports, tasks)
+    mended = mend_all(lambda: [problem for report in look().values() for problem in report.problems]) if (
+        fix
+    ) else []  # fmt: skip
+    reports = look()
+    problems = {name: report.problems for name, report in reports.items()}
+    if json:
+        rows = [
+            {"task": name, "file": shown(one.path), "line": one.line, "problem": one.text, "fixable": bool(one.mend)}
+            for name, found in problems.items()
+            for one in found
+        ]
+        notes = [str(note) for report in reports.values() for note in report.notes]
+        print_json({"checked": list(reports), "problems": rows, "mended": [str(one) for one in mended], "notes": notes})
+    else:
+        _print(reports, mended)
+    return 1 if any(problems.values()) else 0
+
+
+def _all_reports(names: Sequence[str]) -> dict[str, Report]:
+    """Return what was found, by task; without names also of the repository around us."""
+    from re_bench.task.check.check import check_task
+    from re_bench.task.check.problem import Report
+    from re_bench.task.discovery import repository_around, task_directories
+
+    if names:
+        return {directory.name: check_task(directory) for directory in map(_directory, names)}
+    reports = {name: check_task(directory) for name, directory in task_directories().items()}
+    if (top := repository_around(Path.cwd())) is not None:
+        reports["the repository"] = Report(tuple(repository_problems(top)), ())
+    return reports
+
+
+def _directory(name: str) -> Path:
+    """Return the directory of a task that may have a malformed manifest.
+
+    Raises:
+        UsageError: if there is none.
+    """
+    from re_bench.errors import UsageError
+    from re_bench.task.discovery import task_directories, task_named
+
+    if (Path(name) / "task.toml").is_file():
+        return Path(name).resolve()
+    known = task_directories()
+    if name in known:
+        return known[name]
+    if os.sep in name or Path(name).is_dir():
+        raise UsageError(f"{name}: no task.toml in it; give a task's directory")
+    return task_named(name).directory
+
+
+def repository_problems(top: Path) -> Iterator[Problem]:
+    """Yield what is wrong with what a repository keeps about all tasks: lock files, and the table of results."""
+    from re_bench.task.check.project_checks import stale_locks
+
+    yield from stale_locks(top)
+    yield from _stale_results(top)
+
+
+def _stale_results(top: Path) -> Iterator[Problem]:
+    """Yield that the table of ``docs/science.md`` is not what anchors and records say."""
+    from re_bench.cli.science import with_table
+    from re_bench.task.check.problem import Problem, line_with
+    from re_bench.task.discovery import open_task
+    from re_bench.task.manifest import RECORDS
+    from re_bench.task.manifest_file import ManifestError
+
+    path = top / "docs" / "science.md"
+    if not path.is_file():
+        return
+    directories = sorted(record.parent for record in top.glob(f"tasks/*/{RECORDS}"))
+
+    def page() -> str:
+        return with_table(path.read_text(encoding="utf-8"), [open_task(directory) for directory in directories])
+
+    try:
+        stale = page() != (text := path.read_text(encoding="utf-8"))
+    except ManifestError:
+        return  # which the task's own check tells
+    if stale:
+        line = line_with(text, "<!-- table: results -->")
+        mend: Callable[[], object] = lambda: path.write_text(page(), encoding="utf-8")  # noqa: E731
+        yield Problem(path, line, "the table is not what anchors and records say: type re-bench check --fix", mend)
+
+
+def _print(reports: dict[str, Report], mended: list[Problem]) -> None:
+    for problem in mended:
+        print(f"mended: {str(problem).removesuffix(': type re-bench check --fix')}")
+    for name, report in reports.items():
+        for problem in report.problems:
+            print(problem)
+        for note in report.notes:
+            print(f"note: {note}")
+        if not report.problems:
+            print(f"{name}: {'nothing is wrong' if report.is_checked else 'not checked'}")
+    count = sum(len(report.problems) for report in reports.values())
+    fixable = sum(problem.mend is not None for report in reports.values() for problem in report.problems)
+    if count:
+        print(f"{count} problem{'s' if count > 1 else ''}" + (f", {fixable} of them for --fix" if fixable else ""))

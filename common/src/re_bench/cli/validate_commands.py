@@ -1,20 +1,32 @@
-"""The commands for maintainers of tasks: ``validate`` and ``calibrate``."""
+"""The commands for maintainers of tasks: ``validate``, ``calibrate``, ``compare`` and ``sandbox``."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
-from re_bench.cli.command import Command, add_cluster, add_jobs, add_json, add_sandbox, add_task, positive, print_json
+from cyclopts import Parameter
+
+from re_bench.cli.main import AUTHORS, MAINTAINERS, app
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.gpu.devices import add_scoring_gpu
+from re_bench.options import (
+    GpuType,
+    Jobs,
+    Json,
+    Positive,
+    ProfileName,
+    Ray,
+    SandboxName,
+    ScoringGpu,
+    TaskName,
+    TaskNames,
+    print_json,
+)
 from re_bench.processes import print_progress
-from re_bench.task.chat_model import ChatModel, add_model_options
-from re_bench.task.profile_names import add_profile_option
+from re_bench.task.chat_model import NO_MODEL, ChatModel, ModelOptions
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
     from concurrent.futures import Future
 
@@ -27,63 +39,129 @@ if TYPE_CHECKING:
     from re_bench.task.manifest import Profile
 
 
-def _validate_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "tasks", metavar="TASK", nargs="*", help="names, ids or directories; all tasks if none is given"
-    )
-    parser.add_argument("--solution", metavar="DIR", type=Path, help="score this submission beside ours")
-    parser.add_argument(
-        "--repeats",
-        type=positive,
-        metavar="N",
-        help="scorings of baseline and reference (default: 3, or 1 where the reference is made by a command)",
-    )
-    add_jobs(parser, "as many scorings on each machine as disturb no measurement")
-    add_scoring_gpu(parser, "all GPUs, one such scoring at a time on each")
-    add_profile_option(parser)
-    add_model_options(parser)
-    add_cluster(parser)
-    add_sandbox(parser)
-    add_json(parser)
-
-
-def _calibrate_options(parser: argparse.ArgumentParser) -> None:
-    add_task(parser)
-    text = "scorings of baseline and reference (default: 5)"
-    parser.add_argument("--repeats", type=positive, default=5, metavar="N", help=text)
-    add_profile_option(parser)
-    add_model_options(parser)
-    add_cluster(parser)
-    add_sandbox(parser)
-    add_json(parser)
-
-
-def _validate(options: argparse.Namespace) -> int:
+@app.command(group=AUTHORS)
+def validate(
+    *tasks: TaskNames,
+    solution: Annotated[Path | None, Parameter(help="Also score this submission.")] = None,
+    repeats: Annotated[
+        Positive | None,
+        Parameter(
+            help="Scorings of baseline and reference (default: 3, or 1 where the reference is made by a command)."
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    scoring_gpu: ScoringGpu = None,
+    profile: ProfileName = "auto",
+    model: ModelOptions = NO_MODEL,
+    ray: Ray = None,
+    gpu_type: GpuType = None,
+    sandbox: SandboxName = None,
+    json: Json = False,
+) -> int:
+    """Check baseline, reference and every cheat of tasks."""
     from re_bench.cli.run_tables import summary_table, validation_table
     from re_bench.tables import terminal_width
     from re_bench.task.discovery import find_task, find_tasks
 
-    if options.solution is not None and not options.solution.is_dir():
-        raise UsageError(f"--solution {options.solution}: no such directory")
-    named = [find_task(name) for name in options.tasks]
-    tasks = named or [task for task in find_tasks().values() if task.scorer.is_file()]
-    chosen, blocked = _choose_runnable(tasks, options)
+    if solution is not None and not solution.is_dir():
+        raise UsageError(f"--solution {solution}: no such directory")
+    named = [find_task(name) for name in tasks]
+    selected = named or [task for task in find_tasks().values() if task.scorer.is_file()]
+    chosen, blocked = _choose_runnable(selected, profile, sandbox, ray)
     on_gpu = any(target.task.profile(target.profile).device == "cuda" for target in chosen)
-    if options.ray and options.scoring_gpu:
+    if ray and scoring_gpu:
         raise UsageError("--scoring-gpu is of this machine; leave it out with --ray")
-    gpus = None if options.ray else _gpus(options.scoring_gpu, needed=on_gpu)
+    gpus = None if ray else _gpus(scoring_gpu, needed=on_gpu)
+    wanted = model.chosen()
+
+    def report_of(target: Target, place: str) -> Report:
+        return _report_of(
+            target,
+            wanted,
+            place,
+            alone=len(selected) == 1,
+            repeats=repeats,
+            jobs=jobs,
+            sandbox=sandbox,
+            solution=solution,
+            gpus=gpus if target.task.profile(target.profile).device == "cuda" else None,
+            gpu_type=gpu_type,
+            cluster=ray,
+        )
+
     reports = []
     for number, target in enumerate(chosen, start=1):
         place = f" (task {number} of {len(chosen)})" if len(chosen) > 1 else ""
-        reports.append(_report_of(target, options, gpus, place, alone=len(tasks) == 1))
-        if not options.json:
+        reports.append(report_of(target, place))
+        if not json:
             print(validation_table(reports[-1], terminal_width()), flush=True)
     reports += blocked
     holds = all(report.holds for report in reports)
-    if options.json:
+    if json:
         print_json({"reports": [report.to_dict() for report in reports], "holds": holds})
     elif len(reports) > 1:
         print(summary_table(reports))
+    return 0 if holds else 1
+
+
+@app.command(group=MAINTAINERS)
+def calibrate(
+    task: TaskName,
+    /,
+    *,
+    repeats: Annotated[Positive, Parameter(help="Scorings of baseline and reference.")] = 5,
+    profile: ProfileName = "auto",
+    model: ModelOptions = NO_MODEL,
+    ray: Ray = None,
+    gpu_type: GpuType = None,
+    sandbox: SandboxName = None,
+    json: Json = False,
+) -> int:
+    """Measure the anchors of a task and write them to its anchors.toml."""
+    from re_bench.runs.calibrate import calibrate as calibrate_task
+    from re_bench.task.discovery import find_task
+    from re_bench.task.model_choice import choose_model
+
+    found = find_task(task)
+    chosen, _entry = _choose_profile(found, profile, ray)
+    found = choose_model(found, chosen, model.chosen())
+    anchors = calibrate_task(
+        found,
+        chosen,
+        repeats=repeats,
+        sandbox=sandbox,
+        gpu_type=gpu_type,
+        cluster=ray,
+    )
+    if json:
+        print_json({"task": found.name, "profile": chosen, "anchors": anchors.model_dump(mode="json")})
+    else:
+        print(f"{found.name}, profile {chosen}: starting {anchors.starting:z.6g}, reference {anchors.reference:z.6g}")
+        print(f"written to {found.directory / 'anchors.toml'}")
+    return 0
+
+
+@app.command(name="sandbox", group=MAINTAINERS)
+def attack_sandbox(*, sandbox: SandboxName = None, json: Json = False) -> int:
+    """Attack the sandbox of this machine and report which checks hold."""
+    from dataclasses import asdict
+
+    from re_bench.sandbox import open_backend
+    from re_bench.sandbox.conformance import check_all
+    from re_bench.tables import table
+
+    backend = open_backend(sandbox)
+    outcomes = check_all(backend)
+    holds = all(outcome.held for outcome in outcomes)
+    if json:
+        print_json({"sandbox": backend.name, "holds": holds, "checks": [asdict(outcome) for outcome in outcomes]})
+        return 0 if holds else 1
+    rows = [
+        [outcome.name, f"{outcome.seconds:.2f} s", "yes" if outcome.held else f"NO: {outcome.why}"]
+        for outcome in outcomes
+    ]
+    print(table(("check", "took", "held"), rows))
+    print(f"{backend.name}: {sum(outcome.held for outcome in outcomes)} of {len(outcomes)} checks hold")
     return 0 if holds else 1
 
 
@@ -111,14 +189,17 @@ class _Progress:
         return f"{self._title}: {count}", ("running", "time"), rows
 
 
-def _report_of(target: Target, options: argparse.Namespace, gpus: GpuPlan | None, place: str, *, alone: bool) -> Report:
+def _report_of(
+    target: Target, model: ChatModel | None, place: str, *, alone: bool, repeats: int | None, **options: Any
+) -> Report:
     """Validate a task; where it is not ``alone``, a failure of ours is a report, since the others go on.
 
     Raises:
         ReBenchError: if something of ours fails, and no other task is to be validated.
     """
     from re_bench.cli.live import live_display
-    from re_bench.runs.validate import default_repeats, validate
+    from re_bench.runs.validate import default_repeats
+    from re_bench.runs.validate import validate as validate_task
     from re_bench.runs.validation import not_run
     from re_bench.task.model_choice import choose_model
 
@@ -126,17 +207,12 @@ def _report_of(target: Target, options: argparse.Namespace, gpus: GpuPlan | None
     progress = _Progress(f"{task.name}, profile {profile}{place}")
     try:
         with live_display(progress.display):
-            return validate(
-                choose_model(task, profile, ChatModel.from_options(options)),
+            return validate_task(
+                choose_model(task, profile, model),
                 profile,
-                repeats=options.repeats or default_repeats(task),
-                jobs=options.jobs,
-                sandbox=options.sandbox,
-                solution=options.solution,
-                gpus=gpus if task.profile(profile).device == "cuda" else None,
-                gpu_type=options.gpu_type,
-                cluster=options.ray,
+                repeats=repeats or default_repeats(task),
                 show=progress.show,
+                **options,
             )
     except ReBenchError as error:
         if alone:
@@ -144,7 +220,9 @@ def _report_of(target: Target, options: argparse.Namespace, gpus: GpuPlan | None
         return not_run(task, profile, str(error))
 
 
-def _choose_runnable(tasks: Sequence[Task], options: argparse.Namespace) -> tuple[list[Target], list[Report]]:
+def _choose_runnable(
+    tasks: Sequence[Task], profile: str, sandbox: str | None, ray: str | None
+) -> tuple[list[Target], list[Report]]:
     """Return the tasks that can run here in their profiles, and reports of the others, which are told at once.
 
     Nothing is known of the nodes of a cluster; there all tasks that have the profile can run.
@@ -156,9 +234,9 @@ def _choose_runnable(tasks: Sequence[Task], options: argparse.Namespace) -> tupl
     from re_bench.runs.validation import not_run
     from re_bench.task.profile_choice import profile_name
 
-    targets, findings = choose_targets(tasks, options.profile)
-    if options.ray is None:
-        findings += examine(targets, options.sandbox, network=False)
+    targets, findings = choose_targets(tasks, profile)
+    if ray is None:
+        findings += examine(targets, sandbox, network=False)
     why = reasons(findings)
     runnable = [target for target in targets if target.task.name not in why]
     tasks_by_reason: dict[str, list[str]] = {}
@@ -169,17 +247,16 @@ def _choose_runnable(tasks: Sequence[Task], options: argparse.Namespace) -> tupl
         raise UsageError("\n".join(lines))
     for line in lines:
         print_progress(line)
-    profile = options.profile
     return runnable, [not_run(task, profile_name(task, profile), why[task.name]) for task in tasks if task.name in why]
 
 
-def _choose_profile(task: Task, options: argparse.Namespace) -> tuple[str, Profile]:
+def _choose_profile(task: Task, profile: str, ray: str | None) -> tuple[str, Profile]:
     """Return the profile; on a cluster this machine may lack the device."""
     from re_bench.task.profile_choice import choose_profile, profile_name
 
-    if options.ray is None:
-        return choose_profile(task, options.profile)
-    name = profile_name(task, options.profile)
+    if ray is None:
+        return choose_profile(task, profile)
+    name = profile_name(task, profile)
     return name, task.profile(name)
 
 
@@ -197,47 +274,3 @@ def _gpus(scoring_gpu: str | None, *, needed: bool) -> GpuPlan | None:
     plan = dedicate_gpu(state.identify_all(), scoring_gpu)
     keep_off_timed(plan)
     return plan
-
-
-def _calibrate(options: argparse.Namespace) -> int:
-    from re_bench.runs.calibrate import calibrate
-    from re_bench.task.discovery import find_task
-    from re_bench.task.model_choice import choose_model
-
-    task = find_task(options.task)
-    profile, _entry = _choose_profile(task, options)
-    task = choose_model(task, profile, ChatModel.from_options(options))
-    anchors = calibrate(
-        task,
-        profile,
-        repeats=options.repeats,
-        sandbox=options.sandbox,
-        gpu_type=options.gpu_type,
-        cluster=options.ray,
-    )
-    if options.json:
-        print_json({"task": task.name, "profile": profile, "anchors": anchors.model_dump(mode="json")})
-    else:
-        print(f"{task.name}, profile {profile}: starting {anchors.starting:z.6g}, reference {anchors.reference:z.6g}")
-        print(f"written to {task.directory / 'anchors.toml'}")
-    return 0
-
-
-COMMANDS = (
-    Command(
-        "validate",
-        "check baseline, reference and every cheat of tasks",
-        _validate_options,
-        _validate,
-        group="task authors",
-        examples=("re-bench validate", "re-bench validate triton_cumsum --profile cpu --repeats 1"),
-    ),
-    Command(
-        "calibrate",
-        "measure the anchors of a task and write them down",
-        _calibrate_options,
-        _calibrate,
-        group="benchmark maintainers",
-        examples=("re-bench calibrate triton_cumsum --profile gpu",),
-    ),
-)

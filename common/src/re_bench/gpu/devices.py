@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from re_bench.errors import UsageError
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from re_bench.gpu.state import Gpu
@@ -55,12 +54,6 @@ def dedicate_gpu(gpus: Sequence[Gpu], choice: str | None = None) -> GpuPlan:
     """
     chosen = gpus[-1].uuid if choice is None else find_gpu(gpus, choice, "--scoring-gpu").uuid
     return GpuPlan((chosen,), tuple(gpu.uuid for gpu in gpus if gpu.uuid != chosen) or (chosen,))
-
-
-def add_scoring_gpu(parser: argparse.ArgumentParser | argparse._ArgumentGroup, default: str) -> None:
-    """Add the option ``--scoring-gpu``; ``default`` tells what happens without it."""
-    text = f"index or UUID of the GPU for scorings that measure time; nothing else runs on it (default: {default})"
-    parser.add_argument("--scoring-gpu", metavar="GPU", help=text)
 
 
 def only_gpus(*uuids: str | None) -> dict[str, str]:

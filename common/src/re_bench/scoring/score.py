@@ -10,7 +10,6 @@ The function raises :class:`re_bench.errors.InvalidSubmissionError` when the sub
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import re
@@ -18,26 +17,28 @@ import sys
 import time
 import traceback
 from dataclasses import asdict, dataclass, field, fields, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+from pathlib import Path  # noqa: TC003 - cyclopts reads it
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self
+
+from cyclopts import App, CycloptsError, Parameter
 
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.normalise import normalise
+from re_bench.options import Json, ProfileName, SandboxName  # noqa: TC001 - cyclopts reads them
 from re_bench.processes import cli_entry_point, print_progress, temporary_directory
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.landlock import Landlock
-from re_bench.sandbox.spec import BACKENDS, Backend, SandboxSpec, SandboxUnavailableError
+from re_bench.sandbox.spec import Backend, SandboxSpec, SandboxUnavailableError
 from re_bench.sandbox.untrusted import Untrusted
 from re_bench.scoring.scale import RunAnchors, choose_scale, round_to
 from re_bench.scoring.staging import Staged, stage
 from re_bench.scoring.time_limit import time_limit
-from re_bench.task.chat_model import ChatModel, add_model_options
+from re_bench.task.chat_model import NO_MODEL, ModelOptions
 from re_bench.task.discovery import Task, open_task
 from re_bench.task.hidden_paths import hidden_directories
 from re_bench.task.instance import instance_details, instance_of
 from re_bench.task.model_choice import calibrate_command, choose_model, model_details
 from re_bench.task.profile_choice import choose_profile, profile_name
-from re_bench.task.profile_names import add_profile_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -205,36 +206,36 @@ class Job:
 
 def main(measure: Callable[[Job], Measured], directory: Path, arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a task's ``score.py``: read the command line, score, print, exit with the documented status."""
+    app = scorer_app(open_task(directory), measure)
     with cli_entry_point("score.py"):
-        task = open_task(directory)
-        options = make_parser(task).parse_args(arguments)
-        task = choose_model(task, profile_name(task, options.profile), ChatModel.from_options(options))
-        result = score(
-            task,
-            measure,
-            options.solution,
-            profile=options.profile,
-            sandbox=options.sandbox,
-            records=options.records,
-        )
-    print(result.to_json() if options.json else describe(task, result), flush=True)
-    sys.exit(EXIT_STATUS[result.status])
+        try:
+            status = app(arguments)
+        except CycloptsError as error:
+            raise UsageError(str(error).strip()) from None
+    sys.exit(status or 0)
 
 
-def make_parser(task: Task) -> argparse.ArgumentParser:
+def scorer_app(task: Task, measure: Callable[[Job], Measured]) -> App:
     """Return the command line of a task's ``score.py``."""
-    parser = argparse.ArgumentParser(prog="score.py", description=f"Score a submission to {task.name}.")
-    parser.add_argument("--solution", metavar="DIR", type=Path, required=True, help="the submission's directory")
-    add_profile_option(parser)
-    add_model_options(parser)
-    parser.add_argument(
-        "--sandbox",
-        choices=BACKENDS,
-        help="what submissions run in; 'none' protects nothing and is recorded in the score",
-    )
-    parser.add_argument("--records", metavar="DIR", type=Path, help="keep the scoring's own logs in this directory")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    return parser
+    options: dict[str, Any] = {"exit_on_error": False, "print_error": False, "help_format": "plaintext"}
+    app = App(name="score.py", help=f"Score a submission to {task.name}.", result_action="return_value", **options)
+
+    @app.default
+    def command(
+        *,
+        solution: Annotated[Path, Parameter(help="The submission's directory.")],
+        profile: ProfileName = "auto",
+        model: ModelOptions = NO_MODEL,
+        sandbox: SandboxName = None,
+        records: Annotated[Path | None, Parameter(help="Keep the scoring's own logs in this directory.")] = None,
+        json: Json = False,
+    ) -> int:
+        chosen = choose_model(task, profile_name(task, profile), model.chosen())
+        result = score(chosen, measure, solution, profile=profile, sandbox=sandbox, records=records)
+        print(result.to_json() if json else describe(chosen, result), flush=True)
+        return EXIT_STATUS[result.status]
+
+    return app
 
 
 def score(

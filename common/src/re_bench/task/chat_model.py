@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime as dt
 import math
 import os
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from cyclopts import Group, Parameter
+from cyclopts.validators import Number
 
 from re_bench.errors import UsageError
 
@@ -44,19 +46,6 @@ class ChatModel:
     def from_details(cls, details: Mapping[str, Any]) -> Self | None:
         """Return the model of a score's details, if it was not the manifest's."""
         return cls(details["model"], **details["model_terms"]) if "model_terms" in details else None
-
-    @classmethod
-    def from_options(cls, options: argparse.Namespace) -> Self | None:
-        """Return the model that a command line with :func:`add_model_options` names, or None.
-
-        Raises:
-            UsageError: if it says what a model costs, or how much it reads and writes, and names none.
-        """
-        dollars_in, dollars_out = options.model_price or (None, None)
-        model = cls(options.model or "", dollars_in, dollars_out, options.model_context, options.model_output)
-        if options.model is None and model.terms:
-            raise UsageError("--model-price, --model-context and --model-output are of a model; add --model NAME")
-        return None if options.model is None else model
 
     def words(self) -> list[str]:
         """Return the words of a command line that name the model with all of its terms."""
@@ -116,40 +105,53 @@ def _dollars(price: ModelPrice) -> list[float | None]:
     return bounds
 
 
-def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """Add ``--model`` and what is said of it."""
-    group = parser.add_argument_group(
-        "another chat model, in the profiles that ask a real one (OPENAI_BASE_URL: where)"
-    )
-    group.add_argument("--model", metavar="NAME", help="instead of the task's own; it has anchors of its own")
-    group.add_argument(
-        "--model-price",
-        nargs=2,
-        type=_dollars_of_option,
-        metavar=("IN", "OUT"),
-        help="dollars a million tokens of prompt and completion (default: as the package genai-prices knows it)",
-    )
-    group.add_argument("--model-context", type=_tokens, metavar="N", help="the most tokens of a prompt")
-    group.add_argument(
-        "--model-output",
-        type=_tokens,
-        metavar="N",
-        help="the most tokens of an answer (default: as of a prompt)",
-    )
+_MODEL = Group("Another chat model, in profiles that ask a real one (OPENAI_BASE_URL: where)", sort_key=10)
 
 
-def _dollars_of_option(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"expected dollars, 0 or more, got {text!r}")
-    return value
+def _check_dollars(_type: object, prices: tuple[float, float] | None) -> None:
+    if prices is not None and not all(0 <= price < math.inf for price in prices):
+        raise ValueError("expected dollars, 0 or more")
 
 
-def _tokens(text: str) -> int:
-    value = int(text) if text.isascii() and text.isdigit() else 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"expected a positive whole number, got {text!r}")
-    return value
+@Parameter(name="*", group=_MODEL)
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """The options of a command line that choose another chat model."""
+
+    model: Annotated[
+        str | None, Parameter(name="--model", help="Instead of the task's own; it has anchors of its own.")
+    ] = None
+    price: Annotated[
+        tuple[float, float] | None,
+        Parameter(
+            name="--model-price",
+            validator=_check_dollars,
+            negative=(),
+            help="Dollars a million tokens of prompt and completion (default: from the package genai-prices).",
+        ),
+    ] = None
+    context: Annotated[
+        int | None, Parameter(name="--model-context", validator=Number(gte=1), help="The most tokens of a prompt.")
+    ] = None
+    max_output: Annotated[
+        int | None,
+        Parameter(
+            name="--model-output", validator=Number(gte=1), help="The most tokens of an answer (default: of a prompt)."
+        ),
+    ] = None
+
+    def chosen(self) -> ChatModel | None:
+        """Return the model that the options name, or None.
+
+        Raises:
+            UsageError: if they give terms of a model, and name none.
+        """
+        dollars_in, dollars_out = self.price or (None, None)
+        model = ChatModel(self.model or "", dollars_in, dollars_out, self.context, self.max_output)
+        if self.model is None and model.terms:
+            raise UsageError("--model-price, --model-context and --model-output are of a model; add --model NAME")
+        return None if self.model is None else model
+
+
+NO_MODEL = ModelOptions()
+"""The task's own model."""

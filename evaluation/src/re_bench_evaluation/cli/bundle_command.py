@@ -3,71 +3,63 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from re_bench.cli.command import Command, add_json, add_sandbox, positive, print_json
-from re_bench.cli.parser import add_old_name
+from cyclopts import Parameter
+
+from re_bench.cli.main import EVALUATORS, app
+from re_bench.errors import UsageError
+from re_bench.options import Count, Flag, Json, Positive, SandboxName, print_json
 
 if TYPE_CHECKING:
-    import argparse
-
     from re_bench_evaluation.bundle.pack import PackedBundle
 
 _SAMPLE = 5
+Optional = Literal["agent", "operator-logs", "workspaces"]
 
 
-def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "path", metavar="EVALUATION", type=Path, help="an evaluation's directory; with --verify a bundle"
-    )
-    parser.add_argument("--out", metavar="FILE", type=Path, help="the file to write (default: NAME.bundle.tar.gz)")
-    include = parser.add_argument(
-        "--include",
-        dest="optional",
-        action="append",
-        default=[],
-        choices=("agent", "operator-logs", "workspaces"),
-        help="also pack all files of the agents, what scorers logged (which may quote held-out data), or workspaces",
-    )
-    add_old_name(parser, "--with", include)
-    parser.add_argument("--max-mib", metavar="N", type=positive, help="the most that all files may be together, in MiB")
-    parser.add_argument(
-        "--max-files", metavar="N", type=positive, help="with --verify: the most files (default: 200000)"
-    )
-    parser.add_argument(
-        "--verify", action="store_true", help="check a bundle: checksums, records, and scores of a sample"
-    )
-    parser.add_argument(
-        "--sample", metavar="N", type=_count, help=f"how many submissions are scored again (default: {_SAMPLE})"
-    )
-    parser.add_argument("--seed", metavar="N", type=_count, default=0, help="of the choice among them (default: 0)")
-    add_sandbox(parser)
-    add_json(parser)
-
-
-def _count(text: str) -> int:
-    return 0 if text == "0" else positive(text)
-
-
-def _run(options: argparse.Namespace) -> int:
-    from re_bench.errors import UsageError
-
-    wrong = {"--out": options.out, "--include": options.optional} if options.verify else {
-        "--sample": options.sample, "--max-files": options.max_files, "--sandbox": options.sandbox,
+@app.command(group=EVALUATORS)
+def bundle(
+    path: Annotated[Path, Parameter(name="EVALUATION", help="An evaluation's directory; with --verify a bundle.")],
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(help="The file to write (default: NAME.bundle.tar.gz).")] = None,
+    include: Annotated[
+        tuple[Optional, ...],
+        Parameter(
+            negative=(),
+            help="Also pack all files of the agents, logs of scorers (which may quote held-out data), or workspaces.",
+        ),
+    ] = (),
+    max_mib: Annotated[Positive | None, Parameter(help="The most that all files may be together, in MiB.")] = None,
+    max_files: Annotated[Positive | None, Parameter(help="With --verify: the most files (default: 200000).")] = None,
+    verify: Annotated[Flag, Parameter(help="Check a bundle: checksums, records, and scores of a sample.")] = False,
+    sample: Annotated[
+        Count | None, Parameter(help=f"With --verify: how many submissions are scored again (default: {_SAMPLE}).")
+    ] = None,
+    seed: Annotated[Count, Parameter(help="With --verify: of the choice among them.")] = 0,
+    sandbox: SandboxName = None,
+    json: Json = False,
+) -> int:
+    """Pack an evaluation's results into one file that others can check; or check such a file."""
+    wrong = {"--out": out, "--include": include} if verify else {
+        "--sample": sample, "--max-files": max_files, "--sandbox": sandbox,
     }  # fmt: skip
     for name, value in wrong.items():
-        if value not in (None, []):
-            raise UsageError(f"{name} is for {'packing' if options.verify else 'bundle --verify'} alone")
-    return _verify(options) if options.verify else _pack(options)
+        if value not in (None, ()):
+            raise UsageError(f"{name} is for {'packing' if verify else 'bundle --verify'} alone")
+    if verify:
+        return _verify(path, sample, seed, sandbox, max_mib, max_files, json=json)
+    return _pack(path, out, include, max_mib, json=json)
 
 
-def _pack(options: argparse.Namespace) -> int:
+def _pack(path: Path, out: Path | None, include: tuple[Optional, ...], max_mib: int | None, *, json: bool) -> int:
     from re_bench_evaluation.bundle.pack import pack
 
-    out = options.out or Path(f"{options.path.resolve().name}.bundle.tar.gz")
-    limit = {} if options.max_mib is None else {"max_mib": options.max_mib}
-    bundle = pack(options.path, out, optional=options.optional, **limit)
-    if options.json:
+    out = out or Path(f"{path.resolve().name}.bundle.tar.gz")
+    limit = {} if max_mib is None else {"max_mib": max_mib}
+    bundle = pack(path, out, optional=include, **limit)
+    if json:
         about = {"path": str(out), "sha256": bundle.sha256, "bytes": out.stat().st_size, "unpacked_bytes": bundle.bytes}
         about |= {"unfinished": bundle.unfinished, "unknown_variables": bundle.unknown_variables}
         about |= bundle.manifest.model_dump(mode="json", include={"changed", "left_out"})
@@ -93,16 +85,26 @@ def _print_packed(bundle: PackedBundle) -> None:
         print(f"not looked for: the value of {name}, which the plan names and which is not set here")
 
 
-def _verify(options: argparse.Namespace) -> int:
+def _verify(  # noqa: PLR0917 - the options of the command
+    path: Path,
+    sample: int | None,
+    seed: int,
+    sandbox: str | None,
+    max_mib: int | None,
+    max_files: int | None,
+    *,
+    json: bool,
+) -> int:
     from re_bench.tables import number, printable, table
     from re_bench_evaluation.bundle.archive import ArchiveLimits
-    from re_bench_evaluation.bundle.verify import verify
+    from re_bench_evaluation.bundle.verify import verify as verify_bundle
 
     default = ArchiveLimits()
-    limits = ArchiveLimits(options.max_mib or default.mib, options.max_files or default.files)
-    sample = _SAMPLE if options.sample is None else options.sample
-    result = verify(options.path, sample=sample, seed=options.seed, sandbox=options.sandbox, limits=limits)
-    if options.json:
+    limits = ArchiveLimits(max_mib or default.mib, max_files or default.files)
+    result = verify_bundle(
+        path, sample=_SAMPLE if sample is None else sample, seed=seed, sandbox=sandbox, limits=limits
+    )
+    if json:
         print_json(result.to_dict())
         return 0 if result.holds else 1
     if result.rescored:
@@ -122,12 +124,3 @@ def _verify(options: argparse.Namespace) -> int:
     verdict = "verified" if result.holds else "NOT verified"
     print(f"{verdict}: {result.files} files as the manifest says, {result.compared} scores compared")
     return 0 if result.holds else 1
-
-
-COMMAND = Command(
-    "bundle",
-    "pack an evaluation's results into one file that anybody can check",
-    _options,
-    _run,
-    examples=("re-bench bundle evaluation/", "re-bench bundle evaluation.bundle.tar.gz --verify"),
-)

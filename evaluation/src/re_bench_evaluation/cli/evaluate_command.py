@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from re_bench.cli.command import Command, add_jobs, add_json, add_ray, print_json
+from cyclopts import Parameter
+
+from re_bench.cli.main import EVALUATORS, app
+from re_bench.options import Flag, Jobs, Json, Ray, print_json
 from re_bench.processes import print_progress
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from re_bench.records import RunRecord
@@ -19,48 +21,50 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.evaluation_tables import Estimate
 
 
-def _options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Run the agents and models of a plan at its tasks. The same command continues where it was stopped or killed. "
-        "Exit status: 0 if all runs have ended, 1 if some failed or the cap on dollars kept them from starting, 2 if "
-        "the plan cannot be carried out here, 130 after Ctrl-C, 143 after SIGTERM."
-    )
-    parser.add_argument("plan", metavar="PLAN.toml", type=Path, help="docs/evaluations.md explains its keys")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="the evaluation's directory (default: the plan's name)")
-    parser.add_argument("--dry-run", action="store_true", help="check everything, show cells and what they may cost")
-    add_jobs(parser, "as many runs as have room")
-    add_ray(parser)
-    add_json(parser)
+@app.command(group=EVALUATORS)
+def evaluate(
+    plan: Annotated[Path, Parameter(name="PLAN.toml", help="docs/evaluations.md explains its keys.")],
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(help="The evaluation's directory (default: the plan's name).")] = None,
+    dry_run: Annotated[Flag, Parameter(help="Check everything, show cells and what they may cost.")] = False,
+    jobs: Jobs = None,
+    ray: Ray = None,
+    json: Json = False,
+) -> int:
+    """Run the agents and models of a plan at its tasks.
 
-
-def _evaluate(options: argparse.Namespace) -> int:
+    The same command continues where it was stopped or killed. Exit status: 0 if all runs have ended, 1 if some failed
+    or the cap on dollars kept them from starting, 2 if the plan cannot be carried out here, 130 after Ctrl-C, 143
+    after SIGTERM.
+    """
     from re_bench.cli.live import live_display
     from re_bench_evaluation.check import check, planned_tasks, prepare
     from re_bench_evaluation.directory import open_evaluation
     from re_bench_evaluation.plan import load_plan
     from re_bench_evaluation.report.evaluation_tables import CELL_HEADER, cell_table, cells, failures
-    from re_bench_evaluation.scheduler import evaluate
+    from re_bench_evaluation.scheduler import evaluate as run_all
 
-    plan = load_plan(options.plan)
-    directory = options.out or Path(plan.name or "evaluation")
-    tasks, where = planned_tasks(plan, here=options.ray is None), options.plan.resolve().parent
-    check(plan, where, tasks, options.ray)
+    loaded = load_plan(plan)
+    directory = out or Path(loaded.name or "evaluation")
+    tasks, where = planned_tasks(loaded, here=ray is None), plan.resolve().parent
+    check(loaded, where, tasks, ray)
     prepare(tasks)
-    if options.dry_run:
-        return _show(_estimate(plan, directory, tasks), as_json=options.json)
-    with open_evaluation(directory, plan, options.plan.read_bytes(), tasks) as evaluation:
+    if dry_run:
+        return _show(_estimate(loaded, directory, tasks), as_json=json)
+    with open_evaluation(directory, loaded, plan.read_bytes(), tasks) as evaluation:
         shown: dict[str, RunRecord] = {}
 
         def display() -> tuple[str, Sequence[str], Sequence[Sequence[str]]]:
             return str(evaluation.plan.name), CELL_HEADER, [cell.row() for cell in cells(shown.copy().values())]
 
         try:
-            with live_display(display, wanted=not options.json):
-                runs = evaluate(evaluation, where, jobs=options.jobs, ray=options.ray, show=shown.update)
+            with live_display(display, wanted=not json):
+                runs = run_all(evaluation, where, jobs=jobs, ray=ray, show=shown.update)
         except SystemExit:  # by a signal
             print_progress(f"re-bench: stopped; to continue in {evaluation.directory}, give the same command again")
             raise
-    if options.json:
+    if json:
         listed = [run.model_dump(mode="json") for run in runs.values()]
         told = {"evaluation": evaluation.plan.name, "directory": str(evaluation.directory), "runs": listed}
         print_json(told | {"cells": [asdict(cell) for cell in cells(runs.values())]})
@@ -89,12 +93,3 @@ def _show(estimated: Estimate, *, as_json: bool) -> int:
     else:
         print(estimate_table(estimated))
     return 0
-
-
-COMMAND = Command(
-    "evaluate",
-    "run agents and models at tasks, by a plan",
-    _options,
-    _evaluate,
-    examples=("re-bench evaluate plan.toml --dry-run", "re-bench evaluate plan.toml --out evaluation/"),
-)

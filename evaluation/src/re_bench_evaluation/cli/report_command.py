@@ -1,54 +1,76 @@
-"""The command ``report``."""
+"""The commands ``report`` and ``view``."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from re_bench.cli.command import Command, add_json, print_json
-from re_bench_evaluation.cli.view_command import need_html
+from cyclopts import Parameter
+
+from re_bench.cli.main import EVALUATORS, app
+from re_bench.errors import UsageError
+from re_bench.options import Json, Port, print_json
 
 if TYPE_CHECKING:
-    import argparse
-
     from re_bench_evaluation.report.data import ReportData
 
 
-def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "paths",
-        metavar="PATH",
-        nargs="+",
-        type=Path,
-        help="an evaluation, a run of one, a server's state directory, an attempt log, what validate --json printed, "
-        "or what an installed package reads",
-    )
-    parser.add_argument("--out", metavar="FILE", type=Path, help="write a self-contained HTML page")
-    parser.add_argument(
-        "--site", metavar="DIR", type=Path, help="write pages: a leaderboard, each evaluation, each task"
-    )
-    parser.add_argument("--rebuild-index", action="store_true", help="read all logs again, changed or not")
-    add_json(parser)
+Paths = Annotated[
+    list[Path],
+    Parameter(
+        name="PATH",
+        negative=(),
+        help="An evaluation, a run of one, a server's state directory, an attempt log, the output of validate --json, "
+        "or what an installed package reads.",
+    ),
+]
 
 
-def _report(options: argparse.Namespace) -> int:
+@app.command(group=EVALUATORS)
+def report(
+    paths: Paths,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(help="Write a self-contained HTML page.")] = None,
+    json: Json = False,
+) -> int:
+    """Show results: tables, JSON, or a page."""
     from re_bench_evaluation.report.data import to_json
     from re_bench_evaluation.report.details import Room
     from re_bench_evaluation.report.read import read_report
 
-    pages = [path for path in (options.out, options.site) if path]
-    if pages:
-        need_html()
-    room = Room() if options.json or pages else None
-    data = read_report(options.paths, rebuild_index=options.rebuild_index, room=room)
-    if pages:
-        _write(options.out, options.site, data)
-    if options.json:
+    if out:
+        _need_html()
+    data = read_report(paths, room=Room() if json or out else None)
+    if out:
+        _write(out, data)
+    if json:
         print_json(to_json(data))
-    elif not pages:
+    elif not out:
         _print(data)
-    unreadable = {problem.path for problem in data.problems} & {str(path) for path in options.paths}
+    unreadable = {problem.path for problem in data.problems} & {str(path) for path in paths}
     return 1 if unreadable else 0
+
+
+@app.command(group=EVALUATORS)
+def view(paths: Paths, /, *, port: Port = 0) -> int:
+    """Show a report in a browser, and read it again while runs are active."""
+    from re_bench_evaluation.report.details import Room
+    from re_bench_evaluation.report.read import read_report
+
+    _need_html()
+    from re_bench_evaluation.report.view import view as serve
+
+    serve(lambda: read_report(paths, room=Room()), port)
+    return 0
+
+
+def _need_html() -> None:
+    """Raise UsageError if a package for pages is missing."""
+    missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
+    if missing:
+        raise UsageError(f"no {' and no '.join(missing)}; run: pip install -c constraints.txt -e 'evaluation[report]'")
 
 
 def _print(data: ReportData) -> None:
@@ -63,20 +85,10 @@ def _print(data: ReportData) -> None:
         print(as_text(data))
 
 
-def _write(page: Path | None, site: Path | None, data: ReportData) -> None:
+def _write(page: Path, data: ReportData) -> None:
     from re_bench.processes import print_progress
-    from re_bench_evaluation.report.html.site import write_page, write_site
+    from re_bench_evaluation.report.page import write_page
 
-    written = [write_page(data, page)] if page else []
-    for path in [*written, *(write_site(data, site) if site else [])]:
-        print_progress(f"{path}: {path.stat().st_size:,} bytes")
-    print_progress(f"{len(data.runs)} runs, {len(data.problems)} problems")
-
-
-COMMAND = Command(
-    "report",
-    "show results: tables, JSON, or a page",
-    _options,
-    _report,
-    examples=("re-bench report evaluation/", "re-bench report evaluation/ --out report.html"),
-)
+    write_page(data, page)
+    size = page.stat().st_size
+    print_progress(f"{page}: {size:,} bytes, {len(data.runs)} runs, {len(data.problems)} problems")

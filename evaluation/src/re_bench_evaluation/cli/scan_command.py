@@ -2,76 +2,72 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from re_bench.cli.command import Command, add_json, positive, print_json
-from re_bench.cli.parser import add_old_name
+from cyclopts import Parameter
+
+from re_bench.cli.main import EVALUATORS, app
+from re_bench.errors import UsageError
+from re_bench.options import Flag, Json, Positive, print_json
 
 if TYPE_CHECKING:
     from re_bench_evaluation.report.findings import Scan
     from re_bench_evaluation.scan.judge import JudgeSettings
 
 
-def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="EVALUATION", type=Path, nargs="?", help="an evaluation's directory")
-    parser.add_argument("--list", action="store_true", help="show the checks that there are")
-    parser.add_argument("--check", metavar="NAME", action="append", default=[], help="run this check; may be repeated")
-    parser.add_argument("--judge", metavar="URL", type=_url, help="also ask a model, at this OpenAI-compatible server")
-    model = parser.add_argument("--judge-model", metavar="NAME", help="the judge's model")
-    add_old_name(parser, "--model", model)
-    text = "the environment variable with the judge's key"
-    key = parser.add_argument("--judge-key-variable", metavar="NAME", help=text)
-    add_old_name(parser, "--key-variable", key)
-    parser.add_argument(
-        "--judge-calls", metavar="N", type=positive, default=50, help="the most calls of the judge (default: 50)"
-    )
-    parser.add_argument(
-        "--judge-tokens", metavar="N", type=positive, default=1_000_000, help="the most tokens (default: 1000000)"
-    )
-    add_json(parser)
+def _check_url(_type: object, url: str | None) -> None:
+    if url is not None and not url.startswith(("http://", "https://")):
+        raise ValueError(f"expected an address that begins with http:// or https://, got {url!r}")
 
 
-def _url(text: str) -> str:
-    if not text.startswith(("http://", "https://")):
-        raise argparse.ArgumentTypeError(f"expected an address that begins with http:// or https://, got {text!r}")
-    return text
-
-
-def _run(options: argparse.Namespace) -> int:
-    from re_bench.errors import UsageError
+@app.command(group=EVALUATORS)
+def scan(
+    path: Annotated[Path | None, Parameter(name="EVALUATION", help="An evaluation's directory.")] = None,
+    /,
+    *,
+    list_: Annotated[Flag, Parameter(name="--list", help="List the checks.")] = False,
+    check: Annotated[tuple[str, ...], Parameter(negative=(), help="Run this check; may be repeated.")] = (),
+    judge: Annotated[
+        str | None, Parameter(validator=_check_url, help="Also ask a model, at this OpenAI-compatible server.")
+    ] = None,
+    judge_model: Annotated[str | None, Parameter(help="The judge's model.")] = None,
+    judge_key_variable: Annotated[str | None, Parameter(help="The environment variable with the judge's key.")] = None,
+    judge_calls: Annotated[Positive, Parameter(help="The most calls of the judge.")] = 50,
+    judge_tokens: Annotated[Positive, Parameter(help="The most tokens of the judge.")] = 1_000_000,
+    json: Json = False,
+) -> int:
+    """Look over an evaluation for what a person should look at."""
     from re_bench.tables import table
     from re_bench_evaluation.scan.checks import CHECKS
-    from re_bench_evaluation.scan.run import scan
+    from re_bench_evaluation.scan.run import scan as scan_evaluation
 
-    if options.list:
+    if list_:
         print(table(("check", "looks for"), [(check.name, check.help) for check in CHECKS.values()]))
         return 0
-    if options.path is None:
+    if path is None:
         raise UsageError("give an evaluation's directory, or --list")
-    result = scan(options.path, options.check, _judge(options))
-    if options.json:
+    result = scan_evaluation(
+        path, list(check), _judge(judge, judge_model, judge_key_variable, judge_calls, judge_tokens)
+    )
+    if json:
         print_json(asdict(result))
     else:
-        _print(result, options.path)
+        _print(result, path)
     return 1 if result.left_out else 0
 
 
-def _judge(options: argparse.Namespace) -> JudgeSettings | None:
-    from re_bench.errors import UsageError
+def _judge(
+    url: str | None, model: str | None, key_variable: str | None, calls: int, tokens: int
+) -> JudgeSettings | None:
     from re_bench_evaluation.scan.judge import JudgeSettings
 
-    if (options.judge is None) != (options.judge_model is None) or (
-        options.judge_key_variable and options.judge is None
-    ):
+    if (url is None) != (model is None) or (key_variable and url is None):
         raise UsageError("a judge needs both --judge URL and --judge-model NAME")
-    if options.judge is None:
+    if url is None or model is None:
         return None
-    return JudgeSettings(
-        options.judge, options.judge_model, options.judge_key_variable, options.judge_calls, options.judge_tokens
-    )
+    return JudgeSettings(url, model, key_variable, calls, tokens)
 
 
 def _print(result: Scan, path: Path) -> None:
@@ -89,12 +85,3 @@ def _print(result: Scan, path: Path) -> None:
     if result.judge is not None:
         print("the judge: " + ", ".join(f"{name} {value}" for name, value in result.judge.items()))
     print(f"{len(rows)} findings of the checks {', '.join(result.checks)}; they are leads, not verdicts: {path / FILE}")
-
-
-COMMAND = Command(
-    "scan",
-    "look over an evaluation for what a person should look at",
-    _options,
-    _run,
-    examples=("re-bench scan evaluation/", "re-bench scan --list"),
-)

@@ -6,25 +6,23 @@ package mcp (``re-bench-harbor[mcp]``), and serves the transport ``streamable-ht
 
 from __future__ import annotations
 
-import argparse
 import threading
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - cyclopts reads it
 from typing import TYPE_CHECKING
 
-from re_bench.cli.command import add_sandbox, add_task
+import cyclopts
+
 from re_bench.errors import ReBenchError, UsageError
+from re_bench.options import ProfileName, SandboxName  # noqa: TC001 - cyclopts reads them
 from re_bench.processes import cli_entry_point, print_progress
 from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.score_process import score_and_record
 from re_bench.task.discovery import find_task
 from re_bench.task.profile_choice import profile_name
-from re_bench.task.profile_names import add_profile_option
 from re_bench_harbor.config import ANSWER_PORT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from re_bench.scoring.score import Score
     from re_bench.task.discovery import Task
 
@@ -92,26 +90,37 @@ def serve(answers: Answers, host: str, port: int) -> None:
     server.run("streamable-http")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve until the process is ended."""
-    parser = argparse.ArgumentParser(prog="answer_server", description="Offer the tool answer over MCP.")
-    add_task(parser)
-    parser.add_argument("--workspace", metavar="DIR", type=Path, required=True, help="what is scored")
-    parser.add_argument("--log", metavar="FILE", type=Path, required=True, help="the attempt log")
-    parser.add_argument("--attempts", metavar="N", type=int, required=True, help="how many are scored")
-    parser.add_argument("--host", default=_ALL_ADDRESSES, help="the address to listen on (default: all)")
-    parser.add_argument("--port", type=int, default=ANSWER_PORT, help="default: %(default)s")
-    add_sandbox(parser)
-    add_profile_option(parser)
-    options = parser.parse_args(arguments)
+def main(
+    task: str,
+    /,
+    *,
+    workspace: Path,
+    log: Path,
+    attempts: int,
+    host: str = _ALL_ADDRESSES,
+    port: int = ANSWER_PORT,
+    profile: ProfileName = "auto",
+    sandbox: SandboxName = None,
+) -> None:
+    """Offer the tool ``answer`` over MCP until the process is ended.
+
+    Args:
+        task: The task's name, id or directory.
+        workspace: What is scored.
+        log: The attempt log.
+        attempts: How many attempts are scored.
+        host: The address to listen on.
+        port: The port to listen on.
+        profile: As of ``re-bench score``.
+        sandbox: As of ``re-bench score``.
+    """
     with cli_entry_point("answer_server"):
-        task = find_task(options.task)
-        profile = profile_name(task, options.profile)
-        task.profile(profile)
-        options.log.parent.mkdir(parents=True, exist_ok=True)
-        answers = Answers(task, profile, options.workspace, options.log, options.attempts, options.sandbox)
-        serve(answers, options.host, options.port)
+        found = find_task(task)
+        chosen = profile_name(found, profile)
+        found.profile(chosen)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        serve(Answers(found, chosen, workspace, log, attempts, sandbox), host, port)
 
 
 if __name__ == "__main__":
-    main()
+    cyclopts.run(main)

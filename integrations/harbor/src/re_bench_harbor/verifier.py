@@ -10,49 +10,56 @@ operator. The exit status is that of ``re-bench score``.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
-import sys
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - cyclopts reads it
 from typing import TYPE_CHECKING
 
-from re_bench.cli.command import add_sandbox, add_task
+import cyclopts
+
 from re_bench.errors import ReBenchError, UsageError
+from re_bench.options import ProfileName, SandboxName  # noqa: TC001 - cyclopts reads them
 from re_bench.processes import cli_entry_point
 from re_bench.runs.score_process import score_and_record, score_submission
 from re_bench.scoring.score import EXIT_STATUS, describe
 from re_bench.task.discovery import find_task
-from re_bench.task.profile_names import add_profile_option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from re_bench.runs.attempts import FinalScore
     from re_bench.scoring.score import Score
     from re_bench.task.discovery import Task
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Score, write the file, and return the exit status."""
-    parser = argparse.ArgumentParser(prog="verifier", description="Score a workspace for Harbor.")
-    add_task(parser)
-    parser.add_argument("--solution", metavar="DIR", type=Path, required=True, help="the submission's directory")
-    parser.add_argument("--out", metavar="FILE", type=Path, required=True, help="the file of the rewards")
-    parser.add_argument("--log", metavar="FILE", type=Path, help="the attempts before this one: the final score counts")
-    add_sandbox(parser)
-    add_profile_option(parser)
-    options = parser.parse_args(arguments)
+def main(
+    task: str,
+    /,
+    *,
+    solution: Path,
+    out: Path,
+    log: Path | None = None,
+    profile: ProfileName = "auto",
+    sandbox: SandboxName = None,
+) -> int:
+    """Score, write the file of rewards, and return the exit status.
+
+    Args:
+        task: The task's name, id or directory.
+        solution: The submission's directory.
+        out: The file of the rewards.
+        log: The attempts before this one: the final score counts.
+        profile: As of ``re-bench score``.
+        sandbox: As of ``re-bench score``.
+    """
     with cli_entry_point("verifier"):
-        options.out.unlink(missing_ok=True)  # an older one would count where this scoring fails
-        task = find_task(options.task)
-        request = (task, options.solution, options.profile, options.sandbox)
-        score, final = score_and_record(*request, options.log) if options.log else (score_submission(*request), None)
-        print(describe(task, score), flush=True)
-        _write(options.out.with_name("score.json"), score.to_dict())
-        rewards = _rewards(task, score, final)
+        out.unlink(missing_ok=True)  # an older one would count where this scoring fails
+        found = find_task(task)
+        request = (found, solution, profile, sandbox)
+        score, final = score_and_record(*request, log) if log else (score_submission(*request), None)
+        print(describe(found, score), flush=True)
+        _write(out.with_name("score.json"), score.to_dict())
+        rewards = _rewards(found, score, final)
         if rewards is not None:
-            _write(options.out, rewards)
+            _write(out, rewards)
     return EXIT_STATUS[score.status]
 
 
@@ -84,4 +91,4 @@ def _write(path: Path, value: dict[str, object] | dict[str, float]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    cyclopts.run(main)

@@ -1,51 +1,39 @@
-"""The sub-command ``export metr``."""
+"""The command ``export metr``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated, Literal
 
-from re_bench.cli.command import Command, add_json, add_task, print_json
-from re_bench.task.profile_names import add_profile_option
-from re_bench_metr import SANDBOXES
+from cyclopts import Parameter
 
-if TYPE_CHECKING:
-    import argparse
+from re_bench.cli.main import export_app
+from re_bench.options import Json, ProfileName, TaskName, print_json
 
 
-def _options(parser: argparse.ArgumentParser) -> None:
-    add_task(parser)
-    parser.add_argument("directory", metavar="DIR", type=Path, help="the family's directory, named like the family")
-    add_profile_option(parser)
-    parser.add_argument(
-        "--sandbox",
-        choices=SANDBOXES,
-        default=SANDBOXES[0],
-        help="what submissions run in; 'user' is for containers that may make no namespaces (default: %(default)s)",
-    )
-    add_json(parser)
-
-
-def _run(options: argparse.Namespace) -> int:
+@export_app.command
+def metr(
+    task: TaskName,
+    directory: Annotated[Path, Parameter(name="DIR", help="The family's directory, named like the family.")],
+    /,
+    *,
+    profile: ProfileName = "auto",
+    sandbox: Annotated[
+        Literal["bubblewrap", "user"],
+        Parameter(help="What submissions run in; user is for containers that may make no namespaces."),
+    ] = "bubblewrap",
+    json: Json = False,
+) -> int:
+    """Write a task as a family of METR's Task Standard."""
     from re_bench.task.discovery import find_task  # noqa: PLC0415 - not for --help
     from re_bench.task.profile_choice import profile_name  # noqa: PLC0415
     from re_bench_metr.export import export_metr  # noqa: PLC0415
 
-    task = find_task(options.task)
-    profile = profile_name(task, options.profile)
-    export_metr(task, options.directory, profile, options.sandbox)
-    if options.json:
-        directory = str(options.directory)
-        print_json({"task": task.name, "profile": profile, "format": "metr", "directory": directory})
+    found = find_task(task)
+    chosen = profile_name(found, profile)
+    export_metr(found, directory, chosen, sandbox)
+    if json:
+        print_json({"task": found.name, "profile": chosen, "format": "metr", "directory": str(directory)})
     else:
-        print(f"{options.directory}: {task.name}, profile {profile}, as a family of METR's Task Standard")
+        print(f"{directory}: {found.name}, profile {chosen}, as a family of METR's Task Standard")
     return 0
-
-
-EXPORTER = Command(
-    "metr",
-    "write a task as a family of METR's Task Standard",
-    _options,
-    _run,
-    examples=("re-bench export metr triton_cumsum metr/triton_cumsum",),
-)

@@ -1,0 +1,85 @@
+"""Options that several commands share, as annotated types."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from re_bench.errors import did_you_mean
+from re_bench.sandbox.spec import BACKENDS
+from re_bench.task.profile_names import PROFILES, is_profile
+
+_LAST_PORT = 65535
+
+
+def _check_profile(_type: object, value: str) -> None:
+    if value != "auto" and not is_profile(value):
+        hint = did_you_mean(value, ("auto", *PROFILES))
+        raise ValueError(f"expected auto, cpu, gpu, paper or a name such as cpu-test2, got {value!r}{hint}")
+
+
+def _check_finite(_type: object, value: float | None) -> None:
+    if value is not None and not (value > 0 and math.isfinite(value)):
+        raise ValueError(f"expected a positive number, got {value:g}")
+
+
+def _check_sandbox(_type: object, value: str | None) -> None:
+    if value is not None and value not in BACKENDS:
+        raise ValueError(f"expected one of {', '.join(BACKENDS)}, got {value!r}{did_you_mean(value, BACKENDS)}")
+
+
+Positive = Annotated[int, Parameter(validator=Number(gte=1))]
+"""A whole number from 1."""
+Count = Annotated[int, Parameter(validator=Number(gte=0))]
+"""A whole number from 0."""
+AboveZero = Annotated[float, Parameter(validator=_check_finite)]
+"""A positive, finite number."""
+Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
+"""An option without a value."""
+
+TaskName = Annotated[str, Parameter(name="TASK", help="A task's name or id, or its directory.")]
+TaskNames = Annotated[str, Parameter(name="TASK", help="Names, ids or directories; all tasks if none is given.")]
+Json = Annotated[Flag, Parameter(name="--json", help="Print one JSON object.")]
+ProfileName = Annotated[
+    str,
+    Parameter(
+        name="--profile",
+        validator=_check_profile,
+        help="cpu, gpu, paper or another one of the task; auto: gpu where there is a GPU, else cpu.",
+    ),
+]
+SandboxName = Annotated[
+    str | None,
+    Parameter(
+        name="--sandbox",
+        validator=_check_sandbox,
+        help=f"What submissions run in: {', '.join(BACKENDS)}; none protects nothing and is recorded in the score.",
+    ),
+]
+Ray = Annotated[
+    str | None, Parameter(name="--ray", help="Run on the Ray cluster of this address, or 'auto' on a node of one.")
+]
+GpuType = Annotated[
+    str | None, Parameter(name="--gpu-type", help="Run what needs a GPU only on those of this type, such as H200.")
+]
+ScoringGpu = Annotated[
+    str | None,
+    Parameter(name="--scoring-gpu", help="Index or UUID of the GPU for timed scorings; nothing else runs on it."),
+]
+Jobs = Annotated[Positive | None, Parameter(name="--jobs", help="How many at a time.")]
+Port = Annotated[
+    int, Parameter(name="--port", validator=Number(gte=0, lte=_LAST_PORT), help="The port; 0: a free one.")
+]
+Hours = Annotated[AboveZero | None, Parameter(name="--hours", help="Hours to work in (default: 8).")]
+MaxAttempts = Annotated[
+    Positive | None, Parameter(name="--max-attempts", help="How often a submission is scored (default: 100).")
+]
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print one JSON object on a line."""
+    print(json.dumps(value, allow_nan=False))
