@@ -12,7 +12,7 @@ from re_bench.data.cache import cache_directory
 from re_bench.errors import UsageError
 from re_bench.gpu import state
 from re_bench.runs.doctor.finding import Finding, Target, names
-from re_bench.runs.executor import machine_memory_mib
+from re_bench.runs.local_executor import machine_memory_mib
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
