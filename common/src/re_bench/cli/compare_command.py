@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from re_bench.cli.command import Command, add_json, print_json
-from re_bench.errors import UsageError
+from re_bench.errors import ReBenchError, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -98,7 +98,7 @@ def _resolution(task: str) -> float:
 
     try:
         resolution = find_task(task.partition("/")[0]).manifest.resolution
-    except UsageError:
+    except ReBenchError:
         resolution = None
     return (resolution or 0.0) + 1e-9
 

@@ -117,21 +117,16 @@ def job_gpus() -> tuple[str, ...]:
     return gpus
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Job:
     future: Future[Any]
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     resources: Resources
-
-
-@dataclass(frozen=True)
-class _Share:
-    """What a running job has."""
-
-    cores: Sequence[int]
-    """By number."""
-    gpus: tuple[str, ...]
+    cores: Sequence[int] = ()
+    """Those that it has while it runs, by number."""
+    gpus: tuple[str, ...] = ()
+    """Likewise."""
 
 
 class LocalExecutor(Executor):
@@ -217,17 +212,16 @@ class LocalExecutor(Executor):
     def _start_ready(self) -> None:
         """Start the first jobs that wait, as far as there is room: none is overtaken by a later one."""
         while self._waiting:
-            job = self._waiting[0]
-            needed = job.resources
+            job, needed = self._waiting[0], self._waiting[0].resources
             gpus = self._choose_gpus(needed)
             if needed.cores > self._free_cores + _EPSILON or needed.memory_mib > self._free_memory or gpus is None:
                 return
             self._waiting.popleft()
             if job.future.set_running_or_notify_cancel():
-                cores = sorted(self._loads, key=self._loads.__getitem__)[: max(1, int(needed.cores + _EPSILON))]
-                share = _Share(cores, gpus)
-                self._count(needed, share, -1)
-                self._threads.submit(self._run, job, share)
+                count = max(1, int(needed.cores + _EPSILON))
+                job.cores, job.gpus = sorted(self._loads, key=self._loads.__getitem__)[:count], gpus
+                self._count(job, -1)
+                self._threads.submit(self._run, job)
 
     def _choose_gpus(self, needed: Resources) -> tuple[str, ...] | None:
         """Return GPUs that are free enough, the freest first; None where there are not enough."""
@@ -238,27 +232,27 @@ class LocalExecutor(Executor):
         enough = sorted((uuid for uuid in free if free[uuid] >= share - _EPSILON), key=lambda uuid: -free[uuid])
         return tuple(enough[:count]) if len(enough) >= count else None
 
-    def _count(self, resources: Resources, share: _Share, sign: int) -> None:
-        """Take resources away from what is free, or, with the sign +1, give them back."""
-        self._free_cores += sign * resources.cores
-        self._free_memory += sign * resources.memory_mib
-        for core in share.cores:
-            self._loads[core] -= sign * resources.cores / len(share.cores)
-        for uuid in share.gpus:
+    def _count(self, job: _Job, sign: int) -> None:
+        """Take what a job has away from what is free, or, with the sign +1, give it back."""
+        self._free_cores += sign * job.resources.cores
+        self._free_memory += sign * job.resources.memory_mib
+        for core in job.cores:
+            self._loads[core] -= sign * job.resources.cores / len(job.cores)
+        for uuid in job.gpus:
             assert self._free_gpus is not None
-            self._free_gpus[uuid] += sign * min(1.0, resources.gpus)
+            self._free_gpus[uuid] += sign * min(1.0, job.resources.gpus)
 
-    def _run(self, job: _Job, share: _Share) -> None:
-        _this_job.gpus = share.gpus
+    def _run(self, job: _Job) -> None:
+        _this_job.gpus = job.gpus
         result, error = None, None
         try:
             with suppress(OSError):  # where these cores were taken from us meanwhile, any will do
-                os.sched_setaffinity(0, share.cores)  # of this thread; programs that it starts inherit it
+                os.sched_setaffinity(0, job.cores)  # of this thread; programs that it starts inherit it
             result = job.function(*job.arguments)
         except BaseException as raised:  # noqa: BLE001 - StoppedError too, which is for whoever waits
             error = raised
         with self._lock:
-            self._count(job.resources, share, +1)
+            self._count(job, +1)
             self._start_ready()
         if error is None:
             job.future.set_result(result)
