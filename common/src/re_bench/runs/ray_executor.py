@@ -153,6 +153,7 @@ def _connect(address: str) -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")  # equal lines of two jobs are two lines
     os.environ.setdefault("RAY_COLOR_PREFIX", str(int(sys.stderr.isatty())))
+    os.environ.setdefault("RAY_task_oom_retries", str(_TRIES - 1))  # which Ray counts apart, without end by default
     try:
         import ray  # noqa: PLC0415 - of the extra `ray`
     except ModuleNotFoundError:
