@@ -91,16 +91,17 @@ class Evaluating:
     def __init__(self, place: Path, plan: str, path: Sequence[Path] = (), options: Sequence[str] = ()) -> None:
         self.plan, self.out = place / "plan.toml", place / "out"
         self.plan.write_text(plan)
-        self._path, self._options = path, options
+        words = [sys.executable, "-m", "re_bench.cli", "evaluate", str(self.plan), "--out", str(self.out)]
+        self.command = [*words, *options]
+        self.environment = {"PYTHONPATH": ":".join(map(str, [*path, LIGHT_SDK]))}
 
     def start(self, *options: str) -> subprocess.Popen[str]:
         """Start it, as a leader of a process group."""
-        command = [sys.executable, "-m", "re_bench.cli", "evaluate", str(self.plan), "--out", str(self.out)]
-        environment = os.environ | {"PYTHONPATH": ":".join(map(str, [*self._path, LIGHT_SDK]))}
+        environment = os.environ | self.environment
         environment.pop("OPENAI_API_KEY", None)
         pipe = subprocess.PIPE
         return subprocess.Popen(
-            [*command, *self._options, *options], env=environment, stdout=pipe, stderr=pipe, text=True, cwd=TOP
+            [*self.command, *options], env=environment, stdout=pipe, stderr=pipe, text=True, cwd=TOP
         )
 
     def finish(self, *options: str) -> subprocess.CompletedProcess[str]:

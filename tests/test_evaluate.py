@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-sys.path += [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1] / "server" / "tests")]
+TOP = Path(__file__).resolve().parents[1]
+sys.path += map(str, (TOP / "tests", TOP / "server" / "tests", TOP / "common" / "tests" / "support"))
 
 from evaluation_process import COMMAND_AGENT, Evaluating, model_tables, scripted_models
 from example_tasks import make_tasks
+from terminal_session import in_terminal, plain
 
 from re_bench.cli.main import main
 from re_bench.processes import all_processes, began_with
@@ -65,6 +67,8 @@ def test_a_plan_to_its_end(evaluating: Callable[[str], Evaluating]) -> None:
         assert (again.returncode, again.stderr) == (0, "")
         assert "mlab   careful  quick" in again.stdout
         assert len(one.events("begins")) == began == 2
+        status, _output, shown = in_terminal(one.command, one.environment)
+        assert (status, "best reward" in plain(shown)) == (0, True), shown
         one.plan.write_text(plan.replace("hours = 0.05", "hours = 0.06"))
         changed = one.finish()
         assert changed.returncode == 2

@@ -15,7 +15,8 @@ import pytest
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import StoppedError, raise_if_stop_requested, run_program
-from re_bench.runs.executor import LocalExecutor, Resources, job_gpus, open_executor
+from re_bench.runs.executor import Resources, job_gpus, open_executor
+from re_bench.runs.local_executor import LocalExecutor
 
 WAIT_S = 60
 

@@ -69,7 +69,7 @@ def test_a_terminal_shows_what_runs_below_the_lines(loud: Task, tmp_path: Path) 
     (tmp_path / "bug" / "number").write_text("bug")
     status, output, shown = in_terminal(command(loud, "--jobs", "1", "--solution", str(tmp_path / "bug")))
     frames = plain(shown)
-    assert status == 1, frames  # an error of ours
+    assert status == 1, frames  # an internal error
     lines = [" ".join(line.split()) for line in frames.splitlines()]
     assert any(line.startswith("made_up, profile cpu: 2 of 4 scorings 0:0") for line in lines), frames
     assert any(re.fullmatch(r"baseline 0:0\d", line) for line in lines)

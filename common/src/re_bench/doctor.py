@@ -32,7 +32,7 @@ from re_bench.data.prepared import is_prepared
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu import state
 from re_bench.processes import temporary_directory
-from re_bench.runs.executor import machine_memory_mib
+from re_bench.runs.local_executor import machine_memory_mib
 from re_bench.sandbox import BACKENDS, open_backend
 from re_bench.sandbox.spec import SandboxUnavailableError
 from re_bench.scoring.score import refuse_backend

@@ -61,7 +61,7 @@ class AgentExit:
     """How a try at a run ended."""
 
     kind: Literal["ended", "failed"]
-    """``failed``: for a reason of ours."""
+    """``failed``: for an internal reason."""
     reason: str
 
 
@@ -212,7 +212,7 @@ def environment_without_keys(plan: Plan, *kept: str | None) -> dict[str, str]:
 def mlab_end(usage: Usage, status: int, last_line: str) -> AgentExit:
     """Return how a run of mlab-agent ended, by what it reports and its exit status.
 
-    Only it can say whether it had to give up because a server did: what its model did is no fault of ours.
+    Only it can say whether it had to give up because a server did: what its model did is no internal failure.
     """
     if usage.reason is None:
         return AgentExit("failed", f"mlab-agent ended with exit status {status}: {last_line}")

@@ -1,6 +1,6 @@
 """One run of an evaluation, in its directory: its server, its agent, its limits, and what came of it.
 
-A run goes on where an earlier process left it if its agent can; else it begins anew, and the files of the try before
+A run goes on where an earlier process left it if its agent can; else it begins again, and the files of the try before
 are kept in ``tries/N``.
 """
 
@@ -84,7 +84,7 @@ class RunJob:
 def execute_run(job: RunJob) -> RunRecord:
     """Run to the end, or go on; return the record, which is in the run's directory too.
 
-    Its state is ``ended``, or ``waiting`` with one failure more if it failed for a reason of ours and may be tried
+    Its state is ``ended``, or ``waiting`` with one failure more if it failed for an internal reason and may be tried
     again. If this process is stopped, the run is left so that it can go on.
 
     Raises:
@@ -105,11 +105,11 @@ class _Run:
         self._saved = time.monotonic()
 
     def crashed(self) -> bool:
-        """Tell whether the run went on until its machine was lost, and would now begin anew, at a cost of its own."""
+        """Tell whether the run went on until its machine was lost, and would now begin again, at a cost of its own."""
         return self._record.state == "running" and not can_resume(self._job.run, self._record, self._job.plan)
 
     def record_crash(self) -> RunRecord:
-        """Count the loss as a failure of ours: whether the run may be tried again, the cap on dollars decides."""
+        """Count the loss as an internal failure: whether the run may be tried again, the cap on dollars decides."""
         return self._failed("the machine that ran it was lost")
 
     def execute(self) -> RunRecord:
@@ -142,18 +142,18 @@ class _Run:
         self._save(dollars_at_most=cost_of_try(run, record, self._job.plan))  # should a kill come while files are moved
         if any((run / name).exists() for name in _FILES):
             _set_aside(run, max(record.tries, 1))
-        anew = {"tries": record.tries + 1, "began": utc(), "earlier_dollars": earlier}
+        fresh = {"tries": record.tries + 1, "began": utc(), "earlier_dollars": earlier}
         nothing = dict.fromkeys(
             ("wall_s", "working_s", "dollars", "dollars_at_most", "task_dollars", "tokens", "steps", "session")
         )
         self._wall_before = 0.0
         self._record = record.model_copy(update=nothing | {"attempts": 0, "valid": 0, "raw": None, "reward": None})
-        self._save(**here, **anew)
+        self._save(**here, **fresh)
         return False
 
     def _work(self, *, resume: bool) -> AgentExit:
         job, run = self._job, self._job.run
-        if resume and _has_ended(Usage.of_run(run)):  # while nobody looked: the evaluation was killed
+        if resume and _has_ended(Usage.of_run(run)):  # in the meantime: the evaluation was killed
             return mlab_end(Usage.of_run(run), 0, "")
         environment = environment_without_keys(job.plan) | only_gpus(*job_gpus())
         words = server_options(job.plan, job.task)

@@ -134,7 +134,7 @@ class _Runs:
         self._cap = DollarCap(self._plan.dollars, spent)
 
     def _take_up(self, record: RunRecord) -> None:
-        """Have a run that has not ended wait; one that had failed gets all of its tries anew."""
+        """Have a run that has not ended wait; one that had failed gets all of its tries again."""
         if record.state != "ended":
             directory = self._evaluation.runs / record.run
             directory.mkdir(exist_ok=True)
@@ -183,8 +183,9 @@ class _Runs:
             before = self.records[name]
             now = self.records[name] = RunRecord.load(self._evaluation.runs / name)
             if now.state == "running" and before.state != "running":
-                anew = now.tries != before.tries
-                self._tell(name, "begins" if anew else "goes on", f"try {now.tries}" if now.tries > 1 and anew else "")
+                is_new = now.tries != before.tries
+                text = f"try {now.tries}" if now.tries > 1 and is_new else ""
+                self._tell(name, "begins" if is_new else "goes on", text)
 
     def _ended(self, name: str, future: Future[RunRecord]) -> None:
         """Note how a try ended, and have it tried again later if that is to be."""

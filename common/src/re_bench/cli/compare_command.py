@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from re_bench.cli.main import MAINTAINERS, app
-from re_bench.errors import UsageError
+from re_bench.errors import ReBenchError, UsageError
 from re_bench.options import Json, print_json
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _resolution(task: str) -> float:
 
     try:
         resolution = find_task(task.partition("/")[0]).manifest.resolution
-    except UsageError:
+    except ReBenchError:
         resolution = None
     return (resolution or 0.0) + 1e-9
 

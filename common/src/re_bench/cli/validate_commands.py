@@ -192,10 +192,10 @@ class _Progress:
 def _report_of(
     target: Target, model: ChatModel | None, place: str, *, alone: bool, repeats: int | None, **options: Any
 ) -> Report:
-    """Validate a task; where it is not ``alone``, a failure of ours is a report, since the others go on.
+    """Validate a task; where it is not ``alone``, an internal failure is a report, since the others go on.
 
     Raises:
-        ReBenchError: if something of ours fails, and no other task is to be validated.
+        ReBenchError: if an internal failure occurs, and no other task is to be validated.
     """
     from re_bench.cli.live import live_display
     from re_bench.runs.validate import default_repeats
@@ -223,7 +223,7 @@ def _report_of(
 def _choose_runnable(
     tasks: Sequence[Task], profile: str, sandbox: str | None, ray: str | None
 ) -> tuple[list[Target], list[Report]]:
-    """Return the tasks that can run here in their profiles, and reports of the others, which are told at once.
+    """Return the tasks that can run here in their profiles, and reports of the others, which are printed at once.
 
     Nothing is known of the nodes of a cluster; there all tasks that have the profile can run.
 

@@ -19,7 +19,7 @@ from re_bench.normalise import How, aggregate, finite, normalise
 from re_bench.runs.elapsed import Elapsed
 
 Status = Literal["valid", "invalid", "error"]
-"""How an attempt ended: scored, refused for a fault of the submission, or failed for a fault of ours."""
+"""How an attempt ended: scored, refused for a fault of the submission, or failed for an internal reason."""
 
 MAX_LINE = 1 << 20
 """The longest line written, in bytes with its newline."""

@@ -47,7 +47,7 @@ def calibrate(
     a profile measures its anchors in every run, they are stored for the device that the scorer names; where it asks a
     real chat model, for that model.
 
-    Where the manifest has ``[rebuild]``, its program makes the task's computed truth anew first.
+    Where the manifest has ``[rebuild]``, its program makes the task's computed truth first.
 
     Raises:
         UsageError: if another instance than 0 is chosen, whose anchors are made with its truth.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from re_bench.data.instances import pinned_instances
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.runs.executor import ONE_CORE, Executor, Resources, open_executor
+from re_bench.runs.local_executor import ONE_CORE, Executor, LocalExecutor, Resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -136,7 +136,7 @@ def run_job(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[A
     import ray  # noqa: PLC0415 - of the extra `ray`
 
     gpus = [str(gpu) for gpu in ray.get_runtime_context().get_accelerator_ids().get("GPU", [])]
-    with open_executor(gpus=gpus) as executor:
+    with LocalExecutor(gpus) as executor:
         everything = Resources(cores=executor.cores, gpus=len(gpus))
         future = executor.submit(function, *arguments, resources=everything)
         while not wait([future], _POLL_S).done:
@@ -153,6 +153,7 @@ def _connect(address: str) -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_DEDUP_LOGS", "0")  # equal lines of two jobs are two lines
     os.environ.setdefault("RAY_COLOR_PREFIX", str(int(sys.stderr.isatty())))
+    os.environ.setdefault("RAY_task_oom_retries", str(_TRIES - 1))  # which Ray counts apart, without end by default
     try:
         import ray  # noqa: PLC0415 - of the extra `ray`
     except ModuleNotFoundError:

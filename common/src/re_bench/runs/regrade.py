@@ -111,7 +111,7 @@ class _Job:
 
 
 def _task_of_log(name: str) -> Task:
-    if os.sep in name:  # no log of ours has a path there, whose program would run outside of any sandbox
+    if os.sep in name:  # none of our logs has a path there, whose program would run outside of any sandbox
         raise UsageError(f"the log names {name[:200]!r}, which is no task's name")
     return find_task(name)
 

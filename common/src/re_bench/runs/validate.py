@@ -123,7 +123,7 @@ def _print(task: str, seconds: float, name: str, score: Score) -> None:
 
 
 def _make_template(task: Task, profile: str, directory: Path) -> Path:
-    """Prepare the profile and make the new directory what all cheats begin with; nobody but us gets to see it."""
+    """Prepare the profile and make the new directory what all cheats begin with; only this process sees it."""
     directory.mkdir(mode=0o755)
     make_template(task, directory, partial(run_preparation, task, profile))
     return directory
@@ -150,7 +150,7 @@ class _Job:
         return score, time.monotonic() - started
 
     def score(self, name: str, seed: int, number: int) -> Score:
-        """Score one solution; an error of ours is printed in full and becomes a score with the status error.
+        """Score one solution; an internal error is printed in full and becomes a score with the status error.
 
         Args:
             name: the solution's.

@@ -27,13 +27,13 @@ _LONGEST_REASON = 150
 
 @dataclass(frozen=True)
 class Row:
-    """One of our solutions, scored once or more, and whether it came out as it must."""
+    """One of our solutions, scored once or more, and whether it came out as expected."""
 
     variant: str
     scores: Sequence[Score]
     holds: bool
     verdict: str
-    """Why it holds or not, in words."""
+    """Why it holds or not."""
     elapsed: Sequence[float] = ()
     """Seconds of each scoring from its start to its end, with laying out and making the solution."""
 
@@ -78,7 +78,7 @@ class Report:
 
     @property
     def holds(self) -> bool:
-        """Whether every solution came out as it must and nothing else is wrong."""
+        """Whether every solution came out as expected and nothing else is wrong."""
         return not self.problems and all(row.holds for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def mean(values: Sequence[float | None]) -> float | None:
 
 
 def judge(task: Task, variant: str, scores: Mapping[str, Sequence[Score]]) -> Row:
-    """Return the row of a solution: whether baseline or reference has its reward, or a cheat has failed as it must.
+    """Return the row of a solution: whether baseline or reference has its reward, or a cheat has failed as expected.
 
     A cheat must not exceed the baseline by more than the baseline's tolerance, or the honest base that it names by more
     than 0.01; means over the repeats are compared.
@@ -132,7 +132,7 @@ def _judge_anchor(task: Task, variant: str, scores: Sequence[Score]) -> tuple[bo
 
 
 def honest_base(task: Task, variant: str, profile: str) -> str:
-    """Return what a cheat is at heart and is compared with: what the manifest names, else the baseline."""
+    """Return what a cheat is derived from and compared with: what the manifest names, else the baseline."""
     cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
     return (cheat.expectation(profile).base if cheat is not None else None) or "baseline"
 
