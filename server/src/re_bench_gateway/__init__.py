@@ -4,9 +4,9 @@
 docs/gateway.md explains the rest.
 """
 
+from re_bench_gateway.prices import models_of
 from re_bench_gateway.process import Gateway, serving
 from re_bench_gateway.settings import Budget, Model, OpenAICompatible, PlugIn, SessionLimits, Settings, Usage
-from re_bench_gateway.task_models import models_of
 
 __all__ = [
     "Budget",

@@ -5,180 +5,127 @@ from __future__ import annotations
 import asyncio
 import json
 import traceback
-from contextlib import aclosing, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from re_bench.data.redaction import redacted_value
 from re_bench_gateway.calls import Call
-from re_bench_gateway.errors import (
-    ApiError,
-    UpstreamError,
-    bad_request,
-    ending,
-    internal,
-    too_slow,
-    unknown_model,
-    unknown_url,
-)
-from re_bench_gateway.streaming import DONE, event, to_chunks
-from re_bench_gateway.upstreams.protocol import CallState
+from re_bench_gateway.errors import ApiError, bad_request, error_body, internal, unknown_model
+from re_bench_gateway.streams import event
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable
+    from collections.abc import AsyncIterator
 
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import Message, Receive, Scope, Send
 
-    from re_bench_gateway.calls import CallAccounting
-    from re_bench_gateway.sessions import Request as CountedRequest
+    from re_bench_gateway.log import CallLog
+    from re_bench_gateway.sessions import Session, Sessions
     from re_bench_gateway.settings import Settings
-    from re_bench_gateway.upstreams.protocol import Upstream
-
-_STREAM_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
+    from re_bench_gateway.upstreams import OpenAIServer, PlugInUpstream
 
 
-def application(settings: Settings, accounting: CallAccounting, upstream: Upstream) -> Starlette:
+def application(
+    settings: Settings, sessions: Sessions, log: CallLog, upstream: OpenAIServer | PlugInUpstream
+) -> Starlette:
     """Return the ASGI application of a gateway."""
-    models = _Models(accounting)
+
+    async def models(request: Request) -> Response:
+        sessions.authenticated(request.headers.get("authorization"))
+        return _json({"object": "list", "data": [_model(name) for name in sessions.models]})
+
+    async def model(request: Request) -> Response:
+        sessions.authenticated(request.headers.get("authorization"))
+        name = request.path_params["name"]
+        if name not in sessions.models:
+            raise unknown_model(name)
+        return _json(_model(name))
+
     return Starlette(
         routes=[
-            Route("/v1/chat/completions", _ChatCompletions(settings, accounting, upstream), methods=["POST"]),
-            Route("/v1/models", models.all, methods=["GET"]),
-            Route("/v1/models/{name:path}", models.one, methods=["GET"]),
+            Route("/v1/chat/completions", _ChatCompletions(settings, sessions, log, upstream), methods=["POST"]),
+            Route("/v1/models", models, methods=["GET"]),
+            Route("/v1/models/{name:path}", model, methods=["GET"]),
         ],
         exception_handlers={ApiError: _on_api_error, HTTPException: _on_no_route},
     )
 
 
-class _Models:
-    """What clients may ask for."""
-
-    def __init__(self, accounting: CallAccounting) -> None:
-        self._sessions = accounting.sessions
-
-    async def all(self, request: Request) -> Response:
-        """List the models."""
-        self._sessions.authenticated(request.headers.get("authorization"))
-        return _json({"object": "list", "data": [_model(name) for name in self._sessions.models]})
-
-    async def one(self, request: Request) -> Response:
-        """Return one model."""
-        self._sessions.authenticated(request.headers.get("authorization"))
-        name = request.path_params["name"]
-        if name not in self._sessions.models:
-            raise unknown_model(name)
-        return _json(_model(name))
-
-
 class _ChatCompletions:
     """The one route that costs. An ASGI application, so that a call is over when this returns, not before."""
 
-    def __init__(self, settings: Settings, accounting: CallAccounting, upstream: Upstream) -> None:
-        self._settings, self._accounting, self._upstream = settings, accounting, upstream
+    def __init__(
+        self, settings: Settings, sessions: Sessions, log: CallLog, upstream: OpenAIServer | PlugInUpstream
+    ) -> None:
+        self._settings, self._sessions, self._log, self._upstream = settings, sessions, log, upstream
         self._slots = asyncio.Semaphore(settings.upstream.concurrency)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def send_soon(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            async with asyncio.timeout(self._settings.client_timeout_s):
+                await send(message)
+
         try:
-            await self._answer(Request(scope, receive), send)
-        except ClientDisconnect:
+            await self._answer(Request(scope, receive), send_soon)
+        except (ClientDisconnect, TimeoutError):  # the client has gone, or does not read
             return
         except ApiError as error:
             await _error_response(error)(scope, receive, send)
         except asyncio.CancelledError:
-            await _error_response(ending())(scope, receive, send)
+            ended = internal("the gateway has ended", 503)
+            if begun:
+                await send({"type": "http.response.body", "body": event(ended.body)})
+            else:
+                await _error_response(ended)(scope, receive, send)
         except Exception:  # noqa: BLE001 - the client gets an error in the shape that it knows, and no detail
             traceback.print_exc()
             await _error_response(internal())(scope, receive, send)
 
     async def _answer(self, request: Request, send: Send) -> None:
-        session = self._accounting.sessions.authenticated(request.headers.get("authorization"))
-        state = CallState(key=session.key)
-        with session.calling(state) as counted:
-            body = await self._body(request, counted)
-            async with session.parsing.turn():
-                call = Call(self._accounting, session, body, state)
-            with call:
+        session = self._sessions.authenticated(request.headers.get("authorization"))
+        async with self._body(request, session) as body:
+            with Call(self._sessions, self._log, session, body) as call:
                 await call.reserve()
-                async with session.slots, self._slots, self._upstream.ask(call.upstream_request(), state) as answer:
-                    if not isinstance(answer, dict):
-                        await _stream(call, answer, request.receive, send)
-                        return
-                call.answered(answer)
-        answer = redacted_value(answer, call.keys)
-        reply = _whole_stream(call, answer) if call.wants_stream else _json(answer)
-        reply.headers["x-request-id"] = call.id
-        await reply(request.scope, request.receive, send)
+                async with session.slots, self._slots:
+                    session.check_open()
+                    async with self._upstream.ask(call.upstream_request(), call.state) as answer:
+                        if not isinstance(answer, dict):
+                            events = call.events(answer)
+                            stream = StreamingResponse(events, 200, call.headers, "text/event-stream")
+                            await stream(request.scope, request.receive, send)
+                            return
+                response = call.answered(answer)
+        await response(request.scope, request.receive, send)
 
-    async def _body(self, request: Request, counted: CountedRequest) -> bytes:
-        """Return the body of a request, bounded in size and time."""
-        most, body = self._settings.max_body_bytes, bytearray()
+    @asynccontextmanager
+    async def _body(self, request: Request, session: Session) -> AsyncIterator[bytes]:
+        """Yield the body of a request, bounded in size and time, and counted while the block lasts."""
+        most, all_most, body = self._settings.max_body_bytes, session.limits.request_bytes, bytearray()
         try:
-            async with asyncio.timeout(self._settings.client_timeout_s):
-                async for piece in request.stream():
-                    body += piece
-                    if len(body) > most:
-                        raise bad_request(f"The body of a request may have at most {most} bytes.")
-                    counted.grow(len(piece))
-        except TimeoutError:
-            raise too_slow("The body of the request did not arrive in time.") from None
-        return bytes(body)
-
-
-async def _stream(call: Call, events: AsyncGenerator[list[bytes], None], receive: Receive, send: Send) -> None:
-    """Pass a stream on as it comes. The call is settled and logged before the client can see the end."""
-    headers = [*_STREAM_HEADERS, (b"x-request-id", call.id.encode())]
-    watcher = asyncio.create_task(_cancel_on_disconnect(receive, asyncio.current_task()))
-    try:
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        async with aclosing(events):
-            async for batch in events:
-                for data in batch:
-                    call.add(data)
-                if passed := _events(call.chunks.take()):
-                    await send({"type": "http.response.body", "body": passed, "more_body": True})
-        call.streamed()
-        await _end(send, call, event(DONE))
-    except UpstreamError as error:
-        call.streamed("upstream_error")
-        await _end(send, call, _error_event(error))
-    except asyncio.CancelledError:
-        call.streamed("disconnected")
-        if not watcher.done():  # not the client's doing: we are ending
-            await _end(send, call, _error_event(ending()))
-    finally:
-        watcher.cancel()
-        with suppress(asyncio.CancelledError):
-            await watcher
-
-
-async def _cancel_on_disconnect(receive: Receive, task: asyncio.Task[None] | None) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    if task is not None:
-        task.cancel()
-
-
-async def _end(send: Send, call: Call, last: bytes) -> None:
-    await send({"type": "http.response.body", "body": _events(call.chunks.rest()) + last, "more_body": False})
-
-
-def _events(chunks: Iterable[dict[str, Any]]) -> bytes:
-    return b"".join(event(json.dumps(chunk, separators=(",", ":")).encode()) for chunk in chunks)
-
-
-def _error_event(error: ApiError) -> bytes:
-    return event(json.dumps(error.body).encode())
-
-
-def _whole_stream(call: Call, completion: dict[str, Any]) -> Response:
-    """Return the stream of a completion that is there in one piece."""
-    text = _events(to_chunks(completion, include_usage=call.wants_usage))
-    return Response(text + event(DONE), media_type="text/event-stream", headers={"cache-control": "no-cache"})
+            try:
+                async with asyncio.timeout(self._settings.client_timeout_s):
+                    async for piece in request.stream():
+                        body += piece
+                        session.request_bytes += len(piece)
+                        if len(body) > most:
+                            raise bad_request(f"The body of a request may have at most {most} bytes.")
+                        if session.request_bytes > all_most:
+                            message = f"The requests of this key that wait or run have more than {all_most} bytes."
+                            raise ApiError(429, error_body(message, "requests", code="rate_limit_exceeded"))
+            except TimeoutError:
+                message = "The body of the request did not arrive in time."
+                raise bad_request(message, code="request_timeout", status=408) from None
+            yield bytes(body)
+        finally:
+            session.request_bytes -= len(body)
 
 
 def _model(name: str) -> dict[str, Any]:
@@ -186,8 +133,7 @@ def _model(name: str) -> dict[str, Any]:
 
 
 def _json(value: dict[str, Any], status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    text = json.dumps(value, separators=(",", ":"))
-    return Response(text, status, headers, media_type="application/json")
+    return Response(json.dumps(value, separators=(",", ":")), status, headers, "application/json")
 
 
 def _error_response(error: ApiError) -> Response:
@@ -200,4 +146,5 @@ async def _on_api_error(_request: Request, error: Exception) -> Response:
 
 
 async def _on_no_route(request: Request, _error: Exception) -> Response:
-    return _error_response(unknown_url(request.method, request.url.path))
+    message = f"Unknown request URL: {request.method} {request.url.path[:200]}"
+    return _error_response(bad_request(message, code="unknown_url", status=404))

@@ -1,27 +1,25 @@
-"""Ledgers: what a call may cost is reserved before it is made, and settled by what it did cost."""
+"""Budgets: the most that a call may cost is reserved before it is made, and settled by what it did cost."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import TYPE_CHECKING
+from decimal import Decimal
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from re_bench_gateway.errors import over_budget
+from re_bench_gateway.settings import Budget
 
-    from re_bench_gateway.settings import Budget
-
-_PICO = 10**12
+_UNITS = ("dollars", "tokens", "requests")
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """What calls cost, in whole numbers, so that sums are exact."""
+    """The cost of calls. Dollars are decimal, so that sums are exact."""
 
     requests: int = 0
     prompt: int = 0
     completion: int = 0
-    picodollars: int = 0
+    dollars: Decimal = Decimal(0)
 
     @property
     def tokens(self) -> int:
@@ -33,20 +31,11 @@ class Amount:
             self.requests + other.requests,
             self.prompt + other.prompt,
             self.completion + other.completion,
-            self.picodollars + other.picodollars,
+            self.dollars + other.dollars,
         )
 
     def __sub__(self, other: Amount) -> Amount:
-        return self + Amount(-other.requests, -other.prompt, -other.completion, -other.picodollars)
-
-
-class BudgetCheck(Enum):
-    """Whether a budget covers an amount."""
-
-    NOW = auto()
-    LATER = auto()
-    """Perhaps when running calls have cost less than is reserved for them."""
-    NEVER = auto()
+        return self + Amount(-other.requests, -other.prompt, -other.completion, -other.dollars)
 
 
 class Ledger:
@@ -57,67 +46,57 @@ class Ledger:
 
     def __init__(self, budget: Budget, parent: Ledger | None = None) -> None:
         self.budget = budget
-        self.parent = parent
-        self.spent = Amount()
-        self.reserved = Amount()
+        self.spent = self.reserved = Amount()
+        self.chain: tuple[Ledger, ...] = (self, *(parent.chain if parent else ()))
+        self.settled = asyncio.Event()
 
-    def check(self, amount: Amount) -> BudgetCheck:
-        """Tell whether the amount is covered."""
-        if any(exceeds(ledger.spent + amount, ledger.budget) for ledger in self._chain()):
-            return BudgetCheck.NEVER
-        if any(exceeds(ledger.spent + ledger.reserved + amount, ledger.budget) for ledger in self._chain()):
-            return BudgetCheck.LATER
-        return BudgetCheck.NOW
-
-    def reserve(self, amount: Amount) -> None:
-        """Set an amount aside.
+    async def reserve(self, amount: Amount) -> None:
+        """Reserve an amount, as soon as running calls leave room for it.
 
         Raises:
-            ValueError: if it does not fit now.
+            ApiError: if it does not fit even if the running calls cost nothing.
         """
-        if self.check(amount) is not BudgetCheck.NOW:
-            raise ValueError(f"the budget does not cover {amount}")
-        for ledger in self._chain():
-            ledger.reserved += amount
+        # Nothing else runs between a check that succeeds and the reservation.
+        while not all(covers(each.budget, each.spent + each.reserved + amount) for each in self.chain):
+            if not all(covers(each.budget, each.spent + amount) for each in self.chain):
+                left = ", ".join(f"{value} {unit}" for unit, value in self._left().items() if value is not None)
+                most = f"{amount.tokens} tokens and {amount.dollars:f} dollars"
+                raise over_budget(f"this call may take {most}, and the budget has left: {left}.")
+            await self.chain[-1].settled.wait()
+        for each in self.chain:
+            each.reserved += amount
 
     def settle(self, reserved: Amount, spent: Amount) -> None:
-        """Give back what was reserved for a call, and charge what it did cost."""
-        for ledger in self._chain():
-            ledger.reserved -= reserved
-            ledger.spent += spent
+        """Give back what was reserved for a call, charge what it did cost, and wake the calls that wait."""
+        for each in self.chain:
+            each.reserved -= reserved
+            each.spent += spent
+        whole = self.chain[-1]
+        whole.settled.set()
+        whole.settled = asyncio.Event()
 
-    def remaining(self) -> tuple[int | None, int | None, int | None]:
-        """Return the picodollars, tokens and requests that are neither spent nor reserved; None without a limit."""
-        left: list[tuple[int | None, int | None, int | None]] = []
-        for ledger in self._chain():
-            used = ledger.spent + ledger.reserved
-            pairs = zip(_limits(ledger.budget), _measures(used), strict=True)
-            dollars, tokens, requests = (None if limit is None else max(limit - use, 0) for limit, use in pairs)
-            left.append((dollars, tokens, requests))
-        dollars, tokens, requests = (_least(column) for column in zip(*left, strict=True))
-        return dollars, tokens, requests
+    def remaining(self) -> Budget:
+        """Return what is neither spent nor reserved."""
+        return Budget.model_validate(self._left())
 
-    def _chain(self) -> Iterator[Ledger]:
-        ledger: Ledger | None = self
-        while ledger is not None:
-            yield ledger
-            ledger = ledger.parent
-
-
-def exceeds(amount: Amount, budget: Budget) -> bool:
-    """Tell whether an amount exceeds a budget."""
-    pairs = zip(_limits(budget), _measures(amount), strict=True)
-    return any(limit is not None and measure > limit for limit, measure in pairs)
+    def _left(self) -> dict[str, Decimal | None]:
+        left = {}
+        for unit in _UNITS:
+            bounds = [
+                max(limit - getattr(each.spent + each.reserved, unit), Decimal(0))
+                for each in self.chain
+                if (limit := _limit(each.budget, unit)) is not None
+            ]
+            left[unit] = min(bounds, default=None)
+        return left
 
 
-def _limits(budget: Budget) -> tuple[int | None, int | None, int | None]:
-    dollars = None if budget.dollars is None else round(budget.dollars * _PICO)
-    return dollars, budget.tokens, budget.requests
+def covers(budget: Budget, amount: Amount) -> bool:
+    """Tell whether an amount fits in a budget."""
+    limits = ((unit, _limit(budget, unit)) for unit in _UNITS)
+    return all(limit is None or getattr(amount, unit) <= limit for unit, limit in limits)
 
 
-def _measures(amount: Amount) -> tuple[int, int, int]:
-    return amount.picodollars, amount.tokens, amount.requests
-
-
-def _least(values: tuple[int | None, ...]) -> int | None:
-    return min((value for value in values if value is not None), default=None)
+def _limit(budget: Budget, unit: str) -> Decimal | None:
+    value = getattr(budget, unit)
+    return None if value is None else Decimal(str(value))

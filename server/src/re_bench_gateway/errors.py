@@ -1,33 +1,31 @@
-"""Errors as OpenAI's API words them, so that its clients raise what they would raise there."""
+"""Errors in the shape of OpenAI's API, so that its clients raise the exceptions that they raise there."""
 
 from __future__ import annotations
 
 from typing import Any
-
-_DO_NOT_RETRY = {"x-should-retry": "false"}  # what clients of OpenAI's obey
 
 
 class ApiError(Exception):
     """A call that ends with an error.
 
     Attributes:
-        status: of HTTP.
+        status: the HTTP status.
         body: the response, ``{"error": {"message", "type", "param", "code"}}``.
-        headers: further headers.
+        headers: further headers; clients of OpenAI obey ``x-should-retry``.
     """
 
-    def __init__(self, status: int, body: dict[str, Any], headers: dict[str, str] | None = None) -> None:
+    def __init__(self, status: int, body: dict[str, Any], *, retry: bool = True) -> None:
         super().__init__(status, body)
         self.status = status
         self.body = body
-        self.headers = headers or {}
+        self.headers = {} if retry else {"x-should-retry": "false"}
 
 
 class UpstreamError(ApiError):
-    """The upstream's last word to a call, after all retries. A plug-in may raise it, with a status and a body."""
+    """The upstream's answer after all retries. A plug-in may raise it, with a status and a body."""
 
     def __init__(self, status: int, body: dict[str, Any]) -> None:
-        super().__init__(status, body, _DO_NOT_RETRY)  # the gateway has tried as often as it makes sense
+        super().__init__(status, body, retry=False)  # the gateway has retried already
 
 
 def error_body(message: str, kind: str, *, param: str | None = None, code: str | None = None) -> dict[str, Any]:
@@ -35,49 +33,33 @@ def error_body(message: str, kind: str, *, param: str | None = None, code: str |
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-def bad_request(message: str, param: str | None = None, code: str | None = None) -> ApiError:
-    """Return the error of a request that cannot be understood or is not allowed."""
-    return ApiError(400, error_body(message, "invalid_request_error", param=param, code=code))
+def bad_request(message: str, param: str | None = None, code: str | None = None, status: int = 400) -> ApiError:
+    """Return the error of a request that is malformed or not allowed."""
+    return ApiError(status, error_body(message, "invalid_request_error", param=param, code=code))
 
 
 def bad_key(message: str) -> ApiError:
     """Return the error of a missing or wrong key."""
-    return ApiError(401, error_body(message, "invalid_request_error", code="invalid_api_key"))
-
-
-def unknown_url(method: str, path: str) -> ApiError:
-    """Return the error of a route that does not exist."""
-    message = f"Unknown request URL: {method} {path[:200]}"
-    return ApiError(404, error_body(message, "invalid_request_error", code="unknown_url"))
+    return bad_request(message, code="invalid_api_key", status=401)
 
 
 def unknown_model(name: str) -> ApiError:
     """Return the error of a model that does not exist or is not allowed."""
     message = f"The model `{name[:200]}` does not exist or you do not have access to it."
-    return ApiError(404, error_body(message, "invalid_request_error", param="model", code="model_not_found"))
+    return bad_request(message, "model", "model_not_found", status=404)
 
 
 def over_budget(message: str) -> ApiError:
     """Return the error of a call that the budget does not cover."""
-    body = error_body(message, "insufficient_quota", code="insufficient_quota")
-    return ApiError(429, body, _DO_NOT_RETRY)
+    message = f"You exceeded your current quota: {message}"
+    return ApiError(429, error_body(message, "insufficient_quota", code="insufficient_quota"), retry=False)
 
 
-def too_slow(message: str) -> ApiError:
-    """Return the error of a request that does not arrive."""
-    return ApiError(408, error_body(message, "invalid_request_error", code="request_timeout"))
+def internal(message: str = "the gateway failed; its stderr says why", status: int = 500) -> ApiError:
+    """Return the error of a failure of the gateway itself."""
+    return ApiError(status, error_body(message, "server_error"), retry=False)
 
 
-def too_busy(message: str) -> ApiError:
-    """Return the error of a call for which there is no room yet; clients try it again."""
-    return ApiError(429, error_body(message, "requests", code="rate_limit_exceeded"))
-
-
-def internal(message: str = "the gateway failed; its stderr says why") -> ApiError:
-    """Return the error of a failure of ours."""
-    return ApiError(500, error_body(message, "server_error"), _DO_NOT_RETRY)
-
-
-def ending() -> ApiError:
-    """Return the error of a call that our own end has cut off."""
-    return ApiError(503, error_body("the gateway has ended", "server_error"), _DO_NOT_RETRY)
+def upstream_failed(message: str, status: int = 502) -> UpstreamError:
+    """Return the error of an upstream that did something else than to answer."""
+    return UpstreamError(status, error_body(message, "server_error", code="upstream_failed"))

@@ -9,12 +9,12 @@ import stat
 import sys
 import time
 from contextlib import suppress
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from re_bench.data.redaction import redacted
 from re_bench.errors import UsageError
 from re_bench_gateway.budget import Amount
-from re_bench_gateway.errors import internal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OTHERS_END_S = 20.0
 _POLL_S = 0.05
-_PICO = 10**12
 
 
 class CallLog:
@@ -45,16 +44,8 @@ class CallLog:
         # A kill may have left half a line: what follows begins a new one.
         torn = status.st_size > 0 and os.pread(self._handle, 1, status.st_size - 1) != b"\n"
         self._rest = b"\n" if torn else b""
-        self._broken = False
-
-    def check(self) -> None:
-        """Refuse calls that could not be logged.
-
-        Raises:
-            ApiError: if an earlier line could not be written.
-        """
-        if self._broken:
-            raise internal("the gateway cannot write its log and makes no more calls")
+        self.broken = False
+        """Whether a line could not be written; no more calls are made then."""
 
     def spent_by(self, names: Collection[str]) -> dict[str, Amount]:
         """Return what the calls of sessions of earlier gateways have cost, by the sessions' names.
@@ -100,18 +91,18 @@ class CallLog:
             while data:
                 data = data[os.write(self._handle, data) :]
         except OSError as error:
-            self._broken = True
+            self.broken = True
             with suppress(OSError):  # stderr may be a file on the same disk
                 print(f"re-bench gateway: the log of calls cannot be written: {error.strerror}", file=sys.stderr)
         return size
 
 
 def _cost(line: bytes) -> tuple[str, Amount]:
-    """Return whose call a line tells of and what it cost; of a torn line, nobody's and nothing."""
+    """Return the session of a line's call, and what it cost; for a torn line, an empty name and nothing."""
     try:
         entry = json.loads(line)
-        tokens, picodollars = entry["tokens"], round((entry["dollars"] or 0) * _PICO)
+        tokens, dollars = entry["tokens"], Decimal(str(entry["dollars"] or 0))
         answered = entry["ending"] == "answered" or any(tokens.values())
-        return str(entry["session"]), Amount(int(answered), tokens["prompt"], tokens["completion"], picodollars)
-    except (ValueError, TypeError, KeyError, AttributeError):
+        return str(entry["session"]), Amount(int(answered), tokens["prompt"], tokens["completion"], dollars)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
         return "", Amount()

@@ -1,29 +1,34 @@
-"""What models cost and how much they read and write."""
+"""Prices and bounds of models, and the cost of a call: the most that it can be, and what the upstream reports."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import UsageError
+from re_bench_gateway.budget import Amount
+from re_bench_gateway.errors import bad_request
+from re_bench_gateway.settings import Model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from re_bench_gateway.settings import Budget, Model
+    from re_bench.task import manifest
+    from re_bench.task.chat_model import ChatModel
+    from re_bench_gateway.settings import Budget
 
-_FIELDS = ("dollars_in", "dollars_out", "context", "max_output")
-_PICODOLLARS = 1_000_000  # a token, for each dollar a million tokens
+_FRAME_TOKENS = 64  # what a chat format adds to the bytes of a request's own JSON
+_MOST_TOKENS = 1 << 31  # a report of more is wrong
+_LIMITS = ("max_tokens", "max_completion_tokens")
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a model costs, and its bounds in tokens. Prices are None if unknown."""
+    """Prices of a model in dollars a million tokens, None if unknown, and its bounds in tokens."""
 
     dollars_in: float | None
-    """Dollars a million prompt tokens."""
     dollars_out: float | None
-    """Dollars a million completion tokens."""
     context: int
     """The most tokens of a prompt."""
     max_output: int
@@ -34,10 +39,10 @@ class Terms:
         """Whether both prices are known."""
         return self.dollars_in is not None and self.dollars_out is not None
 
-    def picodollars(self, prompt: int, completion: int) -> int:
-        """Return the price of so many tokens in units of 1e-12 dollars, whole so that sums are exact."""
-        prices = ((self.dollars_in or 0.0, prompt), (self.dollars_out or 0.0, completion))
-        return sum(round(price * _PICODOLLARS) * tokens for price, tokens in prices)
+    def cost(self, prompt: int, completion: int) -> Amount:
+        """Return the cost of one call with so many tokens."""
+        dollars = Decimal(str(self.dollars_in or 0)) * prompt + Decimal(str(self.dollars_out or 0)) * completion
+        return Amount(1, prompt, completion, dollars / 1_000_000)
 
 
 KNOWN = {
@@ -47,17 +52,32 @@ KNOWN = {
 """Models by the name that the upstream knows them by."""
 
 
+def models_of(model: manifest.Model, chosen: ChatModel | None = None) -> tuple[Model, ...]:
+    """Return the settings of a task's model: by its own name, and by each of its aliases.
+
+    Args:
+        model: the manifest's, which has the name of the chosen one.
+        chosen: the model that an operator chose instead, with its prices and bounds.
+    """
+    terms: dict[str, Any] = chosen.terms if chosen else {}
+    aliases = (Model(name=alias, asks_for=model.name, **terms) for alias in model.aliases)
+    return (Model(name=model.name, **terms), *aliases)
+
+
 def terms_of(model: Model) -> Terms:
-    """Return the terms of a model: what its settings say, else what is known.
+    """Return the terms of a model: from its settings, otherwise from :data:`KNOWN`.
 
     Raises:
         UsageError: if its bounds are neither set nor known.
     """
+    chosen = model.model_dump(include={"dollars_in", "dollars_out", "context", "max_output"})
     known = KNOWN.get(model.asks_for or model.name)
-    chosen = {name: _first(getattr(model, name), getattr(known, name, None)) for name in _FIELDS}
-    if not chosen["context"] or not chosen["max_output"]:
+    terms: dict[str, Any] = {
+        name: getattr(known, name, None) if value is None else value for name, value in chosen.items()
+    }
+    if not terms["context"] or not terms["max_output"]:
         raise UsageError(f"nothing is known of the model {model.name!r}: set its context and max_output, in tokens")
-    return Terms(**chosen)
+    return Terms(**terms)
 
 
 def check_priced(terms: Iterable[tuple[str, Terms]], budget: Budget) -> None:
@@ -71,5 +91,44 @@ def check_priced(terms: Iterable[tuple[str, Terms]], budget: Budget) -> None:
         raise UsageError(f"a budget in dollars needs prices: set dollars_in and dollars_out of {', '.join(unknown)}")
 
 
-def _first(*values: Any) -> Any:
-    return next((value for value in values if value is not None), None)
+def worst_case(request: dict[str, Any], size: int, terms: Terms) -> Amount:
+    """Return the most that a call can cost.
+
+    A token is at least a byte of text, so a prompt of text has no more tokens than its JSON has bytes. Images and audio
+    may have more: with them, the prompt may fill the model's context.
+
+    Args:
+        request: the checked body.
+        size: its bytes.
+        terms: the model's prices and bounds.
+
+    Raises:
+        ApiError: if more output is asked for than the model gives.
+    """
+    prompt = min(size + _FRAME_TOKENS, terms.context) if _text_only(request["messages"]) else terms.context
+    asked = {name: request[name] for name in _LIMITS if request.get(name) is not None}
+    for name, value in asked.items():
+        if value > terms.max_output:
+            msg = f"{name} is too large: this model supports at most {terms.max_output} completion tokens"
+            raise bad_request(msg, name)
+    return terms.cost(prompt, (request.get("n") or 1) * max(asked.values(), default=terms.max_output))
+
+
+def reported(usage: object, terms: Terms) -> Amount | None:
+    """Return the cost by the usage that the upstream reported, or None if that is no usage."""
+    if not isinstance(usage, dict):
+        return None
+    counts: list[Any] = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
+    right = all(type(count) is int and 0 <= count < _MOST_TOKENS for count in counts)
+    return terms.cost(*counts) if right else None
+
+
+def _text_only(messages: list[dict[str, Any]]) -> bool:
+    for message in messages:
+        content = message.get("content")
+        for part in content if isinstance(content, list) else ():
+            if not isinstance(part, dict) or "text" not in part or part.get("type") not in ("text", "refusal"):
+                return False
+        if message.get("audio"):
+            return False
+    return True

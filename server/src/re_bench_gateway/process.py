@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.guest.ipc import FrameError, receive, send
-from re_bench_gateway.control import MAX_MESSAGE
 from re_bench_gateway.settings import Budget, Settings, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MAX_MESSAGE = 16 << 20
 _START_S = 60.0
 _ANSWER_S = 30.0
 _GRACE_S = 60.0
@@ -134,6 +134,11 @@ def serving(settings: Settings) -> Iterator[Gateway]:
             finally:
                 if place is not None:
                     shutil.rmtree(place, ignore_errors=True)  # it does so itself unless it was killed
+
+
+def failure(error: ReBenchError) -> dict[str, Any]:
+    """Return the message that reports an error to the other end of the channel."""
+    return {"error": str(error), "exit_status": error.exit_status}
 
 
 def _started(channel: socket.socket) -> subprocess.Popen[bytes]:

@@ -1,34 +1,36 @@
-"""The gateway's process from its first message to its end."""
+"""The gateway's process: its sockets, and the control channel by which the process that started it talks to it."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
+import resource
 import tempfile
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from re_bench.errors import ReBenchError
-from re_bench.guest.ipc import receive, send
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.guest.ipc import HEADER, decode, encode, receive, send
 from re_bench_gateway.app import application
-from re_bench_gateway.calls import CallAccounting
-from re_bench_gateway.control import MAX_MESSAGE, answer_until_end, failure
-from re_bench_gateway.listeners import Listeners
 from re_bench_gateway.log import CallLog
+from re_bench_gateway.process import MAX_MESSAGE, failure
 from re_bench_gateway.sessions import Sessions
-from re_bench_gateway.settings import Settings
+from re_bench_gateway.settings import Budget, Settings
 from re_bench_gateway.upstreams import open_upstream
 
 if TYPE_CHECKING:
     import socket
 
-    from re_bench_gateway.upstreams.protocol import Upstream
-
 _GRACE_S = 1
 _KEEP_ALIVE_S = 60
 _MAX_HEAD = 64 << 10
+_BACKLOG = 2048
 
 
 def run(channel: socket.socket) -> None:
@@ -36,6 +38,8 @@ def run(channel: socket.socket) -> None:
     message, _descriptors = receive(channel, MAX_MESSAGE, accept_descriptors=False)
     settings = Settings.model_validate(message["settings"])
     os.environ.update(message["environment"])
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # for the connections of many sessions
     with tempfile.TemporaryDirectory(prefix="re-bench-server-", ignore_cleanup_errors=True) as place:
         asyncio.run(_serve(settings, channel, Path(place)))
 
@@ -44,51 +48,38 @@ async def _serve(settings: Settings, channel: socket.socket, place: Path) -> Non
     try:
         log = CallLog(settings.log)
         sessions = Sessions(settings, log.spent_by(settings.resume))
-        accounting = CallAccounting(sessions, log)
         upstream = open_upstream(settings)
-        listeners = Listeners(settings, place)
-        path = listeners.open()
-        address = listeners.open_tcp() if settings.tcp else None
+        server = _Server(application(settings, sessions, log, upstream), place, settings.limits.connections)
+        path = await server.listen()
+        address = await server.listen_tcp() if settings.tcp else None
     except ReBenchError as error:
         send(channel, failure(error))
         return
     send(channel, {"socket": str(path), "address": address, "token": sessions.main.token})
-    try:
-        await _until_the_end(_Server(settings, accounting, upstream, listeners), channel, sessions, listeners)
-    finally:
-        await upstream.close()
-
-
-async def _until_the_end(server: _Server, channel: socket.socket, sessions: Sessions, listeners: Listeners) -> None:
-    async def control() -> None:
-        try:
-            await answer_until_end(channel, sessions, listeners)
-        finally:
-            server.should_exit = True
-
-    task = asyncio.create_task(control())
+    control = asyncio.create_task(_Control(sessions, server).answer_until_end(channel))
     try:
         await server.serve(sockets=[])
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        control.cancel()
+        await asyncio.gather(control, return_exceptions=True)
+        await upstream.close()
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server on sockets of ours, until its parent is gone."""
+    """uvicorn's server on any number of sockets, one for each session, until its parent is gone."""
 
-    def __init__(
-        self, settings: Settings, accounting: CallAccounting, upstream: Upstream, listeners: Listeners
-    ) -> None:
-        self._parent, self._listeners = os.getppid(), listeners
+    def __init__(self, app: Any, directory: Path, connections: int) -> None:
+        self._parent, self._directory, self._connections = os.getppid(), directory, connections
+        self._numbers = itertools.count()
+        self._listening: dict[Path, asyncio.Server] = {}
         super().__init__(
             uvicorn.Config(
-                application(settings, accounting, upstream),
+                app,
                 http="h11",
                 h11_max_incomplete_event_size=_MAX_HEAD,
                 lifespan="off",
                 ws="none",
-                log_level="critical",  # the application tells of failures; connections that go are none
+                log_level="critical",  # the application reports failures
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
@@ -98,17 +89,113 @@ class _Server(uvicorn.Server):
                 callback_notify=self._look_for_parent,
             )
         )
+        self.config.load()
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to answer."""
-        await super().startup(sockets)
-        self._listeners.serve(self)
+    async def listen(self) -> Path:
+        """Listen on a new Unix socket, with its own bound on connections.
+
+        Raises:
+            ReBenchError: if the system refuses.
+        """
+        path = self._directory / str(next(self._numbers))
+        try:
+            protocol = partial(_Connection, self, set(), self._connections)
+            loop = asyncio.get_running_loop()
+            self._listening[path] = await loop.create_unix_server(protocol, path, backlog=_BACKLOG)
+            # The directory keeps others out; a sandbox that is shown the socket has a user id of its own.
+            path.chmod(0o666)
+        except OSError as error:
+            raise ReBenchError(f"the gateway cannot listen on {path}: {error}; a shorter $TMPDIR may help") from None
+        return path
+
+    async def listen_tcp(self) -> str:
+        """Listen on a port of 127.0.0.1, which sandboxes do not reach and scorers share, and return the base URL."""
+        protocol = partial(_Connection, self, set(), None)
+        listener = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0, backlog=_BACKLOG)
+        address = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
+        self._listening[Path(address)] = listener
+        return address
+
+    def stop_listening(self, path: Path) -> None:
+        """Remove a socket; its open connections go on."""
+        self._listening.pop(path).close()
+        path.unlink(missing_ok=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more connections and end those there are."""
-        self._listeners.close_all()
+        for listener in self._listening.values():
+            listener.close()
         await super().shutdown(sockets)
 
     async def _look_for_parent(self) -> None:
-        # A process forked off ours may hold the channel open after its end.
+        # A process forked from the parent may hold the channel open after its end.
         self.should_exit = self.should_exit or os.getppid() != self._parent
+
+
+class _Connection(H11Protocol):
+    """One connection. A socket that has its number of them closes further ones at once."""
+
+    def __init__(self, server: _Server, others: set[_Connection], most: int | None) -> None:
+        super().__init__(server.config, server.server_state, {}, asyncio.get_running_loop())
+        self._others, self._most = others, most
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin."""
+        super().connection_made(transport)
+        self._others.add(self)
+        if self._most is not None and len(self._others) > self._most:
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._others.discard(self)
+        super().connection_lost(exc)
+
+
+class _Control:
+    """Answers messages of the control channel, which a client cannot reach.
+
+    Both ends are of one socket pair, so that the end of either process is seen by the other. A message is a frame of
+    :mod:`re_bench.guest.ipc`; each gets one answer.
+    """
+
+    def __init__(self, sessions: Sessions, server: _Server) -> None:
+        self._sessions, self._server = sessions, server
+        self._sockets: dict[str, Path] = {}
+
+    async def answer_until_end(self, channel: socket.socket) -> None:
+        """Answer what comes over the channel, and end the server when its other end is closed."""
+        channel.setblocking(False)  # noqa: FBT003 - its only argument
+        try:
+            reader, writer = await asyncio.open_connection(sock=channel)
+            with suppress(asyncio.IncompleteReadError, ConnectionError):
+                while True:
+                    length, _descriptors = HEADER.unpack(await reader.readexactly(HEADER.size))
+                    message = decode(await reader.readexactly(length))
+                    try:
+                        answer = await self._answer(message)
+                    except ReBenchError as error:
+                        answer = failure(error)
+                    writer.write(encode(answer))
+        finally:
+            self._server.should_exit = True
+
+    async def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        match message:
+            case {"do": "open", "name": name, "budget": budget, "key": key, "calls": calls}:
+                path = await self._server.listen()
+                try:
+                    token = self._sessions.open(name, Budget.model_validate(budget), key, calls).token
+                except UsageError:
+                    self._server.stop_listening(path)
+                    raise
+                self._sockets[token] = path
+                return {"token": token, "socket": str(path)}
+            case {"do": "close", "token": token}:
+                session = self._sessions.close(token)
+                self._server.stop_listening(self._sockets.pop(token))
+            case {"do": "usage", "token": token}:
+                session = self._sessions.known(token)
+            case _:
+                raise ReBenchError("the gateway does not know this message")
+        return session.usage().model_dump(mode="json")

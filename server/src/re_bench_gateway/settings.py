@@ -1,4 +1,4 @@
-"""What a gateway is told when it starts, and what it says about its use. All of it travels as JSON."""
+"""Settings of a gateway, and its report of what was used. They travel as JSON."""
 
 from __future__ import annotations
 
@@ -96,16 +96,14 @@ class PlugIn(_Frozen):
 class SessionLimits(_Frozen):
     """What one session may take of its gateway, so that it answers the others whatever one does."""
 
-    connections: _Positive = 256
-    """Open at a time on one socket, others wait; every session has a socket of its own."""
+    connections: _Positive = 1000
+    """Open at a time on one socket, others are closed; every session has a socket of its own."""
     calls: _Positive = 16
     """Of a session that was opened, sent to the upstream at a time; its others wait."""
     request_bytes: _Positive = 32 << 20
     """Of the requests that arrive, wait or run at a time."""
     log_bytes: _Positive = 1 << 30
-    """Lines of the log after which no further call is made."""
-    free_log_bytes: _Positive = 4 << 20
-    """Lines of calls that cost nothing, after which those are counted and not written."""
+    """Lines of the log, after which no further call is made, and refused ones are counted and not written."""
 
 
 class Settings(_Frozen):
@@ -123,9 +121,8 @@ class Settings(_Frozen):
     """Whether to listen on a port of 127.0.0.1 too."""
     limits: SessionLimits = SessionLimits()
     client_timeout_s: _Seconds = 30.0
-    """The longest that a client may take to send the head of a request, or its body, and that it may read nothing of a
-    response that waits for it."""
+    """The longest that a client may take to send the body of a request, and to read an event of a stream."""
     max_body_bytes: _Positive = 4 << 20
     """The longest request."""
     max_answer_bytes: _Positive = 32 << 20
-    """The longest answer of the upstream, decompressed; of a stream, all events together."""
+    """The longest answer of the upstream; of a stream, all events together."""

@@ -16,7 +16,7 @@ from re_bench.data.files import import_file
 from re_bench.errors import ReBenchError
 from re_bench.task.discovery import open_task
 from re_bench_gateway.settings import PlugIn
-from re_bench_gateway.upstreams.plug_in import PlugInUpstream
+from re_bench_gateway.upstreams import PlugInUpstream
 from rust_codecontests import pool, profiles
 from rust_codecontests.stand_in.model import StandIn
 

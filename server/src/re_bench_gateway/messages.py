@@ -1,0 +1,177 @@
+"""JSON from clients and upstreams: parsed, and refused if it is not what the gateway can meter and pass on."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import from_json
+
+from re_bench.data.redaction import redacted_value
+from re_bench_gateway.errors import UpstreamError, bad_request, error_body, upstream_failed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ERRORS = range(400, 600)
+_BAD_GATEWAY = 502
+_Tokens = Annotated[int, Field(ge=1, le=1 << 31)]
+# Parameters that cost tokens and nothing else. Not among them: service_tier, web_search_options, audio, store, ...
+_PASSED_ON = frozenset(
+    {
+        "frequency_penalty",
+        "function_call",
+        "functions",
+        "logit_bias",
+        "logprobs",
+        "parallel_tool_calls",
+        "presence_penalty",
+        "prompt_cache_key",
+        "reasoning_effort",
+        "response_format",
+        "safety_identifier",
+        "seed",
+        "stop",
+        "temperature",
+        "tool_choice",
+        "tools",
+        "top_logprobs",
+        "top_p",
+        "user",
+        "verbosity",
+    }
+)
+
+
+class _Checked(BaseModel):
+    """Types that the gateway relies on; other fields pass."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class _RequestMessage(_Checked):
+    role: str
+
+
+class _Request(_Checked):
+    """What the gateway itself reads of a request."""
+
+    model: str
+    messages: Annotated[list[_RequestMessage], Field(min_length=1)]
+    n: Annotated[int, Field(ge=1, le=128)] | None = None
+    max_tokens: _Tokens | None = None
+    max_completion_tokens: _Tokens | None = None
+    stream: bool | None = None
+    stream_options: dict[str, Any] | None = None
+
+
+class _Choice(_Checked):
+    index: int | None = None
+    delta: dict[str, Any] | None = None
+
+
+class _Chunk(_Checked):
+    choices: list[_Choice] | None = None
+
+
+class _WholeChoice(_Choice):
+    message: dict[str, Any]
+
+
+class _Completion(_Checked):
+    choices: list[_WholeChoice]
+
+
+def parse_object(data: bytes | str) -> dict[str, Any]:
+    """Return the JSON object in ``data``, which can be written as JSON again.
+
+    Raises:
+        ValueError: if it is none, is nested more than 200 deep, or has a number that JSON does not have.
+    """
+    value = from_json(data, allow_inf_nan=False)
+    if not isinstance(value, dict):
+        raise ValueError("it is no JSON object")  # noqa: TRY004 - the data are wrong, not the call
+    json.dumps(value, allow_nan=False)  # 1e999 is infinite, integers of thousands of digits have no text
+    return value
+
+
+def parse_request(body: bytes) -> dict[str, Any]:
+    """Return the request in a body.
+
+    Raises:
+        ApiError: if it is no request, or has unknown parameters.
+    """
+    try:
+        request = parse_object(body)
+    except ValueError as error:
+        raise bad_request(f"We could not parse the JSON body of your request: {error}") from None
+    for name in request.keys() - _PASSED_ON - _Request.model_fields.keys():
+        msg = f"Unrecognized or unsupported request argument: {name[:100]}"
+        raise bad_request(msg, name[:100], "unsupported_parameter")
+    try:
+        checked = _Request.model_validate(request)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise bad_request(f"Invalid value for '{place}': {first['msg']}.", str(first["loc"][0])) from None
+    if checked.stream_options is not None and not checked.stream:
+        raise bad_request("The 'stream_options' parameter is only allowed when 'stream' is enabled.", "stream_options")
+    return request
+
+
+def check_completion(completion: dict[str, Any]) -> dict[str, Any]:
+    """Return a completion of an upstream, whose choices have an index each.
+
+    Raises:
+        UpstreamError: if it is none.
+    """
+    try:
+        _Completion.model_validate(completion)
+    except ValidationError:
+        raise upstream_failed("the model's server answered with something that is no chat.completion") from None
+    return {**completion, "choices": _with_index(completion["choices"])}
+
+
+def parse_chunk(data: str, secrets: Iterable[str]) -> dict[str, Any]:
+    """Return the chunk in an event of a stream.
+
+    Raises:
+        UpstreamError: if it is none, or reports an error.
+    """
+    try:
+        chunk = parse_object(data)
+    except ValueError:
+        raise upstream_failed("the model's server sent an event that is no JSON object") from None
+    if chunk.get("error"):
+        raise UpstreamError(_BAD_GATEWAY, reported_error(chunk, _BAD_GATEWAY, secrets))
+    try:
+        _Chunk.model_validate(chunk)
+    except ValidationError:
+        raise upstream_failed("the model's server sent an event that is no chat.completion.chunk") from None
+    return {**chunk, "choices": _with_index(chunk.get("choices") or [])}
+
+
+def _with_index(choices: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return choices with an index each, which some servers leave out and clients rely on."""
+    numbered = enumerate(choices)
+    return [{**each, "index": number} if each.get("index") is None else each for number, each in numbered]
+
+
+def error_status(status: int, answer: dict[str, Any] | None) -> int:
+    """Return the status to pass on: the server's own, or for an error that came with 200 the one in its code."""
+    error = (answer or {}).get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    return next((each for each in (status, code) if type(each) is int and each in _ERRORS), _BAD_GATEWAY)
+
+
+def reported_error(answer: dict[str, Any] | None, status: int, secrets: Iterable[str]) -> dict[str, Any]:
+    """Return a server's own error without keys, in OpenAI's shape; its further fields stay."""
+    error = redacted_value((answer or {}).get("error"), secrets, similar=True)
+    body = error_body(f"the model's server answered with status {status}", "server_error", code="upstream_failed")
+    if isinstance(error, str):
+        body["error"]["message"] = error or body["error"]["message"]
+    elif isinstance(error, dict):
+        own = {name: value for name, value in error.items() if name not in body["error"] or isinstance(value, str)}
+        body["error"] = {**body["error"], "param": None, "code": None, **own}
+    return body
