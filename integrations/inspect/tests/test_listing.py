@@ -1,4 +1,4 @@
-"""What others list the tasks by: ``eval.yaml`` in the form of inspect_evals, and the tables of the README."""
+"""What others list the tasks by: ``eval.yaml`` in the form of inspect_evals, and the names in the README."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from re_bench.task.discovery import Task, open_task
-from re_bench_inspect.listing import eval_yaml, readme, version
+from re_bench_inspect.listing import eval_yaml, version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,11 +36,8 @@ def listed(tasks: Sequence[Task]) -> dict[str, Any]:
     return data
 
 
-def test_the_files_say_what_the_manifests_say(tasks: Sequence[Task]) -> None:
+def test_the_file_says_what_the_manifests_say(tasks: Sequence[Task]) -> None:
     assert (INSPECT / "eval.yaml").read_text() == eval_yaml(tasks), REMEDY
-    text = (INSPECT / "README.md").read_text()
-    assert text == readme(text, tasks), REMEDY
-    assert text.count("<!-- table: ") == text.count("<!-- end of table -->") == 3
 
 
 def test_the_listing_has_the_keys_of_inspect_evals_and_no_others(listed: dict[str, Any]) -> None:

@@ -1,11 +1,7 @@
-"""Write ``eval.yaml`` and the tables of the README from the manifests: ``python -m re_bench_inspect.listing``.
-
-``eval.yaml`` has the form of inspect_evals 0.26.0, which refuses keys that it does not know.
-"""
+"""Write ``eval.yaml`` from the manifests, in the form of inspect_evals: ``python -m re_bench_inspect.listing``."""
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +9,6 @@ import yaml  # type: ignore[import-untyped]
 
 from re_bench.data.huggingface import GPT2, GPT2_XL, OPENWEBTEXT
 from re_bench.task.discovery import open_task
-from re_bench_server.readme import table, with_tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +17,6 @@ if TYPE_CHECKING:
 
 INTERFACE = "A"
 """The second part of versions: the next letter when names or options of tasks change, and scores do not."""
-MAINTENANCE = "Baseline, reference and two cheats of each task, without a model: do they score as they must?"
 
 _TOP = Path(__file__).resolve().parents[4]
 _TEXT = {
@@ -33,20 +27,22 @@ _TEXT = {
     "group": "Coding",
     "contributors": ["re-bench"],
 }
-_CODECONTESTS = "deepmind/code_contests"
+_MAINTENANCE = "Baseline, reference and two cheats of each task, without a model: do they score as expected?"
+_ASSET = {"fetch_method": "snapshot_download", "state": "pinned", "comment": "Profile paper alone."}
+_ASSETS = (OPENWEBTEXT.name, GPT2.name, GPT2_XL.name, "deepmind/code_contests")
 _HEADER = "# Made from the tasks' manifests by python -m re_bench_inspect.listing, in the form of inspect_evals.\n"
 
 
 def eval_yaml(tasks: Sequence[Task]) -> str:
-    """Return ``eval.yaml`` for some tasks."""
-    data = {
+    """Return ``eval.yaml`` for some tasks; inspect_evals 0.26.0 refuses other keys."""
+    data: dict[str, Any] = {
         **_TEXT,
         "version": version(tasks),
-        "tasks": [*map(_entry, tasks), {"name": "validate", "kind": "maintenance", "comment": MAINTENANCE}],
+        "tasks": [*map(_entry, tasks), {"name": "validate", "kind": "maintenance", "comment": _MAINTENANCE}],
         "tags": ["Agent", "AI R&D"],
         "isolated": True,
         "metadata": {"requires": {"internet": False}, "sandbox": ["solver", "scorer"]},
-        "external_assets": [_asset(name) for name in (OPENWEBTEXT.name, GPT2.name, GPT2_XL.name, _CODECONTESTS)],
+        "external_assets": [{"type": "huggingface", "source": name, **_ASSET} for name in _ASSETS],
     }
     return _HEADER + str(yaml.safe_dump(data, sort_keys=False, width=120, allow_unicode=True))
 
@@ -56,54 +52,16 @@ def version(tasks: Sequence[Task]) -> str:
     return f"{1 + sum(task.manifest.version - 1 for task in tasks)}-{INTERFACE}"
 
 
-def readme(text: str, tasks: Sequence[Task]) -> str:
-    """Return a README with its tables made anew.
-
-    Raises:
-        KeyError: if it has the marker of an unknown table.
-    """
-    return with_tables(text, tasks, {"inspect": _table})
-
-
 def _entry(task: Task) -> dict[str, Any]:
     profiles = ", ".join(task.manifest.profiles)
     comment = f"{task.manifest.title}. Profiles: {profiles}. Version {version([task])}."
     return {"name": task.name, "dataset_samples": 1, "comment": comment}
 
 
-def _asset(repository: str) -> dict[str, str]:
-    return {
-        "type": "huggingface",
-        "source": repository,
-        "fetch_method": "snapshot_download",
-        "state": "pinned",
-        "comment": "Profile paper alone.",
-    }
-
-
-def _table(tasks: Sequence[Task]) -> str:
-    rows = [
-        [
-            f"`re_bench/{task.name}`",
-            f"`{task.manifest.id}`",
-            task.manifest.title,
-            f"{task.manifest.aggregation} of the raw scores; {task.manifest.direction} is better",
-            ", ".join(task.manifest.profiles),
-            version([task]),
-        ]
-        for task in tasks
-    ]
-    return table(("Task", "Task ID", "What an agent does", "Score", "Profiles", "Version"), rows)
-
-
 def main() -> None:
-    """Rewrite ``eval.yaml`` and the README of this checkout."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    place = _TOP / "integrations" / "inspect"
+    """Rewrite ``eval.yaml`` of this checkout."""
     tasks = [open_task(path.parent) for path in sorted(_TOP.glob("tasks/*/task.toml"))]
-    (place / "eval.yaml").write_text(eval_yaml(tasks), encoding="utf-8")
-    file = place / "README.md"
-    file.write_text(readme(file.read_text(encoding="utf-8"), tasks), encoding="utf-8")
+    (_TOP / "integrations" / "inspect" / "eval.yaml").write_text(eval_yaml(tasks), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -169,7 +169,11 @@ class ReBenchSandbox(SandboxEnvironment):
         """
         try:
             wanted = SandboxConfig.of(config)
-            await (plain_sandbox.task_init(wanted) if wanted.task is None else sessions.task_init(wanted))
+            if wanted.task is not None:
+                await sessions.task_init(wanted)
+                return
+            plain_sandbox.check(wanted)
+            plain_sandbox.remove_abandoned(plain_sandbox.default_directory())
         except UsageError as error:
             raise PrerequisiteError(str(error)) from None
 
@@ -182,7 +186,8 @@ class ReBenchSandbox(SandboxEnvironment):
     ) -> None:
         """End what the task's sandboxes share."""
         wanted = SandboxConfig.of(config)
-        await (plain_sandbox.task_cleanup() if wanted.task is None else sessions.task_cleanup(wanted))
+        if wanted.task is not None:
+            await sessions.task_cleanup(wanted)
 
     @classmethod
     async def sample_init(

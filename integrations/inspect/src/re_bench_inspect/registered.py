@@ -11,6 +11,7 @@ from inspect_ai._util.error import PrerequisiteError
 from pydantic import ValidationError
 
 from re_bench.errors import ReBenchError
+from re_bench_inspect.sandbox_config import problems_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,12 +48,10 @@ def task(name: str, **attributes: Any) -> Callable[[Callable[..., inspect_ai.Tas
             except ReBenchError as error:
                 raise PrerequisiteError(f"{PREFIX}{name}: {error}") from None
             except ValidationError as error:
-                faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
-                raise PrerequisiteError(f"{PREFIX}{name}: {faults}") from None
+                raise PrerequisiteError(f"{PREFIX}{name}: {problems_of(error)}") from None
 
-        registered: Callable[..., inspect_ai.Task] = inspect_ai.task(name=PREFIX + name, **attributes)(
-            without_package(checked)
-        )
+        decorate = inspect_ai.task(name=PREFIX + name, **attributes)
+        registered: Callable[..., inspect_ai.Task] = decorate(without_package(checked))
         return registered
 
     return register

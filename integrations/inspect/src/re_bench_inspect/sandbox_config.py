@@ -64,5 +64,9 @@ class SandboxConfig(BaseModel):
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise UsageError(f"{config}: the sandbox's configuration is no TOML: {error}") from None
         except ValidationError as error:
-            problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-            raise UsageError(f"{config}: {problems}") from None
+            raise UsageError(f"{config}: {problems_of(error)}") from None
+
+
+def problems_of(error: ValidationError) -> str:
+    """Return what is wrong with which fields."""
+    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())

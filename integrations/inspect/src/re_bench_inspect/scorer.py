@@ -6,7 +6,7 @@ is an attempt of the session, whoever makes it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, mean, metric, scorer, stderr
@@ -24,15 +24,9 @@ if TYPE_CHECKING:
     from re_bench_server.responses import ToolResponse
     from re_bench_server.session import Session
 
-NO_VALID_ATTEMPT = "no_valid_attempt"
-"""Why there is no score: every attempt was invalid, or none was made."""
-SCORING_FAILED = "scoring_failed"
-"""Why there is no score: no attempt was valid, and something of ours failed."""
-NO_ANCHORS = "no_anchors"
-"""Why there is no score: there is a raw score, but the profile has no anchors yet."""
-
 _FINAL_TRIES = 3
-_responses: WeakKeyDictionary[Session, ToolResponse] = WeakKeyDictionary()
+last_responses: WeakKeyDictionary[Session, ToolResponse] = WeakKeyDictionary()
+"""The response to the last attempt that the scorer made of a session, for tools that call the scorer."""
 
 
 @metric(name="best")
@@ -59,32 +53,16 @@ def reward() -> Scorer:
             return _final_score(SessionStore(store=state.store))
         if state.completed:
             return _final_score(await end_episode(state.store, session))
-        return attempt_score(session, await score_attempt(state.store, session))
+        response = await session.answer(final=False)
+        report_wait(response)
+        last_responses[session] = response
+        await record_attempts(state.store, session)
+        metadata, status = {"profile": session.served.profile_name, **response.metadata}, response.metadata["status"]
+        if status != "valid":
+            return Score.unscored(reason=str(status), explanation=response.text, metadata=metadata)
+        return Score(value=response.reward or 0.0, explanation=response.text, metadata=metadata)
 
     return score
-
-
-async def score_attempt(store: Store, session: Session) -> ToolResponse:
-    """Score the workspace as it is, an attempt of the session; the store has it then.
-
-    Raises:
-        SessionClosedError: if the episode has ended.
-        ReBenchError: if the log cannot be written.
-    """
-    response = await session.answer(final=False)
-    report_wait(response)
-    _responses[session] = response
-    await record_attempts(store, session)
-    return response
-
-
-def last_response(session: Session) -> ToolResponse:
-    """Return the response to the session's last attempt.
-
-    Raises:
-        KeyError: if there was none.
-    """
-    return _responses[session]
 
 
 async def end_episode(store: Store, session: Session) -> SessionStore:
@@ -103,18 +81,8 @@ async def end_episode(store: Store, session: Session) -> SessionStore:
     return await record_attempts(store, session)
 
 
-def attempt_score(session: Session, response: ToolResponse) -> Score:
-    """Return the score of one attempt: its reward, or none where it was not valid."""
-    metadata: dict[str, Any] = {"profile": session.served.profile_name, **response.metadata}
-    if response.metadata.get("status") != "valid":
-        reason = str(response.metadata.get("status"))
-        return Score.unscored(reason=reason, explanation=response.text, metadata=metadata)
-    return Score(value=response.reward or 0.0, explanation=response.text, metadata=metadata)
-
-
 def _final_score(kept: SessionStore) -> Score:
     final = FinalScore(**kept.final) if kept.final else FinalScore(0, None, None, 0, 0)
-    statuses = [attempt["status"] for attempt in kept.attempts]
     metadata = {
         "profile": kept.task.get("profile"),
         "raw": final.raw,
@@ -122,14 +90,14 @@ def _final_score(kept: SessionStore) -> Score:
         "valid": final.valid,
         "hours": kept.hours,
     }
-    if final.reward is not None:
+    if final.reward is not None and final.raw is not None:
         unit = kept.task.get("unit")
         text = f"{final.valid} of {final.attempts} attempts were valid; raw score {final.raw:zg} ({unit})"
         return Score(value=final.reward, explanation=text, metadata=metadata)
     if final.raw is not None:
-        reason, text = NO_ANCHORS, f"raw score {final.raw:zg}, and no anchors to make a reward of it"
-    elif "error" in statuses:
-        reason, text = SCORING_FAILED, "no attempt was valid, and something of ours failed: see the attempts' messages"
+        reason, text = "no_anchors", f"raw score {final.raw:zg}, and no anchors to make a reward of it"
+    elif any(attempt["status"] == "error" for attempt in kept.attempts):
+        reason, text = "scoring_failed", "no attempt was valid, and one had an internal error: see their messages"
     else:
-        reason, text = NO_VALID_ATTEMPT, f"none of {final.attempts} attempts was valid"
+        reason, text = "no_valid_attempt", f"none of {final.attempts} attempts was valid"
     return Score.unscored(reason=reason, explanation=text, metadata=metadata)

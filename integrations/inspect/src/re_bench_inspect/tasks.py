@@ -39,7 +39,7 @@ _HOUR_S = 3600
 
 
 def make_task(task: Task) -> Callable[..., inspect_ai.Task]:
-    """Return the function that Inspect calls for one of our tasks, registered as ``re_bench/NAME``."""
+    """Return the function that Inspect calls for a task of re-bench, registered as ``re_bench/NAME``."""
 
     def build(
         profile: str = "auto",
@@ -105,20 +105,18 @@ def task_of(config: SandboxConfig) -> inspect_ai.Task:
 
 def tool_agent() -> Agent:
     """Return the agent that runs unless another is chosen: Inspect's ReAct loop with the tools of a session."""
-    return react(prompt=None, tools=[bash(), answer()], submit=False, on_continue=_go_on, truncation="auto")
 
+    async def go_on(state: AgentState) -> bool | str:
+        if current_session().record.state == "finished":
+            return False
+        return True if state.output.message.tool_calls else _GO_ON
 
-async def _go_on(state: AgentState) -> bool | str:
-    """Tell the loop to go on until the episode has ended."""
-    if current_session().record.state == "finished":
-        return False
-    return True if state.output.message.tool_calls else _GO_ON
+    return react(prompt=None, tools=[bash(), answer()], submit=False, on_continue=go_on, truncation="auto")
 
 
 def _metadata(served: ServedTask, *, stand_in: bool) -> dict[str, Any]:
     """Return what a reader of scores has to know of the scale."""
-    manifest = served.manifest
-    anchors = manifest.anchors(served.profile_name)
+    manifest, anchors = served.manifest, served.manifest.anchors(served.profile_name)
     return {
         "task": served.task.name,
         "task_version": str(manifest.version),

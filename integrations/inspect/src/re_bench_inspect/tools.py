@@ -10,12 +10,10 @@ from inspect_ai.tool import Tool, ToolError, tool
 
 from re_bench.errors import ReBenchError
 from re_bench_inspect.samples import current_session, record_attempts, report_wait
-from re_bench_inspect.scorer import last_response
+from re_bench_inspect.scorer import last_responses
 from re_bench_server.responses import command_response
 
 if TYPE_CHECKING:
-    from inspect_ai.solver import TaskState
-
     from re_bench_server.responses import ToolResponse
 
 _MAX_COMMAND = 1 << 20
@@ -23,10 +21,7 @@ _MAX_COMMAND = 1 << 20
 
 @tool(name="bash", parallel=False)
 def bash() -> Tool:
-    """Return the tool that runs commands in the session's shell.
-
-    Unlike Inspect's own, it keeps directory, variables, functions and background processes from one call to the next.
-    """
+    """Return the tool that runs commands in the session's shell, which lasts, unlike that of Inspect's own tool."""
 
     async def execute(command: str, timeout: float | None = None) -> str:  # noqa: ASYNC109 - the model's word
         """Run a command in the workspace's shell. Directory, variables and background processes stay between calls.
@@ -73,23 +68,16 @@ async def score_workspace(*, final: bool) -> ToolResponse:
     Raises:
         ToolError: if the episode has ended.
     """
-    state = _state()
-    session = current_session()
+    state, session = sample_state(), current_session()
+    assert state is not None, "a session belongs to a sample"
     try:
-        if final:
-            response = await session.answer(final=True)
-            report_wait(response)
-            await record_attempts(state.store, session)
-            state.completed = response.finished
-            return response
-        await score(state)
+        if not final:
+            await score(state)
+            return last_responses[session]
+        response = await session.answer(final=True)
     except ReBenchError as error:
         raise ToolError(str(error)) from None
-    return last_response(session)
-
-
-def _state() -> TaskState:
-    state = sample_state()
-    if state is None:
-        raise ToolError("there is no sample whose workspace could be scored")
-    return state
+    report_wait(response)
+    await record_attempts(state.store, session)
+    state.completed = response.finished
+    return response

@@ -1,4 +1,4 @@
-"""``re_bench/validate``: shows without a model that tasks, sandbox and scorer give what they must, here in Inspect.
+"""``re_bench/validate``: shows without a model that tasks, sandbox and scorer give the expected scores in Inspect.
 
 For each task one sample for the baseline, the reference and two cheats. A solution gets into the sandbox as an agent
 would bring it, through the provider, and its command runs there; the session scores it, and the verdict is that of
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
     from inspect_ai.scorer import Target
 
-    from re_bench.task.discovery import Task
     from re_bench_server.catalog import ServedTask
 
 _CHEATS = 2
 _TAIL = 2000
+_OF_SCORES = ("task", "profile", "status", "raw", "reward", "message", "details", "seconds", "final_raw")
 
 
 @registered.task("validate", kind="maintenance")
 def validate(tasks: str | list[str] = "", profile: str = "auto") -> inspect_ai.Task:
-    """Check that baseline, reference and two cheats of each task score as they must; no model is asked.
+    """Check that baseline, reference and two cheats of each task score as expected; no model is asked.
 
     Args:
         tasks: names with commas between them; all that are here by default
@@ -57,12 +57,35 @@ def validate(tasks: str | list[str] = "", profile: str = "auto") -> inspect_ai.T
     served = build_catalog(profile, [task.name for task in chosen]).by_id.values()
     if names and len(served) < len(chosen):
         raise UsageError(f"not all of {', '.join(names)} can be had here in profile {profile}")
-    samples = [sample for task in served for sample in _samples(task)]
+    samples = [_sample(task, variant) for task in served for variant in _variants(task)]
     return inspect_ai.Task(
         dataset=MemoryDataset(samples, name="solutions"),
         solver=lay_in(),
         scorer=verdict(),
         metadata={"maintenance": True},
+    )
+
+
+def _variants(served: ServedTask) -> Iterator[str]:
+    """Yield the solutions: the cheats are two that need nothing but the baseline beside them, refused ones first."""
+    yield from ("baseline", "reference")
+    profile, cheats = served.profile_name, served.manifest.cheats
+    known = {name: cheat.expectation(profile) for name, cheat in cheats.items() if cheat.runs_on(profile)}
+    usable = sorted(
+        (known[name].expect != "invalid", cheats[name].make is not None, name)
+        for name in known
+        if known[name].base is None
+    )
+    yield from (f"cheats/{name}" for *_order, name in usable[:_CHEATS])
+
+
+def _sample(served: ServedTask, variant: str) -> Sample:
+    task, profile = served.task, served.profile_name
+    return Sample(
+        id=f"{task.name}/{variant}",
+        input=f"{task.manifest.title}: {variant}",
+        sandbox=SandboxEnvironmentSpec("rebench", SandboxConfig(task=task.manifest.id, profile=profile)),
+        metadata={"task": task.name, "profile": profile, "variant": variant},
     )
 
 
@@ -89,43 +112,18 @@ def lay_in() -> Solver:
 
 @scorer(metrics=[accuracy()])
 def verdict() -> Scorer:
-    """Return the scorer that tells whether a solution came out as it must."""
+    """Return the scorer that tells whether a solution scored as expected."""
 
     async def score(state: TaskState, target: Target) -> Score:
         del target
         session, variant = current_session(), str(state.metadata["variant"])
         kept = await end_episode(state.store, session)
-        scores = {variant: list(map(_score_of, kept.attempts))}
-        if variant != "baseline":  # what is by definition the reward of the baseline
+        attempts = ({name: attempt[name] for name in _OF_SCORES} for attempt in kept.attempts)
+        scores = {variant: [TaskScore(**attempt) for attempt in attempts]}
+        if variant != "baseline":  # whose reward is 0 by definition
             scores["baseline"] = [replace(entry, status="valid", reward=0.0) for entry in scores[variant]]
         row = judge(session.served.task, variant, scores)
         metadata = {"reward": row.reward, "message": row.scores[-1].message}
         return Score(value=CORRECT if row.holds else INCORRECT, explanation=row.verdict, metadata=metadata)
 
     return score
-
-
-def _samples(served: ServedTask) -> Iterator[Sample]:
-    task, profile = served.task, served.profile_name
-    for variant in ("baseline", "reference", *_chosen_cheats(task, profile)):
-        yield Sample(
-            id=f"{task.name}/{variant}",
-            input=f"{task.manifest.title}: {variant}",
-            sandbox=SandboxEnvironmentSpec("rebench", SandboxConfig(task=task.manifest.id, profile=profile)),
-            metadata={"task": task.name, "profile": profile, "variant": variant},
-        )
-
-
-def _chosen_cheats(task: Task, profile: str) -> list[str]:
-    """Return two cheats that need nothing but the baseline beside them, refused ones first."""
-    known = {name: cheat for name, cheat in task.manifest.cheats.items() if cheat.runs_on(profile)}
-    usable = [name for name, cheat in known.items() if cheat.expectation(profile).base is None]
-    usable.sort(
-        key=lambda name: (known[name].expectation(profile).expect != "invalid", known[name].make is not None, name)
-    )
-    return [f"cheats/{name}" for name in usable[:_CHEATS]]
-
-
-def _score_of(attempt: dict[str, object]) -> TaskScore:
-    names = ("task", "profile", "status", "raw", "reward", "message", "details", "seconds", "final_raw")
-    return TaskScore(**{name: attempt[name] for name in names})  # type: ignore[arg-type] # as Attempt has them

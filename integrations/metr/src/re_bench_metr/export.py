@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.version import Version
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.export import FINAL, WORKSPACE, TaskFacts, copy_file, copy_tree, new_directory, write_text
+from re_bench.export import FINAL, TaskFacts, copy_file, copy_tree, new_directory, write_text
 from re_bench.task.canary import CANARY
 from re_bench.task.requirements import CORE, requirements_of, with_dependencies
 from re_bench_metr import SANDBOXES
@@ -161,17 +161,10 @@ def _readme(facts: TaskFacts, name: str, sandbox: str) -> str:
 {manifest.title}: `{manifest.id}`, version {manifest.version}, profile `{facts.profile_name}`, as a family of
 METR's Task Standard, written by `re-bench export metr`. Change the task and export it again rather than this directory.
 
-- `{name}.py` needs the standard library alone. `install` closes `assets` and `re-bench-state` to all but root, copies
-  re-bench without the task to `/opt/re-bench`, which all users may read, installs `assets/requirements.txt` with pip
-  (set `PIP_INDEX_URL`, `PIP_EXTRA_INDEX_URL` or `PIP_FIND_LINKS` for a torch without CUDA) and missing programs with
-  apt-get, and prepares the data.
-- `start` creates `{WORKSPACE}`.
-- `intermediate_score` gives the reward, NaN for an invalid submission, None for an internal error.
-  `re-bench-state/attempts.jsonl` keeps every attempt, and beside it is a copy of what was scored.
-- `aggregate_scores` is the task's `{manifest.aggregation}` of raw scores, as a reward; None where nothing was valid.
-  Rewards are 0 at the baseline and 1 at the reference, and not clipped.
-- Submissions run in the sandbox `{sandbox}`. {_SANDBOX_NOTES[sandbox]}
-  What is lost against re-bench's own server is in docs/exports.md of the repository.
+`install` runs as root with pip and apt-get: set `PIP_INDEX_URL`, `PIP_EXTRA_INDEX_URL` or `PIP_FIND_LINKS` for a torch
+without CUDA. A reward is 0 at the baseline and 1 at the reference, and not clipped. Submissions run in the sandbox
+`{sandbox}`. {_SANDBOX_NOTES[sandbox]}
+docs/exports.md of the repository says what each member does, and what is lost against re-bench's own server.
 """
 
 

@@ -29,25 +29,21 @@ _WORKSPACE = _HOME / "solution"
 _ROOT_ONLY, _READABLE, _READABLE_FILE = 0o700, 0o755, 0o644
 _USAGE_ERROR = 2
 _TAIL = 2000
-
-
-def _facts() -> dict[str, Any]:
-    """Return what the export says of the task."""
-    facts: dict[str, Any] = json.loads((_ASSETS / "family.json").read_text(encoding="utf-8"))
-    return facts
+_FACTS: dict[str, Any] = json.loads((_ASSETS / "family.json").read_text(encoding="utf-8"))
+"""What the export says of the task."""
+_TASK = str(_ASSETS / "tasks" / _FACTS["name"])
 
 
 class TaskFamily:
     """A family with scores during the run, which by the Standard's rule has no ``score``."""
 
     standard_version = "0.5.0"
-    required_environment_variables: ClassVar[list[str]] = _facts()["required_environment_variables"]
+    required_environment_variables: ClassVar[list[str]] = _FACTS["required_environment_variables"]
 
     @staticmethod
     def get_tasks() -> dict[str, dict[str, Any]]:
         """Return the family's task, named for its profile."""
-        facts = _facts()
-        return {facts["profile"]: facts["task"]}
+        return {_FACTS["profile"]: _FACTS["task"]}
 
     @staticmethod
     def get_instructions(t: dict[str, Any]) -> str:
@@ -59,7 +55,7 @@ class TaskFamily:
     def get_permissions(t: dict[str, Any]) -> list[str]:
         """Return ``full_internet`` where attempts are scored with a model that is elsewhere, else nothing."""
         del t
-        permissions: list[str] = _facts()["permissions"]
+        permissions: list[str] = _FACTS["permissions"]
         return permissions
 
     @staticmethod
@@ -73,10 +69,10 @@ class TaskFamily:
         for directory in (_ASSETS, _STATE):
             directory.chmod(_ROOT_ONLY)
         _copy_for_all(_ASSETS / "packages", _PACKAGES)
-        _install_programs(_facts()["programs"])
+        _install_programs(_FACTS["programs"])
         requirements = str(_ASSETS / "requirements.txt")
         _checked([sys.executable, "-m", "pip", "install", "--root-user-action", "ignore", "-r", requirements])
-        _checked(_re_bench("prepare", _task(), "--profile", _facts()["profile"]))
+        _checked(_re_bench("prepare", _TASK))
 
     @staticmethod
     def start(t: dict[str, Any]) -> None:
@@ -85,7 +81,7 @@ class TaskFamily:
         Raises:
             RuntimeError: if it cannot be created.
         """
-        _checked(_re_bench("workspace", _task(), str(_WORKSPACE), "--profile", _facts()["profile"]))
+        _checked(_re_bench("workspace", _TASK, str(_WORKSPACE)))
         (_HOME / "instructions.md").write_text(TaskFamily.get_instructions(t), encoding="utf-8")
 
     @staticmethod
@@ -100,15 +96,13 @@ class TaskFamily:
             RuntimeError: if nothing can be scored here, such as without a sandbox; the text says why.
         """
         del t
-        facts = _facts()
-        log = str(_STATE / "attempts.jsonl")
-        command = _re_bench("score", _task(), str(_WORKSPACE), "--profile", facts["profile"], "--log", log, "--json")
+        command = _re_bench("score", _TASK, str(_WORKSPACE), "--log", str(_STATE / "attempts.jsonl"), "--json")
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment(), cwd="/")
         if done.returncode == _USAGE_ERROR or not done.stdout.strip():
             raise RuntimeError(f"the scorer cannot run here: {done.stderr.strip()[-_TAIL:]}")
         outcome = json.loads(done.stdout)
         score = math.nan if outcome["status"] == "invalid" else outcome["reward"]
-        return {"score": score, "message": _message(facts, outcome), "details": _details(outcome)}
+        return {"score": score, "message": _message(outcome), "details": _details(outcome)}
 
     @staticmethod
     def aggregate_scores(t: dict[str, Any], score_log: list[dict[str, Any]]) -> float | None:
@@ -126,21 +120,21 @@ class TaskFamily:
         from re_bench.normalise import aggregate, normalise  # noqa: PLC0415 - carried along; standard library alone
 
         attempts = [entry.get("details") or {} for entry in score_log]
-        chosen = aggregate([attempt.get("raw_for_final") for attempt in attempts], _facts()["aggregation"])
+        chosen = aggregate([attempt.get("raw_for_final") for attempt in attempts], _FACTS["aggregation"])
         if chosen is None:
             return None
         anchors = next(one["anchors"] for one in reversed(attempts) if one.get("raw_for_final") == chosen)
         return normalise(chosen, *anchors) if anchors else None
 
 
-def _message(facts: dict[str, Any], outcome: dict[str, Any]) -> dict[str, Any]:
+def _message(outcome: dict[str, Any]) -> dict[str, Any]:
     """Return what the agent may read: no score where the task hides it, and no figure that a submission chooses."""
     if outcome["status"] == "error":
         text = "Internal error, not caused by your submission. Try again."
         return {"status": "error", "message": text}
     message = {"status": outcome["status"], "message": outcome["message"]}
-    shown = {"raw": outcome["raw"], "unit": facts["unit"], "reward": outcome["reward"]}
-    return message | shown if facts["task"]["score_shown_to_agent"] and outcome["status"] == "valid" else message
+    shown = {"raw": outcome["raw"], "unit": _FACTS["unit"], "reward": outcome["reward"]}
+    return message | shown if _FACTS["task"]["score_shown_to_agent"] and outcome["status"] == "valid" else message
 
 
 def _details(outcome: dict[str, Any]) -> dict[str, Any]:
@@ -154,23 +148,19 @@ def _details(outcome: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _task() -> str:
-    return str(_ASSETS / "tasks" / _facts()["name"])
-
-
 def _re_bench(*words: str) -> list[str]:
-    """Return a command of re-bench; its modules are those of the assets, not of the working directory."""
-    return [sys.executable, "-P", "-m", "re_bench.cli", *words]
+    """Return a command of re-bench in the profile; no module is that of the working directory."""
+    return [sys.executable, "-P", "-m", "re_bench.cli", *words, "--profile", _FACTS["profile"]]
 
 
 def _environment() -> dict[str, str]:
     """Return the environment of re-bench's programs."""
-    path = [_PACKAGES, _ASSETS / _facts()["import_directory"]]
+    path = [_PACKAGES, _ASSETS / _FACTS["import_directory"]]
     return os.environ | {
         "PYTHONPATH": os.pathsep.join(map(str, path)),
         "PYTHONDONTWRITEBYTECODE": "1",
         "RE_BENCH_CACHE": str(_STATE / "cache"),
-        "RE_BENCH_SANDBOX": _facts()["sandbox"],
+        "RE_BENCH_SANDBOX": _FACTS["sandbox"],
     }
 
 

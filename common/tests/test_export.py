@@ -1,0 +1,73 @@
+"""Exports: formats plug in by an entry point, and what they write is the same each time or not there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.export import copy_tree, digest_of, new_directory, write_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FORMAT = """
+from re_bench.cli.command import Command
+
+def run(options):
+    print("written into", options.directory)
+    return 0
+
+EXPORTER = Command("paper", "write a task on paper", lambda parser: parser.add_argument("directory"), run)
+"""
+
+
+def test_an_installed_package_adds_a_format(tmp_path: Path) -> None:
+    about = tmp_path / "paper-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: paper\nVersion: 1\n")
+    (about / "entry_points.txt").write_text(
+        "[re_bench.exporters]\npaper = paper_format:EXPORTER\nbroken = no_such_module:EXPORTER\n"
+    )
+    (tmp_path / "paper_format.py").write_text(FORMAT)
+    command = [sys.executable, "-m", "re_bench.cli", "export", "paper", "out"]
+    variables = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout == "written into out\n"
+
+
+def test_the_modes_are_the_same_whatever_the_umask(tmp_path: Path) -> None:
+    (tmp_path / "source" / "__pycache__").mkdir(parents=True)
+    (tmp_path / "source" / "__pycache__" / "a.pyc").touch()
+    (tmp_path / "source" / "run.sh").write_text("true\n")
+    (tmp_path / "source" / "run.sh").chmod(0o700)
+    digests = []
+    for umask in (0o077, 0o002):
+        before = os.umask(umask)
+        try:
+            with new_directory(tmp_path / f"{umask}") as directory:
+                copy_tree(tmp_path / "source", directory / "copied")
+                write_text(directory / "read.me", "text\n")
+        finally:
+            os.umask(before)
+        digests.append(digest_of(directory))
+        modes = {path.relative_to(directory).as_posix(): path.stat().st_mode & 0o777 for path in directory.rglob("*")}
+        assert modes == {"copied": 0o755, "copied/run.sh": 0o755, "read.me": 0o644}
+    assert digests[0] == digests[1]
+
+
+def test_a_failure_leaves_nothing_and_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "link").symlink_to("/etc/passwd")
+    with (
+        pytest.raises(ReBenchError, match="link: only files and directories can be exported"),
+        new_directory(tmp_path / "out") as directory,
+    ):
+        copy_tree(tmp_path / "source", directory)
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(UsageError, match="give a directory that does not exist yet"), new_directory(tmp_path):
+        pass
