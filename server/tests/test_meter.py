@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +10,7 @@ import pytest
 from server_process import command_lines_naming, until
 
 from re_bench.task.manifest import Meter
-from re_bench_server.services.meter import MeterProxy, _ending_with
+from re_bench_server.services.meter import MeterProxy
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -44,12 +42,6 @@ async def asking(proxy: MeterProxy, _reader: asyncio.StreamReader, writer: async
 async def asking_late(_proxy: MeterProxy, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(b"[1, 2, 3]\n")
     await asyncio.sleep(0)
-
-
-@pytest.mark.parametrize(("parent", "printed"), [(os.getpid(), "started\n"), (1, "")], ids=["alive", "gone"])
-def test_a_meter_whose_server_ended_while_it_was_started_does_not_start(parent: int, printed: str) -> None:
-    command = [*_ending_with(parent), "echo", "started"]
-    assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == printed
 
 
 @pytest.mark.parametrize("what", [silent, asking, asking_late])

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from server_process import Server, opened, post, serving, text
 
 from re_bench_server.middleware import AccessMiddleware
-from re_bench_server.server import _bound_socket
-from re_bench_server.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,12 +52,6 @@ def test_without_the_token_nothing_is_answered(guarded: Server, headers: dict[st
 def test_the_token_may_be_a_bearer(guarded: Server) -> None:
     assert guarded.get("/list_environments", {"Authorization": f"Bearer {TOKEN}"}) == ["rebench"]
     assert guarded.get("/health", {"X-API-Key": TOKEN})["sessions"] == []
-
-
-def test_small_answers_are_sent_at_once(tmp_path: Path) -> None:
-    """asyncio turns Nagle's algorithm off for sockets that are said to be TCP; else every call takes 40 ms more."""
-    with _bound_socket(Settings(state=tmp_path, port=0)) as listener:
-        assert listener.proto == socket.IPPROTO_TCP
 
 
 def test_requests_are_bounded(server: Server) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu.devices import keep_off_timed
@@ -28,14 +26,9 @@ from re_bench_server.state_dir import StateDirectory
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable
     from pathlib import Path
 
     from re_bench_server.settings import Settings
-
-Result = TypeVar("Result")
-
-_THREADS = 4
 
 
 @dataclass
@@ -73,7 +66,6 @@ class AppState:
         self.gpu_gate = GpuGate(separate=plan is not None and plan.separate)
         scoring_gpu = plan.timed[0] if plan is not None else None
         self.scorer = Scorer(self.scoring_queue, self.gpu_gate, self.settings, scoring_gpu)
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="app-state")
         templates, link = self.state_directory.path / "templates", self.settings.link_data
         self.preparations = Preparations(self.catalog.by_id.values(), templates, self.models.start, link=link)
         self._hidden: dict[str, list[Path]] = {}
@@ -94,7 +86,7 @@ class AppState:
     async def hidden(self, served: ServedTask) -> list[Path]:
         """Return the directories that no sandbox of a task may show."""
         if served.id not in self._hidden:
-            directories = await self._in_thread(partial(hidden_directories, served.task.directory))
+            directories = await asyncio.to_thread(hidden_directories, served.task.directory)
             self._hidden[served.id] = [*directories, self.state_directory.path]
         return self._hidden[served.id]
 
@@ -107,9 +99,8 @@ class AppState:
         if self.gpus is not None:
             self.gpus.release(session)
 
-    async def stop_threads(self) -> None:
-        """Wait for the end of what runs in threads; the caller has asked it to stop."""
-        await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
+    async def stop_preparing(self) -> None:
+        """End the preparation of tasks; the caller has asked its threads to stop."""
         await self.preparations.stop()
 
     async def close(self) -> None:
@@ -117,6 +108,3 @@ class AppState:
         await self.models.close()
         await self.network.close()
         self.state_directory.close()
-
-    async def _in_thread(self, function: Callable[[], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function)

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from re_bench_server.monitoring import Metrics
+from re_bench_server.metrics import Metrics
 from re_bench_server.transcripts import FILE, VERSION, Transcript, TranscriptWriter, utc
 
 if TYPE_CHECKING:

@@ -185,7 +185,7 @@ class SessionRegistry:
             await self.suspend()
         finally:
             with request_stop():
-                await self.app.stop_threads()
+                await self.app.stop_preparing()
             await self.app.close()
             await self.recorder.close()
 

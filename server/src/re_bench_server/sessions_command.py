@@ -68,7 +68,7 @@ def end(
     if _record(directory).get("ended"):
         raise UsageError(f"{directory.name}: this session has ended already")
     if is_served(state):
-        (directory / END_REQUEST).touch()
+        _request_end(directory / END_REQUEST)
         deadline = time.monotonic() + _END_S
         while not _record(directory).get("ended"):
             if time.monotonic() > deadline:
@@ -85,6 +85,13 @@ def end(
         reward = "no reward" if final["reward"] is None else f"reward {final['reward']:z.4f}"
         print(f"{directory.name}: ended with raw score {final['raw']:z.6g}, {reward}, of {final['attempts']} attempts")
     return 0
+
+
+def _request_end(path: Path) -> None:
+    try:
+        path.touch()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror}); run this as the server's user") from None
 
 
 def _end_without_server(state: Path, directory: Path) -> None:

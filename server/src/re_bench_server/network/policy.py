@@ -34,6 +34,7 @@ READY_LISTS = {
 _DEFAULT_MIB = 10240
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]{1,5}))?", re.ASCII)
 _NAME = re.compile(r"((?!-)[a-z0-9_-]{1,63}(?<!-)\.)+[a-z][a-z0-9-]{0,62}", re.ASCII)
+_WILDCARDS = {"*.": r".+\.", ".": r"(.+\.)?"}
 _MAX_NAME, _MAX_PORT = 253, 65535
 _RESOLVE_S = 20.0
 _THREADS = ThreadPoolExecutor(64, thread_name_prefix="resolve")  # slow name servers block no other work
@@ -169,35 +170,6 @@ async def _look_up(host: str) -> list[Address]:
     return list(dict.fromkeys(ipaddress.ip_address(str(result[4][0])) for result in results))
 
 
-@dataclass(frozen=True)
-class _Pattern:
-    """Some hosts and their ports: ``host`` itself, names below it (any host if it is empty), or both."""
-
-    host: str
-    itself: bool
-    below: bool
-    ports: frozenset[int]
-
-    @classmethod
-    def parse(cls, text: str) -> _Pattern:
-        if not text.isascii():  # names such as "ß" have two encodings, which different owners may have
-            raise HostError(f"{text!r}: write a name that is not ASCII as clients send it, with xn--")
-        name, port = _split_port(text)
-        ports = DEFAULT_PORTS if port is None else frozenset({port})
-        if name == "*":
-            return cls("", itself=False, below=True, ports=ports)
-        wildcard = next((prefix for prefix in ("*.", ".") if name.startswith(prefix)), "")
-        host = normalise_host(name.removeprefix(wildcard))
-        if wildcard and _is_address(host):
-            raise HostError(f"{text!r}: nothing is below an address")
-        return cls(host, itself=wildcard != "*.", below=bool(wildcard), ports=ports)
-
-    def matches(self, host: str, port: int) -> bool:
-        if port not in self.ports:
-            return False
-        return not self.host or (self.itself and host == self.host) or (self.below and host.endswith(f".{self.host}"))
-
-
 class AllowList:
     """The hosts that sessions may reach, provided that their addresses are public."""
 
@@ -210,11 +182,25 @@ class AllowList:
         Raises:
             HostError: if one is neither.
         """
-        self._patterns = [_Pattern.parse(pattern) for text in patterns for pattern in _expand(text)]
+        self._patterns = [_compile(pattern) for text in patterns for pattern in _expand(text)]
 
     def allows(self, host: str, port: int) -> bool:
         """Tell whether a normalised host may be reached at a port."""
-        return any(pattern.matches(host, port) for pattern in self._patterns)
+        return any(port in ports and names.fullmatch(host) for names, ports in self._patterns)
+
+
+def _compile(text: str) -> tuple[re.Pattern[str], frozenset[int]]:
+    if not text.isascii():  # names such as "ß" have two encodings, which different owners may have
+        raise HostError(f"{text!r}: write a name that is not ASCII as clients send it, with xn--")
+    name, port = _split_port(text)
+    ports = DEFAULT_PORTS if port is None else frozenset({port})
+    if name == "*":
+        return re.compile(".*"), ports
+    wildcard = next((prefix for prefix in _WILDCARDS if name.startswith(prefix)), "")
+    host = normalise_host(name.removeprefix(wildcard))
+    if wildcard and _is_address(host):
+        raise HostError(f"{text!r}: nothing is below an address")
+    return re.compile(_WILDCARDS.get(wildcard, "") + re.escape(host)), ports
 
 
 def _expand(text: str) -> Iterable[str]:

@@ -276,14 +276,14 @@ class Relay:
             writer.transport.set_write_buffer_limits(high=0)  # what was sent is not lost when it is closed
 
         async def upload() -> None:
-            host[1].write(rewritten)
-            exchange.up += len(rewritten)
             try:
-                while data := await client[0].read(_PIECE):
+                data = rewritten or await client[0].read(_PIECE)
+                while data:
                     exchange.up += len(data)
                     self._count(len(data))
                     host[1].write(data)
                     await host[1].drain()
+                    data = await client[0].read(_PIECE)
                 host[1].write_eof()
             except RefusedError:
                 host[1].transport.abort()
