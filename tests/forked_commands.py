@@ -27,7 +27,7 @@ COMMANDS = Template(
     "re_bench.runs.validate",
     "re_bench.runs.validation_history",
     "re_bench_evaluation.work.work",
-    "re_bench.task.check.check",
+    "re_bench.task.check",
     "re_bench.task.new_task",
     "re_bench.task.prepare",
     "re_bench.task.workspace",

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from re_bench.cli.check_command import repository_problems
-from re_bench.task.check.check import check_task
-from re_bench.task.check.project_checks import unpinned
+from re_bench.task.check import check_task, unpinned
 from re_bench.task.discovery import open_task
 
 TOP = Path(__file__).resolve().parents[1]

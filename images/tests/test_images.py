@@ -19,7 +19,7 @@ import probe
 import serving
 import smoke
 from re_bench.export import harbor
-from re_bench.task.check.dockerfile_checks import copies_and_installs
+from re_bench.task.check import copies_and_installs
 
 TOP = catalogue.TOP
 IMAGES = catalogue.all_images(build.TASKS)

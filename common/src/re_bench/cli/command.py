@@ -62,7 +62,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def add_fix(parser: argparse.ArgumentParser) -> None:
     """Add ``--fix``."""
-    parser.add_argument("--fix", action="store_true", help="mend what a program can, and say what was mended")
+    parser.add_argument("--fix", action="store_true", help="apply automatic fixes")
 
 
 def add_ray(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.export.files import copy_file, copy_tree, write_text
-from re_bench.task.check.dockerfile_checks import SHOWN_TO_AGENTS
+from re_bench.task.check import SHOWN_TO_AGENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
