@@ -28,7 +28,7 @@ from re_bench.export import harbor_reward
 from re_bench.export.harbor import export_harbor
 from re_bench.export.harbor_config import HarborOptions, harbor_config
 from re_bench.export.task_facts import TaskFacts
-from re_bench.task.canary import CANARY
+from re_bench.task import CANARY
 from re_bench.task.discovery import find_task, open_task
 
 sys.path.append(str(Path(__file__).parent))

@@ -12,7 +12,7 @@ from fastapi import HTTPException
 from openreward.environments import Environment, Split, TextBlock, ToolOutput, reconnect, tool
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.task.instance import instance_details
+from re_bench.task.choices import instance_details
 from re_bench_server.arguments import Answer, Bash  # noqa: TC001 - the SDK reads the tools' annotations
 from re_bench_server.logs import log
 from re_bench_server.middleware import request_time

@@ -14,7 +14,7 @@ from re_bench.errors import ReBenchError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from re_bench.task.instance import Instance
+    from re_bench.task.choices import Instance
 
 FILE = "session.json"
 

@@ -46,8 +46,8 @@ def _run(options: argparse.Namespace) -> int:
     from re_bench.export.harbor import export_harbor
     from re_bench.export.harbor_config import HarborOptions
     from re_bench.export.task_facts import TaskFacts
+    from re_bench.task.choices import profile_name
     from re_bench.task.discovery import find_task
-    from re_bench.task.profile_choice import profile_name
 
     task = find_task(options.task)
     facts = TaskFacts(task, profile_name(task, options.profile))

@@ -34,8 +34,8 @@ def add_metr(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _export(options: argparse.Namespace) -> int:
     from re_bench.export.metr.write import export_metr
+    from re_bench.task.choices import profile_name
     from re_bench.task.discovery import find_task
-    from re_bench.task.profile_choice import profile_name
 
     task = find_task(options.task)
     profile = profile_name(task, options.profile)

@@ -39,9 +39,8 @@ def _score(options: argparse.Namespace) -> int:
     from re_bench.runs.score_process import score_and_record, score_submission
     from re_bench.scoring.score import EXIT_STATUS, describe
     from re_bench.tables import number
+    from re_bench.task.choices import choose_model, profile_name
     from re_bench.task.discovery import find_task
-    from re_bench.task.model_choice import choose_model
-    from re_bench.task.profile_choice import profile_name
 
     task = find_task(options.task)
     task = choose_model(task, profile_name(task, options.profile), ChatModel.from_options(options))

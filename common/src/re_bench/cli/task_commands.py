@@ -72,8 +72,8 @@ def _tasks(options: argparse.Namespace) -> int:
 
 
 def _workspace(options: argparse.Namespace) -> int:
+    from re_bench.task.choices import profile_name
     from re_bench.task.discovery import find_task
-    from re_bench.task.profile_choice import profile_name
     from re_bench.task.workspace import lay_out_and_make
 
     task, directory, variant = find_task(options.task), options.directory, options.variant
@@ -91,9 +91,9 @@ def _prepare(options: argparse.Namespace) -> int:
     import time
 
     from re_bench.errors import UsageError
+    from re_bench.task.choices import profile_name
     from re_bench.task.discovery import find_task, find_tasks
     from re_bench.task.prepare import run_preparation
-    from re_bench.task.profile_choice import profile_name
 
     selected = [find_task(name) for name in options.tasks]
     if options.instance is not None and len(selected) != 1:

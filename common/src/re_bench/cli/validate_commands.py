@@ -107,7 +107,7 @@ def _report_of(
     """
     from re_bench.runs.validate import default_repeats, validate
     from re_bench.runs.validation import not_run
-    from re_bench.task.model_choice import choose_model
+    from re_bench.task.choices import choose_model
 
     task, profile = target
     try:
@@ -139,7 +139,7 @@ def _choose_runnable(tasks: Sequence[Task], options: argparse.Namespace) -> tupl
     """
     from re_bench.doctor import choose_targets, examine, reasons
     from re_bench.runs.validation import not_run
-    from re_bench.task.profile_choice import profile_name
+    from re_bench.task.choices import profile_name
 
     targets, findings = choose_targets(tasks, options.profile)
     if options.ray is None:
@@ -173,7 +173,7 @@ def _view(target: Target, last: ValidationRecord | None, place: str) -> Abstract
 
 def _choose_profile(task: Task, options: argparse.Namespace) -> tuple[str, Profile]:
     """Return the profile; on a cluster this machine may lack the device."""
-    from re_bench.task.profile_choice import choose_profile, profile_name
+    from re_bench.task.choices import choose_profile, profile_name
 
     if options.ray is None:
         return choose_profile(task, options.profile)
@@ -199,8 +199,8 @@ def _gpus(scoring_gpu: str | None, *, needed: bool) -> GpuPlan | None:
 
 def _calibrate(options: argparse.Namespace) -> int:
     from re_bench.runs.calibrate import calibrate
+    from re_bench.task.choices import choose_model
     from re_bench.task.discovery import find_task
-    from re_bench.task.model_choice import choose_model
 
     task = find_task(options.task)
     profile, _entry = _choose_profile(task, options)

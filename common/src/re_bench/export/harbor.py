@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import tomli_w
 
-from re_bench.data.secret import secret_seed
+from re_bench.data.instances import secret_seed
 from re_bench.errors import UsageError, did_you_mean
 from re_bench.export.build_context import write_build_context
 from re_bench.export.files import copy_file, new_directory, write_text
@@ -30,7 +30,7 @@ from re_bench.export.harbor_config import (
 from re_bench.export.harbor_readme import filled, readme
 from re_bench.export.task_facts import WORKSPACE, TaskFacts
 from re_bench.processes import temporary_directory
-from re_bench.task.canary import CANARY
+from re_bench.task import CANARY
 from re_bench.task.workspace import lay_out, recipe_of, solution_files
 
 if TYPE_CHECKING:

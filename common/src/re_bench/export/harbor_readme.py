@@ -7,7 +7,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from re_bench.export.harbor_config import ANSWER, FINAL
-from re_bench.task.canary import CANARY
+from re_bench.task import CANARY
 
 if TYPE_CHECKING:
     from re_bench.export.harbor_config import HarborOptions

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import UsageError
-from re_bench.task.canary import CANARY
+from re_bench.task import CANARY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

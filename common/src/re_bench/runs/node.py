@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 
 from re_bench.data.provenance import versions
 from re_bench.errors import ReBenchError, UsageError
+from re_bench.task.choices import Instance, instance_of
 from re_bench.task.discovery import Task, open_task
-from re_bench.task.instance import Instance, instance_of
 from re_bench.task.prepare import run_preparation
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Conditions:
         """Return those of this machine.
 
         Raises:
-            UsageError, ReBenchError: as :func:`re_bench.task.instance.instance_of`.
+            UsageError, ReBenchError: as :func:`re_bench.task.choices.instance_of`.
         """
         manifest = open_task(task.directory).manifest.model_dump_json()  # without an operator's choice of a model
         known = tuple(sorted(versions().items()))

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.task.canary import CANARY
+from re_bench.task import CANARY
 from re_bench.task.manifest import RECORDS, Records
 from re_bench.task.manifest_file import ManifestError, anchors_file, anchors_text, load, read_table
 

@@ -80,9 +80,8 @@ def _work(options: argparse.Namespace) -> int:
 
 
 def _begin(options: argparse.Namespace) -> int:
+    from re_bench.task.choices import choose_model, choose_profile
     from re_bench.task.discovery import find_task
-    from re_bench.task.model_choice import choose_model
-    from re_bench.task.profile_choice import choose_profile
     from re_bench_evaluation.work.instructions import FILE
     from re_bench_evaluation.work.work import Work, WorkSettings, begin
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from re_bench.errors import UsageError
 from re_bench.runs.attempts import AttemptLog
 from re_bench.task.chat_model import ChatModel
+from re_bench.task.choices import choose_model
 from re_bench.task.discovery import task_named
-from re_bench.task.model_choice import choose_model
 from re_bench_server.catalog import ServedTask
 from re_bench_server.records.session_files import ATTEMPTS, ENDED_BY_OPERATOR
 from re_bench_server.scoring import final_so_far

@@ -12,7 +12,7 @@ from re_bench.errors import UsageError
 from re_bench.export.files import copy_file, copy_tree, new_directory, write_text
 from re_bench.export.requirements import packages_of
 from re_bench.export.task_facts import WORKSPACE, TaskFacts
-from re_bench.task.canary import CANARY
+from re_bench.task import CANARY
 
 if TYPE_CHECKING:
     from re_bench.export.requirements import OwnPackage
