@@ -26,7 +26,7 @@ COMMANDS = Template(
     "re_bench.runs.regrade",
     "re_bench.runs.validate",
     "re_bench_evaluation.work.work",
-    "re_bench.task.check.check",
+    "re_bench.task.check",
     "re_bench.task.new_task",
     "re_bench.task.prepare",
     "re_bench.task.workspace",

@@ -15,8 +15,8 @@ import pytest
 
 from re_bench.cli.main import main
 from re_bench.cli.task_commands import repository_problems
-from re_bench.task.check.check import check_task, mend_all, mend_task
-from re_bench.task.check.toml_text import keys_of, line_of, reordered, statements
+from re_bench.task.check import check_task, fix_all
+from re_bench.task.check_files import Report, line_of
 from re_bench.task.discovery import open_task
 
 if TYPE_CHECKING:
@@ -82,17 +82,11 @@ def append(name: str, text: str) -> Callable[[Path], None]:
 
 
 MANIFEST, INSTRUCTIONS, DOCKER, SCORER = "task.toml", "instructions.md", "Dockerfile", "score.py"
-LIST = "<!-- table: files -->\n<!-- end of table -->\n"
 BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
     "toml": (replace(MANIFEST, 'unit = "', "unit = "), r"task\.toml:9: expected valid TOML"),
     "key": (replace(MANIFEST, "resolution", "resolutoin"), r"task\.toml:10: resolutoin: Extra inputs"),
     "value": (replace(MANIFEST, "memory_mib = 4096", "memory_mib = -1"), r"task\.toml:41: .*memory_mib.*greater"),
     "order": (replace(MANIFEST, "[staging]", "[model]\n[staging]"), r"task\.toml:\d+: model\.name: Field required"),
-    "tables": (
-        lambda task: replace(MANIFEST, "[staging]", '[rebuild]\nprogram = "tools/fit.py"\n\n[staging]')(task)
-        or replace(MANIFEST, '[rebuild]\nprogram = "tools/rebuild.py"\n\n', "")(task),
-        r"task\.toml:14: keys and tables are not in the usual order .*--fix",
-    ),
     "program": (remove("tools/rebuild.py"), r"task\.toml:29: rebuild\.program: there is no tools/rebuild\.py"),
     "module": (replace(MANIFEST, "law.meter", "law.metre"), r"task\.toml:24: meter\.module: there is no small_sc"),
     "undeclared": (
@@ -134,11 +128,6 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
         replace(SCORER, "raw = ", "raw: "),
         r"score\.py:1: the docstring does not say what the raw score is",
     ),
-    "function": (
-        replace(SCORER, "def measure(job: Job)", "def measure(task: Job)"),
-        r"score\.py:\d+: a scorer has one",
-    ),
-    "end": (append(SCORER, "\n# end\n"), r"score\.py:\d+: a scorer ends with"),
     "canary": (replace("README.md", "495e4cb1", "0"), r"README\.md:1: has no canary line .*--fix"),
     "canary in code": (
         replace("reference/predict.py", "495e4cb1", "0"),
@@ -151,11 +140,6 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
     "record's profile": (
         replace("records.toml", 'profile = "cpu", kind = "simple"', 'profile = "cpu-9", kind = "simple"'),
         r"records\.toml:\d+: task\.toml has no profile 'cpu-9'",
-    ),
-    "named file": (remove("tools/plots.py"), r"README\.md:\d+: there is no tools/plots\.py in the task"),
-    "list": (
-        append("README.md", LIST),
-        r"README\.md:\d+: the list of files is out of date: type re-bench check --fix",
     ),
     "no folder": (remove("cheats/fifo"), r"task\.toml:100: there are no files in cheats/fifo"),
     "no table": (append("cheats/idle/answer.json", "{}"), r"cheats/idle:1: task\.toml has no table \[cheats\.idle\]"),
@@ -175,66 +159,34 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
         replace(MANIFEST, '["cpu", "gpu"] # paper', '["cpu-9"] # paper'),
         r"task\.toml:\d+: cheats\.lying_ledger: there is no profile cpu-9",
     ),
-    "make": (
-        remove("cheats/over_budget/make.py"),
-        r"task\.toml:\d+: (cheats\.over_budget: there is no make\.py|there are no)",
-    ),
     "direction": (replace(INSTRUCTIONS, "higher is", "lower is"), r"instructions\.md:\d+: says that lower is better"),
     "submission": (
         lambda task: (task / INSTRUCTIONS).write_text((task / INSTRUCTIONS).read_text().replace("answer.json", "a.b")),
         r"instructions\.md:1: does not name answer\.json",
     ),
-    "profile": (
-        replace(INSTRUCTIONS, "| gpu ", "| gpu-2 "),
-        r"instructions\.md:\d+: task\.toml has no profile gpu-2",
-    ),
-    "file": (
-        append(INSTRUCTIONS, "\n`nowhere.csv`\n"),
-        r"instructions\.md:\d+: names nowhere\.csv, which is neither",
-    ),
-    "number": (replace(INSTRUCTIONS, "are 86", "are 87"), r"instructions\.md:16: 87 is no constant of task"),
-    "import": (
-        append("starter/train.py", "\nimport polars\n"),
-        r"starter/train\.py:\d+: imports polars, which agents have",
-    ),
     "copy": (
         replace(DOCKER, "images/locks/torch.txt", "images/locks/torhc.txt"),
         r"Dockerfile:\d+: copies .*torhc.*not in",
     ),
-    "ignored": (
-        lambda task: (task.parents[1] / ".dockerignore").write_text("*\n!images/locks\n"),
-        r"Dockerfile:\d+: copies tasks/small_scaling_law/instructions\.md, which \.dockerignore leaves out",
-    ),
     "hidden": (
         replace(DOCKER, f"tasks/{TASK}/instructions.md", f"tasks/{TASK}/reference"),
         r"Dockerfile:\d+: copies tasks/small_scaling_law/reference; agents may see",
-    ),
-    "elsewhere": (
-        replace(DOCKER, " /home/agent/solution/", " /opt/"),
-        r"Dockerfile:\d+: copies to /opt/: what agents",
     ),
     "unlocked": (
         replace(DOCKER, "--no-deps --require-hashes -r /opt/locks/small", "numpy -r /opt/locks/small"),
         r"Dockerfile:\d+: installs numpy .* without a lock file",
     ),
     "torch": (replace(DOCKER, "torch==2.", "torch==1."), r"Dockerfile:\d+: ARG TORCH=torch==1.* is not the pin"),
-    "base image": (replace(DOCKER, "ARG BASE=", "ARG FROM="), r"Dockerfile:1: has no base image as a build argument"),
     "root": (replace(DOCKER, "USER agent", "USER root"), r"Dockerfile:\d+: does not end as the user agent"),
-    "workspace": (
-        replace(DOCKER, "--from=workspace ", "--from=wheels "),
-        r"Dockerfile:1: does not copy the workspace",
-    ),
     "entry point": (
         replace("pyproject.toml", f'\n{TASK} = "', '\nother = "'),
         r"pyproject\.toml:\d+: no entry point that",
     ),
-    "copy of nothing": (append("Dockerfile", "COPY foo\n"), r"Dockerfile:\d+: COPY has no source and target"),
     "quotation": (append("Dockerfile", "COPY don't /x\n"), r"Dockerfile:\d+: copies don't"),
     "no project": (
         lambda task: (task / "pyproject.toml").write_text("[tool.x]\n"),
         r"pyproject\.toml:\d+: no entry point that",
     ),
-    "package": (lambda task: [append("__init__.py", "")(task), remove(INSTRUCTIONS)(task)], r"instructions\.md"),
     "project": (replace("pyproject.toml", "[project]", "[project"), r"pyproject\.toml:5: no valid TOML"),
     "requirement": (
         replace("pyproject.toml", '"numpy"', '"numpy ="'),
@@ -263,11 +215,11 @@ def test_what_is_broken_is_told_with_its_line(name: str, task: Path) -> None:
     change(task)
     problems = check_task(task, TODAY).problems
     assert [problem for problem in map(str, problems) if re.search(message, problem)], [*map(str, problems)]
-    fixable = [problem for problem in problems if problem.mend is not None]
+    fixable = [problem for problem in problems if problem.fix is not None]
     assert bool(fixable) == any("--fix" in problem.text for problem in problems)
     if fixable:
-        assert mend_task(task) == fixable
-        assert [problem for problem in check_task(task, TODAY).problems if problem.mend is not None] == []
+        assert fix_all([check_task(task, TODAY)]) == fixable
+        assert [problem for problem in check_task(task, TODAY).problems if problem.fix is not None] == []
 
 
 def test_nothing_is_wrong_with_the_copy_itself(task: Path) -> None:
@@ -335,16 +287,14 @@ def test_the_command_tells_and_mends(
     task: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(task.parents[1])
-    replace("../../constraints.txt", "numpy==", "# numpy==")(task)
     BREAKS["canary"][0](task)
     BREAKS["root"][0](task)
     assert main(["check", TASK]) == 1
-    assert "4 problems, 2 of them for --fix" in capsys.readouterr().out
+    assert "2 problems, 1 of them for --fix" in capsys.readouterr().out
     assert main(["check", TASK, "--fix"]) == 1
     told = capsys.readouterr().out
-    assert re.search(r"mended: tasks/\w+/README\.md:1: has no canary line \(.*\)\n", told)
+    assert re.search(r"fixed: tasks/\w+/README\.md:1: has no canary line \(.*\)\n", told)
     assert f"tasks/{TASK}/Dockerfile:" in told
-    assert re.search(r"^numpy==\d", (task.parents[1] / "constraints.txt").read_text(), re.MULTILINE)
     assert main(["check", f"./tasks/{TASK}", "--json"]) == 1
     (problem,) = json.loads(capsys.readouterr().out)["problems"]
     assert (problem["task"], problem["fixable"]) == (TASK, False)
@@ -371,7 +321,7 @@ def test_what_the_repository_keeps_about_all_tasks(task: Path, monkeypatch: pyte
     told = "\n".join(map(str, repository_problems(top)))
     assert re.search(r"docs/science\.md:\d+: the table is not what anchors and records say", told)
     assert re.search(r"images/locks/build\.txt:1: .*lacks editables", told)
-    assert len(mend_all(lambda: repository_problems(top))) == 1
+    assert len(fix_all([Report(tuple(repository_problems(top)), ())])) == 1
     assert (top / "docs" / "science.md").read_text() == (TOP / "docs" / "science.md").read_text()
     assert len(list(repository_problems(top))) == 2
 
@@ -382,26 +332,7 @@ def test_no_large_package_is_imported_and_nothing_of_a_task_runs() -> None:
     assert not {"torch", "numpy", "fix_embedding", "jinja2"} & set(done.stdout.splitlines()[-1].split())
 
 
-def test_lines_and_order_of_toml() -> None:
-    head = '# top\n\nb = 1\na = [\n  1,\n  2, # [x]\n]\n\n# of y\n[y."z w"]\nc = """\n[no]\n"""\n'
-    text = f"{head}\n[[l]]\nk = 1\n\n[[l]]\nk = 2\n"
-    assert [(one.keys, one.line) for one in statements(text)] == [
-        (("b",), 3), (("a",), 4), (("y", "z w"), 10), (("y", "z w", "c"), 11), (("l",), 15), (("l", "k"), 16),
-        (("l",), 18), (("l", "k"), 19),
-    ]  # fmt: skip
-    assert keys_of('l[1].k."a b"') == ("l", 1, "k", "a b")
-    assert [line_of(text, keys_of(spelled)) for spelled in ("l[0].k", "l[1].k", 'y."z w".missing', "no")] == [
-        16,
-        19,
-        10,
-        1,
-    ]
-    ordered = reordered(text, lambda keys: ("ably".index(keys[0]),))
-    assert ordered.startswith(
-        '# top\n\na = [\n  1,\n  2, # [x]\n]\nb = 1\n\n[[l]]\nk = 1\n\n[[l]]\nk = 2\n\n# of y\n[y."z w"]'
-    )
-    assert reordered(ordered, lambda keys: ("ably".index(keys[0]),)) == ordered
-
-
-def test_mending_ends() -> None:
-    assert mend_all(tuple) == []
+def test_lines_of_toml() -> None:
+    text = '# top\nb = 1\na = [\n  1,\n]\n[y."z w"]\nc = 1\n[x.y] # x\nc = 2\n\n[[l]]\nk = 1\n\n[[l]]\nk = 2\n'
+    keys = {"b": 2, "a[0]": 3, 'y."z w".c': 7, "x.y.c": 9, "x.y.missing": 8, "l[0].k": 12, "l[1].k": 15, "no": 1}
+    assert {key: line_of(text, key) for key in keys} == keys

@@ -16,7 +16,7 @@ import pytest
 
 from re_bench.cli.main import main
 from re_bench.errors import ReBenchError
-from re_bench.task.check.check import check_task, mend_task
+from re_bench.task.check import check_task
 from re_bench.task.discovery import open_task, repository_of_tasks
 from re_bench.task.new_task import TEMPLATE, Choices, write_new_task
 from re_bench_harbor.docker import write_build_context
@@ -56,7 +56,6 @@ def test_nothing_is_wrong_with_a_new_task(
     direction: str, aggregation: str, profiles: tuple[str, ...], tmp_path: Path
 ) -> None:
     task = write_new_task(tmp_path, choices(direction, aggregation, profiles), in_repository=False)
-    mend_task(task)
     report = check_task(task)
     assert report.problems == ()
     assert len([note for note in report.notes if "has no anchors yet" in note.text]) == len(profiles)

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from re_bench.cli.task_commands import repository_problems
-from re_bench.task.check.check import check_task
-from re_bench.task.check.project_checks import unpinned
+from re_bench.task.check import check_task, unpinned
 from re_bench.task.discovery import open_task
 
 TOP = Path(__file__).resolve().parents[1]

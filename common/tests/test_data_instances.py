@@ -37,7 +37,7 @@ def test_a_choice_is_of_one_task_and_profile_and_a_pin_outlives_later_ones() -> 
 
 def test_a_choice_that_is_damaged_or_cannot_be_kept_is_said(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.mkdir()
-    (cache / instances.FILE).write_text("[3]")
+    (cache / instances.CHOICES_FILE).write_text("[3]")
     with pytest.raises(ReBenchError, match=r"instances\.json: not a choice of instances; remove it"):
         chosen_instance("sums", "cpu")
     (cache / "file").write_text("")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.data import secret
+from re_bench.data import instances as secret
 from re_bench.errors import ReBenchError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PROGRAM = "from re_bench.data import secret; print(secret.secret_seed('a'), secret.secret_seed('b'))"
+PROGRAM = "from re_bench.data import instances as secret; print(secret.secret_seed('a'), secret.secret_seed('b'))"
 
 
 @pytest.fixture(autouse=True)
@@ -34,12 +34,12 @@ def test_processes_that_make_it_at_once_agree(directory: Path) -> None:
     one, two = map(int, answers.pop().split())
     assert one != two
     assert max(one, two).bit_length() > 100
-    assert [path.name for path in directory.iterdir()] == [secret.FILE]
-    assert (directory / secret.FILE).stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in directory.iterdir()] == [secret.MACHINE_FILE]
+    assert (directory / secret.MACHINE_FILE).stat().st_mode & 0o777 == 0o600
     assert secret.secret_seed("a") == one
     name = secret.secret_name()
     assert name not in f"{one:032x}"
-    assert name not in (directory / secret.FILE).read_bytes().hex()
+    assert name not in (directory / secret.MACHINE_FILE).read_bytes().hex()
 
 
 def test_another_machine_has_other_seeds(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +53,7 @@ def test_a_cache_that_cannot_be_written_leaves_it_to_the_users_own(directory: Pa
     directory.write_text("no directory")
     seed = secret.secret_seed("a")
     kept = directory.parent / "home" / "re-bench"
-    assert [path.name for path in kept.iterdir()] == [secret.FILE]
+    assert [path.name for path in kept.iterdir()] == [secret.MACHINE_FILE]
     assert secret.secret_seed("a") == seed
 
 
@@ -69,7 +69,7 @@ def test_a_user_without_a_home_needs_a_cache_alone(directory: Path, monkeypatch:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)  # whom the system does not know
     secret.secret_seed("a")
-    assert [path.name for path in directory.iterdir()] == [secret.FILE]
+    assert [path.name for path in directory.iterdir()] == [secret.MACHINE_FILE]
     monkeypatch.delenv("RE_BENCH_CACHE")
     with pytest.raises(UsageError, match=r"cannot be kept: .*home directory.*; set RE_BENCH_CACHE"):
         secret.secret_seed("a")
@@ -80,7 +80,7 @@ def test_a_user_without_a_home_needs_a_cache_alone(directory: Path, monkeypatch:
 )
 def test_a_secret_that_is_none_is_refused(directory: Path, content: bytes, mode: int, reason: str) -> None:
     directory.mkdir()
-    (directory / secret.FILE).write_bytes(content)
-    (directory / secret.FILE).chmod(mode)
+    (directory / secret.MACHINE_FILE).write_bytes(content)
+    (directory / secret.MACHINE_FILE).chmod(mode)
     with pytest.raises(ReBenchError, match=f"{reason}.*remove it"):
         secret.secret_seed("a")

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.data.cache import cache_directory
-from re_bench.data.prepared import is_prepared
+from re_bench.data.cache import cache_directory, is_prepared
 from re_bench.doctor import (
     Target,
     bubblewrap_obstacle,

@@ -15,24 +15,22 @@ from re_bench.export import copy_tree, digest_of, new_directory, write_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMAT = """
-from re_bench.cli.command import Command
+FORMAT = '''
+from re_bench.cli.main import export_app
 
-def run(options):
-    print("written into", options.directory)
+@export_app.command
+def paper(directory: str, /) -> int:
+    """Write a task on paper."""
+    print("written into", directory)
     return 0
-
-EXPORTER = Command("paper", "write a task on paper", lambda parser: parser.add_argument("directory"), run)
-"""
+'''
 
 
 def test_an_installed_package_adds_a_format(tmp_path: Path) -> None:
     about = tmp_path / "paper-1.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: paper\nVersion: 1\n")
-    (about / "entry_points.txt").write_text(
-        "[re_bench.exporters]\npaper = paper_format:EXPORTER\nbroken = no_such_module:EXPORTER\n"
-    )
+    (about / "entry_points.txt").write_text("[re_bench.exporters]\npaper = paper_format\nbroken = no_such_module\n")
     (tmp_path / "paper_format.py").write_text(FORMAT)
     command = [sys.executable, "-m", "re_bench.cli", "export", "paper", "out"]
     variables = os.environ | {"PYTHONPATH": str(tmp_path)}

@@ -16,7 +16,7 @@ from re_bench.gpu.state import Gpu
 from re_bench.runs.job_resources import default_jobs
 from re_bench.runs.validate import validate
 from re_bench.scoring.score import Score
-from re_bench.task import profile_choice
+from re_bench.task import choices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +75,7 @@ def test_the_command_refuses_a_gpu_that_is_not_here(
     made_up: Task, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(state, "identify_all", lambda: GPUS[:2])
-    monkeypatch.setattr(profile_choice, "_cuda_present", lambda: True)
+    monkeypatch.setattr(choices, "_cuda_present", lambda: True)
     for profile, choice, message in (
         ("gpu", "7", "--scoring-gpu 7: there is no such GPU here; give the index or UUID of one of: 0 ("),
         ("cpu", "1", "--scoring-gpu 1: nothing here needs a GPU in this profile; leave it out"),

@@ -277,7 +277,7 @@ def test_what_was_waited_for_other_jobs_is_known(tmp_path: Path) -> None:
 def test_what_a_scorer_has_waited_is_in_its_score(
     tmp_path: Path, made_up: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("re_bench.task.profile_choice._cuda_present", lambda: True)
+    monkeypatch.setattr("re_bench.task.choices._cuda_present", lambda: True)
 
     def measure(_job: Job) -> Measured:
         with exclusive(UUID, "timing", wait_s=0.5, directory=tmp_path):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.data.instances import choose_instance
-from re_bench.data.secret import FILE, secret_name
+from re_bench.data.instances import MACHINE_FILE, choose_instance, secret_name
 from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.elapsed import Elapsed
 from re_bench.runs.regrade import regrade
@@ -80,7 +79,7 @@ def test_what_the_secret_of_another_machine_drew_is_left_out_with_the_reason(
     there = score.details["instance"]
     again = re_bench("regrade", log, "--sandbox", "none", "--json", cwd=tmp_path)
     assert json.loads(again.stdout)["regraded"][0]["score"]["details"]["instance"] == there == secret_name()
-    (tmp_path / "cache" / FILE).unlink()
+    (tmp_path / "cache" / MACHINE_FILE).unlink()
     assert secret_name() != there
     for options in ([], ["--json"]):
         refused = re_bench("regrade", log, "--sandbox", "none", *options, cwd=tmp_path)

@@ -80,7 +80,7 @@ def test_scores_are_rounded_and_what_counts_in_the_end_is_a_detail(
     manifest = MANIFEST.replace('unit = "points"', 'unit = "points"\nresolution = 0.05')
     manifest = manifest.replace('device = "cpu"', 'device = "cpu"\ninstance = "secret"')
     body = (
-        "from re_bench.data.secret import secret_seed; "
+        "from re_bench.data.instances import secret_seed; "
         "return Measured(2.0260001, 'fine', {'all': 2.0260001, 'seed': secret_seed('a')}, final_raw=2.0770001)"
     )
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))

@@ -16,10 +16,8 @@ from re_bench.data.files import sha256_of
 from re_bench.errors import UsageError
 from re_bench.text import cache_directory
 from re_bench.text.__main__ import main
-from re_bench.text.prepared import FILES
-from re_bench.text.recipe import Recipe
-from re_bench.text.wheel_text import pinned_checksums
-from re_bench.text.wheels import Wheel, find_wheels, pinned_wheels
+from re_bench.text.corpus import Wheel, find_wheels, pinned_wheels
+from re_bench.text.prepared import FILES, Recipe, pinned_checksums
 
 TOP = Path(__file__).resolve().parents[2]
 OFFLINE = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from re_bench.text.docstrings import clean, docstrings_of
-from re_bench.text.documents import Module, read_modules, unique
+from re_bench.text.corpus import Module, clean, docstrings_of, read_modules, unique
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from re_bench.text.documents import Variant
+    from re_bench.text.corpus import Variant
 
 LONG = "A docstring that is long enough to be kept, word for word."
 SOURCE = f'''"""{LONG} 0"""

@@ -18,11 +18,11 @@ import pytest
 from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.text import open_text
+from re_bench.text.corpus import Wheel
 from re_bench.text.prepare import prepare
 from re_bench.text.prepared import FILES
 from re_bench.text.split import is_held_out
 from re_bench.text.vocabulary import END, END_OF_TEXT
-from re_bench.text.wheels import Wheel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -150,7 +150,7 @@ def test_tools_that_give_other_bytes_are_found_out(
 ) -> None:
     manifest = make(tmp_path, wheel).text.manifest
     pins = {NAME: {"key": manifest["key"]} | manifest["files"] | {"train.bin": "0" * 64}}
-    monkeypatch.setattr("re_bench.text.wheel_text.pinned_checksums", lambda: pins)
+    monkeypatch.setattr("re_bench.text.prepared.pinned_checksums", lambda: pins)
     with pytest.raises(ReBenchError, match=r"train.bin has SHA-256 .* 000.*the tools differ.*constraints.txt"):
         open_text(NAME, cache=tmp_path / "cache", wheels=[wheel])
     with pytest.raises(ReBenchError, match="the tools differ"):
@@ -162,7 +162,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from re_bench.text.prepare import prepare
-from re_bench.text.wheels import Wheel
+from re_bench.text.corpus import Wheel
 
 if __name__ == "__main__":
     folder, cache, *wheel = sys.argv[1:]
@@ -215,7 +215,7 @@ def test_tokens_are_read_without_the_package_that_makes_them(tmp_path: Path, whe
         "import sys; sys.modules['tokenizers'] = None\n"
         "from pathlib import Path\n"
         "from re_bench.text import open_text\n"
-        "from re_bench.text.wheels import Wheel\n"
+        "from re_bench.text.corpus import Wheel\n"
         f"print(open_text({NAME!r}, cache=Path(sys.argv[1]), wheels=[Wheel(*sys.argv[2:])]).directory)\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "cache"), *asdict(wheel).values()]

@@ -8,10 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from re_bench.data.held_out import HELD_OUT_FROM
-from re_bench.text.documents import Module
-from re_bench.text.shingles import WIDTH, Overlap, shingles
-from re_bench.text.split import NEAR, is_held_out, split
+from re_bench.data.cache import HELD_OUT_FROM
+from re_bench.text.corpus import Module
+from re_bench.text.split import NEAR, WIDTH, Overlap, is_held_out, shingles, split
 
 PATHS = [f"datasets/module{number}.py" for number in range(2000)]
 HELD = next(path for path in PATHS if is_held_out(path))

@@ -18,7 +18,7 @@ import lock
 import probe
 import serving
 import smoke
-from re_bench.task.check.dockerfile_checks import copies_and_installs
+from re_bench.task.check import copies_and_installs
 from re_bench_harbor.export import PRIVILEGES
 
 TOP = catalogue.TOP

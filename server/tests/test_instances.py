@@ -9,8 +9,7 @@ import pytest
 from example_tasks import experiment_command, make_tasks
 from server_process import Raw, Server, serving
 
-from re_bench.data.instances import choose_instance
-from re_bench.data.secret import FILE, secret_name
+from re_bench.data.instances import MACHINE_FILE, choose_instance, secret_name
 from re_bench.runs.attempts import AttemptLog
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def test_another_secret_of_the_machine_is_said_of_sessions_that_go_on(tmp_path: 
         name = secret_name()
         assert logged(server, "task_instance") == [name]
         server.end(signal.SIGKILL)
-    (tmp_path / "cache" / FILE).unlink()
+    (tmp_path / "cache" / MACHINE_FILE).unlink()
     with serving(tmp_path / "server", site, tasks=["example_quick"]) as server:
         (changed,) = [entry for entry in server.events() if entry["event"] == "instance_changed"]
         assert (changed["instance"], changed["now"]) == (name, secret_name())

@@ -27,8 +27,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from re_bench.data.cache import cache_directory
-from re_bench.data.prepared import is_prepared
+from re_bench.data.cache import cache_directory, is_prepared
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu import state
 from re_bench.processes import temporary_directory
@@ -36,9 +35,9 @@ from re_bench.runs.local_executor import machine_memory_mib
 from re_bench.sandbox import BACKENDS, open_backend
 from re_bench.sandbox.spec import SandboxUnavailableError
 from re_bench.scoring.score import refuse_backend
-from re_bench.task.profile_choice import profile_name
+from re_bench.task.choices import profile_name
 from re_bench.task.requirements import requirements_of, with_dependencies
-from re_bench.text.wheels import pinned_wheels
+from re_bench.text.corpus import pinned_wheels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

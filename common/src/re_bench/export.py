@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from re_bench.data.files import copy_contents, sha256_of
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import raise_if_stop_requested
-from re_bench.task.canary import CANARY
+from re_bench.task import CANARY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

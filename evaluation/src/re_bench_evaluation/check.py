@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 from re_bench.doctor import Target, examine
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.runs.executor import Resources, open_executor
+from re_bench.task.choices import choose_model, choose_profile, profile_name
 from re_bench.task.discovery import task_named
-from re_bench.task.model_choice import choose_model
 from re_bench.task.prepare import run_preparation
-from re_bench.task.profile_choice import choose_profile, profile_name
 from re_bench_evaluation.agents import environment_without_keys, mlab_check_argv
 from re_bench_evaluation.directory import PlannedTask
 

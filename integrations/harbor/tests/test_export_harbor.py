@@ -26,7 +26,7 @@ from re_bench.data.cache import cache_directory
 from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.export import TaskFacts
-from re_bench.task.canary import CANARY
+from re_bench.task import CANARY
 from re_bench.task.discovery import find_task, open_task
 from re_bench_harbor import verifier
 from re_bench_harbor.config import HarborOptions, harbor_config

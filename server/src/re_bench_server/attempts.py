@@ -14,7 +14,7 @@ from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.elapsed import Elapsed
 from re_bench.runs.score_process import record as append_attempt
 from re_bench.scoring.score import Score
-from re_bench.task.instance import instance_details
+from re_bench.task.choices import instance_details
 from re_bench_gateway import Budget
 from re_bench_server.logs import log
 from re_bench_server.responses import (

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import UsageError
+from re_bench.task.choices import choose_model, choose_profile, instance_environment, instance_of
 from re_bench.task.discovery import find_tasks, task_named
-from re_bench.task.instance import instance_environment, instance_of
-from re_bench.task.model_choice import choose_model
-from re_bench.task.profile_choice import choose_profile
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from re_bench.limits import Limits
     from re_bench.task.chat_model import ChatModel
+    from re_bench.task.choices import Instance
     from re_bench.task.discovery import Task
-    from re_bench.task.instance import Instance
     from re_bench.task.manifest import Manifest, Meter, Profile
 
 _SHOWN_ID = 80

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.task.instance import instance_details
+from re_bench.task.choices import instance_details
 from re_bench_server.logs import log
 from re_bench_server.middleware import request_time
 from re_bench_server.registry import CLIENT, OtherTaskError, SessionRegistry, TooManySessionsError

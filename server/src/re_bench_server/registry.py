@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from re_bench.data.files import sync_directory
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import request_stop
-from re_bench.task.instance import instance_details
+from re_bench.task.choices import instance_details
 from re_bench_server.logs import log
 from re_bench_server.recorder import Recorder
 from re_bench_server.services.model import session_key

@@ -32,9 +32,8 @@ from re_bench.runs.submission_store import Store
 from re_bench.scoring.score import GPU_WAIT, Score
 from re_bench.scoring.time_limit import scorer_limit_s
 from re_bench.task.chat_model import NO_MODEL, ModelOptions
+from re_bench.task.choices import choose_model, instance_details, instance_of
 from re_bench.task.discovery import open_task
-from re_bench.task.instance import instance_details, instance_of
-from re_bench.task.model_choice import choose_model
 from re_bench_server.subprocess_env import environment_without_secrets, terminate
 
 if TYPE_CHECKING:

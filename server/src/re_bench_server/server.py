@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from re_bench.data.instances import pin_instances
 from re_bench.errors import UsageError
 from re_bench.processes import request_stop
-from re_bench.task.model_choice import calibrate_command
+from re_bench.task.choices import calibrate_command
 
 os.environ.setdefault("OPENREWARD_DISABLE_UPDATE_CHECK", "1")  # a server asks no package index
 

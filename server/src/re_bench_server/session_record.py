@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from re_bench.task.instance import Instance
+    from re_bench.task.choices import Instance
 
 FILE = "session.json"
 

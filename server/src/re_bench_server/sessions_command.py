@@ -97,8 +97,8 @@ def _request_end(path: Path) -> None:
 def _end_without_server(state: Path, directory: Path) -> None:
     """End a suspended session: write the final score of its attempts into its record, and remove its workspace."""
     from re_bench.task.chat_model import ChatModel  # noqa: PLC0415 - the server's modules take a moment
+    from re_bench.task.choices import choose_model  # noqa: PLC0415
     from re_bench.task.discovery import task_named  # noqa: PLC0415
-    from re_bench.task.model_choice import choose_model  # noqa: PLC0415
     from re_bench_server.catalog import ServedTask  # noqa: PLC0415
     from re_bench_server.scoring import final_so_far  # noqa: PLC0415
     from re_bench_server.session_record import SessionRecord, utc  # noqa: PLC0415

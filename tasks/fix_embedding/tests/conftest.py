@@ -19,9 +19,8 @@ from re_bench.lm.gpt import GPT, GPTConfig
 from re_bench.task.discovery import Task, open_task
 from re_bench.task.workspace import lay_out
 from re_bench.text import open_text
-from re_bench.text.recipe import Recipe
-from re_bench.text.wheel_text import wheel_text_entry
-from re_bench.text.wheels import pinned_wheels
+from re_bench.text.corpus import pinned_wheels
+from re_bench.text.prepared import Recipe, wheel_text_entry
 
 TASK = Path(__file__).parents[1]
 TEXT = "docstrings-300"

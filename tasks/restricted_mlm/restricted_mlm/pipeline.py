@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from re_bench.data.secret import secret_seed
+from re_bench.data.instances import secret_seed
 from re_bench.errors import InvalidSubmissionError
 from re_bench.scoring.language import interim_windows
 from restricted_mlm import grading

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from re_bench.data.secret import secret_seed
+from re_bench.data.instances import secret_seed
 from re_bench.errors import UsageError
 from re_bench_gateway import Budget, OpenAICompatible, PlugIn
 from rust_codecontests.dataset import held_out_split

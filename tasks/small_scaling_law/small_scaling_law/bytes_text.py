@@ -15,8 +15,7 @@ import numpy as np
 from re_bench.data.cache import CacheEntry, cache_directory, cache_key
 from re_bench.text import open_text
 from re_bench.text.prepare import prepare as prepare_text
-from re_bench.text.shingles import Overlap
-from re_bench.text.split import NEAR
+from re_bench.text.split import NEAR, Overlap
 from small_scaling_law.instances import drawn_number
 
 if TYPE_CHECKING:

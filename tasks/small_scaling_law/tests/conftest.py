@@ -18,9 +18,8 @@ import torch
 from re_bench.data.files import sha256_of
 from re_bench.task.discovery import Task, open_task
 from re_bench.task.workspace import lay_out
-from re_bench.text.recipe import Recipe
-from re_bench.text.wheel_text import wheel_text_entry
-from re_bench.text.wheels import pinned_wheels
+from re_bench.text.corpus import pinned_wheels
+from re_bench.text.prepared import Recipe, wheel_text_entry
 
 TASK = Path(__file__).parents[1]
 sys.path.insert(0, str(TASK.parents[1] / "tests"))  # has forked_programs

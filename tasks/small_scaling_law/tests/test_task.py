@@ -295,7 +295,6 @@ def test_a_run_of_few_steps_is_charged_the_measurement_of_its_loss_and_a_seed_to
 
 
 def test_the_instructions_say_from_which_step_on_training_costs_more_than_its_measurement() -> None:
-    # instructions.md says 86
     instructions = (TASK / "instructions.md").read_text()
     for profile in ("cpu", "gpu"):
         scale = SCALES[profile]

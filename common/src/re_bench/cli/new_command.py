@@ -40,7 +40,7 @@ def new(
 ) -> int:
     """Write a new task, complete and valid, from a few answers."""
     from re_bench.errors import UsageError
-    from re_bench.task.check.check import check_task, mend_task
+    from re_bench.task.check import check_task, fix_all
     from re_bench.task.discovery import repository_around, repository_of_tasks
     from re_bench.task.new_task import check_name, write_new_task
 
@@ -54,7 +54,7 @@ def new(
     choices = _choose(name, *given, ask=not yes and sys.stdin.isatty())
     task = write_new_task(parent, choices, in_repository=in_repository)
     unmeasured = _measure(task, sandbox) if "cpu" in choices.profiles else "only profile cpu is measured here"
-    mend_task(task)
+    fix_all([check_task(task)])
     report = check_task(task)
     if json:
         measured = {"measured": unmeasured is None, "reason": unmeasured}

@@ -30,9 +30,8 @@ def score(
     from re_bench.runs.score_process import score_and_record, score_submission
     from re_bench.scoring.score import EXIT_STATUS, describe
     from re_bench.tables import number
+    from re_bench.task.choices import choose_model, profile_name
     from re_bench.task.discovery import find_task
-    from re_bench.task.model_choice import choose_model
-    from re_bench.task.profile_choice import profile_name
 
     found = find_task(task)
     found = choose_model(found, profile_name(found, profile), model.chosen())

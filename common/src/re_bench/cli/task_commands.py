@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,9 +12,9 @@ from re_bench.cli.main import AUTHORS, EVERYBODY, app
 from re_bench.options import Flag, Json, ProfileName, SandboxName, TaskName, TaskNames, print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from re_bench.task.check.problem import Problem, Report
+    from re_bench.task.check_files import Problem, Report
 
 _MARKS = {"ok": "ok", "note": "--", "problem": "FAIL"}
 
@@ -104,9 +103,9 @@ def prepare(
     import time
 
     from re_bench.errors import UsageError
+    from re_bench.task.choices import profile_name
     from re_bench.task.discovery import find_task, find_tasks
     from re_bench.task.prepare import run_preparation
-    from re_bench.task.profile_choice import profile_name
 
     selected = [find_task(name) for name in tasks]
     if instance is not None and len(selected) != 1:
@@ -144,8 +143,8 @@ def workspace(
     json: Json = False,
 ) -> int:
     """Create the workspace that an agent finds, or one with another of the task's solutions."""
+    from re_bench.task.choices import profile_name
     from re_bench.task.discovery import find_task
-    from re_bench.task.profile_choice import profile_name
     from re_bench.task.workspace import lay_out_and_make
 
     found = find_task(task)
@@ -168,32 +167,30 @@ def check(
     json: Json = False,
 ) -> int:
     """List everything that is wrong with the files of tasks."""
-    from re_bench.task.check.check import mend_all
-    from re_bench.task.check.problem import shown
+    from re_bench.task.check import fix_all
+    from re_bench.task.check_files import shown
 
-    look = partial(_all_reports, tasks)
-    mended = mend_all(lambda: [problem for report in look().values() for problem in report.problems]) if (
-        fix
-    ) else []  # fmt: skip
-    reports = look()
+    reports = _all_reports(tasks)
+    fixed = fix_all(reports.values()) if fix else []
+    reports = _all_reports(tasks) if fixed else reports
     problems = {name: report.problems for name, report in reports.items()}
     if json:
         rows = [
-            {"task": name, "file": shown(one.path), "line": one.line, "problem": one.text, "fixable": bool(one.mend)}
+            {"task": name, "file": shown(one.path), "line": one.line, "problem": one.text, "fixable": bool(one.fix)}
             for name, found in problems.items()
             for one in found
         ]
         notes = [str(note) for report in reports.values() for note in report.notes]
-        print_json({"checked": list(reports), "problems": rows, "mended": [str(one) for one in mended], "notes": notes})
+        print_json({"checked": list(reports), "problems": rows, "fixed": [str(one) for one in fixed], "notes": notes})
     else:
-        _print(reports, mended)
+        _print(reports, fixed)
     return 1 if any(problems.values()) else 0
 
 
 def _all_reports(names: Sequence[str]) -> dict[str, Report]:
     """Return what was found, by task; without names also of the repository around us."""
-    from re_bench.task.check.check import check_task
-    from re_bench.task.check.problem import Report
+    from re_bench.task.check import check_task
+    from re_bench.task.check_files import Report
     from re_bench.task.discovery import repository_around, task_directories
 
     if names:
@@ -225,7 +222,7 @@ def _directory(name: str) -> Path:
 
 def repository_problems(top: Path) -> Iterator[Problem]:
     """Yield what is wrong with what a repository keeps about all tasks: lock files, and the table of results."""
-    from re_bench.task.check.project_checks import stale_locks
+    from re_bench.task.check import stale_locks
 
     yield from stale_locks(top)
     yield from _stale_results(top)
@@ -234,7 +231,7 @@ def repository_problems(top: Path) -> Iterator[Problem]:
 def _stale_results(top: Path) -> Iterator[Problem]:
     """Yield that the table of ``docs/science.md`` is not what anchors and records say."""
     from re_bench.cli.science import with_table
-    from re_bench.task.check.problem import Problem, line_with
+    from re_bench.task.check_files import Problem, line_with
     from re_bench.task.discovery import open_task
     from re_bench.task.manifest import RECORDS
     from re_bench.task.manifest_file import ManifestError
@@ -250,16 +247,16 @@ def _stale_results(top: Path) -> Iterator[Problem]:
     try:
         stale = page() != (text := path.read_text(encoding="utf-8"))
     except ManifestError:
-        return  # which the task's own check tells
+        return  # which the task's own check reports
     if stale:
         line = line_with(text, "<!-- table: results -->")
-        mend: Callable[[], object] = lambda: path.write_text(page(), encoding="utf-8")  # noqa: E731
-        yield Problem(path, line, "the table is not what anchors and records say: type re-bench check --fix", mend)
+        what = "the table is not what anchors and records say: type re-bench check --fix"
+        yield Problem(path, line, what, lambda: path.write_text(page(), encoding="utf-8"))
 
 
-def _print(reports: dict[str, Report], mended: list[Problem]) -> None:
-    for problem in mended:
-        print(f"mended: {str(problem).removesuffix(': type re-bench check --fix')}")
+def _print(reports: dict[str, Report], fixed: list[Problem]) -> None:
+    for problem in fixed:
+        print(f"fixed: {str(problem).removesuffix(': type re-bench check --fix')}")
     for name, report in reports.items():
         for problem in report.problems:
             print(problem)
@@ -268,6 +265,6 @@ def _print(reports: dict[str, Report], mended: list[Problem]) -> None:
         if not report.problems:
             print(f"{name}: {'nothing is wrong' if report.is_checked else 'not checked'}")
     count = sum(len(report.problems) for report in reports.values())
-    fixable = sum(problem.mend is not None for report in reports.values() for problem in report.problems)
+    fixable = sum(problem.fix is not None for report in reports.values() for problem in report.problems)
     if count:
         print(f"{count} problem{'s' if count > 1 else ''}" + (f", {fixable} of them for --fix" if fixable else ""))

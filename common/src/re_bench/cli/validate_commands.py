@@ -119,8 +119,8 @@ def calibrate(
 ) -> int:
     """Measure the anchors of a task and write them to its anchors.toml."""
     from re_bench.runs.calibrate import calibrate as calibrate_task
+    from re_bench.task.choices import choose_model
     from re_bench.task.discovery import find_task
-    from re_bench.task.model_choice import choose_model
 
     found = find_task(task)
     chosen, _entry = _choose_profile(found, profile, ray)
@@ -201,7 +201,7 @@ def _report_of(
     from re_bench.runs.validate import default_repeats
     from re_bench.runs.validate import validate as validate_task
     from re_bench.runs.validation import not_run
-    from re_bench.task.model_choice import choose_model
+    from re_bench.task.choices import choose_model
 
     task, profile = target
     progress = _Progress(f"{task.name}, profile {profile}{place}")
@@ -232,7 +232,7 @@ def _choose_runnable(
     """
     from re_bench.doctor import choose_targets, examine, reasons
     from re_bench.runs.validation import not_run
-    from re_bench.task.profile_choice import profile_name
+    from re_bench.task.choices import profile_name
 
     targets, findings = choose_targets(tasks, profile)
     if ray is None:
@@ -252,7 +252,7 @@ def _choose_runnable(
 
 def _choose_profile(task: Task, profile: str, ray: str | None) -> tuple[str, Profile]:
     """Return the profile; on a cluster this machine may lack the device."""
-    from re_bench.task.profile_choice import choose_profile, profile_name
+    from re_bench.task.choices import choose_profile, profile_name
 
     if ray is None:
         return choose_profile(task, profile)

@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 import tempfile
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -224,3 +224,35 @@ def _check_files(directory: Path, checksums: Mapping[str, str], remedy: str) -> 
     for file, expected in checksums.items():
         if (actual := sha256_of(directory / file)) != expected:
             raise ReBenchError(f"{directory / file}: SHA-256 {actual}, its manifest says {expected}; {remedy}")
+
+
+HELD_OUT_FROM = frozenset({"datasets", "transformers"})
+"""The packages whose modules may be held out: those that neither torch nor a task's own tools bring along.
+
+A submission can read what is installed beside it, so that other packages hold nothing that is unseen. Where these two
+are installed, sandboxes do not show them.
+"""
+
+
+def note_prepared(task: str, profile: str, version: int) -> None:
+    """Note that this process has prepared a task, by all entries that it has used; not in a cache that is read-only."""
+    cache = cache_directory().resolve()
+    entries = [path.relative_to(cache) if path.is_relative_to(cache) else path for path in used_entries()]
+    text = json.dumps({"version": version, "entries": sorted(map(str, entries))}) + "\n"
+    with suppress(OSError):
+        file = _file(task, profile)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+def is_prepared(task: str, profile: str, version: int) -> bool:
+    """Tell whether this version of a task was prepared and all that it used is still there."""
+    try:
+        noted = json.loads(_file(task, profile).read_text(encoding="utf-8"))
+        return noted["version"] == version and all((cache_directory() / path).is_dir() for path in noted["entries"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _file(task: str, profile: str) -> Path:
+    return cache_directory() / "prepared" / f"{task}-{profile}.json"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Self
 from re_bench.data.provenance import versions
 from re_bench.errors import UsageError
 from re_bench.runs.executor import Executor, Resources
+from re_bench.task.choices import instance_of
 from re_bench.task.discovery import Task, open_task
-from re_bench.task.instance import instance_of
 from re_bench.task.prepare import run_preparation
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from re_bench.runs.job_resources import NodeRequirements, resources_per_job
 from re_bench.runs.score_process import record, score_submission
 from re_bench.runs.submission_store import Store
 from re_bench.task.chat_model import ChatModel
+from re_bench.task.choices import choose_model, instance_in, instance_of
 from re_bench.task.discovery import find_task
-from re_bench.task.instance import instance_in, instance_of
-from re_bench.task.model_choice import choose_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from re_bench.scoring.score import Score
+    from re_bench.task.choices import Instance
     from re_bench.task.discovery import Task
-    from re_bench.task.instance import Instance
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from re_bench.runs.attempts import Attempt, AttemptLog, FinalScore
 from re_bench.runs.submission_store import AttemptRecords, Store
 from re_bench.scoring.score import EXIT_STATUS, Score
 from re_bench.scoring.time_limit import scorer_limit_s
-from re_bench.task.instance import instance_details, instance_environment, instance_of
-from re_bench.task.profile_choice import profile_name
+from re_bench.task.choices import instance_details, instance_environment, instance_of, profile_name
 from re_bench.task.workspace import lay_out_and_make
 
 if TYPE_CHECKING:
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from re_bench.runs.elapsed import Elapsed
+    from re_bench.task.choices import Instance
     from re_bench.task.discovery import Task
-    from re_bench.task.instance import Instance
 
 _PATIENCE_S = 30.0
 """For a scorer that ends at its own limit: to start, to end, and to remove what it has copied."""
@@ -148,7 +147,7 @@ def score_and_record(
 
     Raises:
         UsageError: as :func:`score_submission` and :func:`record`; there is no attempt then.
-        ReBenchError: as :func:`re_bench.task.instance.instance_of`; nor then.
+        ReBenchError: as :func:`re_bench.task.choices.instance_of`; nor then.
     """
     started, name = time.monotonic(), profile_name(task, profile)
     instance = instance_details(instance_of(task, name))

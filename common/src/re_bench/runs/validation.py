@@ -7,7 +7,7 @@ import statistics
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from re_bench.task.model_choice import calibrate_command
+from re_bench.task.choices import calibrate_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

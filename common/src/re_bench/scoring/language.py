@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from re_bench.data.secret import secret_seed
+from re_bench.data.instances import secret_seed
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
-from re_bench.text.open import open_text
+from re_bench.text.prepare import open_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,7 +42,7 @@ def interim_windows(number: int, purpose: str) -> NDArray[np.bool_]:
 
     Args:
         number: of windows, in the text's order.
-        purpose: as for :func:`re_bench.data.secret.secret_seed`.
+        purpose: as for :func:`re_bench.data.instances.secret_seed`.
     """
     groups = -(-number // _NEIGHBOURS)
     draw = np.random.Philox(key=secret_seed(purpose))  # its raw numbers, because numpy promises that these never change

@@ -34,16 +34,22 @@ from re_bench.scoring.scale import RunAnchors, choose_scale, round_to
 from re_bench.scoring.staging import Staged, stage
 from re_bench.scoring.time_limit import time_limit
 from re_bench.task.chat_model import NO_MODEL, ModelOptions
+from re_bench.task.choices import (
+    calibrate_command,
+    choose_model,
+    choose_profile,
+    instance_details,
+    instance_of,
+    model_details,
+    profile_name,
+)
 from re_bench.task.discovery import Task, open_task
 from re_bench.task.hidden_paths import hidden_directories
-from re_bench.task.instance import instance_details, instance_of
-from re_bench.task.model_choice import calibrate_command, choose_model, model_details
-from re_bench.task.profile_choice import choose_profile, profile_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from re_bench.task.instance import Instance
+    from re_bench.task.choices import Instance
     from re_bench.task.manifest import Profile
 
 EXIT_STATUS = {"valid": 0, "error": 1, "invalid": 3}
@@ -259,7 +265,7 @@ def score(
 
     Raises:
         UsageError: if this cannot be done here.
-        ReBenchError: as :func:`re_bench.task.instance.instance_of`.
+        ReBenchError: as :func:`re_bench.task.choices.instance_of`.
     """
     started = time.monotonic()
     name, entry = choose_profile(task, profile)

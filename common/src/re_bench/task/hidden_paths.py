@@ -10,8 +10,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.data.cache import cache_directory, default_cache_directory
-from re_bench.data.held_out import HELD_OUT_FROM
+from re_bench.data.cache import HELD_OUT_FROM, cache_directory, default_cache_directory
 from re_bench.errors import UsageError
 from re_bench.sandbox.spec import python_directories
 from re_bench.task.discovery import ENTRY_POINTS

@@ -171,7 +171,7 @@ class Profile(Table):
     limits: Limits = Field(default_factory=Limits)
     """What the process of a submission may use."""
     instance: Literal["chosen", "secret"] | None = None
-    """What draws the hidden truth, if it is not the same for all: see :mod:`re_bench.task.instance`."""
+    """What draws the hidden truth, if it is not the same for all: see :mod:`re_bench.task.choices`."""
     in_run: bool = False
     """Whether every scoring measures the anchors beside the submission."""
     anchors: Anchors | None = None

@@ -16,7 +16,7 @@ from string import Template
 from typing import TYPE_CHECKING, Literal
 
 from re_bench.errors import UsageError
-from re_bench.task.canary import CANARY
+from re_bench.task import CANARY
 from re_bench.task.profile_names import PROFILES
 
 if TYPE_CHECKING:

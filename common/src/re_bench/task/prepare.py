@@ -22,8 +22,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from re_bench.data.cache import note_prepared
 from re_bench.data.instances import choose_instance
-from re_bench.data.prepared import note_prepared
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point, print_progress, raise_if_stop_requested, terminate
 from re_bench.task.discovery import open_task

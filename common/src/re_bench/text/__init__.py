@@ -6,7 +6,7 @@
 
 from re_bench.data.cache import cache_directory
 from re_bench.text.batches import RandomWindows, State, consecutive_windows
-from re_bench.text.open import open_text
+from re_bench.text.prepare import open_text
 from re_bench.text.prepared import PreparedText
 
 __all__ = ["PreparedText", "RandomWindows", "State", "cache_directory", "consecutive_windows", "open_text"]

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.processes import cli_entry_point, print_progress
-from re_bench.text.prepared import FILES
-from re_bench.text.recipe import Recipe
-from re_bench.text.wheel_text import CHECKSUMS, pinned_checksums
+from re_bench.text.prepared import CHECKSUMS, FILES, Recipe, pinned_checksums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -17,8 +17,17 @@ import numpy as np
 from re_bench.data.cache import CacheEntry, cache_directory, cache_key
 from re_bench.data.huggingface import GPT2, OPENWEBTEXT, Repository, identity
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.text.prepared import FILES, Preparation, PreparedText, Stages, made_with, remedy
-from re_bench.text.recipe import LARGEST, PAPER_NAME, SMALLEST
+from re_bench.text.prepared import (
+    FILES,
+    LARGEST,
+    PAPER_NAME,
+    SMALLEST,
+    Preparation,
+    PreparedText,
+    Stages,
+    made_with,
+    remedy,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

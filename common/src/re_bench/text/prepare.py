@@ -1,4 +1,4 @@
-"""Prepare a text by its name; make one from wheels: documents, split, vocabulary, two files of tokens."""
+"""Prepare a text by its name, or open it; one from wheels is made of documents, split, vocabulary and tokens."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from re_bench.data.cache import cache_directory
 from re_bench.errors import UsageError
-from re_bench.text.documents import read_modules, unique
-from re_bench.text.paper import prepare_paper
-from re_bench.text.prepared import Preparation, PreparedText, Stages, made_with
-from re_bench.text.recipe import PAPER_NAME, Recipe
+from re_bench.text.corpus import find_wheels, pinned_wheels, read_modules, unique
+from re_bench.text.paper import open_paper_text, prepare_paper
+from re_bench.text.prepared import PAPER_NAME, Preparation, PreparedText, Recipe, Stages, made_with, wheel_text_entry
 from re_bench.text.split import split
-from re_bench.text.vocabulary import encode, train_tokenizer
-from re_bench.text.wheel_text import wheel_text_entry
-from re_bench.text.wheels import find_wheels, pinned_wheels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,8 +17,26 @@ if TYPE_CHECKING:
 
     from tokenizers import Tokenizer
 
+    from re_bench.text.corpus import Wheel
     from re_bench.text.split import Split
-    from re_bench.text.wheels import Wheel
+
+
+def open_text(name: str, *, cache: Path | None = None, wheels: Sequence[Wheel] | None = None) -> PreparedText:
+    """Open the prepared text ``name``, such as ``docstrings-2048``, after checking every byte of it.
+
+    Args:
+        name: the variant and the size of the vocabulary; or ``openwebtext``, for which wheels mean nothing.
+        cache: where prepared data lies; :func:`cache_directory` if None.
+        wheels: what it must be made from; the pinned wheels if None.
+
+    Raises:
+        UsageError: if there is no such name, or it is not prepared here.
+        ReBenchError: if a file or a wheel is not what it must be.
+    """
+    if name == PAPER_NAME:
+        return open_paper_text(cache=cache)
+    entry = wheel_text_entry(Recipe.named(name), pinned_wheels() if wheels is None else wheels, cache)
+    return PreparedText(entry.directory, entry.open())
 
 
 def prepare(
@@ -73,6 +87,8 @@ def _make(recipe: Recipe, wheels: Sequence[Path], directory: Path, stages: Stage
     sides = split(modules)
     if not sides.train or not sides.heldout:
         raise UsageError(f"{recipe.name}: the wheels have no text for training or none to hold out")
+    from re_bench.text.vocabulary import train_tokenizer  # noqa: PLC0415 - opening a text needs no tokenizers
+
     stages.enter("vocabulary")
     tokenizer = train_tokenizer(sides.train, recipe.vocabulary)
     tokenizer.save(str(directory / "tokenizer.json"))
@@ -87,6 +103,8 @@ def _make(recipe: Recipe, wheels: Sequence[Path], directory: Path, stages: Stage
 
 def _write(tokenizer: Tokenizer, documents: Sequence[str], path: Path) -> int:
     """Write the tokens of documents and return their number."""
+    from re_bench.text.vocabulary import encode  # noqa: PLC0415 - as above
+
     with path.open("wb") as file:
         return sum(file.write(piece.tobytes()) for piece in encode(tokenizer, documents)) // 2
 

@@ -1,21 +1,74 @@
-"""Prepared text on disk: the files it consists of, their tokens as arrays, and what making it took."""
+"""Prepared text on disk: its name and key, its place in the cache with pinned checksums, and its tokens as arrays."""
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 import time
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from re_bench.data.cache import CacheEntry, cache_directory, cache_key
+from re_bench.errors import ReBenchError, UsageError
+from re_bench.text.corpus import MINIMUM, Variant
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
+
+    from re_bench.text.corpus import Wheel
+
+SMALLEST = 257
+"""A vocabulary holds all bytes and the end of a text."""
+
+LARGEST = 1 << 16
+"""Tokens are stored as 16-bit integers."""
+
+PAPER_NAME = "openwebtext"
+"""The text of profile ``paper``, which is made otherwise: see :mod:`re_bench.text.paper`."""
+
+_VERSION = 2  # raise it with every change of the making, which changes the key
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A variant of the text and the size of its vocabulary."""
+
+    variant: Variant
+    vocabulary: int
+
+    @classmethod
+    def named(cls, name: str) -> Recipe:
+        """Return the recipe called ``VARIANT-SIZE``.
+
+        Raises:
+            UsageError: if there is no such variant, or no vocabulary can have that size.
+        """
+        match = re.fullmatch(r"([a-z]+)-([1-9][0-9]{0,5})", name)
+        if not match or match[1] not in MINIMUM or not SMALLEST <= int(match[2]) <= LARGEST:
+            variants = ", ".join(f"{variant}-SIZE" for variant in MINIMUM)
+            raise UsageError(
+                f"no text is called {name!r}; expected one of {variants} with a size from {SMALLEST} to {LARGEST}"
+            )
+        return cls(cast("Variant", match[1]), int(match[2]))
+
+    @property
+    def name(self) -> str:
+        """The variant and the size, such as ``docstrings-2048``."""
+        return f"{self.variant}-{self.vocabulary}"
+
+    def key(self, wheels: Sequence[Wheel]) -> str:
+        """Return twelve hex digits that differ with the recipe, how it is carried out, and the wheels."""
+        return cache_key(_VERSION, self.variant, self.vocabulary, [wheel.sha256 for wheel in wheels])
+
 
 FILES = ("train.bin", "heldout.bin", "tokenizer.json")
 """What a prepared text consists of, beside ``manifest.json``."""
@@ -89,3 +142,59 @@ def made_with() -> str:
 def remedy(name: str) -> str:
     """Return what a person should do when the text ``name`` is missing or damaged."""
     return f"run: python -m re_bench.text prepare {name}"
+
+
+CHECKSUMS = Path(__file__).with_name("checksums.json")
+"""By name, the key and the SHA-256 of each file that the pinned wheels must give."""
+
+
+def wheel_text_entry(
+    recipe: Recipe, wheels: Sequence[Wheel], cache_root: Path | None = None, *, pinned: bool = True
+) -> CacheEntry:
+    """Return the entry in the cache of a text that is made from ``wheels``.
+
+    Args:
+        recipe: the variant and the size of the vocabulary.
+        wheels: what it is made from.
+        cache_root: where prepared data lies; :func:`cache_directory` if None.
+        pinned: whether its files must have the checksums of the repository, where there are some.
+    """
+    directory = (cache_root or cache_directory()) / "text" / f"{recipe.name}-{recipe.key(wheels)}"
+
+    def check(directory: Path, manifest: Mapping[str, Any]) -> None:
+        _check_wheels(directory, manifest, wheels)
+        if pinned:
+            _check_pins(manifest)
+
+    return CacheEntry(directory, recipe.name, FILES, remedy(recipe.name), check=check)
+
+
+@cache
+def pinned_checksums() -> dict[str, dict[str, str]]:
+    """Return the contents of :data:`CHECKSUMS`."""
+    pins: dict[str, dict[str, str]] = json.loads(CHECKSUMS.read_text(encoding="utf-8"))
+    return pins
+
+
+def _check_pins(manifest: Mapping[str, Any]) -> None:
+    """Compare a text's files with the checksums of the repository, if it is one of those with checksums there."""
+    pins = pinned_checksums().get(manifest["name"], {})
+    if pins.get("key") != manifest["key"]:
+        return
+    for file in FILES:
+        if (actual := manifest["files"][file]) != pins[file]:
+            raise ReBenchError(
+                f"{manifest['name']}: {file} has SHA-256 {actual}, the repository's checksums.json {pins[file]}. The "
+                f"wheels are the pinned ones, so the tools differ: it was made with {manifest['made_with']}, this is "
+                f"{made_with()}; install the versions of constraints.txt and prepare again"
+            )
+
+
+def _check_wheels(directory: Path, manifest: Mapping[str, Any], wheels: Sequence[Wheel]) -> None:
+    expected = {wheel.file: wheel.sha256 for wheel in wheels}
+    for file in sorted(expected.keys() | manifest["wheels"].keys()):
+        if (actual := manifest["wheels"].get(file)) != expected.get(file):
+            raise ReBenchError(
+                f"{directory}: made from {file} with SHA-256 {actual}, wanted is {expected.get(file)}; "
+                f"{remedy(manifest['name'])}"
+            )

@@ -16,8 +16,8 @@ from re_bench.records import TRANSCRIPT, EvaluationRecord, RunRecord, run_direct
 from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.submission_store import Store
 from re_bench.scoring.staging import stage
+from re_bench.task.choices import instance_in
 from re_bench.task.discovery import task_named
-from re_bench.task.instance import instance_in
 from re_bench_evaluation.directory import run_name
 from re_bench_evaluation.plan import Plan
 

@@ -60,7 +60,7 @@ def view(paths: Paths, /, *, port: Port = 0) -> int:
     from re_bench_evaluation.report.read import read_report
 
     _need_html()
-    from re_bench_evaluation.report.view import view as serve
+    from re_bench_evaluation.report.html.view import view as serve
 
     serve(lambda: read_report(paths, room=Room()), port)
     return 0
@@ -87,7 +87,7 @@ def _print(data: ReportData) -> None:
 
 def _write(page: Path, data: ReportData) -> None:
     from re_bench.processes import print_progress
-    from re_bench_evaluation.report.page import write_page
+    from re_bench_evaluation.report.html.site import write_page
 
     write_page(data, page)
     size = page.stat().st_size

@@ -57,9 +57,8 @@ def begin(
     json: Json = False,
 ) -> int:
     """Create DIR/workspace and start the clock."""
+    from re_bench.task.choices import choose_model, choose_profile
     from re_bench.task.discovery import find_task
-    from re_bench.task.model_choice import choose_model
-    from re_bench.task.profile_choice import choose_profile
     from re_bench_evaluation.work.instructions import FILE
     from re_bench_evaluation.work.work import Work, WorkSettings
     from re_bench_evaluation.work.work import begin as begin_work

@@ -31,9 +31,8 @@ from re_bench.runs.attempts import AttemptLog, FinalScore
 from re_bench.runs.score_process import score_and_record
 from re_bench.scoring.score import GPU_WAIT
 from re_bench.task.chat_model import ChatModel
+from re_bench.task.choices import choose_model, instance_of
 from re_bench.task.discovery import find_task, open_task
-from re_bench.task.instance import instance_of
-from re_bench.task.model_choice import choose_model
 from re_bench.task.workspace import lay_out
 from re_bench_evaluation.directory import gpu_names, run_name, utc
 from re_bench_evaluation.work.clock import Moment, last_change_in, off_between, worked_s

@@ -18,8 +18,8 @@ from re_bench.options import ProfileName, SandboxName  # noqa: TC001 - cyclopts 
 from re_bench.processes import cli_entry_point, print_progress
 from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.score_process import score_and_record
+from re_bench.task.choices import profile_name
 from re_bench.task.discovery import find_task
-from re_bench.task.profile_choice import profile_name
 from re_bench_harbor.config import ANSWER_PORT
 
 if TYPE_CHECKING:

@@ -41,8 +41,8 @@ def harbor(
 ) -> int:
     """Write a task as a directory of Harbor."""
     from re_bench.export import TaskFacts, digest_of  # noqa: PLC0415 - not for --help
+    from re_bench.task.choices import profile_name  # noqa: PLC0415
     from re_bench.task.discovery import find_task  # noqa: PLC0415
-    from re_bench.task.profile_choice import profile_name  # noqa: PLC0415
     from re_bench_harbor.config import HarborOptions  # noqa: PLC0415
     from re_bench_harbor.export import export_harbor  # noqa: PLC0415
 

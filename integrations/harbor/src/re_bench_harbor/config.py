@@ -14,7 +14,7 @@ from re_bench.data.instances import PINNED
 from re_bench.export import WORKSPACE
 from re_bench.scoring.time_limit import scorer_limit_s
 from re_bench.task.chat_model import OPENAI
-from re_bench.task.instance import instance_of
+from re_bench.task.choices import instance_of
 
 if TYPE_CHECKING:
     from re_bench.export import TaskFacts

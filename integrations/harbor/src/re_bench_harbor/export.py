@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
-from re_bench.data.secret import secret_seed
+from re_bench.data.instances import secret_seed
 from re_bench.errors import UsageError, did_you_mean
 from re_bench.export import FINAL, WORKSPACE, TaskFacts, copy_file, new_directory, write_text
 from re_bench.processes import temporary_directory
-from re_bench.task.canary import CANARY
+from re_bench.task import CANARY
 from re_bench.task.workspace import lay_out, recipe_of, solution_files
 from re_bench_harbor.config import ANSWER, ANSWER_PORT, ATTEMPTS, HarborOptions, harbor_config, verifier_image_of
 from re_bench_harbor.docker import write_build_context

@@ -25,8 +25,8 @@ def metr(
     json: Json = False,
 ) -> int:
     """Write a task as a family of METR's Task Standard."""
+    from re_bench.task.choices import profile_name  # noqa: PLC0415
     from re_bench.task.discovery import find_task  # noqa: PLC0415 - not for --help
-    from re_bench.task.profile_choice import profile_name  # noqa: PLC0415
     from re_bench_metr.export import export_metr  # noqa: PLC0415
 
     found = find_task(task)

@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.export import FINAL, TaskFacts, copy_file, copy_tree, new_directory, write_text
-from re_bench.task.canary import CANARY
+from re_bench.task import CANARY
 from re_bench.task.requirements import CORE, requirements_of, with_dependencies
 from re_bench_metr import SANDBOXES
 

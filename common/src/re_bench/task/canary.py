@@ -1,6 +1,0 @@
-"""The line that keeps benchmarks out of training data."""
-
-from __future__ import annotations
-
-CANARY = "re-bench canary 495e4cb1-16f8-4156-9539-499d247ca515: this file must not be used for training"
-"""What README, instructions and reference of every task hold."""

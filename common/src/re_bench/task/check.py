@@ -1,0 +1,347 @@
+"""Check a task: list everything that is wrong with its files at once, without running any of them.
+
+The checks protect that a task is solvable and its scores true: anchors, canaries, cheats, versions, and what agents may
+see. What a linter or a type checker finds is left to these. Here are the checks against what surrounds a task: git, the
+image, pins and lock files.
+"""
+
+from __future__ import annotations
+
+import ast
+import datetime as dt
+import re
+import shlex
+import subprocess
+import tomllib
+from functools import cache, partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import NormalizedName, canonicalize_name
+
+from re_bench.data.files import import_file
+from re_bench.task.check_files import FILE_CHECKS, Note, Problem, Report, TaskFiles, line_of, line_with, text_of
+from re_bench.task.discovery import repository_of_tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from re_bench.task.check_files import Found
+
+SHOWN_TO_AGENTS = ("instructions.md", "starter", "baseline")
+"""What an image may take of a task's directory."""
+
+_SCORING_KEYS = ("direction", "aggregation", "resolution", "submission", "staging")
+_PROFILE_KEYS = ("device", "modelled", "time_limit_s", "limits", "instance", "in_run")
+_GIT_S = 30
+_INSTALL = re.compile(r"pip install ([^&\n]*)")
+_LOCKED = (
+    "--no-deps --require-hashes -r ",
+    "-r /opt/locks/chosen-torch",
+    "--no-deps --no-build-isolation --prefix /installed",
+)
+"""What may follow ``pip install``: a lock file, the chosen build of torch, or wheels of this repository."""
+_LOCK = re.compile(r"images/locks/([\w-]+)\.txt")
+_PROJECTS = ("*", "agents/*", "integrations/*", "tasks/*")
+_TASK_TABLE = "| task | what an agent must do |"
+
+
+def check_task(directory: Path, today: dt.date | None = None) -> Report:
+    """Return everything that is wrong with the files of a task.
+
+    Args:
+        directory: the task's directory.
+        today: from which the age of anchors counts; the system's date if None.
+    """
+    directory = directory.resolve()
+    top = repository_of_tasks(directory.parent)
+    if top is None and (directory / "__init__.py").is_file():
+        note = Note(directory, "installed as a wheel; check the directory that it was made from")
+        return Report((), (note,), is_checked=False)
+    files = TaskFiles(directory, top, today or dt.datetime.now(dt.UTC).date())
+    checks = (*FILE_CHECKS, _version_is_raised, _dockerfile_hides, _project_is_right, _locks_are_of_today, _has_a_row)
+    found = [entry for check in checks for entry in check(files)]
+    return Report(
+        tuple(entry for entry in found if isinstance(entry, Problem)),
+        tuple(entry for entry in found if isinstance(entry, Note)),
+    )
+
+
+def fix_all(reports: Iterable[Report]) -> list[Problem]:
+    """Correct what a program can, and return the problems that are gone."""
+    fixed = []
+    for problem in [problem for report in reports for problem in report.problems]:
+        if problem.fix is not None:
+            problem.fix()
+            fixed.append(problem)
+    return fixed
+
+
+def _version_is_raised(files: TaskFiles) -> Found:
+    """Yield that scorer, package or limits changed since the version was last raised.
+
+    Comments, docstrings, the layout of code, and the modules of the core that names come from do not count. Where there
+    is no git, or the task is not committed yet, a note says so.
+    """
+    path, manifest = files.toml, files.manifest
+    if manifest is None:
+        return
+    committed = _git(files.directory, "show", "HEAD:./task.toml")
+    if committed is None:
+        yield Note(path, "not committed in a git repository, so that version was not compared with what changed")
+        return
+    line, before = line_of(text_of(path), "version"), _version(committed)
+    if manifest.version < before:
+        yield Problem(path, line, f"version {manifest.version} is lower than the committed {before}: raise it")
+    if manifest.version != before:
+        return
+    commit = _git(files.directory, "log", "-1", "--format=%H", r"-G^version *= *[0-9]", "--", "task.toml")
+    changed = sorted(_changed(files, commit.strip())) if commit and commit.strip() else []
+    if commit and changed:
+        listed = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")  # noqa: PLR2004
+        text = f"version {manifest.version} is older than the scoring: since {commit[:7]} {listed} changed"
+        yield Problem(path, line, f"{text}: write version = {manifest.version + 1}")
+
+
+def _changed(files: TaskFiles, commit: str) -> Iterator[str]:
+    """Yield the names of the scoring's files that do something else than in a commit."""
+    scope = ("--", "task.toml", "score.py", files.name)
+    yield from (_git(files.directory, "ls-files", "--others", "--exclude-standard", *scope) or "").splitlines()
+    different = _git(files.directory, "diff", "--name-only", "--relative", "--no-renames", commit, *scope) or ""
+    for name in different.splitlines():
+        path = files.directory / name
+        meaning = {".py": _code, ".toml": _scoring}.get(path.suffix)
+        then = _git(files.directory, "show", f"{commit}:./{name}") if meaning and path.is_file() else None
+        if meaning is None or then is None or meaning(then) != meaning(text_of(path)):
+            yield name
+
+
+def _scoring(text: str) -> Any:
+    """Return what a manifest says about scoring."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+    profiles = {
+        name: {key: entry.get(key) for key in _PROFILE_KEYS} for name, entry in data.get("profiles", {}).items()
+    }
+    return {key: data.get(key) for key in _SCORING_KEYS} | {"profiles": profiles}
+
+
+def _code(text: str) -> str:
+    """Return what Python code does, without comments, docstrings, and the modules of imports from the core."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return text
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if not isinstance(body, list):
+            continue
+        kept = [part for part in body if not _is_text(part)]
+        imported = [part for part in kept if isinstance(part, ast.ImportFrom)]
+        core = [part for part in imported if (part.module or "").partition(".")[0] == "re_bench"]
+        names = sorted({(alias.name, alias.asname or "") for part in core for alias in part.names})
+        imports = [ast.alias(name, asname or None) for name, asname in names]
+        moved: list[ast.stmt] = [ast.ImportFrom("re_bench", imports, 0)] if imports else []
+        node.body = moved + [part for part in kept if part not in core]  # type: ignore[attr-defined]
+    return ast.dump(tree)
+
+
+def _is_text(node: ast.AST) -> bool:
+    """Tell whether a statement is a string alone, as docstrings are."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _version(text: str) -> int:
+    try:
+        version = tomllib.loads(text).get("version", 0)
+    except tomllib.TOMLDecodeError:
+        return 0
+    return version if isinstance(version, int) else 0
+
+
+def _git(directory: Path, *arguments: str) -> str | None:
+    """Return what git prints; None if it is not there or fails."""
+    command = ["git", "-C", str(directory), *arguments]
+    try:
+        done = subprocess.run(command, check=False, capture_output=True, timeout=_GIT_S)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else None
+
+
+class Step(NamedTuple):
+    """An instruction of a Dockerfile, its continuation lines put together."""
+
+    line: int
+    """From 1."""
+    text: str
+
+    @property
+    def sources(self) -> list[str]:
+        """What a COPY or ADD takes from the build context; nothing of other instructions, stages and contexts."""
+        try:
+            words = shlex.split(self.text)
+        except ValueError:  # a quotation that is not closed
+            words = self.text.split()
+        if words[0].upper() not in ("COPY", "ADD") or any(word.startswith("--from=") for word in words):
+            return []
+        return [word for word in words[1:] if not word.startswith("--")][:-1]
+
+
+def dockerfile_steps(text: str) -> list[Step]:
+    """Return the instructions of a Dockerfile."""
+    found: list[Step] = []
+    pending: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("#") or (not pending and not line.strip()):
+            continue
+        pending.append(line.rstrip().removesuffix("\\"))
+        if not line.rstrip().endswith("\\"):
+            found.append(Step(number - len(pending) + 1, " ".join(" ".join(pending).split())))
+            pending = []
+    return found
+
+
+def copies_and_installs(path: Path, text: str, root: Path, pins: dict[str, str]) -> Iterator[Problem]:
+    """Yield what a Dockerfile copies that is not there, and what it installs without a lock file.
+
+    Args:
+        path: the Dockerfile.
+        text: what it says, with arguments of the build filled in.
+        root: the directory that it is built from.
+        pins: versions of ``constraints.txt``; torch's is compared.
+    """
+    for step in dockerfile_steps(text):
+        for source in step.sources:
+            if not (root / source).exists():
+                yield Problem(path, step.line, f"copies {source}, which is not in {root.name}/: correct the name")
+        for install in _INSTALL.findall(step.text):
+            if not install.startswith(_LOCKED):
+                what = f"installs {install.strip()} without a lock file"
+                yield Problem(path, step.line, f"{what}: pip install --no-deps --require-hashes -r /opt/locks/NAME.txt")
+        if step.text.startswith("ARG TORCH=") and step.text != (wanted := f"ARG TORCH=torch=={pins.get('torch')}"):
+            yield Problem(path, step.line, f"{step.text} is not the pin of constraints.txt: write {wanted}")
+
+
+def _dockerfile_hides(files: TaskFiles) -> Found:
+    """Yield what an image takes that no agent may see, what it installs unlocked, and another user than ``agent``."""
+    path = files.directory / "Dockerfile"
+    if not (text := text_of(path)):
+        return
+    root, own = (files.top, f"tasks/{files.name}/") if files.top else (files.directory, "")
+    yield from copies_and_installs(
+        path, text, root, pinned(text_of(files.top / "constraints.txt")) if files.top else {}
+    )
+    for step in dockerfile_steps(text):
+        for source in step.sources:
+            part = source.removeprefix(own).strip("/").partition("/")[0]
+            if not (source.startswith("images/locks/") or (source.startswith(own) and part in SHOWN_TO_AGENTS)):
+                allowed = ", ".join(SHOWN_TO_AGENTS)
+                yield Problem(path, step.line, f"copies {source}; agents may see {allowed} of a task: leave it out")
+    users = [step for step in dockerfile_steps(text) if step.text.startswith("USER ")]
+    if not users or users[-1].text != "USER agent":
+        line = users[-1].line if users else len(text.splitlines())
+        yield Problem(path, line, "does not end as the user agent: add USER agent")
+
+
+def _project_is_right(files: TaskFiles) -> Found:
+    """Yield what is wrong with ``pyproject.toml``: syntax, the entry point, packages without a pin."""
+    path = files.directory / "pyproject.toml"
+    if not (text := text_of(path)):
+        return
+    try:
+        project = tomllib.loads(text).get("project", {})
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
+        yield Problem(path, int(line[1]) if line else 1, f"no valid TOML: {error}")
+        return
+    if project.get("entry-points", {}).get("re_bench.tasks", {}).get(files.name) != files.name:
+        wanted = f'{files.name} = "{files.name}" below [project.entry-points."re_bench.tasks"]'
+        yield Problem(path, line_with(text, "entry-points"), f"no entry point that leads to the task: add {wanted}")
+    if files.top:
+        yield from unpinned(path, files.top)
+
+
+def unpinned(project: Path, top: Path) -> Iterator[Problem]:
+    """Yield the packages that a project of the repository needs and ``constraints.txt`` has no version of."""
+    text = project.read_text(encoding="utf-8")
+    table = tomllib.loads(text).get("project", {})
+    known = {canonicalize_name(name) for name in pinned(text_of(top / "constraints.txt"))} | _own_names(top)
+    extras = chain.from_iterable(table.get("optional-dependencies", {}).values())
+    for line in (*table.get("dependencies", ()), *extras):
+        try:
+            name = canonicalize_name(Requirement(line).name)
+        except InvalidRequirement:
+            what = f"{line!r} is no requirement: write PACKAGE, or PACKAGE>=VERSION"
+            yield Problem(project, line_with(text, line), what)
+            continue
+        if name not in known:
+            what = f"{name} has no pin in constraints.txt: add {name}==VERSION, and type nox -s lock"
+            yield Problem(project, line_with(text, name), what)
+
+
+def pinned(constraints: str) -> dict[str, str]:
+    """Return the versions of a file of pins, by package."""
+    return {name: version for name, pin, version in (line.partition("==") for line in constraints.splitlines()) if pin}
+
+
+def _own_names(top: Path) -> set[NormalizedName]:
+    paths = (path for pattern in _PROJECTS for path in top.glob(f"{pattern}/pyproject.toml"))
+    found = (re.search(r'^name = "(.*)"', path.read_text(encoding="utf-8"), re.MULTILINE) for path in paths)
+    return {canonicalize_name(match[1]) for match in found if match}
+
+
+def _locks_are_of_today(files: TaskFiles) -> Found:
+    """Yield the lock files that the task's Dockerfile installs from and that are missing or stale."""
+    path = files.directory / "Dockerfile"
+    text = text_of(path) if files.top else ""
+    for name in dict.fromkeys(_LOCK.findall("\n".join(step.text for step in dockerfile_steps(text)))):
+        for problem in _lock_problems(files.top, name) if files.top else ():
+            yield Problem(path, line_with(text, f"images/locks/{name}.txt"), problem)
+
+
+def stale_locks(top: Path) -> Iterator[Problem]:
+    """Yield every lock file of a repository that is missing or stale."""
+    for name in _lock_module(top).read_tables():
+        for problem in _lock_problems(top, name):
+            yield Problem(top / "images" / "locks" / f"{name}.txt", 1, problem)
+
+
+def _lock_problems(top: Path, name: str) -> Sequence[str]:
+    try:
+        problems: Sequence[str] = _lock_module(top).problems(name)
+    except tomllib.TOMLDecodeError:  # of a project, whose own check reports it
+        return ()
+    return problems
+
+
+@cache
+def _lock_module(top: Path) -> Any:
+    """Return the repository's own program that writes lock files, which knows when one is stale."""
+    return import_file(top / "images" / "lock.py", "lock_of_repository")
+
+
+def _has_a_row(files: TaskFiles) -> Found:
+    """Yield that the table of tasks in the repository's README has no row for the task."""
+    if files.top is None or files.manifest is None:
+        return
+    path, title = files.top / "README.md", files.manifest.title
+    text = text_of(path)
+    if _TASK_TABLE in text and f"\n| `{files.name}` |" not in text:
+        profiles = ", ".join(f"`{name}`" for name in files.manifest.profiles)
+        row = f"| `{files.name}` | {title[0].lower()}{title[1:]} | profiles {profiles} |"
+        what = f"the table of tasks has no row for {files.name}: type re-bench check --fix"
+        yield Problem(path, line_with(text, _TASK_TABLE), what, partial(_add_row, path, row))
+
+
+def _add_row(path: Path, row: str) -> None:
+    """Add a row at the end of the table of tasks."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    index = next(number for number, line in enumerate(lines) if line.startswith(_TASK_TABLE))
+    while index < len(lines) and lines[index].startswith("|"):
+        index += 1
+    path.write_text("".join([*lines[:index], f"{row}\n", *lines[index:]]), encoding="utf-8")

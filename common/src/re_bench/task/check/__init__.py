@@ -1,1 +1,0 @@
-"""Everything that can be wrong with the files of a task, found without running any of them."""

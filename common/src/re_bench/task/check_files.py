@@ -1,0 +1,369 @@
+"""What a check finds, and the checks of a task's own files: manifest, anchors, records, canaries, cheats."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.task import CANARY
+from re_bench.task.manifest import RECORDS, Records
+from re_bench.task.manifest_file import ManifestError, anchors_file, anchors_text, load, read_table
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Callable, Iterator
+
+    from re_bench.task.manifest import Cheat, Manifest
+
+OLDEST_ANCHORS_DAYS = 365
+"""Machines, drivers and packages change faster than that."""
+FEWEST_CHEATS = 4
+"""A forged score, a wrong answer, no answer, and a search for the truth are always possible."""
+LONGEST_SCORER = 80
+"""Lines: a scorer fits on a screen."""
+
+_REQUIRED = {
+    "instructions.md": "the text for agents",
+    "README.md": "the page for maintainers",
+    "pyproject.toml": "the package",
+    "Dockerfile": "the agent's image",
+    "score.py": "the scorer",
+    "reference": "the reference solution",
+    "starter": "the files that agents find",
+    "tests": "tests of the task",
+}
+_DRAWN_BY = {"chosen": ("chosen_instance(",), "secret": ("secret_seed(", "interim_windows(")}
+"""The functions whose results an instance decides."""
+_TOML_LINE = re.compile(r"\(at line (\d+)")
+_NOT_SOURCE = {"__pycache__", "build", "dist"}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that is wrong, and what to do."""
+
+    path: Path
+    line: int
+    """From 1."""
+    text: str
+    """What is wrong, and what to do."""
+    fix: Callable[[], object] | None = field(default=None, compare=False)
+    """Corrects the file, where a program can."""
+
+    def __str__(self) -> str:
+        """Return ``file:line: what is wrong``, the file relative to the working directory where it lies below."""
+        return f"{shown(self.path)}:{self.line}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that cannot be judged here, or is not wrong but should be known."""
+
+    path: Path
+    text: str
+
+    def __str__(self) -> str:
+        """Return ``file: note``."""
+        return f"{shown(self.path)}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that was found."""
+
+    problems: tuple[Problem, ...]
+    notes: tuple[Note, ...]
+    is_checked: bool = True
+    """Whether the files were looked at."""
+
+
+if TYPE_CHECKING:
+    Found = Iterator[Problem | Note]
+
+
+@dataclass
+class TaskFiles:
+    """The directory of a task, and what is in it."""
+
+    directory: Path
+    top: Path | None
+    """The repository whose folder ``tasks`` the task is in, if it is in one."""
+    today: dt.date
+    manifest: Manifest | None = None
+    """None if it is unusable."""
+    manifest_problems: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Read the manifest."""
+        try:
+            self.manifest = load(self.toml)
+        except ManifestError as error:
+            self.manifest_problems = error.problems
+
+    @property
+    def name(self) -> str:
+        """The name of the folder, and of the package in it."""
+        return self.directory.name
+
+    @property
+    def toml(self) -> Path:
+        """The manifest's file."""
+        return self.directory / "task.toml"
+
+    def python_files(self, *parts: str) -> list[Path]:
+        """Return the Python files of the task, or of these files and directories in it."""
+        found: list[Path] = []
+        for top in [self.directory / part for part in parts or (".",)]:
+            found += [top] if top.is_file() else sorted(top.rglob("*.py"))
+        return [path for path in found if not _NOT_SOURCE & set(path.relative_to(self.directory).parts)]
+
+
+def shown(path: Path) -> str:
+    """Return a path as people see it: relative to the working directory where it lies below."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def text_of(path: Path) -> str:
+    """Return what a file holds; nothing if it is not there or no text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def line_with(text: str, part: str) -> int:
+    """Return the first line that ``part`` is in, from 1; 1 if it is in none."""
+    before, found, _after = text.partition(part)
+    return before.count("\n") + 1 if found else 1
+
+
+def line_of(text: str, key: str) -> int:
+    """Return the line of a key of TOML such as ``published[0].name``, from 1, or of the nearest table around it."""
+    lines = text.splitlines()
+    names = re.findall(r'"(?:[^"\\]|\\.)*"|[\w-]+', re.sub(r"\[\d+\]", "", key))
+    position = int(found[1]) if (found := re.search(r"\[(\d+)\]", key)) else 0
+    for depth in range(len(names), -1, -1):
+        head = re.compile(rf"\[+{re.escape('.'.join(names[:depth]))}\]+\s*(#.*)?$")
+        heads = [number for number, line in enumerate(lines, 1) if head.match(line)] if depth else [0]
+        if not heads:
+            continue
+        start = heads[min(position, len(heads) - 1)]
+        for number, line in enumerate(lines[start:], start + 1):
+            if line.startswith("["):
+                break
+            if names[depth:] and re.match(rf"{re.escape(names[depth])}\s*[=.]", line):
+                return number
+        if depth:
+            return start
+    return 1
+
+
+def _manifest_is_valid(files: TaskFiles) -> Found:
+    """Yield what is wrong with ``task.toml`` and ``anchors.toml``."""
+    for text in files.manifest_problems:
+        path = next(path for path in (anchors_file(files.toml), files.toml) if text.startswith(f"{path}: "))
+        rest = text.removeprefix(f"{path}: ")
+        found = _TOML_LINE.search(rest)
+        yield Problem(path, int(found[1]) if found else line_of(text_of(path), rest.partition(": ")[0]), rest)
+
+
+def _programs_are_there(files: TaskFiles) -> Found:
+    """Yield programs and modules in the manifest that the task does not have."""
+    manifest = files.manifest
+    if manifest is None:
+        return
+    named = {"rebuild.program": manifest.rebuild.program} if manifest.rebuild else {}
+    modules = {"meter.module": manifest.meter.module} if manifest.meter else {}
+    modules |= {"model.stand_in": manifest.model.stand_in.partition(":")[0]} if manifest.model else {}
+    for key, name in {**named, **modules}.items():
+        file = name if key in named else f"{name.replace('.', '/')}.py"
+        if not (files.directory / file).is_file():
+            line = line_of(text_of(files.toml), key)
+            yield Problem(files.toml, line, f"{key}: there is no {name}: write it, or name another")
+
+
+def _instances_are_declared(files: TaskFiles) -> Found:
+    """Yield that the manifest does not say what draws the hidden truth, or says what nothing draws."""
+    if files.manifest is None:
+        return
+    text = text_of(files.toml)
+    sources = "".join(text_of(source) for source in files.python_files("score.py", files.name) if source.is_file())
+    drawn_by = {source for source, calls in _DRAWN_BY.items() if any(call in sources for call in calls)}
+    declared = {profile.instance for profile in files.manifest.profiles.values()} - {None}
+    for source in sorted(drawn_by - declared):
+        calls = " or ".join(_DRAWN_BY[source])
+        what = f'the task calls {calls}), and no profile has instance = "{source}": add it to those that draw'
+        yield Problem(files.toml, line_with(text, "[profiles."), what)
+    for source in sorted(filter(None, declared - drawn_by)):
+        what = f'instance = "{source}", and nothing of the task calls {" or ".join(_DRAWN_BY[source])}): leave it out'
+        yield Problem(files.toml, line_with(text, f'instance = "{source}"'), what)
+
+
+def _anchors_are_measured(files: TaskFiles) -> Found:
+    """Yield anchors that are old, in the wrong file, or written by hand, and note where there are none."""
+    manifest, measured = files.manifest, anchors_file(files.toml)
+    if manifest is None:
+        return
+    text, in_manifest = text_of(measured), tomllib.loads(text_of(files.toml)).get("profiles", {})
+    if text and text != anchors_text(tomllib.loads(text)):
+        yield Problem(measured, 1, "not as re-bench calibrate writes it, so somebody changed it: calibrate again")
+    for name, profile in manifest.profiles.items():
+        again = f"re-bench calibrate {files.name} --profile {name}"
+        if not (profile.anchors or profile.devices or profile.models or profile.in_run):
+            yield Note(files.toml, f"profile {name} has no anchors yet: {again}")
+        if in_manifest[name].get("anchors", {}).get("source", {}).get("kind") in ("measured", "modelled"):
+            line = line_of(text_of(files.toml), f"profiles.{name}.anchors")
+            what = f"profile {name}: measured anchors belong into anchors.toml: let calibrate write"
+            yield Problem(files.toml, line, what)
+        for place, anchors in profile.all_anchors():
+            key = f"profiles.{name}.{place[0]}" + "".join(f"[{index}]" for index in place[1:]) + ".source.date"
+            file = measured if text else files.toml
+            days = (files.today - anchors.source.date).days if anchors.source.date else 0
+            if days > OLDEST_ANCHORS_DAYS:
+                what = f"profile {name}: the anchors are {days} days old ({anchors.source.date}): {again}"
+                yield Problem(file, line_of(text_of(file), key), what)
+            elif days < -1:  # another time zone may have tomorrow
+                what = (
+                    f"profile {name}: the anchors are from the future ({anchors.source.date}): set the clock, {again}"
+                )
+                yield Problem(file, line_of(text_of(file), key), what)
+
+
+def _records_are_valid(files: TaskFiles) -> Found:
+    """Yield what is wrong with ``records.toml``."""
+    path = files.directory / RECORDS
+    if not path.is_file():
+        return
+    try:
+        records = read_table(path, Records)
+    except ManifestError as error:
+        for text in error.problems:
+            rest = text.removeprefix(f"{path}: ")
+            yield Problem(path, line_of(text_of(path), rest.partition(": ")[0]), rest)
+        return
+    if files.manifest is not None:
+        for name in sorted({record.profile for record in records.records} - set(files.manifest.profiles)):
+            line = line_with(text_of(path), f'profile = "{name}"')
+            yield Problem(path, line, f"task.toml has no profile {name!r}: correct the record or the manifest")
+
+
+def _files_are_there(files: TaskFiles) -> Found:
+    """Yield the files that every task has and this one lacks, and Python files that do not parse."""
+    package = files.directory / files.name
+    required = {files.directory / name: what for name, what in _REQUIRED.items()}
+    required |= {package / "__init__.py": "the task's package", package / "grading.py": "the truth"}
+    if not (package / "prepare.py").is_file():
+        required[files.directory / "baseline"] = "the starting solution, unless prepare.py makes it"
+    if (package / "harness").is_dir():
+        required[package / "harness" / "__init__.py"] = "without it the sandbox cannot import the harness"
+    for path, what in required.items():
+        if not path.exists():
+            yield Problem(path, 1, f"is missing: {what}")
+    for path in files.python_files():
+        try:
+            ast.parse(text_of(path))
+        except SyntaxError as error:
+            yield Problem(path, error.lineno or 1, f"no valid Python: {error.msg}")
+        except (ValueError, RecursionError) as error:
+            yield Problem(path, 1, f"no valid Python: {error}")
+
+
+def _scorer_is_short(files: TaskFiles) -> Found:
+    """Yield that the scorer does not fit on a screen, or does not say what the raw score is."""
+    path = files.directory / "score.py"
+    if text := text_of(path):
+        if (count := len(text.splitlines())) > LONGEST_SCORER:
+            what = f"{count} lines, {LONGEST_SCORER} at most: move something into the package"
+            yield Problem(path, LONGEST_SCORER, what)
+        if not re.match(r'"""[^"]*\braw = ', text):
+            yield Problem(path, 1, "the docstring does not say what the raw score is: write 'raw = ...'")
+
+
+def _canaries_are_there(files: TaskFiles) -> Found:
+    """Yield the files without the line that keeps them out of training data."""
+    named = [files.directory / "README.md", files.directory / "instructions.md"]
+    for path in [*named, *files.python_files("reference")]:
+        if path.is_file() and CANARY not in text_of(path):
+            what = f"has no canary line ({CANARY[:16]}...): type re-bench check --fix"
+            yield Problem(path, 1, what, partial(_add_canary, path))
+
+
+def _add_canary(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    line = f"<!-- {CANARY} -->\n" if path.suffix == ".md" else f"# {CANARY}\n"
+    first, newline, rest = text.partition("\n")
+    path.write_text(f"{first}{newline}{line}{rest}" if first.startswith("#!") else line + text, encoding="utf-8")
+
+
+def _cheats_have_folder_and_table(files: TaskFiles) -> Found:
+    """Yield cheats without a folder, folders without a table, and that there are too few."""
+    text = text_of(files.toml)
+    try:
+        tables = set(tomllib.loads(text).get("cheats", {}))
+    except (tomllib.TOMLDecodeError, TypeError):
+        return
+    folders = {folder.name for folder in files.directory.glob("cheats/*") if any(folder.glob("*"))}
+    for name in sorted(tables - folders):
+        what = f"there are no files in cheats/{name}: write the submission, or take the table away"
+        yield Problem(files.toml, line_of(text, f"cheats.{name}"), what)
+    for name in sorted(folders - tables):
+        yield Problem(files.directory / "cheats" / name, 1, f"task.toml has no table [cheats.{name}]: add one")
+    if len(tables) < FEWEST_CHEATS:
+        what = f"{len(tables)} cheats, {FEWEST_CHEATS} at least: what else would game the scorer?"
+        yield Problem(files.toml, 1, what)
+
+
+def _cheats_say_how_they_fail(files: TaskFiles) -> Found:
+    """Yield refusals without a reason, and bases and profiles that are not there."""
+    for name, cheat in files.manifest.cheats.items() if files.manifest else ():
+        for key, text in _faults(files, cheat):
+            line = line_of(text_of(files.toml), f"cheats.{name}.{key}")
+            yield Problem(files.toml, line, f"cheats.{name}: {text}")
+
+
+def _faults(files: TaskFiles, cheat: Cheat) -> Iterator[tuple[str, str]]:
+    profiles = set(files.manifest.profiles) if files.manifest else set()
+    for where, expected in ("", cheat), *((f"on.{profile}.", entry) for profile, entry in cheat.on.items()):
+        if expected.expect == "invalid" and expected.reason is None:
+            yield f"{where}expect", "is refused for any reason: add reason = ..., which the message must match"
+        if expected.base is not None and not (files.directory / expected.base).is_dir():
+            yield f"{where}base", f"there is no directory {expected.base}: name the solution it is derived from"
+    for profile in sorted({*(cheat.profiles or ()), *cheat.on} - profiles):
+        key = "profiles" if profile in (cheat.profiles or ()) else f"on.{profile}"
+        yield key, f"there is no profile {profile}: take it away, or correct the name"
+
+
+def _instructions_fit_the_manifest(files: TaskFiles) -> Found:
+    """Yield a wrong direction in the instructions, and that a file to submit is not named."""
+    path, manifest = files.directory / "instructions.md", files.manifest
+    text = text_of(path)
+    if manifest is None or not text:
+        return
+    other = "higher" if manifest.direction == "lower" else "lower"
+    if f"{other} is better" in text:
+        line = line_with(text, f"{other} is better")
+        yield Problem(path, line, f"says that {other} is better, and direction is {manifest.direction}: correct one")
+    if not any(name in text for name in manifest.submission):
+        yield Problem(path, 1, f"does not name {' or '.join(manifest.submission)}, which is to be submitted: say so")
+
+
+FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
+    _manifest_is_valid,
+    _programs_are_there,
+    _instances_are_declared,
+    _anchors_are_measured,
+    _records_are_valid,
+    _files_are_there,
+    _scorer_is_short,
+    _canaries_are_there,
+    _cheats_have_folder_and_table,
+    _cheats_say_how_they_fail,
+    _instructions_fit_the_manifest,
+)
+"""In the order of their problems. Each reads files, and runs none of them."""
