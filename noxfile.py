@@ -190,7 +190,7 @@ def trl_test(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def landlock_test(session: nox.Session) -> None:
     """Attack the sandbox `landlock` in every way, as we are and as an ordinary user, on every version."""
-    options = ("-p", "no:benchmark", "-m", "slow", "common/tests/test_sandbox_landlock.py")
+    options = ("-p", "no:benchmark", "-m", "slow", "integrations/landlock/tests")
     run(session, "pytest", *options, *session.posargs)
 
 

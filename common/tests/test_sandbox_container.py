@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from re_bench.cli import command
 from re_bench.limits import Limits
 from re_bench.sandbox import container, container_engine, open_backend, seccomp
 from re_bench.sandbox.container import Container
 from re_bench.sandbox.process import Finished, Running, run
-from re_bench.sandbox.spec import BACKENDS, SandboxSpec, SandboxUnavailableError
+from re_bench.sandbox.spec import SandboxSpec, SandboxUnavailableError
 from re_bench.sandbox.untrusted import SubmissionFaultError, Untrusted
 
 if TYPE_CHECKING:
@@ -358,7 +357,3 @@ def test_docker_comes_before_podman_unless_one_is_named(place: Path, monkeypatch
     monkeypatch.setenv("RE_BENCH_CONTAINER_ENGINE", "nerdctl")
     with pytest.raises(SandboxUnavailableError, match=r"'nerdctl' \(\$RE_BENCH_CONTAINER_ENGINE\) not found"):
         open_backend("container")
-
-
-def test_the_command_line_offers_every_backend() -> None:
-    assert command.SANDBOXES == BACKENDS

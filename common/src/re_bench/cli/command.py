@@ -12,11 +12,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from re_bench.sandbox import BACKENDS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SANDBOXES = ("bubblewrap", "container", "landlock", "user", "none")
-"""Those of :mod:`re_bench.sandbox`, whose import would slow down ``--help``."""
 _LAST_PORT = 65535
 
 
@@ -50,7 +50,7 @@ def add_sandbox(parser: argparse.ArgumentParser) -> None:
     """Add ``--sandbox``."""
     parser.add_argument(
         "--sandbox",
-        choices=SANDBOXES,
+        choices=BACKENDS,
         help="what submissions run in; 'none' protects nothing and is recorded in the score",
     )
 

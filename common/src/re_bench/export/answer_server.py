@@ -16,7 +16,7 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point, print_progress
 from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.score_process import score_and_record
-from re_bench.sandbox.spec import BACKENDS
+from re_bench.sandbox import BACKENDS
 from re_bench.task.discovery import find_task
 from re_bench.task.profile_choice import profile_name
 from re_bench.task.profile_names import add_profile_option

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point
 from re_bench.runs.score_process import score_and_record, score_submission
-from re_bench.sandbox.spec import BACKENDS
+from re_bench.sandbox import BACKENDS
 from re_bench.scoring.score import EXIT_STATUS, describe
 from re_bench.task.discovery import find_task
 from re_bench.task.profile_names import add_profile_option

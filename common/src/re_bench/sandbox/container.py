@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from re_bench.limits import Limits
 from re_bench.sandbox import seccomp
+from re_bench.sandbox.bubblewrap import mounts
 from re_bench.sandbox.container_engine import ENGINE, ENGINES, IMAGE, Engine, find_engine
-from re_bench.sandbox.mounts import mounts
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import Launch, SandboxSpec, SandboxUnavailableError, base_environment
 
@@ -45,6 +45,9 @@ class Container:
     ``$RE_BENCH_CONTAINER_IMAGE`` names the image, ``$RE_BENCH_CONTAINER_ENGINE`` the engine's command
     (default: the first of ``docker`` and ``podman`` that is on ``PATH``).
     """
+
+    sessions = True
+    sockets = True
 
     @property
     def name(self) -> str:

@@ -10,9 +10,9 @@ import pytest
 
 from re_bench.limits import Limits
 from re_bench.processes import temporary_directory
-from re_bench.sandbox.other_user import OtherUser
 from re_bench.sandbox.process import Finished, run
 from re_bench.sandbox.spec import SandboxSpec, SandboxUnavailableError
+from re_bench_landlock.other_user import OtherUser
 
 if os.geteuid() != 0:
     pytest.skip("NOT TESTED: only root can run programs as another user", allow_module_level=True)
