@@ -13,6 +13,7 @@ from re_bench.errors import ReBenchError
 from re_bench.task.requirements import CORE, requirements_of, with_dependencies
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from importlib.metadata import Distribution
 
     from re_bench.task.discovery import Task
@@ -39,14 +40,14 @@ class Needed:
     own: tuple[OwnPackage, ...]
 
 
-def packages_of(task: Task) -> Needed:
-    """Return what a task needs, in the versions of this environment.
+def packages_of(task: Task, more: Sequence[str] = ()) -> Needed:
+    """Return what a task and ``more`` requirements need, in the versions of this environment.
 
     Raises:
         UsageError: if something of it is not installed here.
         ReBenchError: if a package of ours cannot be found.
     """
-    found = with_dependencies(requirements_of(task))
+    found = with_dependencies([*requirements_of(task), *more])
     own = [OwnPackage(entry, _package(name)) for name, entry in sorted(found.items()) if name.startswith(_OURS)]
     others = sorted((name, entry.version) for name, entry in found.items() if not name.startswith(_OURS))
     return Needed(tuple(f"{name}=={Version(version).public}" for name, version in others), tuple(own))

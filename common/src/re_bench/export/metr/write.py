@@ -24,6 +24,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _LEFT_OUT = {"Dockerfile", "__pycache__", "README.md", "cheats", "pyproject.toml", "records.toml", "tests", "tools"}
 SANDBOXES = ("bubblewrap", "user")
 """Backends for a family. The others need an engine, or would run submissions as root beside the truth."""
+_PLUG_INS = {"user": ("re-bench-landlock",)}
+"""The distributions that a backend is in, besides the core."""
 _PROGRAMS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 _SANDBOX_NOTES = {
     "bubblewrap": "It needs a container that may make namespaces (`CAP_SYS_ADMIN`), and gives no score without.",
@@ -65,7 +67,7 @@ def export_metr(task: Task, directory: Path, profile: str, sandbox: str = SANDBO
             f"{task.name} cannot be scored in the sandbox 'user': its submissions reach a model by a socket that the "
             "agent's own programs could use as well; export it with --sandbox bubblewrap"
         )
-    needed = packages_of(task)
+    needed = packages_of(task, _PLUG_INS.get(sandbox, ()))
     with new_directory(directory) as top:
         copy_file(_PROGRAM, top / f"{name}.py")
         write_text(top / "manifest.yaml", _manifest(facts))
