@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.sandbox.container_engine import ENGINE, IMAGE
+from re_bench.sandbox.container import ENGINE, IMAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
