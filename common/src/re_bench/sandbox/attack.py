@@ -96,12 +96,13 @@ def try_attacks(backend: Backend, attacks: Mapping[str, Attack]) -> Iterator[Out
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="re-bench-check-") as scratch:
             Path(scratch).chmod(0o755)  # a sandbox may run as another user
+            leaks: list[str] = []
             try:
-                leaks = list(attack(Target(backend, Path(scratch))))
+                leaks.extend(attack(Target(backend, Path(scratch))))
             except NotHeldError as error:
-                leaks = [str(error)]
-            except (ReBenchError, OSError, ValueError) as error:
-                leaks = [f"the attack could not be made: {type(error).__name__}: {error}"]
+                leaks.append(str(error))
+            except (ReBenchError, OSError, ValueError) as error:  # after a leak, perhaps because of it
+                leaks = leaks or [f"the attack could not be made: {type(error).__name__}: {error}"]
         more = [f"{len(leaks) - _FEW} more"] if len(leaks) > _FEW else []
         yield Outcome(name, not leaks, "; ".join([*leaks[:_FEW], *more]), time.monotonic() - started)
 
