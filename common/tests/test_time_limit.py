@@ -15,7 +15,8 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.limits import Limits
 from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.score_process import score_and_record
-from re_bench.sandbox.process import Running, TimeLimitError, counted_as_untrusted, run
+from re_bench.sandbox.deadline import TimeLimitError, counted_as_untrusted
+from re_bench.sandbox.process import Running, run
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.sandbox.untrusted import Untrusted
 from re_bench.scoring import time_limit as limits

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from re_bench.errors import InvalidSubmissionError
-from re_bench.sandbox.process import counted_as_untrusted
+from re_bench.sandbox.deadline import counted_as_untrusted
 from re_bench.scoring.score import Job, Measured, main
 from rust_codecontests.answers import collect_answers
 from rust_codecontests.grading import held_out_problems, judge_answers

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError
-from re_bench.sandbox.process import counted_as_untrusted
+from re_bench.sandbox.deadline import counted_as_untrusted
 from re_bench.sandbox.untrusted import SubmissionFaultError
 from re_bench_gateway import SessionLimits, Settings, models_of, serving
 from rust_codecontests.dataset import without_hidden_tests

@@ -7,18 +7,18 @@ import signal
 import subprocess
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Self
 
-from re_bench.errors import InvalidSubmissionError, ReBenchError
+from re_bench.errors import ReBenchError
 from re_bench.guest.truncate import HeadTail
 from re_bench.processes import raise_if_stop_requested, runs, stop_requested, tree
-from re_bench.sandbox import resource_usage
+from re_bench.sandbox import deadline, resource_usage
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from re_bench.sandbox.spec import Backend, Launch, SandboxSpec
 
@@ -28,73 +28,6 @@ _JOINS = 20
 _ACCEPT_S = 0.1
 _TAIL = 600
 _CHUNK = 1 << 16
-_deadlines: list[Deadline] = []
-"""Of the whole process, so that every program knows them that trusted code starts in any thread; the last counts."""
-
-
-class TimeLimitError(InvalidSubmissionError):
-    """The time limit of a whole scoring was reached while a submission's code, or a program of it, ran."""
-
-
-class Deadline:
-    """When sandboxed programs end; the last one made counts."""
-
-    def __init__(self, limit_s: float) -> None:
-        """Begin now, for ``limit_s`` seconds."""
-        self.enforced = False
-        """Whether it has ended a program, or kept one from starting."""
-        self._limit_s, self._at = limit_s, time.monotonic() + limit_s
-
-    @property
-    def remaining_s(self) -> float:
-        """Seconds until then, at least 0."""
-        return max(0.0, self._at - time.monotonic())
-
-    @property
-    def reason(self) -> str:
-        """What is told when it was reached."""
-        return f"the scoring reached its limit of {self._limit_s:g} s while the submission's code or its programs ran"
-
-
-@contextmanager
-def deadline(limit_s: float) -> Iterator[Deadline]:
-    """End all sandboxed programs that the block still runs after ``limit_s`` seconds, and start no more of them."""
-    own = Deadline(limit_s)
-    _deadlines.append(own)
-    try:
-        yield own
-    finally:
-        _deadlines.remove(own)
-
-
-def deadline_violation() -> str:
-    """Return why a program that runs, or is about to, has to end: the deadline has passed. Else the empty string."""
-    if not _deadlines or _deadlines[-1].remaining_s:
-        return ""
-    _deadlines[-1].enforced = True
-    return _deadlines[-1].reason
-
-
-@contextmanager
-def counted_as_untrusted() -> Iterator[None]:
-    """Count the block's time as a submission's: trusted work whose size a submission chooses, such as reading its log.
-
-    If the deadline has passed by the end of the block, whether it ended by itself or was cut off, then it is enforced.
-    """
-    try:
-        yield
-    finally:
-        deadline_violation()
-
-
-def raise_if_over_deadline() -> None:
-    """Do nothing, or report that the deadline has passed while a program ran or was about to.
-
-    Raises:
-        TimeLimitError: if it has.
-    """
-    if reason := deadline_violation():
-        raise TimeLimitError(reason)
 
 
 @dataclass(frozen=True)
@@ -114,12 +47,12 @@ class Running:
     """A sandboxed program and everything it started; leaving the ``with`` block ends all of it.
 
     Raises:
-        TimeLimitError: if the :func:`deadline` has passed.
+        TimeLimitError: if the deadline of :mod:`re_bench.sandbox.deadline` has passed.
         OSError: if it cannot be started.
     """
 
     def __init__(self, backend: Backend, program: Sequence[str], spec: SandboxSpec) -> None:
-        raise_if_over_deadline()
+        deadline.raise_if_over()
         self._limits = spec.limits
         self._started = time.monotonic()
         self._stopped = ""
@@ -179,7 +112,7 @@ class Running:
     def kill(self) -> None:
         """End the program and all it started, and wait until nothing is left."""
         if self.alive():
-            deadline_violation()  # which the next check of the limits, now left out, would have seen
+            deadline.violation()  # which the next check of the limits, now left out, would have seen
             self._end(self._process)
         self._ended.set()  # so that nobody waits for the next check of the limits
         _kill_group(self._process.pid)
@@ -199,7 +132,7 @@ class Running:
         self._process.wait()
         self.kill()
         raise_if_stop_requested()
-        raise_if_over_deadline()
+        deadline.raise_if_over()
         seconds = time.monotonic() - self._started
         self._stopped = self._stopped or self._growth.violation_at_end(self._limits)
         status = _exit_status(self._process.returncode)
@@ -231,7 +164,7 @@ class Running:
         with resource_usage.seen_by(self._user):
             memory = resource_usage.memory_violation(root, limits)
         return (
-            deadline_violation()
+            deadline.violation()
             or memory
             or self._growth.violation(self._first or root, limits)
             or self._own_growth.violation(root, replace(limits, disk_mib=limits.space_mib))
@@ -286,7 +219,7 @@ def accept(listener: socket.socket, running: Running, within_s: float) -> socket
         except TimeoutError:
             continue
     raise_if_stop_requested()
-    raise_if_over_deadline()
+    deadline.raise_if_over()
     finished = running.wait_at_most(2.0)
     raise ReBenchError(
         f"the sandboxed process did not start ({describe_exit(finished)}): {running.stderr.text().strip()[-_TAIL:]}"

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Self
 from re_bench import guest
 from re_bench.errors import InvalidSubmissionError
 from re_bench.guest import ipc
-from re_bench.sandbox.process import Running, accept, describe_exit, raise_if_over_deadline
+from re_bench.sandbox import deadline
+from re_bench.sandbox.process import Running, accept, describe_exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -187,7 +188,7 @@ class Untrusted:
                 ipc.send(self._channel, request, list(descriptors))
             reply, _descriptors = ipc.receive(self._channel, _MAX_REPLY, accept_descriptors=False, deadline=latest)
         except TimeoutError:
-            raise_if_over_deadline()
+            deadline.raise_if_over()
             late = f"{what} took longer than {timeout_s:g} s"
             self._running.stop(late)
             raise self._submission_fault(late, self._why(what, None)) from None
@@ -195,7 +196,7 @@ class Untrusted:
             # An argument came from another untrusted process and is nested too deeply, say.
             raise self._submission_fault(f"{what} failed", f"{what} cannot be asked: {error}") from None
         except (ipc.FrameError, OSError) as error:
-            raise_if_over_deadline()
+            deadline.raise_if_over()
             raise self._submission_fault(f"{what} failed", self._why(what, error)) from None
         if "error" in reply:
             raise self._submission_fault(f"{what} failed", str(reply["error"]))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
-from re_bench.sandbox.process import TimeLimitError, deadline
+from re_bench.sandbox.deadline import TimeLimitError, deadline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
