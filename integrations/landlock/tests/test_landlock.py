@@ -215,6 +215,22 @@ def test_a_task_whose_submissions_need_a_socket_is_refused(tmp_path: Path) -> No
         core.score(task, lambda _job: pytest.fail("it was scored"), tmp_path, profile="cpu", sandbox="landlock")
 
 
+def test_the_server_refuses_sessions_in_it(tmp_path: Path) -> None:
+    command = (
+        sys.executable,
+        "-m",
+        "re_bench.cli",
+        "serve",
+        "--sandbox",
+        "landlock",
+        "--state",
+        str(tmp_path / "state"),
+    )
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 2
+    assert "the sandbox 'landlock' is for scoring alone; sessions need bubblewrap or container" in done.stderr
+
+
 def test_daemons_end_with_a_scorer_that_is_killed() -> None:
     word = token()
     program = (
