@@ -34,7 +34,7 @@ TOOLS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # name: what pyte
     "harbor": (("-m", "slow", "integrations/harbor/tests"), ()),
     "inspect": (("-m", "slow", "integrations/inspect/tests"), ()),
     "kill": (("server/tests/test_kill.py",), ()),
-    "landlock": (("-m", "slow", "common/tests/test_sandbox_landlock.py"), ()),
+    "landlock": (("-m", "slow", "integrations/landlock/tests"), ()),
     "load": (("bench/test_bench_environment.py",), ()),
     "metr": (("-m", "slow", "integrations/metr/tests"), ()),
     "ray": (("common/tests/test_ray_executor.py", "tests/test_evaluate_on_ray.py"), ("ray",)),
@@ -246,7 +246,7 @@ def pinned(name: str) -> str:
 
 def system_programs(session: nox.Session) -> None:
     """Print how to install missing system programs, or install them where ``RE_BENCH_INSTALL=1`` and root allow it."""
-    wanted = {"prlimit": "util-linux", "setpriv": "util-linux", "bwrap": "bubblewrap"}
+    wanted = {"prlimit": "util-linux"}  # bwrap comes from PyPI where the system has none
     for manifest in HERE.glob("tasks/*/task.toml"):
         wanted |= tomllib.loads(manifest.read_text(encoding="utf-8")).get("programs", {})
     packages = sorted({wanted[program] for program in wanted if shutil.which(program) is None})

@@ -1,4 +1,4 @@
-"""The sandbox ``container`` on a real engine: the conformance suite's attacks, and scores with the tasks' images."""
+"""The sandbox ``container`` on a real engine: every attack of the tests, and scores with the tasks' images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from re_bench.sandbox.container_engine import ENGINE, IMAGE
+from re_bench.sandbox.container import ENGINE, IMAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from engines import Engine
 
 RE_BENCH = (sys.executable, "-m", "re_bench.cli")
+ATTACKS = (sys.executable, str(Path(__file__).parents[1] / "common" / "tests" / "support" / "more_attacks.py"))
 
 
 def attack(engine: Engine, images: Mapping[str, str], profile: str) -> list[str]:
@@ -38,10 +39,10 @@ def attack(engine: Engine, images: Mapping[str, str], profile: str) -> list[str]
         environment = os.environ | {ENGINE: engine.command, IMAGE: tag}
         if not number:
             attacked = subprocess.run(
-                [*RE_BENCH, "sandbox", "--sandbox", "container"], env=environment, check=False, stdout=sys.stderr
+                [*ATTACKS, "--sandbox", "container"], env=environment, check=False, stdout=sys.stderr
             )
             if attacked.returncode != 0:
-                reasons = {1: "attacks succeeded; the table above says which"}
+                reasons = {1: "attacks succeeded; the lines above say which"}
                 problems.append(reasons.get(attacked.returncode, "NOT RUN: no sandbox; the line above says why"))
         problems += _problems_of_score(task, profile, environment)
     return problems

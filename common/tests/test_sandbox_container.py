@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from re_bench.cli import command
 from re_bench.limits import Limits
-from re_bench.sandbox import container, container_engine, open_backend, seccomp
+from re_bench.sandbox import container, open_backend, seccomp
 from re_bench.sandbox.container import Container
 from re_bench.sandbox.process import Finished, Running, run
-from re_bench.sandbox.spec import BACKENDS, SandboxSpec, SandboxUnavailableError
+from re_bench.sandbox.spec import SandboxSpec, SandboxUnavailableError
 from re_bench.sandbox.untrusted import SubmissionFaultError, Untrusted
 
 if TYPE_CHECKING:
@@ -206,10 +205,10 @@ def test_deleted_files_that_are_open_count_as_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, begins_with_another: bool
 ) -> None:
     # Podman's monitor ends when it has started the one that stays.
-    find, short = container_engine.Engine.first_process, subprocess.Popen(["/bin/sleep", "0.3"])
+    find, short = container.Engine.first_process, subprocess.Popen(["/bin/sleep", "0.3"])
     before = [short.pid] * begins_with_another
     monkeypatch.setattr(
-        container_engine.Engine, "first_process", lambda self, name: before.pop() if before else find(self, name)
+        container.Engine, "first_process", lambda self, name: before.pop() if before else find(self, name)
     )
     work = tmp_path / "work"
     work.mkdir()
@@ -288,7 +287,7 @@ def test_what_podman_forgets_of_a_container_is_ended(place: Path) -> None:
 
 
 def test_cleaning_up_takes_bounded_time_and_never_fails(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(container_engine, "_REMOVAL_S", 0.3)
+    monkeypatch.setattr(container, "_REMOVAL_S", 0.3)
     launches = [Container().launch(["true"], SandboxSpec()) for _ in range(3)]
     engine.goes_wrong("hangs at rm")
     started = time.monotonic()
@@ -313,14 +312,14 @@ def test_cleaning_up_takes_bounded_time_and_never_fails(engine: Engine, monkeypa
     ],
 )
 def test_what_cannot_hold_says_why(engine: Engine, monkeypatch: pytest.MonkeyPatch, how: str, reason: str) -> None:
-    ask = container_engine.Engine.ask
+    ask = container.Engine.ask
 
-    def ask_without_patience(self: container_engine.Engine, words: list[str], remedy: str) -> str:
+    def ask_without_patience(self: container.Engine, words: list[str], remedy: str) -> str:
         with monkeypatch.context() as patch:
-            patch.setattr(container_engine, "_ANSWER_S", 2.0 if how == f"hangs at {words[0]}" else 60.0)
+            patch.setattr(container, "_ANSWER_S", 2.0 if how == f"hangs at {words[0]}" else 60.0)
             return ask(self, words, remedy)
 
-    monkeypatch.setattr(container_engine.Engine, "ask", ask_without_patience)
+    monkeypatch.setattr(container.Engine, "ask", ask_without_patience)
     engine.goes_wrong(how)
     with pytest.raises(SandboxUnavailableError, match=f"no container sandbox: .*{reason}"):
         open_backend("container")
@@ -358,7 +357,3 @@ def test_docker_comes_before_podman_unless_one_is_named(place: Path, monkeypatch
     monkeypatch.setenv("RE_BENCH_CONTAINER_ENGINE", "nerdctl")
     with pytest.raises(SandboxUnavailableError, match=r"'nerdctl' \(\$RE_BENCH_CONTAINER_ENGINE\) not found"):
         open_backend("container")
-
-
-def test_the_command_line_offers_every_backend() -> None:
-    assert command.SANDBOXES == BACKENDS

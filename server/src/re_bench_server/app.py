@@ -13,8 +13,6 @@ from re_bench.gpu.devices import keep_off_timed
 from re_bench.processes import StoppedError
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.bubblewrap import Bubblewrap
-from re_bench.sandbox.landlock import Landlock
-from re_bench.sandbox.other_user import OtherUser
 from re_bench.task.hidden_paths import hidden_directories
 from re_bench_server.catalog import ServedTask, build_catalog
 from re_bench_server.network.relay import Network
@@ -49,7 +47,7 @@ class AppState:
         self.backend = open_backend(self.settings.sandbox)
         if self.settings.link_data and not (isinstance(self.backend, Bubblewrap) and os.geteuid() == 0):
             raise UsageError("--link-data needs a server of root's with bubblewrap, whose sandboxes have other users")
-        if isinstance(self.backend, OtherUser | Landlock):
+        if not self.backend.sessions:
             name = self.backend.name.split()[0]
             raise UsageError(f"the sandbox {name!r} is for scoring alone; sessions need bubblewrap or container")
         self.settings.network.check_sandbox(self.backend.name)

@@ -3,25 +3,34 @@
 :mod:`~re_bench.sandbox.spec` says what a sandbox is, :mod:`~re_bench.sandbox.process` runs a
 program in one to its complete end, and :mod:`~re_bench.sandbox.untrusted` asks a submission's
 process questions through the small protocol of :mod:`~re_bench.guest.ipc`.
+
+Other distributions add backends: an entry point in the group ``re_bench.sandboxes`` names a class that is a
+:class:`~re_bench.sandbox.spec.Backend` and takes no arguments. A backend is imported only when it is chosen.
 """
 
 from __future__ import annotations
 
 import os
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
-from re_bench.sandbox.bubblewrap import Bubblewrap
-from re_bench.sandbox.container import Container
-from re_bench.sandbox.landlock import Landlock
-from re_bench.sandbox.other_user import OtherUser
-from re_bench.sandbox.spec import BACKENDS
-from re_bench.sandbox.unprotected import Unprotected
 
 if TYPE_CHECKING:
     from re_bench.sandbox.spec import Backend
 
 __all__ = ["BACKENDS", "open_backend"]
+
+_GROUP = "re_bench.sandboxes"
+_OWN = (
+    EntryPoint("bubblewrap", "re_bench.sandbox.bubblewrap:Bubblewrap", _GROUP),
+    EntryPoint("container", "re_bench.sandbox.container:Container", _GROUP),
+    EntryPoint("none", "re_bench.sandbox.unprotected:Unprotected", _GROUP),
+)
+_FOUND = {entry.name: entry for entry in (*entry_points(group=_GROUP), *_OWN)}
+"""By name; a plug-in cannot take the place of one of the core's."""
+BACKENDS = ("bubblewrap", "container", *sorted(_FOUND.keys() - {entry.name for entry in _OWN}), "none")
+"""Names of the backends that are installed, the default first."""
 
 
 def open_backend(name: str | None = None) -> Backend:
@@ -31,15 +40,8 @@ def open_backend(name: str | None = None) -> Backend:
         UsageError: for an unknown name, or if the backend cannot isolate a program on this machine.
     """
     name = name or os.environ.get("RE_BENCH_SANDBOX") or BACKENDS[0]
-    backends: dict[str, type[Backend]] = {
-        "bubblewrap": Bubblewrap,
-        "container": Container,
-        "landlock": Landlock,
-        "user": OtherUser,
-        "none": Unprotected,
-    }
-    if name not in backends:
+    if name not in _FOUND:
         raise UsageError(f"there is no sandbox backend {name!r}; choose one of: {', '.join(BACKENDS)}")
-    backend = backends[name]()
+    backend: Backend = _FOUND[name].load()()
     backend.probe()
     return backend

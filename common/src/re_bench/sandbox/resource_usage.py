@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from re_bench.processes import tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from re_bench.limits import Limits
 
@@ -46,30 +46,26 @@ def seen_by(user: int | None) -> Iterator[None]:
         libc.setfsgid(os.getegid())
 
 
-def is_over_memory(root: int, limit: int) -> bool:
-    """Tell whether the tree under ``root`` holds more than ``limit`` bytes that are not pages of files on disk.
+def memory_violation(root: int, limits: Limits) -> str:
+    """Return that the tree under ``root`` holds more memory, pages of files on disk apart, than it may; else ``""``.
 
     A page that several processes share counts once. To share it out takes a walk over the page
     tables, so that is done only where the sum of what each process holds is over the limit.
     """
+    limit = limits.memory_mib * _MIB
     held = {pid: _proc_bytes(f"/proc/{pid}/status", _HELD) for pid in tree(root)}
     if sum(filter(None, held.values())) <= limit:
-        return False
+        return ""
     shares = {pid: _proc_bytes(f"/proc/{pid}/smaps_rollup", _SHARE) for pid in held}
     # Where shares cannot be read, what a process holds counts as a whole; nothing, if it has ended meanwhile.
     wholes = (_proc_bytes(f"/proc/{pid}/status", _HELD) or 0 for pid, share in shares.items() if share is None)
-    return sum(wholes) + sum(filter(None, shares.values())) > limit
+    over = sum(wholes) + sum(filter(None, shares.values())) > limit
+    return f"it used more than {limits.memory_mib} MiB of memory" if over else ""
 
 
 def cpu_seconds(root: int) -> float:
     """Return the processor time that the tree under ``root`` has used so far, ended children included."""
     return sum(_ticks(pid) for pid in tree(root)) / os.sysconf("SC_CLK_TCK")
-
-
-def memory_violation(root: int, limits: Limits) -> str:
-    """Return in words that the tree under ``root`` holds more memory than it may, or the empty string."""
-    over = is_over_memory(root, limits.memory_mib * _MIB)
-    return f"it used more than {limits.memory_mib} MiB of memory" if over else ""
 
 
 class DiskGrowth:
@@ -93,32 +89,29 @@ class DiskGrowth:
             if before is None:
                 self.before = disk(self._directories)
 
-    def is_over(self, root: int, limit: int) -> bool:
-        """Tell whether they have grown by more than ``limit`` bytes, as of the last measurement.
+    def violation(self, root: int, limits: Limits) -> str:
+        """Return that they have grown more than they may, as of the last measurement, or cannot be measured; or ``""``.
 
         Deleted files that the tree under ``root`` holds open count. What is written after that
         measurement shows in the next: a program's last files in :meth:`violation_at_end`.
-
-        Raises:
-            OSError: if a part cannot be read.
         """
         started = time.monotonic()
         if not self._directories or started < self._next:
-            return False
+            return ""
         with seen_by(self._user):
             unnamed = _unnamed_files(root, self._devices)
-        used = disk(self._directories) + unnamed
+        reason = self.violation_at_end(limits, unnamed)
         now = time.monotonic()
         self._next = now + max(_PERIOD_S, _PAUSE_FACTOR * (now - started))
-        return used - self.before > limit
+        return reason
 
-    def violation(self, root: int, limits: Limits) -> str:
-        """Return in words that they have grown more than they may, or cannot be measured, or the empty string."""
-        return _disk_violation(limits, lambda limit: self.is_over(root, limit))
-
-    def violation_at_end(self, limits: Limits) -> str:
-        """Return the same of a program that has ended, as of now."""
-        return _disk_violation(limits, self.is_over_now)
+    def violation_at_end(self, limits: Limits, unnamed: int = 0) -> str:
+        """Return the same of a program that has ended, as of now, with that many bytes of deleted files."""
+        try:
+            over = self.is_over_now(limits.disk_mib * _MIB - unnamed)
+        except OSError as error:
+            return f"its writable directories cannot be measured ({error.strerror})"
+        return f"it wrote more than {limits.disk_mib} MiB into its writable directories" if over else ""
 
     def is_over_now(self, limit: int) -> bool:
         """Tell whether they have grown by more than ``limit`` bytes now; deleted files are left out.
@@ -127,14 +120,6 @@ class DiskGrowth:
             OSError: if a part cannot be read.
         """
         return disk(self._directories) - self.before > limit
-
-
-def _disk_violation(limits: Limits, is_over: Callable[[int], bool]) -> str:
-    try:
-        over = is_over(limits.disk_mib * _MIB)
-    except OSError as error:
-        return f"its writable directories cannot be measured ({error.strerror})"
-    return f"it wrote more than {limits.disk_mib} MiB into its writable directories" if over else ""
 
 
 def disk(directories: Iterable[Path]) -> int:

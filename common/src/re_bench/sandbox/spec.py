@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Mapping, Sequence
 
-BACKENDS = ("bubblewrap", "container", "landlock", "user", "none")
-"""Names of the backends, the default first."""
-
 _KEPT_ENVIRONMENT = ("LANG", "LC_ALL", "TZ")
 _GPU_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -89,6 +86,11 @@ class Launch:
 
 class Backend(Protocol):
     """A way to run a program without trusting it."""
+
+    sessions: bool
+    """Whether an agent's sessions can run in it, not only scorings."""
+    sockets: bool
+    """Whether a program inside can connect to a Unix socket that its spec shows."""
 
     @property
     def name(self) -> str:

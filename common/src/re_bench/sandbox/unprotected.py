@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 class Unprotected:
     """A plain child process: it sees all files (hidden ones too), GPUs, the network and the user's other processes."""
 
+    sessions = True
+    sockets = True
+
     @property
     def name(self) -> str:
         """``none``."""

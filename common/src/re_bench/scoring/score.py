@@ -27,7 +27,6 @@ from re_bench.normalise import normalise
 from re_bench.options import Json, ProfileName, SandboxName  # noqa: TC001 - cyclopts reads them
 from re_bench.processes import cli_entry_point, print_progress, temporary_directory
 from re_bench.sandbox import open_backend
-from re_bench.sandbox.landlock import Landlock
 from re_bench.sandbox.spec import Backend, SandboxSpec, SandboxUnavailableError
 from re_bench.sandbox.untrusted import Untrusted
 from re_bench.scoring.scale import RunAnchors, choose_scale, round_to
@@ -305,9 +304,10 @@ def refuse_backend(task: Task, backend: Backend) -> None:
     Raises:
         SandboxUnavailableError: if it cannot.
     """
-    if task.manifest.model is not None and isinstance(backend, Landlock):
+    if task.manifest.model is not None and not backend.sockets:
+        name = backend.name.split()[0]
         raise SandboxUnavailableError(
-            f"{task.name} cannot be scored in the sandbox 'landlock': its submissions reach a model by a socket, and a "
+            f"{task.name} cannot be scored in the sandbox {name!r}: its submissions reach a model by a socket, and a "
             "program that may connect to one may connect to all that its user can; use bubblewrap or container"
         )
 

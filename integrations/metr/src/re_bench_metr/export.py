@@ -28,6 +28,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _LEFT_OUT = {"Dockerfile", "__pycache__", "README.md", "cheats", "pyproject.toml", "records.toml", "tests", "tools"}
 _OWN = "re-bench-"
 """How the distributions of this repository begin, which no index has: they are carried along."""
+_PLUG_INS = {"user": ("re-bench-landlock",)}
+"""The distributions that a backend is in, besides the core."""
 _PROGRAMS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 _SANDBOX_NOTES = {
     "bubblewrap": "It needs a container that may make namespaces (`CAP_SYS_ADMIN`), and gives no score without.",
@@ -69,7 +71,7 @@ def export_metr(task: Task, directory: Path, profile: str, sandbox: str = SANDBO
             f"{task.name} cannot be scored in the sandbox 'user': its submissions reach a model by a socket that the "
             "agent's own programs could use as well; export it with --sandbox bubblewrap"
         )
-    needed = dict(sorted(with_dependencies(requirements_of(task)).items()))
+    needed = dict(sorted(with_dependencies([*requirements_of(task), *_PLUG_INS.get(sandbox, ())]).items()))
     # A local version such as +cpu says where a build came from, and is left out.
     pins = [f"{key}=={Version(one.version).public}\n" for key, one in needed.items() if not key.startswith(_OWN)]
     with new_directory(directory) as top:

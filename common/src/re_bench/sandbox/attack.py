@@ -1,7 +1,7 @@
-"""How a check attacks: a function of ours is sent into the sandbox as source and run by the Python there.
+"""How a sandbox is attacked: a function is sent into it as source, and run by the Python inside.
 
-So an attack is written, and checked, like any other code here. It uses the standard library alone,
-takes and returns JSON values, and undoes what it did where nothing stopped it.
+So an attack is written and checked like any other code here. It uses the standard library alone,
+takes and returns JSON values, and undoes what it did where nothing stopped it. What decides is seen from outside.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import os
 import secrets
 import signal
 import subprocess
-from collections.abc import Callable
+import tempfile
+import time
+from collections.abc import Callable, Iterable
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -26,12 +28,11 @@ from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from re_bench.sandbox.process import Finished
     from re_bench.sandbox.spec import Backend
 
-Check = Callable[["Backend", Path], None]
 LIMITS = Limits(
     wall_s=60, cpu_s=20, memory_mib=192, processes=32, file_mib=8, disk_mib=32, open_files=64, output_kib=64
 )
@@ -39,6 +40,7 @@ LIMITS = Limits(
 MARK = "\n=answer= "
 """What the answer of an attack stands behind, on the last line of its output."""
 _TAIL = 300
+_FEW = 5  # leaks are enough to see the kind
 _MOST = 50
 
 
@@ -46,46 +48,63 @@ class NotHeldError(ReBenchError):
     """An attack got through; the text says with what."""
 
 
-def register(checks: dict[str, Check]) -> Callable[[Check], Check]:
-    """Return a decorator that enters a check into ``checks`` by its name, in words."""
+@dataclass(frozen=True)
+class Target:
+    """A sandbox under attack."""
 
-    def enter(check: Check) -> Check:
-        checks[check.__name__.replace("_", " ")] = check
-        return check
+    backend: Backend
+    scratch: Path
+    """A directory outside for what an attack needs."""
 
-    return enter
+    def call(self, function: Callable[..., Any], *arguments: Any, spec: SandboxSpec | None = None) -> Any:
+        """Run ``function(*arguments)`` in the sandbox and return its value.
 
+        Raises:
+            NotHeldError: if it did not come to its end, so that it shows nothing.
+        """
+        finished = self.send(function, *arguments, spec=spec)
+        value = answer(finished)
+        if value is None:
+            reason = finished.stopped or f"exit status {finished.status}"
+            raise NotHeldError(f"the attack did not come to its end ({reason}): {finished.stderr.strip()[-_TAIL:]}")
+        return value
 
-def fail_if(leaks: list[str] | str) -> None:
-    """Raise unless nothing leaked.
-
-    Raises:
-        NotHeldError: with the leaks.
-    """
-    if leaks:
-        listed = [leaks] if isinstance(leaks, str) else leaks
-        more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""  # noqa: PLR2004 - enough to see the kind
-        raise NotHeldError("; ".join(listed[:5]) + more)
-
-
-def attack(backend: Backend, function: Callable[..., Any], *arguments: Any, spec: SandboxSpec | None = None) -> Any:
-    """Run ``function(*arguments)`` in a sandbox and return its value.
-
-    Raises:
-        NotHeldError: if it did not come to its end, so that it shows nothing.
-    """
-    finished = send(backend, function, *arguments, spec=spec)
-    value = answer(finished)
-    if value is None:
-        reason = finished.stopped or f"exit status {finished.status}"
-        raise NotHeldError(f"the attack did not come to its end ({reason}): {finished.stderr.strip()[-_TAIL:]}")
-    return value
+    def send(self, function: Callable[..., Any], *arguments: Any, spec: SandboxSpec | None = None) -> Finished:
+        """Run ``function(*arguments)`` in the sandbox, by default with :data:`LIMITS`, and return how it ended."""
+        program = [self.backend.python, "-I", "-S", "-c", _source(function, *arguments)]
+        return run(self.backend, program, spec or SandboxSpec(limits=LIMITS))
 
 
-def send(backend: Backend, function: Callable[..., Any], *arguments: Any, spec: SandboxSpec | None = None) -> Finished:
-    """Run ``function(*arguments)`` in a sandbox, by default one with :data:`LIMITS`, and return how it ended."""
-    program = [backend.python, "-I", "-S", "-c", source(function, *arguments)]
-    return run(backend, program, spec or SandboxSpec(limits=LIMITS))
+Attack = Callable[[Target], Iterable[str]]
+"""Tries one thing, and returns what got through."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of one attack."""
+
+    name: str
+    held: bool
+    why: str
+    """What got through, or the empty string."""
+    seconds: float
+
+
+def try_attacks(backend: Backend, attacks: Mapping[str, Attack]) -> Iterator[Outcome]:
+    """Try one attack after the other, each in a temporary directory; whatever it raises becomes its outcome."""
+    for name, attack in attacks.items():
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="re-bench-check-") as scratch:
+            Path(scratch).chmod(0o755)  # a sandbox may run as another user
+            leaks: list[str] = []
+            try:
+                leaks.extend(attack(Target(backend, Path(scratch))))
+            except NotHeldError as error:
+                leaks.append(str(error))
+            except (ReBenchError, OSError, ValueError) as error:  # after a leak, perhaps because of it
+                leaks = leaks or [f"the attack could not be made: {type(error).__name__}: {error}"]
+        more = [f"{len(leaks) - _FEW} more"] if len(leaks) > _FEW else []
+        yield Outcome(name, not leaks, "; ".join([*leaks[:_FEW], *more]), time.monotonic() - started)
 
 
 def answer(finished: Finished) -> Any:
@@ -94,7 +113,7 @@ def answer(finished: Finished) -> Any:
     return json.loads(value) if mark else None
 
 
-def source(function: Callable[..., Any], *arguments: Any) -> str:
+def _source(function: Callable[..., Any], *arguments: Any) -> str:
     """Return a program that calls ``function``, with whatever of its module it needs, and prints the value."""
     assert isinstance(function, FunctionType)
     parts: dict[str, str] = {}
@@ -113,7 +132,7 @@ def _collect(function: FunctionType, parts: dict[str, str]) -> None:
         value = function.__globals__[name]
         if isinstance(value, ModuleType):
             parts[name] = f"import {value.__name__} as {name}"
-        elif isinstance(value, FunctionType) and value.__module__.startswith("re_bench."):
+        elif isinstance(value, FunctionType) and value.__module__.startswith((function.__module__, "re_bench.")):
             _collect(value, parts)
         elif isinstance(value, type | FunctionType):
             parts[name] = f"from {value.__module__} import {name}"

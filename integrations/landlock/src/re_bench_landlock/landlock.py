@@ -1,6 +1,6 @@
 """The backend for a machine that allows no namespaces: Landlock's rules and a seccomp filter hold a child process.
 
-It needs no privilege. :mod:`re_bench.guest.landlock_supervisor` confines the program and ends all of it. Nothing is
+It needs no privilege. :mod:`re_bench_landlock.supervisor` confines the program and ends all of it. Nothing is
 mounted, so everything shown is where it is outside, and ``/tmp`` and ``/dev/shm`` are out of reach: ``TMPDIR`` is a
 directory of the program's own.
 """
@@ -21,15 +21,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
-from re_bench.guest import landlock, landlock_supervisor
 from re_bench.limits import Limits
-from re_bench.sandbox import landlock_filter, seccomp
-from re_bench.sandbox.bubblewrap import private_user
-from re_bench.sandbox.gpu_devices import device_nodes
-from re_bench.sandbox.other_user import need_readable
+from re_bench.sandbox import seccomp
+from re_bench.sandbox.bubblewrap import (
+    DRIVER,
+    DRIVER_LIBRARIES,
+    ETC,
+    GPU_PROFILER,
+    GPU_TOPOLOGY,
+    SYSTEM,
+    device_nodes,
+    private_user,
+)
 from re_bench.sandbox.process import end_process, run
-from re_bench.sandbox.shown_everywhere import DRIVER, DRIVER_LIBRARIES, ETC, GPU_PROFILER, GPU_TOPOLOGY, SYSTEM
 from re_bench.sandbox.spec import Launch, SandboxSpec, SandboxUnavailableError, base_environment, python_directories
+from re_bench_landlock import kernel, supervisor, system_calls
+from re_bench_landlock.other_user import need_readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,6 +57,9 @@ _END_S = 10.0
 
 class Landlock:
     """Files by Landlock's rules, no sockets, no signals to others; as root, also a user id that nobody else has."""
+
+    sessions = False
+    sockets = False
 
     @property
     def name(self) -> str:
@@ -100,25 +110,24 @@ class Landlock:
         own = Path(tempfile.mkdtemp(prefix="re-bench-landlock-"))
         if user is not None:
             os.chown(own, user, user)
-        plan = landlock_supervisor.Plan(
+        plan = supervisor.Plan(
             program=list(program),
             environment=_environment(spec, own),
             directory=str(own) if spec.directory == SandboxSpec.directory else spec.directory,
             rules=[*shown_rules, (str(own), "write")],
             abi=_version(),
             filters=[
-                rules.hex()
-                for rules in (seccomp.program(), landlock_filter.program(_version(), same_user=user is None))
+                rules.hex() for rules in (seccomp.program(), system_calls.program(_version(), same_user=user is None))
             ],
             limits=_limits(spec.limits, gpu=spec.gpu is not None),
             processes=spec.limits.processes,
-            gate=landlock_filter.process_gate(),
+            gate=system_calls.process_gate(),
             user=user,
             connected=[number for number, word in enumerate(program) if _is_socket(Path(word))],
             starter=os.getpid(),
         )
         return Launch(
-            [sys.executable, "-I", "-S", landlock_supervisor.__file__, str(descriptor := _memory_file(plan))],
+            [sys.executable, "-I", "-S", supervisor.__file__, str(descriptor := _memory_file(plan))],
             (descriptor,),
             cleanup=partial(_remove, own),
             environment={"PATH": os.environ.get("PATH", os.defpath)},
@@ -136,7 +145,7 @@ def _version() -> int:
         UsageError: if the variable :data:`VERSION` names none that is here.
     """
     try:
-        newest = min(landlock.abi(), landlock.NEWEST_ABI)
+        newest = min(kernel.abi(), kernel.NEWEST_ABI)
     except OSError as error:
         raise SandboxUnavailableError(
             f"no sandbox: this kernel offers no Landlock here ({error.strerror}); it takes Linux 5.13 or later with "
@@ -240,7 +249,7 @@ def _around(top: str, kind: str, hidden: set[str]) -> Iterator[tuple[str, str]]:
                 yield from _around(entry.path, kind, hidden)
 
 
-def _memory_file(plan: landlock_supervisor.Plan) -> int:
+def _memory_file(plan: supervisor.Plan) -> int:
     """Return a descriptor from which ``plan`` can be read."""
     descriptor = os.memfd_create("re-bench-landlock", os.MFD_CLOEXEC)
     with os.fdopen(os.dup(descriptor), "w", encoding="utf-8", errors="surrogateescape") as file:

@@ -19,7 +19,7 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from re_bench.guest.landlock import prepared_filter
+from re_bench_landlock.kernel import prepared_filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,15 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from ordinary_user import as_ordinary_user, python_for_everybody, what_the_suite_needs
+
+sys.path.append(str(Path(__file__).parents[3] / "common" / "tests" / "support"))
+
+from more_attacks import ATTACKS
+from ordinary_user import ATTACKS as PROGRAM
+from ordinary_user import as_ordinary_user, python_for_everybody, what_the_attacks_need
+from re_bench_landlock import kernel
+from re_bench_landlock.landlock import VERSION, Landlock
 
 from re_bench.errors import UsageError
-from re_bench.guest import landlock as kernel
 from re_bench.limits import Limits
 from re_bench.sandbox import open_backend
-from re_bench.sandbox.conformance import CHECKS, run_check
-from re_bench.sandbox.conformance.attack import attack, processes_with, spec_showing, token
-from re_bench.sandbox.landlock import VERSION, Landlock
+from re_bench.sandbox.attack import Outcome, Target, processes_with, spec_showing, token, try_attacks
 from re_bench.sandbox.process import Finished, run
 from re_bench.sandbox.spec import SandboxSpec, SandboxUnavailableError
 from re_bench.sandbox.untrusted import Untrusted
@@ -51,9 +55,14 @@ def sh(script: str, **limits: int) -> Finished:
     return run(Landlock(), ["sh", "-c", script], SandboxSpec(limits=Limits(wall_s=100, **limits)))
 
 
+def tried(name: str) -> Outcome:
+    [outcome] = try_attacks(Landlock(), {name: ATTACKS[name]})
+    return outcome
+
+
 @pytest.mark.parametrize("name", WITHOUT_NAMESPACES)
 def test_it_holds_what_takes_namespaces_elsewhere(name: str) -> None:
-    outcome = run_check(Landlock(), name)
+    outcome = tried(name)
     assert outcome.held, outcome.why
 
 
@@ -73,17 +82,17 @@ def test_a_process_or_thread_too_many_is_refused_and_the_program_goes_on() -> No
 def readable() -> Iterator[Path]:
     if os.geteuid() != 0:
         pytest.skip("NOT TESTED: only root can become another user; the tests above ran as an ordinary one")
-    with what_the_suite_needs() as place:
+    with what_the_attacks_need() as place:
         yield place
 
 
 def not_held_by_ordinary_user(readable: Path, version: int, *names: str) -> dict[str, str]:
-    command = (python_for_everybody(readable), "-m", "re_bench.sandbox.conformance", "--sandbox", "landlock", "--json")
+    command = (python_for_everybody(readable), str(readable / PROGRAM), "--sandbox", "landlock", "--json")
     finished = as_ordinary_user(readable, *command, *names, **{VERSION: str(version)})
     assert finished.stdout, finished.stderr
     report = json.loads(finished.stdout)
     assert report["sandbox"] == f"landlock ABI {version}"
-    assert [each["name"] for each in report["checks"]] == list(names or CHECKS)
+    assert [each["name"] for each in report["checks"]] == list(names or ATTACKS)
     return {each["name"]: each["why"] for each in report["checks"] if not each["held"]}
 
 
@@ -103,7 +112,7 @@ def test_every_check_as_root_of_a_container_with_dockers_capabilities(readable: 
     bounds = ",".join(["-all", *(f"+{name}" for name in kept.split())])
     python = python_for_everybody(readable)
     command = ("setpriv", f"--bounding-set={bounds}", "--inh-caps=-all", "env", f"PYTHONPATH={readable}", python)
-    suite = ("-m", "re_bench.sandbox.conformance", "--sandbox", "landlock", "--json")
+    suite = (str(readable / PROGRAM), "--sandbox", "landlock", "--json")
     finished = subprocess.run([*command, *suite], cwd="/", capture_output=True, text=True, check=False)
     report = json.loads(finished.stdout)
     assert report["sandbox"] == f"landlock ABI {NEWEST}"
@@ -111,9 +120,9 @@ def test_every_check_as_root_of_a_container_with_dockers_capabilities(readable: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", ATTACKS)
 def test_every_check_as_we_are(name: str) -> None:
-    outcome = run_check(Landlock(), name)
+    outcome = tried(name)
     expected = NOT_HELD | ({"privileges"} if Landlock().name.endswith("as root") else set())
     assert outcome.held == (name not in expected), outcome.why
 
@@ -155,8 +164,8 @@ def _open_pairs() -> list[int]:
     return got
 
 
-def test_pairs_of_sockets_with_a_stream_are_all_there_is() -> None:
-    assert attack(Landlock(), _open_pairs) == [socket.SOCK_STREAM, socket.SOCK_SEQPACKET]
+def test_pairs_of_sockets_with_a_stream_are_all_there_is(tmp_path: Path) -> None:
+    assert Target(Landlock(), tmp_path).call(_open_pairs) == [socket.SOCK_STREAM, socket.SOCK_SEQPACKET]
 
 
 def _use_modes(directory: str) -> list[bool]:
@@ -173,7 +182,7 @@ def _use_modes(directory: str) -> list[bool]:
 
 def test_setting_times_seems_to_succeed(tmp_path: Path) -> None:
     spec = spec_showing(write=tmp_path / "work")
-    assert attack(Landlock(), _use_modes, str(tmp_path / "work"), spec=spec) == [False]
+    assert Target(Landlock(), tmp_path).call(_use_modes, str(tmp_path / "work"), spec=spec) == [False]
 
 
 def test_it_refuses_what_it_cannot_hold(tmp_path: Path) -> None:
@@ -199,17 +208,33 @@ def test_a_version_that_is_not_here_is_refused(wanted: str, monkeypatch: pytest.
 
 
 def test_a_task_whose_submissions_need_a_socket_is_refused(tmp_path: Path) -> None:
-    task = open_task(Path(__file__).parents[2] / "tasks" / "rust_codecontests")
+    task = open_task(Path(__file__).parents[3] / "tasks" / "rust_codecontests")
     with pytest.raises(
         SandboxUnavailableError, match="cannot be scored in the sandbox 'landlock': its submissions reach"
     ):
         core.score(task, lambda _job: pytest.fail("it was scored"), tmp_path, profile="cpu", sandbox="landlock")
 
 
+def test_the_server_refuses_sessions_in_it(tmp_path: Path) -> None:
+    command = (
+        sys.executable,
+        "-m",
+        "re_bench.cli",
+        "serve",
+        "--sandbox",
+        "landlock",
+        "--state",
+        str(tmp_path / "state"),
+    )
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == 2
+    assert "the sandbox 'landlock' is for scoring alone; sessions need bubblewrap or container" in done.stderr
+
+
 def test_daemons_end_with_a_scorer_that_is_killed() -> None:
     word = token()
     program = (
-        "import sys; from re_bench.sandbox.landlock import Landlock; from re_bench.sandbox.process import run\n"
+        "import sys; from re_bench_landlock.landlock import Landlock; from re_bench.sandbox.process import run\n"
         "from re_bench.sandbox.spec import SandboxSpec\n"
         f"run(Landlock(), ['sh', '-c', 'setsid sh -c \"sleep 50; true {word}\" & sleep 50'], SandboxSpec())\n"
     )

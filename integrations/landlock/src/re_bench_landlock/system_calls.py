@@ -13,8 +13,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-from re_bench.guest import landlock
 from re_bench.sandbox.seccomp import compiled
+from re_bench_landlock import kernel
 
 _SOCKETS = ("socket", "connect", "bind", "listen", "accept", "accept4")
 _OBJECTS = (
@@ -128,9 +128,9 @@ class _Rules:
         """
         for name, position in _OPENS.items():
             self._refuse(name, self._equal(position, os.O_ACCMODE, os.O_ACCMODE))
-            if version < landlock.TRUNCATE:
+            if version < kernel.TRUNCATE:
                 self._refuse(name, self._equal(position, os.O_TRUNC, os.O_TRUNC | os.O_ACCMODE))
-        if version < landlock.TRUNCATE:
+        if version < kernel.TRUNCATE:
             self._refuse("truncate")
 
     def _guard_processes(self, version: int) -> None:
@@ -143,7 +143,7 @@ class _Rules:
         for name, commands in _OWNERS.items():
             for command in commands:
                 self._refuse(name, self._equal(1, command))
-        if version < landlock.SCOPES:
+        if version < kernel.SCOPES:
             self._refuse("kill", self._seccomp.Arg(0, self._seccomp.NE, 0))  # 0: its own group
             for name in _SIGNALS:
                 self._refuse(name)

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
+from re_bench_landlock.other_user import OtherUser
 
 from re_bench.limits import Limits
 from re_bench.processes import temporary_directory
-from re_bench.sandbox.other_user import OtherUser
 from re_bench.sandbox.process import Finished, run
 from re_bench.sandbox.spec import SandboxSpec, SandboxUnavailableError
 

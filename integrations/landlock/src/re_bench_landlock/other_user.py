@@ -32,6 +32,8 @@ _READABLE, _SEARCHABLE = stat.S_IROTH, stat.S_IXOTH
 class OtherUser(Unprotected):
     """A process of a user id that nobody else has: it reads what all users may, and shares network and ``/tmp``."""
 
+    sessions = False
+
     @property
     def name(self) -> str:
         """``user``."""

@@ -34,7 +34,7 @@ class Plan:
     environment: dict[str, str]
     directory: str
     rules: list[tuple[str, str]]
-    """What the program may do with files, as :func:`re_bench.guest.landlock.rule_set` takes it."""
+    """What the program may do with files, as :func:`re_bench_landlock.kernel.rule_set` takes it."""
     abi: int
     """The version of Landlock to use."""
     filters: list[str]
@@ -44,7 +44,7 @@ class Plan:
     processes: int
     """How many processes and threads there may be at a time."""
     gate: tuple[str, int]
-    """The filter of :mod:`re_bench.guest.process_gate` in hexadecimal, and the number of the system call for it."""
+    """The filter of :mod:`re_bench_landlock.process_gate` in hexadecimal, and the number of the system call for it."""
     user: int | None
     """The user id that nobody else has, to run the program as; None to stay who we are."""
     connected: list[int]
@@ -55,23 +55,23 @@ class Plan:
 
 def main() -> NoReturn:
     """Do what the module says."""
-    sys.path.append(str(Path(__file__).parents[2]))
-    from re_bench.guest import landlock  # noqa: PLC0415 - which only then is found
+    sys.path.append(str(Path(__file__).parents[1]))
+    from re_bench_landlock import kernel  # noqa: PLC0415 - which is found only then
 
     with os.fdopen(int(sys.argv[1]), "rb") as file:
         plan = Plan(**json.load(file))
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGCHLD})
-    landlock.end_with_parent(signal.SIGTERM)
+    kernel.end_with_parent(signal.SIGTERM)
     if os.getppid() != plan.starter:  # it ended before we could ask for the signal
         sys.exit(_FAILED)
-    landlock.adopt_orphans()
-    scoped = plan.user is None and plan.abi >= landlock.SCOPES
+    kernel.adopt_orphans()
+    scoped = plan.user is None and plan.abi >= kernel.SCOPES
     if scoped:
         _scope_our_signals(plan.starter)
     others = _processes_of_user() if plan.user is None else 0
     if others is None and not scoped:
         sys.exit("landlock: below version 6, root's programs cannot all be found and ended; run as another user")
-    rules = landlock.rule_set(plan.rules, plan.abi)
+    rules = kernel.rule_set(plan.rules, plan.abi)
     ours, theirs = socket.socketpair()
     first = os.fork()
     if first == 0:
@@ -79,7 +79,7 @@ def main() -> NoReturn:
     theirs.close()
     if others is None:
         _answer(ours, plan.processes)
-    for path, _kind in landlock.of_process(first):  # whose rules hold as long as these are open
+    for path, _kind in kernel.of_process(first):  # whose rules hold as long as these are open
         with suppress(FileNotFoundError):
             os.open(path, os.O_PATH)
     status = _wait(first, plan.processes if others is None else None)
@@ -94,9 +94,9 @@ def _scope_our_signals(outside: int) -> None:
     Raises:
         OSError: if a signal would still reach who is outside.
     """
-    from re_bench.guest import landlock  # noqa: PLC0415 - as above
+    from re_bench_landlock import kernel  # noqa: PLC0415 - as above
 
-    landlock.restrict(landlock.signal_scope(), landlock.SCOPES)
+    kernel.restrict(kernel.signal_scope(), kernel.SCOPES)
     with suppress(PermissionError):
         os.kill(outside, 0)
         raise OSError("signals are not confined")
@@ -104,7 +104,7 @@ def _scope_our_signals(outside: int) -> None:
 
 def _answer(channel: socket.socket, most: int) -> None:
     """Answer for each new process, unless the program could not be made to ask: then they are only counted."""
-    from re_bench.guest import process_gate  # noqa: PLC0415 - as above
+    from re_bench_landlock import process_gate  # noqa: PLC0415 - as above
 
     _message, descriptors, _flags, _address = socket.recv_fds(channel, 4, 1)
     for listener in descriptors:
@@ -124,17 +124,17 @@ def _become(plan: Plan, rules: int, others: int | None, channel: socket.socket) 
 
 
 def _confine(plan: Plan, rules: int, others: int | None, channel: socket.socket) -> None:
-    from re_bench.guest import landlock, process_gate  # noqa: PLC0415 - as above
+    from re_bench_landlock import kernel, process_gate  # noqa: PLC0415 - as above
 
     supervisor = os.getppid()
-    landlock.allow_process(rules, os.getpid())
-    landlock.drop_bounding_set()
+    kernel.allow_process(rules, os.getpid())
+    kernel.drop_bounding_set()
     if plan.user is not None:
         os.setgroups([])
         os.setresgid(plan.user, plan.user, plan.user)
         os.setresuid(plan.user, plan.user, plan.user)
-    landlock.drop_capabilities()
-    landlock.end_with_parent(signal.SIGKILL)  # which a change of user would undo
+    kernel.drop_capabilities()
+    kernel.end_with_parent(signal.SIGKILL)  # which a change of user would undo
     if os.getppid() != supervisor:
         raise OSError("the supervisor has ended")
     os.chdir(plan.directory)
@@ -144,7 +144,7 @@ def _confine(plan: Plan, rules: int, others: int | None, channel: socket.socket)
         _limit(resource.RLIMIT_NPROC, others + plan.processes)
     for name, most in plan.limits.items():
         _limit(getattr(resource, f"RLIMIT_{name}"), most)
-    landlock.restrict(rules, plan.abi)
+    kernel.restrict(rules, plan.abi)
     os.close(rules)
     if others is None:
         filter_, call = plan.gate
@@ -152,7 +152,7 @@ def _confine(plan: Plan, rules: int, others: int | None, channel: socket.socket)
             process_gate.ask_through(channel, bytes.fromhex(filter_), call)
     channel.close()
     for program in plan.filters:
-        landlock.install_filter(bytes.fromhex(program))
+        kernel.install_filter(bytes.fromhex(program))
 
 
 def _connected(path: str) -> int:

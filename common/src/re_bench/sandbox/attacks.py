@@ -1,0 +1,574 @@
+"""The attacks that decide whether a sandbox isolates, for ``re-bench sandbox``.
+
+The idea is that of the self-check of inspect_ai's sandboxes. Each is really tried inside and judged from outside;
+each stops by itself where nothing stops it. The tests have more (``common/tests/support/more_attacks.py``).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import hashlib
+import mmap
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from re_bench.sandbox.attack import (
+    LIMITS,
+    Attack,
+    Target,
+    answer,
+    processes_with,
+    spec_showing,
+    token,
+    victim,
+)
+from re_bench.sandbox.spec import SandboxSpec, python_directories
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MACHINE = ("/etc/shadow", "/etc/machine-id", "/etc/hostname", "/run/utmp", "/var/log/dpkg.log", "/proc/1/environ")
+VARIABLE = "RE_BENCH_CONFORMANCE"
+SOON_S = 20.0  # from the start of the sandbox on, on a busy machine
+STAYS_S = 60  # of what is to be stopped, so long that an end by itself is told from one that was made
+MEMORY = LIMITS.memory_mib
+_SLACK = 8  # MiB
+ALLOWED = MEMORY + _SLACK
+HELD_S = 15  # where nothing refuses it, until whoever watches has looked, on a busy machine too
+SEEN_WITHIN_S = 15  # what an attack leaves behind is measured before that on a busy machine too
+CALLS = {
+    "x86_64": {"clone": 56, "add_key": 248, "keyctl": 250, "userfaultfd": 323, "bpf": 321},
+    "aarch64": {"clone": 220, "add_key": 217, "keyctl": 219, "userfaultfd": 282, "bpf": 280},
+}
+_SPACES = {
+    "mount": 0x00020000, "cgroup": 0x02000000, "uts": 0x04000000, "ipc": 0x08000000,
+    "user": 0x10000000, "pid": 0x20000000, "net": 0x40000000,
+}  # fmt: skip
+
+
+def digests(paths: list[str]) -> dict[str, str]:
+    """Attack: return a hash of the start of every file that can be read."""
+    digests = {}
+    for path in paths:
+        with suppress(OSError), Path(path).open("rb") as file:
+            digests[path] = hashlib.sha256(file.read(65536)).hexdigest()
+    return digests
+
+
+def walk(word: str, shown: str, *tops: str) -> list[str]:
+    """Attack: return paths with ``word`` in them, but for ``shown``, without looking where there are only programs.
+
+    It looks below ``tops`` first, and at the root, which need not be listed.
+    """
+    paths: list[str] = []
+    for directory, inner, names in islice(chain.from_iterable(map(os.walk, (*tops, "/"))), 20_000):
+        inner[:] = [name for name in inner if directory != "/" or name not in {"proc", "sys", "usr"}]
+        paths += [f"{directory}/{name}" for name in (*inner, *names) if word in name and directory != shown]
+        if paths:
+            break
+    return paths
+
+
+def reading_outside(target: Target) -> Iterator[str]:
+    """Neither temporary files of others, the home, this program nor the machine's secrets can be read or found."""
+    word = token()
+    with ExitStack() as stack:
+        hidden = [str(path) for path in MACHINE if not path.startswith("/proc")]
+        for parent in (target.scratch, Path(tempfile.gettempdir()), Path.home(), Path.cwd(), Path("/dev/shm")):  # noqa: S108
+            with suppress(OSError):
+                made = stack.enter_context(tempfile.TemporaryDirectory(prefix=".re-bench-", suffix=word, dir=parent))
+                Path(made, "notes").write_text(word, encoding="ascii")
+                hidden.append(f"{made}/notes")
+        ours = Path(__file__)
+        if not any(ours.is_relative_to(directory) for directory in (Path("/usr"), *python_directories())):
+            hidden.append(str(ours))
+        outside, inside = digests(hidden), target.call(digests, hidden)
+        yield from [f"{path} can be read" for path in outside if inside.get(path) == outside[path]]
+        tops = (str(target.scratch), tempfile.gettempdir(), "/dev/shm")  # noqa: S108
+        yield from [f"{path} can be found" for path in target.call(walk, word, "", *tops)]
+
+
+def spoil(directory: str) -> bool:
+    """Attack: change a directory and its file ``file`` in every way there is."""
+    path = Path(directory, "file")
+    for spoil in (
+        lambda: path.chmod(0o777),
+        lambda: os.truncate(path, 0),
+        lambda: os.open(path, os.O_TRUNC | os.O_ACCMODE),
+        lambda: os.open(path, os.O_TRUNC),
+        lambda: path.write_text("spoiled", encoding="ascii"),
+        lambda: os.utime(path, (1, 1)),
+        lambda: os.link(path, path.with_name("link")),
+        lambda: os.setxattr(path, "user.spoiled", b"1"),
+        lambda: path.rename(path.with_name("renamed")),
+        lambda: Path(directory, "renamed").unlink(),
+        path.unlink,
+        lambda: Path(directory).rename(f"{directory}-renamed"),
+        lambda: Path(directory).chmod(0o700),
+    ):
+        with suppress(OSError):
+            spoil()
+    return True
+
+
+def changing_what_is_shown(target: Target) -> Iterator[str]:
+    """A file that is only shown keeps its content, mode, times, names and links."""
+    yield from check_unchanged(target, target.scratch / "shown", spec_showing(read=target.scratch / "shown"))
+
+
+def check_unchanged(target: Target, directory: Path, spec: SandboxSpec) -> Iterator[str]:
+    """Yield how the file ``file`` in a directory differs after an attack on it."""
+    path = directory / "file"
+    path.write_text("as it was", encoding="ascii")
+    path.chmod(0o666)
+    before = path.stat()
+    target.call(spoil, str(directory), spec=spec)
+    if not path.is_file():
+        yield "the file is gone"
+        return
+    after = path.stat()
+    for what in ("st_mode", "st_size", "st_mtime_ns", "st_nlink", "st_ctime_ns"):
+        if getattr(before, what) != getattr(after, what):
+            yield f"the {what} of the file changed"
+
+
+def make(paths: list[str]) -> bool:
+    """Attack: make every file."""
+    for path in paths:
+        with suppress(OSError):
+            Path(path).write_text("made", encoding="ascii")
+    return True
+
+
+def hidden_directories(target: Target) -> Iterator[str]:
+    """What lies in a hidden directory within a shown one is neither read nor written, but for what is named."""
+    word = token()
+    spec, secret, named = hiding(target.scratch / "shown", word)
+    paths = [f"{directory}/{word}" for directory in (secret, named)]
+    got = target.call(digests, paths, spec=spec)
+    if paths[0] in got:
+        yield f"{paths[0]} can be read"
+    if paths[1] not in got:
+        yield f"{paths[1]}, which is shown, cannot be read"
+    made = target.call(_make_and_count, [f"{secret.parent}/{word}", f"{named}/{word}-made"], spec=spec)
+    if made:
+        yield "files can be made beside what is shown"
+
+
+def hiding(shown: Path, word: str) -> tuple[SandboxSpec, Path, Path]:
+    """Return a spec that hides ``shown/package``, a directory in that, and another one that is shown all the same."""
+    spec = spec_showing(read=shown)
+    secret, named = shown / "package" / "reference", shown / "package" / "named"
+    for directory in (secret, named):
+        directory.mkdir(parents=True)
+        (directory / word).write_text(word, encoding="ascii")
+    return replace(spec, read_only={str(named): named, **spec.read_only}, hidden=[shown / "package"]), secret, named
+
+
+def _make_and_count(paths: list[str]) -> int:
+    """Attack: make every file, and return how many are there."""
+    make(paths)
+    return sum(Path(path).exists() for path in paths)
+
+
+def writing_outside(target: Target) -> Iterator[str]:
+    """No file appears in any directory of the machine."""
+    system = ("/", "/usr", "/usr/bin", "/usr/local/lib", "/etc", "/var/tmp", "/tmp", "/dev", "/dev/shm", "/run")  # noqa: S108
+    places = [*system, str(Path.home()), sys.prefix, str(target.scratch), str(Path(__file__).parent)]
+    paths = [f"{directory}/{token()}" for directory in places]
+    target.call(make, paths)
+    made = [path for path in paths if Path(path).exists()]
+    for path in made:
+        Path(path).unlink()
+    yield from [f"{path} was written" for path in made]
+
+
+def _lend(directory: str) -> bool:
+    """Attack: leave programs that run as their owner or group."""
+    shell = Path("/bin/sh").read_bytes()[:65536]
+    for number, way in enumerate(("chmod", "open", "fchmod")):
+        for mode in (0o4755, 0o2755):
+            with suppress(OSError):
+                path = f"{directory}/{way}{number}{mode:o}"
+                descriptor = os.open(path, os.O_CREAT | os.O_WRONLY, mode if way == "open" else 0o755)
+                if way == "chmod":
+                    Path(path).chmod(mode)
+                elif way == "fchmod":
+                    os.fchmod(descriptor, mode)
+                elif os.fstat(descriptor).st_mode & 0o6000 == 0:
+                    os.write(descriptor, shell)
+    return True
+
+
+def files_that_run_as_their_owner(target: Target) -> Iterator[str]:
+    """No set-user-id or set-group-id file stays in a writable directory, where others could run it."""
+    work = target.scratch / "work"
+    target.call(_lend, str(work), spec=spec_showing(write=work))
+    made = [path for path in work.iterdir() if path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID)]
+    yield from [f"{path.name} was left with mode {stat.filemode(path.stat().st_mode)}" for path in made]
+
+
+def _search(*backwards: str) -> list[str]:
+    """Attack: look for a word and a file in all that ``/proc`` says of processes, so they are given backwards."""
+    word, path = backwards[0][::-1].encode(), backwards[1][::-1]
+    got = []
+    # Where nothing can be listed, numbers can still be guessed.
+    guessed = [Path(f"/proc/{pid}") for pid in (1, os.getppid(), *range(max(2, os.getpid() - 300), os.getpid()))]
+    for directory in {*Path("/proc").glob("[0-9]*"), *guessed}:
+        for name in ("environ", "cmdline"):
+            with suppress(OSError):
+                if word in Path(directory, name).read_bytes():
+                    got.append(f"{directory}/{name} shows what is outside")
+        for name in ("root", "cwd", "task/" + directory.name + "/root"):
+            with suppress(OSError):
+                Path(f"{directory}/{name}{path}").read_bytes()
+                got.append(f"{directory}/{name} leads outside")
+        with suppress(OSError):
+            for link in Path(directory, "fd").iterdir():
+                with suppress(OSError):
+                    if word in os.fsencode(link.readlink()):
+                        got.append(f"{link} leads outside")
+    return got
+
+
+def secrets_in_proc(target: Target) -> Iterator[str]:
+    """No process outside shows its command line, environment, descriptors or root; nor does the sandbox's own first."""
+    word = token()
+    path = target.scratch / word
+    path.write_text("secret", encoding="ascii")
+    os.environ[VARIABLE] = word
+    try:
+        with victim(word), path.open("rb"):
+            yield from target.call(_search, word[::-1], str(path)[::-1])
+    finally:
+        del os.environ[VARIABLE]
+
+
+def _variables() -> dict[str, str]:
+    """Attack: return the environment."""
+    return dict(os.environ)
+
+
+def environment(target: Target) -> Iterator[str]:
+    """The environment holds what is given and nothing of ours."""
+    os.environ[VARIABLE] = word = token()
+    try:
+        spec = SandboxSpec(environment={"GIVEN": "yes"}, limits=LIMITS)
+        seen = target.call(_variables, spec=spec)
+    finally:
+        del os.environ[VARIABLE]
+    yield from [f"{name} is {value}" for name, value in seen.items() if word in value]
+    if seen.get("GIVEN") != "yes":
+        yield "a variable that was given is missing"
+
+
+def _signal(pid: int) -> list[str]:
+    """Attack: end a process, and its group."""
+    got = []
+    for send_to in (os.kill, os.killpg):
+        with suppress(OSError):
+            send_to(pid, signal.SIGKILL)
+            got.append(f"{send_to.__name__} of process {pid} outside")
+    with suppress(OSError):
+        reading, writing = os.pipe()
+        fcntl.fcntl(reading, fcntl.F_SETOWN, pid)
+        fcntl.fcntl(reading, 10, signal.SIGKILL)  # F_SETSIG
+        fcntl.fcntl(reading, fcntl.F_SETFL, os.O_ASYNC)
+        os.write(writing, b"x")
+    return got
+
+
+def signals(target: Target) -> Iterator[str]:
+    """A process outside gets no signal."""
+    with victim(token()) as process:
+        got = target.call(_signal, process.pid)
+        time.sleep(0.02)
+        yield from [*got, *([] if process.poll() is None else ["a process outside was ended"])]
+
+
+def _detach(seconds: str, stay: bool) -> bool:
+    """Attack: leave daemons that have nothing to do with their parents, one deaf to signals and one holding stdout."""
+    for quiet in (True, False):
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+                signal.signal(number, signal.SIG_IGN)
+            if quiet:
+                os.closerange(0, 64)
+            os.execvp("sleep", ["sleep", seconds])  # noqa: S606 - it is a daemon
+        os.wait()
+    if stay:
+        time.sleep(STAYS_S)
+    time.sleep(0.05)
+    return True
+
+
+def daemons(target: Target) -> Iterator[str]:
+    """Daemons are gone after the program's own end and after a time-out, at once."""
+    for stay in (False, True):
+        seconds = f"3{int.from_bytes(os.urandom(3), 'big')}.25"
+        spec = SandboxSpec(limits=replace(LIMITS, wall_s=0.5 if stay else STAYS_S))
+        finished = target.send(_detach, seconds, stay, spec=spec)
+        left = processes_with(f"sleep {seconds}")
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        yield from [f"{line.strip()!r} still runs after the end" for line in left.values()]
+        if stay and not finished.stopped:
+            yield "a time limit did not end it"
+        if finished.seconds > SOON_S:
+            yield f"the end took {finished.seconds:.1f} s"
+
+
+def take(kind: int, mebibytes: int) -> int:
+    """Take memory and fill it; return how much."""
+    with suppress(OSError, MemoryError):
+        memory = mmap.mmap(-1, mebibytes << 20, flags=kind | mmap.MAP_ANONYMOUS)
+        for _ in range(mebibytes):
+            memory.write(b"x" * (1 << 20))
+        memory.seek(0)
+        globals().setdefault("kept", []).append(memory)
+        return mebibytes
+    return 0
+
+
+def hold_memory(kind: int, mebibytes: int, processes: int) -> int:
+    """Attack: fill memory in many processes, keep it for a while, and return how many MiB were held at once."""
+    reading, writing = os.pipe()
+    for _ in range(processes):
+        if os.fork() == 0:
+            os.write(writing, bytes([take(kind, mebibytes)]))
+            time.sleep(2 * HELD_S)
+            os._exit(0)
+    os.close(writing)
+    held = sum(sum(os.read(reading, 1)) for _ in range(processes))
+    time.sleep(HELD_S * (held > ALLOWED))
+    return held
+
+
+def check_memory(target: Target, function: Any, *arguments: Any) -> Iterator[str]:
+    """Run an attack that returns how many MiB it held, and yield if too many; to be stopped is as good as refused."""
+    held = answer(target.send(function, *arguments))
+    if held is not None and held > ALLOWED:
+        yield f"{held} MiB were held where {MEMORY} are allowed"
+
+
+def memory_of_processes(target: Target) -> Iterator[str]:
+    """Private memory of all processes together is limited, and of one process too."""
+    yield from check_memory(target, hold_memory, mmap.MAP_PRIVATE, 100, 4)
+    yield from check_memory(target, hold_memory, mmap.MAP_PRIVATE, 250, 1)
+
+
+def _fork(most: int) -> int:
+    """Attack: start processes until the kernel refuses, and return how many there were."""
+    children: list[int] = []
+    with suppress(OSError):
+        while len(children) < most:
+            child = os.fork()
+            if child == 0:
+                time.sleep(2)
+                os._exit(0)
+            children.append(child)
+    return len(children)
+
+
+def _thread(most: int) -> int:
+    """Attack: start threads until the kernel refuses, and return how many there were."""
+    over = threading.Event()
+    threading.stack_size(1 << 16)
+    count = 0
+    with suppress(RuntimeError):
+        while count < most:
+            threading.Thread(target=over.wait, args=(60,), daemon=True).start()
+            count += 1
+    over.set()
+    return count
+
+
+def fork_bomb(target: Target) -> Iterator[str]:
+    """Processes and threads run into their limit."""
+    for function in (_fork, _thread):
+        count = answer(finished := target.send(function, 4 * LIMITS.processes))
+        if count is None and finished.status != -signal.SIGKILL:  # being ended is as good as being refused
+            yield f"the attack did not come to its end: {finished}"
+        if (count or 0) >= LIMITS.processes:
+            yield f"{count} at a time where {LIMITS.processes} are allowed"
+
+
+def fill_disk(directory: str, files: int, mebibytes: int, keep: bool) -> int:
+    """Attack: fill a directory with files, or with deleted files that are open; return how many MiB at once."""
+    written = 0
+    with suppress(OSError):
+        for number in range(files):
+            path = Path(directory, str(number))
+            descriptor = os.open(path, os.O_CREAT | os.O_WRONLY, 0o644)
+            for _ in range(mebibytes):
+                written += os.write(descriptor, b"x" * (1 << 20)) >> 20
+            if keep:
+                os.close(descriptor)
+            else:
+                path.unlink()
+    time.sleep(SEEN_WITHIN_S)
+    return written if mebibytes else number >> 8
+
+
+def disk_bomb(target: Target) -> Iterator[str]:
+    """What a program writes into its writable directories is limited: large files, deleted files, empty files."""
+    for number, (files, mebibytes, keep) in enumerate(((12, 7, True), (12, 7, False), (20_000, 0, True))):
+        work = target.scratch / str(number)
+        written = answer(target.send(fill_disk, str(work), files, mebibytes, keep, spec=spec_showing(write=work)))
+        if written:
+            yield f"{written} MiB were written where {LIMITS.disk_mib} are allowed"
+
+
+def _call(addresses: list[list[Any]]) -> list[str]:
+    """Attack: connect to, and send to, every address (family, kind, address)."""
+    got = []
+    for family, kind, address in addresses:
+        with suppress(OSError), socket.socket(family, kind) as caller:
+            caller.settimeout(1)
+            caller.connect(tuple(address) if isinstance(address, list) else address)
+            caller.send(b"hello")
+            got.append(f"{socket.SocketKind(kind).name} to {address!r}")
+    return got
+
+
+def check_calls(target: Target, addresses: list[tuple[int, int, Any]]) -> Iterator[str]:
+    """Listen at every address and yield where anything arrives."""
+    with ExitStack() as stack:
+        listeners = []
+        for family, kind, address in addresses:
+            with suppress(OSError):  # a machine without IPv6
+                listener = stack.enter_context(socket.socket(family, kind))
+                listener.bind(address)
+                listener.settimeout(0)
+                if kind != socket.SOCK_DGRAM:
+                    listener.listen()
+                listeners.append(listener)
+        reachable = [[int(listener.family), int(listener.type), listener.getsockname()] for listener in listeners]
+        reachable = [
+            [family, kind, address.decode("latin-1") if isinstance(address, bytes) else address]
+            for family, kind, address in reachable
+        ]
+        target.call(_call, reachable)
+        yield from [
+            f"something arrived at {listener.getsockname()}" for listener in listeners if _has_arrived(listener)
+        ]
+
+
+def _has_arrived(listener: socket.socket) -> bool:
+    try:
+        if listener.type == socket.SOCK_DGRAM:
+            listener.recv(1)
+        else:
+            listener.accept()[0].close()
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _own_addresses() -> list[str]:
+    """Return this machine's addresses apart from the loopback's, as far as they can be told without asking anybody."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, suppress(OSError):
+        probe.connect(("192.0.2.1", 9))  # sends nothing: https://www.rfc-editor.org/rfc/rfc5737
+        return [probe.getsockname()[0]]
+    return []
+
+
+def local_servers(target: Target) -> Iterator[str]:
+    """Servers of this machine cannot be reached by TCP or UDP."""
+    hosts = [(socket.AF_INET, host) for host in ("127.0.0.1", *_own_addresses())] + [(socket.AF_INET6, "::1")]
+    kinds = (socket.SOCK_STREAM, socket.SOCK_DGRAM)
+    yield from check_calls(target, [(family, kind, (host, 0)) for family, host in hosts for kind in kinds])
+
+
+def _new_spaces() -> list[str]:
+    """Attack: make namespaces, in which one would be root."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    clone = CALLS.get(os.uname().machine, {}).get("clone")
+    got = []
+    for name, flag in _SPACES.items():
+        child = os.fork()
+        if child == 0:
+            os._exit(1 if libc.unshare(flag) == 0 else 0)
+        if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+            got.append(f"a {name} namespace by unshare")
+        if clone is not None:
+            child = libc.syscall(clone, flag | 17, 0, 0, 0, 0)  # 17 is SIGCHLD
+            if child == 0:
+                os._exit(0)
+            if child > 0:
+                os.waitpid(child, 0)
+                got.append(f"a {name} namespace by clone")
+    return got
+
+
+def namespaces(target: Target) -> Iterator[str]:
+    """No namespaces can be made."""
+    yield from target.call(_new_spaces)
+
+
+def _privileges(program: str) -> list[str]:
+    """Attack: be root, become root, and run a program that makes one root."""
+    status = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
+    # A bound on capabilities to come says nothing where no program brings any.
+    sets = [name for name in status if name.startswith("Cap") and (name != "CapBnd" or status["NoNewPrivs"] != "1")]
+    got = [f"{name} is {status[name]}" for name in sets if int(status[name], 16)]
+    if status["NoNewPrivs"] != "1":
+        got.append("programs may raise privileges")
+    if 0 in (*os.getresuid(), *os.getresgid(), *os.getgroups()):
+        got.append("it runs as root or in root's group")
+    for become in (os.setuid, os.setgid):
+        with suppress(OSError):
+            become(0)
+            got.append("root can be had")
+    with suppress(OSError):
+        ran = subprocess.run([program, "-u"], capture_output=True, text=True, check=False)
+        if ran.stdout.strip() == "0":
+            got.append("a set-user-id program makes one root")
+    return got
+
+
+def privileges(target: Target) -> Iterator[str]:
+    """The program is not root, has no capability, and gains nothing by set-user-id programs."""
+    spec = spec_showing(read=target.scratch / "shown")
+    program = target.scratch / "shown" / "id"
+    shutil.copy(shutil.which("id") or "/usr/bin/id", program)
+    program.chmod(0o755 | stat.S_ISUID)
+    yield from target.call(_privileges, str(program), spec=spec)
+
+
+ATTACKS: dict[str, Attack] = {
+    "reading outside": reading_outside,
+    "changing what is shown": changing_what_is_shown,
+    "hidden directories": hidden_directories,
+    "writing outside": writing_outside,
+    "files that run as their owner": files_that_run_as_their_owner,
+    "secrets in proc": secrets_in_proc,
+    "environment": environment,
+    "signals": signals,
+    "daemons": daemons,
+    "memory of processes": memory_of_processes,
+    "fork bomb": fork_bomb,
+    "disk bomb": disk_bomb,
+    "local servers": local_servers,
+    "namespaces": namespaces,
+    "privileges": privileges,
+}
+"""By their names."""

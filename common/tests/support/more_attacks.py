@@ -1,0 +1,892 @@
+"""Every attack that a sandbox must hold: those of ``re-bench sandbox``, and more.
+
+Run alone, for another user or another sandbox: ``python more_attacks.py [--sandbox NAME] [--json] [ATTACK ...]``.
+"""
+
+# ruff: noqa: S108 - what is in /tmp and /dev/shm of a sandbox is what is tried
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import mmap
+import os
+import resource
+import socket
+import stat
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from re_bench.errors import ReBenchError
+from re_bench.sandbox import open_backend
+from re_bench.sandbox.attack import LIMITS, MARK, Attack, Target, answer, spec_showing, token, try_attacks, victim
+from re_bench.sandbox.attacks import (
+    ALLOWED,
+    CALLS,
+    HELD_S,
+    MEMORY,
+    SEEN_WITHIN_S,
+    SOON_S,
+    STAYS_S,
+    check_calls,
+    check_memory,
+    check_unchanged,
+    digests,
+    hiding,
+    hold_memory,
+    make,
+    take,
+    walk,
+)
+from re_bench.sandbox.attacks import ATTACKS as DECISIVE
+from re_bench.sandbox.spec import SandboxSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from re_bench.limits import Limits
+    from re_bench.sandbox.process import Finished
+
+_NAMES = ["new\nline", "\u00fc\u4e2d\U0001f600", "-rf", " ", "\udcff\udcfe", "a" * 255]
+_SHORT = replace(LIMITS, wall_s=0.5)
+_GAP = 100  # characters of the line that says how much was left out
+FAMILIES = {socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK}
+
+
+def _inside(function: Callable[[], list[str]]) -> Attack:
+    """Return the attack that only runs ``function`` inside, which returns what it got."""
+    return lambda target: target.call(function)
+
+
+def changing_what_is_outside(target: Target) -> Iterator[str]:
+    """A file that is not shown keeps all that, where everybody may write it too."""
+    outside = target.scratch / "outside"
+    outside.mkdir()
+    outside.chmod(0o777)
+    yield from check_unchanged(target, outside, spec_showing())
+
+
+def _exist(paths: list[str]) -> list[str]:
+    """Attack: ask of every file whether it is there."""
+    return [f"{path} can be told to exist" for path in paths if Path(path).exists()]
+
+
+def existence_of_files(target: Target) -> Iterator[str]:
+    """Whether a file is there that is not shown cannot be told, even with its name."""
+    path = target.scratch / "outside"
+    path.write_text("secret", encoding="ascii")
+    yield from target.call(_exist, [str(path), "/etc/hostname"])
+
+
+def _watch(directory: str) -> list[str]:
+    """Attack: have the kernel tell what others do with a directory."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    watched = libc.inotify_add_watch(libc.inotify_init(), os.fsencode(directory), 0xFFF) >= 0  # IN_ALL_EVENTS
+    return ["the use of files outside can be watched"] if watched else []
+
+
+def watching_what_is_outside(target: Target) -> Iterator[str]:
+    """The kernel does not tell of what is done with files that are not shown."""
+    yield from target.call(_watch, str(target.scratch))
+
+
+def names_in_hidden_directories(target: Target) -> Iterator[str]:
+    """The names of files in a hidden directory within a shown one cannot be listed."""
+    word = token()
+    spec, _secret, named = hiding(target.scratch / "shown", word)
+    paths_seen = target.call(walk, word, str(named), str(target.scratch / "shown"), spec=spec)
+    yield from [f"{path} can be found" for path in paths_seen]
+
+
+def _follow(directory: str, secret: str) -> list[str]:
+    """Attack: reach ``secret`` by the links in ``directory``, by links of its own, and by climbing."""
+    with suppress(OSError):
+        Path(directory, "mine").symlink_to(secret)
+    up = "/".join([".."] * 12)
+    ways = [f"{directory}/absolute", f"{directory}/relative", f"{directory}/mine", f"{directory}/{up}{secret}"]
+    ways += [f"/proc/self/root{secret}", f"/proc/self/cwd/{up}{secret}", f"{directory}/folder/{Path(secret).name}"]
+    got = []
+    for way in ways:
+        for flags in (os.O_RDONLY, os.O_WRONLY | os.O_APPEND):
+            with suppress(OSError):
+                os.close(os.open(way, flags))
+                got.append(f"{way} opens")
+    return got
+
+
+def symbolic_links(target: Target) -> Iterator[str]:
+    """A link in a writable directory that leads out of it leads nowhere."""
+    secret = target.scratch / "outside" / "secret"
+    secret.parent.mkdir()
+    secret.write_text("secret", encoding="ascii")
+    secret.chmod(0o666)
+    work = target.scratch / "work"
+    spec = spec_showing(write=work)
+    (work / "absolute").symlink_to(secret)
+    (work / "relative").symlink_to("../outside/secret")
+    (work / "folder").symlink_to(secret.parent)
+    yield from target.call(_follow, str(work), str(secret), spec=spec)
+
+
+def _link(directory: str, targets: list[str]) -> list[str]:
+    """Attack: give every file a second name in ``directory``, and move it there."""
+    got = []
+    for number, target in enumerate(targets):
+        for verb in (os.link, os.rename):
+            with suppress(OSError):
+                verb(target, f"{directory}/{verb.__name__}{number}")
+                got.append(f"{verb.__name__} of {target} into a writable directory")
+    return got
+
+
+def hard_links(target: Target) -> Iterator[str]:
+    """A file that is only shown, or hidden, cannot get a name in a writable directory."""
+    spec = spec_showing(read=target.scratch / "shown", write=target.scratch / "work")
+    targets = [target.scratch / "shown" / "file", target.scratch / "hidden"]
+    for path in targets:
+        path.write_text("text", encoding="ascii")
+        path.chmod(0o666)
+    yield from target.call(_link, str(target.scratch / "work"), [str(path) for path in targets], spec=spec)
+    yield from [f"{path.name} has a second name" for path in targets if path.stat().st_nlink != 1]
+
+
+def _make_devices(directories: list[str]) -> list[str]:
+    """Attack: make the devices for memory and for the first disk."""
+    got = []
+    for directory in directories:
+        for kind, device in ((stat.S_IFCHR, (1, 1)), (stat.S_IFBLK, (254, 0)), (stat.S_IFBLK, (8, 0))):
+            path = f"{directory}/device{kind}{device[0]}"
+            with suppress(OSError):
+                os.mknod(path, kind | 0o666, os.makedev(*device))
+                Path(path).unlink()
+                got.append(f"device {device} can be made in {directory}")
+    return got
+
+
+def device_files(target: Target) -> Iterator[str]:
+    """No device file can be made."""
+    work = target.scratch / "work"
+    yield from target.call(_make_devices, [str(work), "/tmp"], spec=spec_showing(write=work))
+
+
+def _make_names(directory: str, names: list[str]) -> int:
+    """Attack: make a file of each name."""
+    for name in names:
+        Path(directory, name).write_bytes(os.fsencode(name))
+    return len(os.listdir(directory))  # noqa: PTH208
+
+
+def odd_names(target: Target) -> Iterator[str]:
+    """File names of any bytes come out of a writable directory as they were made."""
+    work = target.scratch / "work"
+    spec = spec_showing(write=work)
+    target.call(_make_names, str(work), _NAMES, spec=spec)
+    made = {path.name: path.read_bytes() for path in work.iterdir()}
+    yield from [f"a file named {name!a} is missing" for name in _NAMES if made.get(name) != os.fsencode(name)]
+
+
+def temporary_files(target: Target) -> Iterator[str]:
+    """``/tmp`` and ``/dev/shm`` of one sandbox are seen neither by the next one nor outside."""
+    paths = [f"{directory}/{token()}" for directory in ("/tmp", "/dev/shm")]
+    target.call(make, paths)
+    later = target.call(digests, paths)
+    outside = [path for path in paths if Path(path).exists()]
+    for path in outside:
+        Path(path).unlink()
+    yield from [f"{path} is seen by the next sandbox" for path in later] + [
+        f"{path} is seen outside" for path in outside
+    ]
+
+
+def _descriptors() -> list[str]:
+    """Attack: return what the open descriptors are, but for the standard three and the listing itself."""
+    descriptions = []
+    for number in range(3, 4096):
+        with suppress(OSError):
+            descriptions.append(f"descriptor {number} is {Path(f'/proc/self/fd/{number}').readlink()}")
+    return descriptions
+
+
+def inherited_descriptors(target: Target) -> Iterator[str]:
+    """A descriptor that is open and inheritable here is not open inside."""
+    with (target.scratch / "secret").open("wb") as file:
+        low = os.dup2(file.fileno(), 9, inheritable=True) if not _is_open(9) else os.dup(file.fileno())
+        high = os.dup2(file.fileno(), 250, inheritable=True) if not _is_open(250) else os.dup(file.fileno())
+        try:
+            yield from target.call(_descriptors)
+        finally:
+            os.close(low)
+            os.close(high)
+
+
+def _is_open(descriptor: int) -> bool:
+    with suppress(OSError):
+        os.fstat(descriptor)
+        return True
+    return False
+
+
+def _trace(pid: int) -> list[str]:
+    """Attack: trace a process, read its memory, and take its descriptors."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    got = []
+    if libc.ptrace(0x4206, pid, None, None) == 0:  # PTRACE_SEIZE, which does not stop the process
+        got.append(f"process {pid} can be traced")
+    with suppress(OSError), Path(f"/proc/{pid}/mem").open("rb"):
+        got.append(f"the memory of process {pid} can be read")
+    with suppress(OSError):
+        handle = os.pidfd_open(pid)
+        if libc.syscall(438, handle, 0, 0) >= 0:  # pidfd_getfd, the same number everywhere
+            got.append(f"the descriptors of process {pid} can be taken")
+    return got
+
+
+def tracing(target: Target) -> Iterator[str]:
+    """A process outside cannot be traced, nor its memory be read."""
+    with victim(token()) as process:
+        yield from target.call(_trace, process.pid)
+
+
+def _disturb(pid: int) -> bool:
+    """Attack: change what a process may use, and how soon it gets it."""
+    for change in (
+        lambda: resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, 1)),
+        lambda: os.sched_setaffinity(pid, [min(os.sched_getaffinity(0))]),
+        lambda: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0)),
+        lambda: os.setpriority(os.PRIO_PROCESS, pid, 19),
+        lambda: Path(f"/proc/{pid}/oom_score_adj").write_text("1000", encoding="ascii"),
+    ):
+        with suppress(OSError):
+            change()
+    return True
+
+
+def _disturbable(pid: int) -> list[object]:
+    """Return what :func:`_disturb` changes."""
+    limits, cores = resource.prlimit(pid, resource.RLIMIT_FSIZE), os.sched_getaffinity(pid)
+    scheduler, priority = os.sched_getscheduler(pid), os.getpriority(os.PRIO_PROCESS, pid)
+    return [limits, cores, scheduler, priority, Path(f"/proc/{pid}/oom_score_adj").read_text(encoding="ascii")]
+
+
+def limits_of_others(target: Target) -> Iterator[str]:
+    """The limits, cores and priority of a process outside stay as they are."""
+    with victim(token()) as process:
+        before = _disturbable(process.pid)
+        target.call(_disturb, process.pid)
+        after = _disturbable(process.pid)
+        yield from [
+            f"{one} of a process outside became {two}" for one, two in zip(before, after, strict=True) if one != two
+        ]
+
+
+def _hop(end: float) -> None:
+    """Leave the rest of the time to a child, which does the same."""
+    while time.monotonic() < end:
+        with suppress(OSError):
+            if os.fork():
+                break
+    os._exit(0)
+
+
+def _linger() -> bool:
+    """Attack: make processes faster than they can be killed one by one."""
+    end = time.monotonic() + STAYS_S
+    with suppress(OSError):  # the number of processes is limited
+        for _ in range(8):
+            if os.fork() == 0:
+                _hop(end)
+    time.sleep(STAYS_S + 1)
+    return True
+
+
+def processes_that_keep_changing(target: Target) -> Iterator[str]:
+    """A program whose processes are replaced all the time ends at the time limit like any other."""
+    finished = target.send(_linger, spec=SandboxSpec(limits=replace(LIMITS, wall_s=0.5)))
+    if not finished.stopped:
+        yield f"it ended with status {finished.status}"
+    if finished.seconds > SOON_S:
+        yield f"the end took {finished.seconds:.1f} s"
+
+
+def _read_input() -> list[str]:
+    """Attack: read what the user types."""
+    got = [] if os.read(0, 1) == b"" else ["standard input has something to read"]
+    if any(map(os.isatty, range(3))):
+        got.append("there is a terminal")
+    with suppress(OSError):
+        os.close(os.open("/dev/tty", os.O_RDWR))
+        got.append("the terminal of the user opens")
+    return got
+
+
+def _print_much(mebibytes: int) -> bool:
+    """Attack: print so much that whoever keeps it has none left."""
+    block = b"x" * (1 << 20)
+    for _ in range(mebibytes):
+        sent = 0
+        while sent < len(block):
+            sent += os.write(1, block[sent:])
+    return True
+
+
+def a_gigabyte_of_output(target: Target) -> Iterator[str]:
+    """A gigabyte of output is counted, neither kept nor held against the program."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    finished = target.send(_print_much, 954)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    if finished.status != 0:
+        yield f"it ended with status {finished.status}: {finished.stopped}"
+    yield from _too_much(finished, LIMITS)
+    if not finished.stdout.endswith(f"{MARK}true\n"):
+        yield "the end of the output is missing"
+    if "bytes left out" not in finished.stdout:
+        yield "what was left out is not counted"
+    if grown > 64 << 10:
+        yield f"our own process grew by {grown >> 10} MiB"
+
+
+def _too_much(finished: Finished, limits: Limits) -> Iterator[str]:
+    kept = max(len(finished.stdout), len(finished.stderr))
+    if kept > (limits.output_kib << 10) + _GAP:
+        yield f"{kept} characters of output were kept"
+
+
+def _print_bytes() -> bool:
+    """Attack: print what is no text."""
+    for stream in (1, 2):
+        os.write(stream, bytes(range(256)) * 4 + b"\xff\xfe\x00\xed\xa0\x80\x1b[2J")
+    return True
+
+
+def binary_output(target: Target) -> Iterator[str]:
+    """Output that is no text does no harm."""
+    finished = target.send(_print_bytes)
+    if finished.status != 0:
+        yield f"it ended with status {finished.status}"
+    if "\ufffd" not in finished.stdout or "\ufffd" not in finished.stderr:
+        yield "the output did not arrive"
+
+
+def _print_forever(seconds: float) -> bool:
+    """Attack: print until stopped."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        os.write(1, b"x" * 4096)
+        os.write(2, b"y" * 4096)
+    return True
+
+
+def time_out_during_output(target: Target) -> Iterator[str]:
+    """A program that prints when its time is over is stopped, and its output stays within bounds."""
+    finished = target.send(_print_forever, STAYS_S, spec=SandboxSpec(limits=_SHORT))
+    yield from _not_stopped(finished)
+    yield from _too_much(finished, _SHORT)
+
+
+def _not_stopped(finished: Finished) -> Iterator[str]:
+    if not finished.stopped:
+        yield f"the time limit did not end it; its status is {finished.status}"
+    elif finished.seconds > _SHORT.wall_s + SOON_S:
+        yield f"the end took {finished.seconds:.1f} s"
+
+
+def _close_output(seconds: float) -> bool:
+    """Attack: close all output and go on."""
+    sys.stdout.flush()
+    os.closerange(0, 64)
+    time.sleep(seconds)
+    return True
+
+
+def closed_output(target: Target) -> Iterator[str]:
+    """A program that has closed its output is still watched."""
+    yield from _not_stopped(target.send(_close_output, STAYS_S, spec=SandboxSpec(limits=_SHORT)))
+
+
+def _count(seconds: float) -> bool:
+    """Attack: use the processor for so long, however long that takes on a busy machine."""
+    while time.process_time() < seconds:
+        pass
+    return True
+
+
+def processor_time(target: Target) -> Iterator[str]:
+    """A process is ended when its time on the processor is over."""
+    finished = target.send(_count, 5, spec=SandboxSpec(limits=replace(LIMITS, cpu_s=1, wall_s=60)))
+    if not finished.status:
+        yield "five seconds could be used where one is allowed"
+
+
+def _fail() -> bool:
+    """Attack, of a kind: end with a status."""
+    os._exit(7)
+
+
+def exit_status(target: Target) -> Iterator[str]:
+    """The exit status of the program comes out."""
+    finished = target.send(_fail)
+    if finished.status != 7:
+        yield f"7 came out as {finished.status}"
+
+
+def memory_that_is_shared(target: Target) -> Iterator[str]:
+    """Anonymous memory that is mapped as shared is limited like any other."""
+    yield from check_memory(target, hold_memory, mmap.MAP_SHARED, 100, 4)
+
+
+def _fork_after(mebibytes: int, processes: int) -> int:
+    """Attack, of a kind: let processes share what their parent holds, which is harmless."""
+    held = take(mmap.MAP_PRIVATE, mebibytes) and take(mmap.MAP_SHARED, mebibytes)
+    for _ in range(processes):
+        if os.fork() == 0:
+            time.sleep(0.4)
+            os._exit(0)
+    time.sleep(0.3)
+    return held
+
+
+def memory_in_common(target: Target) -> list[str]:
+    """Memory that processes have in common counts once."""
+    target.call(_fork_after, 60, 6)
+    return []
+
+
+def _fill_files(directory: str, mebibytes: int, file_mib: int) -> int:
+    """Attack: fill a directory for temporary files, by default the sandbox's own; return how many MiB went in."""
+    directory = directory or tempfile.gettempdir()
+    block = b"x" * (1 << 20)
+    paths = [Path(f"{directory}/re-bench-{os.getpid()}-{number}") for number in range(mebibytes // file_mib)]
+    written = 0
+    with suppress(OSError):
+        for path in paths:
+            with path.open("wb", buffering=0) as file:
+                for _ in range(file_mib):
+                    written += file.write(block) >> 20
+    time.sleep(HELD_S * (written > ALLOWED))
+    for path in paths:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+    return written
+
+
+def files_in_memory(target: Target) -> Iterator[str]:
+    """``/tmp``, ``/dev/shm`` and the directory for temporary files hold no more than the limit on memory."""
+    for directory in ("", "/tmp", "/dev/shm"):
+        yield from check_memory(target, _fill_files, directory, 2 * MEMORY, LIMITS.file_mib)
+
+
+def _hold_memfd(mebibytes: int, file_mib: int) -> int:
+    """Attack: fill memory that is mapped nowhere; return how many MiB."""
+    held = 0
+    with suppress(OSError):
+        for _ in range(mebibytes // file_mib):
+            descriptor = os.memfd_create("re-bench")
+            for _ in range(file_mib):
+                held += os.write(descriptor, b"x" * (1 << 20)) >> 20
+    time.sleep(HELD_S * (held > ALLOWED))
+    return held
+
+
+def _hold_segments(mebibytes: int, file_mib: int) -> int:
+    """Attack: fill System V segments and detach from them; return how many MiB."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.shmat.restype = ctypes.c_void_p
+    segments = []
+    for _ in range(mebibytes // file_mib):
+        segment = libc.shmget(0, file_mib << 20, 0o1600)
+        if segment < 0:
+            break
+        segments.append(segment)
+        address = libc.shmat(segment, None, 0)
+        ctypes.memset(address, 1, file_mib << 20)
+        libc.shmdt(ctypes.c_void_p(address))
+    time.sleep(HELD_S * (file_mib * len(segments) > ALLOWED))
+    for segment in segments:
+        libc.shmctl(segment, 0, None)
+    return file_mib * len(segments)
+
+
+def memory_that_nobody_maps(target: Target) -> Iterator[str]:
+    """Memory behind descriptors and System V segments is limited too."""
+    yield from check_memory(target, _hold_memfd, 2 * MEMORY, LIMITS.file_mib)
+    yield from check_memory(target, _hold_segments, 2 * MEMORY, 64)
+
+
+def nest(directory: str, depth: int) -> bool:
+    """Attack: hide a large file where its path is longer than any path may be."""
+    os.chdir(directory)
+    for _ in range(depth):
+        os.mkdir("d" * 200)  # noqa: PTH102 - as short as it gets
+        os.chdir("d" * 200)
+    for number in range(6):
+        Path(str(number)).write_bytes(b"x" * (7 << 20))
+    time.sleep(SEEN_WITHIN_S)
+    return True
+
+
+def disk_bomb_out_of_sight(target: Target) -> Iterator[str]:
+    """Files in directories that cannot be walked do not escape the limit."""
+    work = target.scratch / "work"
+    done = answer(target.send(nest, str(work), 30, spec=spec_showing(write=work)))
+    if done:
+        yield "42 MiB were written where 32 are allowed"
+
+
+def _grow(directory: str, mebibytes: int) -> list[str]:
+    """Attack: make one large file, by writing, with a hole, and by reserving."""
+    got = []
+    path = Path(directory or tempfile.gettempdir(), "large")
+    for way in ("write", "truncate", "reserve"):
+        with suppress(OSError), path.open("wb", buffering=0) as file:
+            if way == "truncate":
+                file.truncate(1 << 40)
+            elif way == "reserve":
+                os.posix_fallocate(file.fileno(), 0, mebibytes << 20)
+            else:
+                for _ in range(mebibytes):
+                    file.write(b"x" * (1 << 20))
+        if path.stat().st_size > (mebibytes - 1) << 20:
+            got.append(f"a file of {path.stat().st_size >> 20} MiB by {way}")
+        path.unlink()
+    return got
+
+
+def large_files(target: Target) -> Iterator[str]:
+    """No file is larger than the limit, not even a sparse one."""
+    work = target.scratch / "work"
+    for directory in (str(work), ""):
+        yield from target.call(_grow, directory, LIMITS.file_mib + 1, spec=spec_showing(write=work))
+
+
+def _open_many(most: int) -> int:
+    """Attack: open files until the kernel refuses, and return the highest number."""
+    last = 0
+    with suppress(OSError):
+        while last < most:
+            last = os.open("/dev/null", os.O_RDONLY)
+    return last
+
+
+def open_files(target: Target) -> Iterator[str]:
+    """Open files run into their limit."""
+    last = target.call(_open_many, 4 * LIMITS.open_files)
+    if last >= LIMITS.open_files:
+        yield f"{last + 1} where {LIMITS.open_files} are allowed"
+
+
+def _raise_limits() -> list[str]:
+    """Attack: allow oneself more."""
+    got = []
+    for name in ("NPROC", "NOFILE", "FSIZE", "DATA", "CPU"):
+        which = getattr(resource, f"RLIMIT_{name}")
+        soft, hard = resource.getrlimit(which)
+        if hard != resource.RLIM_INFINITY:
+            with suppress(OSError, ValueError):
+                resource.setrlimit(which, (soft, hard + 1))
+                got.append(f"the limit {name} can be raised")
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, -5)
+        got.append("the priority can be raised")
+    return got
+
+
+def limits_stay(target: Target) -> Iterator[str]:
+    """A program cannot raise its limits or its priority."""
+    yield from target.call(_raise_limits, spec=SandboxSpec(limits=replace(LIMITS, cpu_s=10)))
+
+
+def abstract_sockets(target: Target) -> Iterator[str]:
+    """Unix sockets without a path cannot be reached."""
+    kinds = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET)
+    yield from check_calls(target, [(socket.AF_UNIX, kind, f"\0{token()}") for kind in kinds])
+
+
+def sockets_with_a_path(target: Target) -> Iterator[str]:
+    """Unix sockets in directories that are not shown cannot be reached."""
+    kinds = (socket.SOCK_STREAM, socket.SOCK_DGRAM)
+    yield from check_calls(target, [(socket.AF_UNIX, kind, str(target.scratch / str(int(kind)))) for kind in kinds])
+
+
+def _leave(servers: list[str]) -> list[str]:
+    """Attack: find a way out of the machine."""
+    got = []
+    for listed in ("/proc/net/dev", "/proc/self/net/dev", f"/proc/self/task/{os.getpid()}/net/dev"):
+        with suppress(OSError), open(listed, encoding="ascii") as file:  # noqa: PTH123
+            names = {line.partition(":")[0].strip() for line in file if ":" in line}
+            got += [f"interface {name} in {listed}" for name in names - {"lo", "sit0", "tunl0"}]
+    with suppress(OSError):
+        got += [f"interface {name}" for _index, name in socket.if_nameindex() if name not in {"lo", "sit0", "tunl0"}]
+    for host in ("192.0.2.1", "2001:db8::1", *servers):
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as caller:
+            caller.connect((host, 53))
+            got.append(f"a way to {host}")
+    return got
+
+
+def ways_out(target: Target) -> Iterator[str]:
+    """There is no interface but the loopback, no route, and no server of names."""
+    servers = []
+    with suppress(OSError), open("/etc/resolv.conf", encoding="utf-8") as file:  # noqa: PTH123
+        servers = [words[1] for words in map(str.split, file) if words[:1] == ["nameserver"] and len(words) > 1]
+    outside = [server for server in servers if not server.startswith("127.") and server != "::1"]
+    yield from target.call(_leave, outside)
+
+
+def _open_sockets() -> list[int]:
+    """Attack: open sockets of every family."""
+    got = set()
+    for family in range(64):
+        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET):
+            with suppress(OSError):
+                os.close(socket.socket(family, kind).detach())
+                got.add(family)
+    return sorted(got)
+
+
+def kinds_of_sockets(target: Target) -> Iterator[str]:
+    """Only sockets that the network's walls hold can be opened: not the ones to a virtual machine's host, say."""
+    names = {int(value): name for name, value in vars(socket).items() if name.startswith("AF_")}
+    others = set(target.call(_open_sockets)) - set(map(int, FAMILIES))
+    yield from [f"sockets of the family {names.get(family, family)} can be opened" for family in sorted(others)]
+
+
+def _open_kernel() -> list[str]:
+    """Attack: open what shows the kernel's memory, and for writing, which alone changes nothing, its settings."""
+    got = []
+    for path in ("/proc/kcore", "/proc/kmsg", "/dev/mem", "/dev/kmsg", "/dev/port", "/sys/kernel/debug/sched/debug"):
+        with suppress(OSError):
+            os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+            got.append(f"{path} can be read")
+    settings = ["/proc/sysrq-trigger", "/proc/mtrr"]
+    for top in ("/proc/sys", "/proc/irq", "/sys/fs/cgroup", "/sys/power", "/sys/kernel"):
+        settings += [f"{directory}/{name}" for directory, _inner, names in os.walk(top) for name in names][:4000]
+    for path in settings:
+        with suppress(OSError):
+            os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+            got.append(f"{path} can be written")
+    return got
+
+
+def _mount(directory: str) -> list[str]:
+    """Attack: mount something, and change the root; undo it at once."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    got = []
+    for kind, source, flags in ((b"tmpfs", b"none", 0), (b"proc", b"none", 0), (None, b"/", 4096)):  # MS_BIND
+        if libc.mount(source, os.fsencode(directory), kind, flags, None) == 0:
+            libc.umount2(os.fsencode(directory), 2)  # MNT_DETACH
+            got.append(f"{(kind or b'another directory').decode()} can be mounted")
+    if libc.mount(None, b"/usr", None, 32 | 4096, None) == 0:  # MS_REMOUNT | MS_BIND
+        got.append("/usr can be made writable")
+    child = os.fork()
+    if child == 0:
+        os._exit(1 if libc.chroot(os.fsencode(directory)) == 0 else 0)
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+        got.append("the root can be changed")
+    return got
+
+
+def mounts(target: Target) -> Iterator[str]:
+    """Nothing can be mounted, and the mounts of the sandbox are gone afterwards."""
+    work = target.scratch / "work"
+    before = _mounted()
+    got = target.call(_mount, str(work), spec=spec_showing(write=work))
+    deadline = time.monotonic() + 1
+    while (left := _mounted() - before) and time.monotonic() < deadline:
+        time.sleep(0.05)  # what somebody else mounts for a moment is not ours
+    yield from [*got, *(f"{line} is still mounted" for line in sorted(left))]
+
+
+def _mounted() -> set[str]:
+    """Return the mount points that this process sees."""
+    return {line.split()[4] for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()}
+
+
+def _call_the_kernel() -> list[str]:
+    """Attack: make calls that act beside a filter of calls, or on the kernel."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    own = CALLS.get(os.uname().machine, {})
+    room = ctypes.create_string_buffer(512)
+    tries = {
+        425: ("io_uring", 1, room),
+        own.get("userfaultfd", -1): ("userfaultfd", 1),
+        own.get("bpf", -1): ("bpf", 0, room, 72),
+    }
+    return [f"{name} is allowed" for number, (name, *rest) in tries.items() if libc.syscall(number, *rest) >= 0]
+
+
+def _leave_objects(key: int, name: str) -> bool:
+    """Attack: leave objects that outlive processes."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.shmget(key, 4096, 0o1666)
+    libc.msgget(key, 0o1666)
+    libc.semget(key, 1, 0o1666)
+    with suppress(OSError):
+        Path(f"/dev/shm/{name}").write_text("left", encoding="ascii")
+    with suppress(AttributeError):
+        libc.mq_open(f"/{name}".encode(), os.O_CREAT | os.O_RDWR, 0o666, None)
+    return True
+
+
+def _remove_objects(key: int, name: str) -> list[str]:
+    """Remove the objects of that key and name, and return which there were."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    removed = []
+    for kind, get in (("shm", libc.shmget), ("sem", libc.semget), ("msg", libc.msgget)):
+        number = get(key, 0) if kind == "msg" else get(key, 0, 0)
+        if number >= 0:
+            removed.append(f"System V {kind}")
+            getattr(libc, f"{kind}ctl")(number, 0, 0, None)  # IPC_RMID is 0, and so is the first semaphore
+    if hasattr(libc, "mq_unlink") and libc.mq_unlink(f"/{name}".encode()) == 0:
+        removed.append("a POSIX message queue")
+    with suppress(OSError):
+        Path(f"/dev/shm/{name}").unlink()
+        removed.append("POSIX shared memory")
+    return removed
+
+
+def objects_that_outlive_processes(target: Target) -> Iterator[str]:
+    """No shared memory, semaphore or message queue is left."""
+    name, key = token(), int.from_bytes(os.urandom(3), "big") + 1
+    target.call(_leave_objects, key, name)
+    yield from [f"{kind} is left" for kind in _remove_objects(key, name)]
+
+
+def _find_objects(key: int, name: str, segment: int) -> list[str]:
+    """Attack: open what others share."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    got = [] if libc.shmget(key, 0, 0) < 0 else ["System V shared memory of others"]
+    libc.shmat.restype = ctypes.c_ssize_t
+    if libc.shmat(segment, None, 0o10000) != -1:  # SHM_RDONLY
+        got.append("System V shared memory of others, by its number")
+    with suppress(OSError):
+        Path(f"/dev/shm/{name}").read_bytes()
+        got.append("POSIX shared memory of others")
+    if hasattr(libc, "mq_open") and libc.mq_open(f"/{name}".encode(), os.O_RDONLY) >= 0:
+        got.append("a POSIX message queue of others")
+    return got
+
+
+def objects_of_others(target: Target) -> Iterator[str]:
+    """Shared memory and message queues of this machine cannot be opened."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    name, key = token(), int.from_bytes(os.urandom(3), "big") + 1
+    segment = libc.shmget(key, 4096, 0o1666)
+    shared = Path(f"/dev/shm/{name}")
+    shared.write_text("shared", encoding="ascii")
+    queue = libc.mq_open(f"/{name}".encode(), os.O_CREAT | os.O_RDWR, 0o666, None) if hasattr(libc, "mq_open") else -1
+    try:
+        yield from target.call(_find_objects, key, name, segment)
+    finally:
+        shared.unlink()
+        libc.shmctl(segment, 0, None)
+        if queue >= 0:
+            os.close(queue)
+            libc.mq_unlink(f"/{name}".encode())
+
+
+def _keys(serial: int, name: str) -> list[str]:
+    """Attack: read a key of others, and leave one."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    calls = CALLS[os.uname().machine]
+    buffer = ctypes.create_string_buffer(64)
+    got = []
+    if serial > 0 and libc.syscall(calls["keyctl"], 11, serial, buffer, 64, 0) > 0:  # KEYCTL_READ
+        got.append("a key of ours can be read")
+    if libc.syscall(calls["add_key"], b"user", name.encode(), b"left", 4, -4) > 0:  # the user's keyring
+        got.append("a key can be left with the kernel")
+    return got
+
+
+def keys(target: Target) -> Iterator[str]:
+    """The kernel's keyrings show no key of ours and take none."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    calls = CALLS.get(os.uname().machine)
+    if calls is None:
+        return
+    name = token()
+    serial = libc.syscall(calls["add_key"], b"user", name.encode(), b"secret", 6, -3)  # the session's keyring
+    try:
+        yield from target.call(_keys, serial, name + "-left")
+    finally:
+        libc.syscall(calls["keyctl"], 21, serial, 0, 0, 0)  # KEYCTL_INVALIDATE
+        left = libc.syscall(calls["keyctl"], 10, -4, b"user", f"{name}-left".encode(), 0)  # KEYCTL_SEARCH
+        if left > 0:
+            libc.syscall(calls["keyctl"], 21, left, 0, 0, 0)
+
+
+ATTACKS: dict[str, Attack] = {
+    **DECISIVE,
+    "changing what is outside": changing_what_is_outside,
+    "existence of files": existence_of_files,
+    "watching what is outside": watching_what_is_outside,
+    "names in hidden directories": names_in_hidden_directories,
+    "symbolic links": symbolic_links,
+    "hard links": hard_links,
+    "device files": device_files,
+    "odd names": odd_names,
+    "temporary files": temporary_files,
+    "inherited descriptors": inherited_descriptors,
+    "tracing": tracing,
+    "limits of others": limits_of_others,
+    "processes that keep changing": processes_that_keep_changing,
+    "a gigabyte of output": a_gigabyte_of_output,
+    "binary output": binary_output,
+    "time out during output": time_out_during_output,
+    "closed output": closed_output,
+    "processor time": processor_time,
+    "exit status": exit_status,
+    "memory that is shared": memory_that_is_shared,
+    "memory in common": memory_in_common,
+    "files in memory": files_in_memory,
+    "memory that nobody maps": memory_that_nobody_maps,
+    "disk bomb out of sight": disk_bomb_out_of_sight,
+    "large files": large_files,
+    "open files": open_files,
+    "limits stay": limits_stay,
+    "abstract sockets": abstract_sockets,
+    "sockets with a path": sockets_with_a_path,
+    "ways out": ways_out,
+    "kinds of sockets": kinds_of_sockets,
+    "mounts": mounts,
+    "objects that outlive processes": objects_that_outlive_processes,
+    "objects of others": objects_of_others,
+    "keys": keys,
+    "standard input": _inside(_read_input),
+    "settings of the kernel": _inside(_open_kernel),
+    "calls of the kernel": _inside(_call_the_kernel),
+}
+"""All of them, by their names."""
+
+
+def main() -> int:
+    """Try the attacks; return 0 if all were held, 1 if one was not, 2 if there is no such sandbox."""
+    parser = argparse.ArgumentParser(description="Try every attack on a sandbox.")
+    parser.add_argument("--sandbox")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("attacks", metavar="ATTACK", nargs="*", help="default: all")
+    options = parser.parse_args()
+    try:
+        backend = open_backend(options.sandbox)
+    except ReBenchError as error:
+        print(error, file=sys.stderr)
+        return error.exit_status
+    outcomes = []
+    for outcome in try_attacks(backend, {name: ATTACKS[name] for name in options.attacks or ATTACKS}):
+        outcomes.append(outcome)
+        print(f"{'held' if outcome.held else 'NOT HELD'}  {outcome.name}  {outcome.why}", file=sys.stderr)
+    if options.json:
+        print(json.dumps({"sandbox": backend.name, "checks": [asdict(outcome) for outcome in outcomes]}))
+    held = sum(outcome.held for outcome in outcomes)
+    print(f"{backend.name}: {held} of {len(outcomes)} attacks were held", file=sys.stderr)
+    return 0 if held == len(outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

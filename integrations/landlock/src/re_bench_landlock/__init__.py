@@ -1,0 +1,1 @@
+"""Two sandboxes for machines that allow no namespaces: ``landlock`` and ``user``."""
