@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mlab_agent.actions import ACTIONS, Context, Limits, TruncatedReply, actions_for, find
-from mlab_agent.journal import Journal
+from mlab_agent.memory import MemoryLimits
+from mlab_agent.models import Caps
+from mlab_agent.state import RunState
 from mlab_agent.workspaces.files import WorkspaceError
 from mlab_agent.workspaces.local import LocalWorkspace
 
@@ -53,10 +55,14 @@ class ActionRunner:
 
 
 def action_runner(
-    workspace: Workspace, state: Path, *replies: str | Callable[[str], str], limits: Limits | None = None
+    workspace: Workspace, *replies: str | Callable[[str], str], limits: Limits | None = None
 ) -> ActionRunner:
-    model = Model(list(replies))
-    return ActionRunner(Context(workspace, Journal(state / "journal"), model.ask, limits or Limits()), model)
+    model, state = Model(list(replies)), RunState.empty(MemoryLimits(), Caps())
+
+    def emit(kind: str, **fields: object) -> None:
+        state.apply({"kind": kind, "elapsed": 0.0, **fields})
+
+    return ActionRunner(Context(workspace, state.writes_of, emit, model.ask, limits or Limits()), model)
 
 
 def marker(prompt: str) -> str:
@@ -92,15 +98,15 @@ def directory(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def workspace(directory: Path) -> Iterator[LocalWorkspace]:
-    workspace = LocalWorkspace(directory, read_only=["data.csv"], use_bubblewrap=False)
+def workspace(directory: Path, tmp_path: Path) -> Iterator[LocalWorkspace]:
+    workspace = LocalWorkspace(directory, read_only=["data.csv"], use_bubblewrap=False, state=tmp_path / "run")
     yield workspace
     workspace.close()
 
 
 @pytest.fixture
-def act(workspace: LocalWorkspace, tmp_path: Path) -> ActionRunner:
-    return action_runner(workspace, tmp_path / "state")
+def act(workspace: LocalWorkspace) -> ActionRunner:
+    return action_runner(workspace)
 
 
 def test_the_actions_of_the_seed_are_there(workspace: LocalWorkspace) -> None:
@@ -195,9 +201,9 @@ def test_executing(act: ActionRunner, directory: Path) -> None:
 
 
 def test_executing_says_where_all_of_a_long_output_is(directory: Path, tmp_path: Path) -> None:
-    workspace = LocalWorkspace(directory, output_limit=500, use_bubblewrap=False)
+    workspace = LocalWorkspace(directory, output_limit=500, use_bubblewrap=False, state=tmp_path / "run")
     (directory / "run.py").write_text("for i in range(1000): print(i)\n")
-    observation = action_runner(workspace, tmp_path)("Execute Script", filename="run.py")
+    observation = action_runner(workspace)("Execute Script", filename="run.py")
     assert "All of the output is in .mlab-agent/outputs/1.txt." in observation
     assert "bytes left out" in observation
     workspace.close()
@@ -240,7 +246,7 @@ def test_read_only_files_stay_so_by_every_action(act: ActionRunner, directory: P
     act("Write File", filename="other", content="1")
     (directory / "data.csv").write_text("truth")
     (directory / "alias").symlink_to("data.csv")
-    act.context.journal.record("data.csv", b"forged")
+    act.context.emit("write", path="data.csv", before=act.context.workspace.store.put(b"forged"))
     for path in ("data.csv", "./data.csv", "alias", "sub/../data.csv"):
         attempts: list[Callable[[], str]] = [
             lambda path=path: act("Write File", filename=path, content="no"),  # type: ignore[misc]
@@ -268,17 +274,16 @@ WRITES = st.lists(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(writes=WRITES)
 def test_undo_law(tmp_path_factory: pytest.TempPathFactory, writes: list[tuple[str, str, str]]) -> None:
-    """For any path, undoing is a stack; other paths do not matter; and a journal read again is the same one."""
+    """For any path, undoing is a stack, and other paths do not matter."""
     base = tmp_path_factory.mktemp("undo")
     (base / "ws").mkdir()
-    workspace = LocalWorkspace(base / "ws", use_bubblewrap=False, state=base / "state")
-    act = action_runner(workspace, base)
+    workspace = LocalWorkspace(base / "ws", use_bubblewrap=False, state=base / "run")
+    act = action_runner(workspace)
     stacks: dict[str, list[str | None]] = {name: [None] for name in ("a", "b", "d/a")}
     for name, how, text in writes:
-        act.context.journal = Journal(base / "journal")  # as after a kill
         stack = stacks[name]
         if how == "undo":
             if len(stack) > 1:
@@ -300,42 +305,6 @@ def test_undo_law(tmp_path_factory: pytest.TempPathFactory, writes: list[tuple[s
             file = base / "ws" / path
             assert (file.read_bytes().decode() if file.exists() else None) == stack[-1]
     workspace.close()
-
-
-def test_a_journal_keeps_within_its_bound_and_survives_a_torn_line(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, limit_bytes=250)
-    for number in range(5):
-        journal.record("a", bytes([number]) * 100)
-    position = journal.position()
-    journal.record("b", None)
-    with (tmp_path / "journal.jsonl").open("a") as log:
-        log.write('{"write": 7, "pa')
-    journal = Journal(tmp_path, limit_bytes=250)
-    last = journal.last("b")
-    assert last is not None
-    assert last.before is None
-    journal.rewind(position)
-    assert journal.last("b") is None
-    for number in (4, 3):
-        last = journal.last("a")
-        assert last is not None
-        assert last.before == bytes([number]) * 100
-        journal.mark_undone("a")
-    with pytest.raises(WorkspaceError, match="too old"):
-        journal.last("a")
-    assert len(list((tmp_path / "contents").iterdir())) == 2
-
-
-def test_a_rewound_journal_gives_back_what_was_undone_since(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    journal.record("a", b"1")
-    position = journal.position()
-    journal.mark_undone("a")
-    assert journal.last("a") is None
-    journal.rewind(position)
-    last = journal.last("a")
-    assert last is not None
-    assert last.before == b"1"
 
 
 def test_editing_a_script_gives_a_diff(act: ActionRunner, directory: Path) -> None:
@@ -532,11 +501,11 @@ def test_a_cut_answer_says_so(act: ActionRunner) -> None:
     assert act("Understand File", filename="train.py", query="x").startswith("CUT here\n[this answer was cut off]")
 
 
-def test_limits_hold_for_every_observation(workspace: LocalWorkspace, directory: Path, tmp_path: Path) -> None:
+def test_limits_hold_for_every_observation(workspace: LocalWorkspace, directory: Path) -> None:
     (directory / "long").write_text("word " * 10_000)
     for number in range(600):
         (directory / f"file-{number:03}").touch()
-    act = action_runner(workspace, tmp_path, "answer " * 5000, limits=Limits(observation_chars=1000, list_entries=500))
+    act = action_runner(workspace, "answer " * 5000, limits=Limits(observation_chars=1000, list_entries=500))
     assert len(act("List Files")) < 1200
     assert len(act("Read File", filename="long")) < 1200
     assert len(act("Understand File", filename="long", query="word")) < 1200

@@ -1,24 +1,48 @@
-"""What the model is reminded of: the last steps word for word, and of the older ones what is relevant now.
+"""What the model is reminded of: the last steps word for word, and a summary of the older ones.
 
-Old steps are summarised, several at a time, into the research log; between two such times the conversation only grows
-at its end, which lets servers reuse what they computed for its beginning.
+Old steps are summarised several at a time; between two such times the conversation only grows at its end, which lets
+servers reuse what they computed for its beginning.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from mlab_agent.models import Message, ToolCall, assistant, tool_result, user
-from mlab_agent.retrieval import Index
+from mlab_agent.actions import EDIT, TruncatedReply
+from mlab_agent.models import (
+    BudgetSpent,
+    LanguageModel,
+    Message,
+    ModelError,
+    ToolCall,
+    assistant,
+    tool_result,
+    user,
+)
 from mlab_agent.truncate import truncate_middle
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from mlab_agent.state import Event, RunState
 
 PLAN = "Research Plan and Status"
 _OBSERVATION = "Observation:\n"
+_STEP_CHARS = 3_000  # of a step's reply, and of its observation, in the prompt for a summary
+_SUMMARISE = """\
+You keep the research log of an agent. Below are the log so far and the steps {numbers}, word for word, which are about
+to leave the agent's sight. Write the log again, with these steps, in at most {limit} characters. For each step keep
+why it was taken, what was done to which file with which settings, and the result: numbers, names, error messages and
+decisions exactly. Shorten the oldest entries first. Write down nothing that the log and the observations do not show.
+Write only the log.
+
+The log so far:
+{log}
+
+{steps}"""
 
 
 @dataclass(frozen=True)
@@ -79,97 +103,18 @@ class Step:
 
 
 @dataclass(frozen=True)
-class LogEntry:
-    """The summary of one step, or of several together."""
-
-    first: int
-    last: int
-    text: str
-
-    @property
-    def title(self) -> str:
-        """Which steps it is about."""
-        return f"Step {self.first}" if self.first == self.last else f"Steps {self.first} to {self.last}"
-
-    def record(self) -> dict[str, Any]:
-        """Return the entry as it is written to the trace."""
-        return {"first": self.first, "last": self.last, "text": self.text}
-
-
-@dataclass
-class ResearchLog:
-    """Summaries of older steps, in order and in about ``limit`` characters, with a search that needs no model."""
-
-    limit: int
-    entries: list[LogEntry] = field(default_factory=list)
-    _index: Index = field(default_factory=Index, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._index = Index(entry.text for entry in self.entries)
-
-    @property
-    def size(self) -> int:
-        """Characters of all entries."""
-        return sum(len(entry.text) for entry in self.entries)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the oldest entries should be condensed."""
-        return self.size > self.limit
-
-    def add(self, entry: LogEntry) -> None:
-        """Append an entry; one that is longer than a quarter of the log is truncated."""
-        self.entries.append(replace(entry, text=truncate_middle(entry.text, self._entry_limit)))
-        self._index.add(self.entries[-1].text)
-
-    def oldest_half(self) -> list[LogEntry]:
-        """Return the oldest entries that make up at least half of the log, two at least where there are two."""
-        size, half = 0, self.size / 2
-        for count, entry in enumerate(self.entries, 1):
-            size += len(entry.text)
-            if size >= half and count > 1:
-                return self.entries[:count]
-        return list(self.entries)
-
-    def condense(self, count: int, text: str) -> None:
-        """Replace the oldest ``count`` entries by one, no longer than a quarter of the log."""
-        replaced, self.entries = self.entries[:count], self.entries[count:]
-        entry = LogEntry(replaced[0].first, replaced[-1].last, truncate_middle(text, self._entry_limit))
-        self.entries.insert(0, entry)
-        self._index = Index(entry.text for entry in self.entries)
-
-    def relevant(self, query: str, limit: int) -> list[LogEntry]:
-        """Return the entries most relevant to a query, together at most ``limit`` characters, in order of steps."""
-        scores = self._index.scores(query)
-        chosen: list[int] = []
-        left = limit
-        for index in sorted(range(len(scores)), key=lambda index: (-scores[index], -index)):
-            if scores[index] > 0 and len(self.entries[index].text) <= left:
-                chosen.append(index)
-                left -= len(self.entries[index].text)
-        return [self.entries[index] for index in sorted(chosen)]
-
-    @property
-    def _entry_limit(self) -> int:
-        return max(self.limit // 4, 200)
-
-
-@dataclass(frozen=True)
 class MemoryLimits:
-    """How much is remembered, in characters unless stated otherwise."""
+    """How much is remembered."""
 
     recent_steps: int = 8
-    """Steps that always stay word for word, as far as the context allows; at twice as many, the older half is
-    summarised."""
-    log_chars: int = 60_000
-    retrieved_chars: int = 6_000
-    summary_chars: int = 800
-    """What the summary of one step should not exceed."""
+    """Steps that stay word for word, as far as the context allows; at twice as many, the older half is summarised."""
+    log_chars: int = 12_000
+    """The longest summary of the older steps."""
 
 
 @dataclass
 class Memory:
-    """The steps so far: the recent ones, and the research log of the older ones."""
+    """The steps so far: the recent ones, and the research log, a summary of the older ones."""
 
     limits: MemoryLimits = field(default_factory=MemoryLimits)
     recent: list[Step] = field(default_factory=list)
@@ -177,10 +122,10 @@ class Memory:
     """Replies since the last step that could not be acted on; forgotten after the next step."""
     plan: str | None = None
     """The last Research Plan and Status that was stated."""
-    log: ResearchLog = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.log = ResearchLog(self.limits.log_chars)
+    log: list[str] = field(default_factory=list)
+    """The summary, in one piece; runs of older versions have one for each step."""
+    summarised: int = 0
+    """The number of the last step that is in the log alone."""
 
     def add(self, step: Step) -> None:
         """Append a step."""
@@ -193,12 +138,23 @@ class Memory:
         kept = max(self.limits.recent_steps, 1)
         return self.recent[:-kept] if len(self.recent) >= 2 * kept else []
 
-    def replace_oldest(self, entries: Sequence[LogEntry]) -> None:
-        """Replace the oldest steps by their entries in the log."""
-        for entry in entries:
-            self.log.add(entry)
-        last = entries[-1].last
-        self.recent = [step for step in self.recent if step.number > last]
+    def fold(self, event: Event) -> None:
+        """Replace the oldest steps by an event's entries of the log; a ``whole`` log replaces the one before."""
+        entries = event["entries"]
+        if event.get("whole"):
+            self.log.clear()
+        self.log += [entry["text"] for entry in entries]
+        self.summarised = entries[-1]["last"]
+        self.recent = [step for step in self.recent if step.number > self.summarised]
+
+    def condense(self, count: int, text: str) -> None:
+        """Replace the oldest entries of the log by one, as runs of older versions did."""
+        self.log[:count] = [text]
+
+    @property
+    def log_text(self) -> str:
+        """The log, within its limit."""
+        return truncate_middle("\n".join(self.log), self.limits.log_chars)
 
     def messages(self, chars: int | None = None) -> list[Message]:
         """Return the recent steps and the rejected replies as messages, the texts of steps truncated if asked for."""
@@ -207,22 +163,81 @@ class Memory:
         return [message for exchange in exchanges for message in exchange.messages()]
 
     def reminder(self) -> str:
-        """Return what is added to the conversation: relevant entries, and the plan if no recent step states it."""
+        """Return what is added to the conversation: the log, and the plan if no recent step states it."""
         parts = []
         if self.plan and not any(step.plan for step in self.recent):
             parts.append(f"Your last Research Plan and Status, from an older step:\n{self.plan}")
-        if self.log.entries:
-            chosen = self.log.relevant(self._query(), self.limits.retrieved_chars)
-            entries = "\n".join(f"{entry.title}: {entry.text}" for entry in chosen)
-            head = f"Your research log has {len(self.log.entries)} entries on steps 1 to {self.log.entries[-1].last}"
-            parts.append(f"{head}; those that bear on the present:\n{entries or '(none of them)'}")
+        if self.log:
+            parts.append(f"Your research log on steps 1 to {self.summarised}:\n{self.log_text}")
         return "\n\n".join(parts)
 
-    def _query(self) -> str:
-        if not self.recent:
-            return self.plan or ""
-        last = self.recent[-1]
-        arguments = " ".join(str(value)[:300] for value in last.input.values())
-        return " ".join(
-            (self.plan or "", last.fields.get("Thought", ""), last.action, arguments, last.observation[:1500])
-        )
+
+class HelperCalls:
+    """Calls to a model for actions and the memory: edits, questions about files, the summary of older steps.
+
+    A reply that a killed process of the run had already received is not asked for again.
+    """
+
+    def __init__(
+        self, model: LanguageModel, edit_model: LanguageModel, state: RunState, emit: Callable[..., Any]
+    ) -> None:
+        self._model = model
+        self._edit_model = edit_model
+        self._state = state
+        self._emit = emit
+
+    def ask(self, prompt: str, purpose: str) -> str:
+        """Return the reply to a prompt.
+
+        Raises:
+            TruncatedReply: with the reply, if it ended at its token limit.
+            BudgetSpent: if a cap forbids the call.
+            ModelError: if the model cannot be asked.
+        """
+        digest = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
+        earlier = self._state.unused.get((purpose, digest))
+        if earlier:
+            reply = earlier.pop(0)
+        else:
+            model = self._edit_model if purpose == EDIT else self._model
+            reply = model.complete([user(prompt)], purpose=purpose, details={"prompt": digest})
+        if reply.truncated:
+            raise TruncatedReply(reply.text)
+        return reply.text
+
+    def summarise(self, steps: Sequence[Step]) -> None:
+        """Move the oldest steps into the research log; without a model their shortened texts are appended."""
+        memory = self._state.memory
+        limit = memory.limits.log_chars
+        try:
+            log = self.ask(_summary_prompt(memory.log_text, steps, limit), "summary").strip()
+        except TruncatedReply as reply:
+            log = f"{str(reply).strip()}\n{_shortened(steps[-1:], limit)}"
+        except (ModelError, BudgetSpent):
+            log = ""
+        log = log or f"{memory.log_text}\n{_shortened(steps, limit // 2)}".strip()
+        entry = {"first": 1, "last": steps[-1].number, "text": truncate_middle(log, limit)}
+        self._emit("folded", entries=[entry], whole=True)
+
+
+def _summary_prompt(log: str, steps: Sequence[Step], limit: int) -> str:
+    texts = "\n\n".join(
+        f"=== Step {step.number}\n{truncate_middle(step.text, _STEP_CHARS)}\n"
+        f"Observation:\n{truncate_middle(step.observation, _STEP_CHARS)}"
+        for step in steps
+    )
+    numbers = f"{steps[0].number} to {steps[-1].number}"
+    return _SUMMARISE.format(numbers=numbers, limit=limit, log=log or "(empty)", steps=texts)
+
+
+def _shortened(steps: Sequence[Step], limit: int) -> str:
+    """Return the thought, action and observation of steps, shortened, where no model can summarise them."""
+    room = limit // len(steps)
+    lines = []
+    for step in steps:
+        arguments = " ".join(f"{name}={str(value)[:80]!r}" for name, value in step.input.items())
+        thought = " ".join(step.fields.get("Thought", "").split())
+        observation = truncate_middle(" ".join(step.observation.split()), room // 2)
+        text = f"{thought} [{step.action} {arguments}] -> {observation}".lstrip()
+        lines.append(f"Step {step.number}: {truncate_middle(text, room)}")
+    return "\n".join(lines)

@@ -1,7 +1,8 @@
 """The trace of a run: one JSON object a line, only ever appended to, written as things happen.
 
 A run is resumed from its trace alone. Every event is handed to the system in one write before the next thing is done,
-so a process that is killed loses at most the event that it was writing; such an unfinished line is skipped.
+so a process that is killed loses at most the event that it was writing; such an unfinished line is skipped by readers,
+and ended by the next append. There is no fsync: what is written survives the process, not a crash of the machine.
 """
 
 from __future__ import annotations
@@ -12,17 +13,22 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Self
 
-from mlab_agent import jsonl
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
+
+    from mlab_agent.state import RunState
 
 TRACE_FILE = "trace.jsonl"
 """Its name in the directory of a run."""
 MIN_SECRET_CHARS = 6
 """Anything shorter occurs by chance."""
 _REDACTED = "[key]"
+
+
+USAGE_FILE = "usage.json"
+"""Its name in the directory of a run."""
+_USAGE_KINDS = frozenset({"start", "resume", "rewind", "call", "call failed", "reply", "observation", "end"})
 
 
 class TraceError(Exception):
@@ -67,7 +73,7 @@ class Trace:
     def redact(self, secret: str) -> None:
         """Keep a further value out of the trace from now on."""
         if len(secret) >= MIN_SECRET_CHARS:
-            self._secrets.append(jsonl.dumps(secret)[1:-1])  # as it would be written in JSON
+            self._secrets.append(json_line(secret)[1:-1])  # as it would be written in JSON
 
     def redacted(self, text: str) -> str:
         """Return a text without the secrets."""
@@ -78,8 +84,8 @@ class Trace:
     def add(self, kind: str, **fields: Any) -> dict[str, Any]:
         """Append an event, and return it as a reader will see it."""
         event = {"kind": kind, "time": round(time.time(), 3), "elapsed": round(self.elapsed(), 3), **fields}
-        line = self.redacted(jsonl.dumps(event))
-        jsonl.append_lines(self._file, [line])
+        line = self.redacted(json_line(event))
+        append_lines(self._file, [line])
         written: dict[str, Any] = json.loads(line)
         self._watch(written)
         return written
@@ -126,10 +132,74 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
         TraceError: if there is none, or if the file is something else.
     """
     try:
-        values = jsonl.read(path)
+        values = read_lines(path)
     except OSError as error:
         raise TraceError(f"{path} cannot be read: {error.strerror}") from None
     events = [value for value in values if isinstance(value, dict) and "kind" in value]
     if not events or events[0]["kind"] != "start":
         raise TraceError(f"{path} is not a trace: its first event is no start of a run")
     return events
+
+
+def write_usage(directory: Path, kind: str, state: RunState) -> None:
+    """Replace the file, if an event of this kind can change it; a process that is killed leaves a whole one.
+
+    ``dollars`` (null while the price of a call is not known) and ``tokens`` count a call that is under way in full;
+    ``reason`` is why the run ended, null until it has.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    if kind not in _USAGE_KINDS:
+        return
+    spending, call = state.spending, state.call_under_way
+    tokens, dollars, unpriced = spending.tokens, spending.dollars, bool(spending.unpriced_calls)
+    if call is not None:
+        tokens += call["prompt_tokens"]
+        dollars += call["dollars"] or 0.0
+        unpriced = unpriced or call["dollars"] is None
+    usage = {
+        "dollars": None if unpriced else dollars,
+        "tokens": tokens,
+        "steps": state.steps,
+        "reason": state.end["reason"] if state.end else None,
+    }
+    unfinished = directory / f".{USAGE_FILE}.new"
+    unfinished.write_text(json.dumps(usage) + "\n", encoding="utf-8")
+    unfinished.replace(directory / USAGE_FILE)
+
+
+def json_line(value: object) -> str:
+    """Return a value as one line of JSON, without its line end."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def append_values(path: Path, *values: object) -> None:
+    """Append values to a file, one a line; it is made if it is missing."""
+    with path.open("a+b") as file:
+        append_lines(file.fileno(), map(json_line, values))
+
+
+def append_lines(file: int, lines: Iterable[str]) -> None:
+    """Append lines to a descriptor that was opened for reading and appending."""
+    size = os.fstat(file).st_size
+    unfinished = size and os.pread(file, 1, size - 1) != b"\n"
+    text = ("\n" if unfinished else "") + "".join(f"{line}\n" for line in lines)
+    data = memoryview(text.encode("utf-8", "backslashreplace"))
+    while data:
+        data = data[os.write(file, data) :]
+
+
+def read_lines(path: Path) -> list[Any]:
+    """Return the values of a file.
+
+    Raises:
+        OSError: if it cannot be read.
+    """
+    values = []
+    for line in path.read_bytes().split(b"\n"):
+        try:
+            values.append(json.loads(line))
+        except ValueError:
+            continue
+    return values
