@@ -360,7 +360,7 @@ def test_replies_that_are_whole(
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        ("```python\nimport os\n", "has no end, so that it was cut off"),
+        ("```python\nimport os\n", "neither the marker lines nor exactly one code block"),
         (f"```python\n{INNER}```\n", "neither the marker lines nor exactly one code block"),
         (f"{FENCED}\nand then\n{FENCED}", "neither the marker lines nor exactly one code block"),
         (f"{FENCED}\nI left the rest as it is.", "neither the marker lines nor exactly one code block"),
@@ -460,7 +460,6 @@ def test_understanding_a_short_file_shows_it_all(act: ActionRunner) -> None:
     assert observation == "It has 10 epochs (line 3).\n[train.py has 8 lines; all of it was read]"
     assert SCRIPT.rstrip() in act.model.prompts[0]
     assert "the number of epochs" in act.model.prompts[0]
-    assert "MORE" not in act.model.prompts[0]
 
 
 def long_text() -> str:
@@ -476,17 +475,6 @@ def test_understanding_a_long_file_retrieves_what_matters(act: ActionRunner, dir
     assert "learningRate = 0.0173" in act.model.prompts[0]
     assert len(act.model.prompts[0]) < 40_000
     assert "[long.py has 6001 lines; read: lines " in observation
-
-
-def test_the_model_may_ask_for_other_passages(act: ActionRunner, directory: Path) -> None:
-    (directory / "long.py").write_text(long_text())
-    act.model.replies = ["helper_7 is there.\nMORE: 5001-5010", "MORE: build_optimizer", "All is said."]
-    observation = act("Understand File", filename="long.py", query="helper_7")
-    assert "helper_2502" in act.model.prompts[1]
-    assert "helper_7 is there." in act.model.prompts[1]
-    assert "learningRate" in act.model.prompts[2]
-    assert "MORE" not in act.model.prompts[2]
-    assert observation.startswith("All is said.\n[")
 
 
 def test_one_very_long_line_is_read_in_pieces(act: ActionRunner, directory: Path) -> None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 _WORD = re.compile(r"[^\W_]+")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_DEFINITION = re.compile(r"^[ \t]*(?:(?:async )?def |class |#{1,6} |fn |func |function |export )\S.*$", re.MULTILINE)
 _PASSAGE_LINES, _PASSAGE_CHARS = 30, 1500
 _STEM_CHARS = 6
 _SHORT_WORD = 3
@@ -58,14 +57,13 @@ def split_passages(text: str) -> list[Passage]:
     return passages
 
 
-def retrieve(passages: list[Passage], query: str, chars: int, excluded: frozenset[int] = frozenset()) -> list[int]:
+def retrieve(passages: list[Passage], query: str, chars: int) -> list[int]:
     """Return the indices of the most relevant passages, in the order of the text.
 
     Args:
         passages: of a text.
         query: words to search for.
         chars: how many characters they may have together; the best one is returned in any case.
-        excluded: indices that are not returned.
     """
     words = [_words(passage.text) for passage in passages]
     weights = {
@@ -76,19 +74,12 @@ def retrieve(passages: list[Passage], query: str, chars: int, excluded: frozense
         scores[0] += 0.3 * max(scores)
     chosen: list[int] = []
     for index in sorted(range(len(passages)), key=lambda index: -scores[index]):
-        if index not in excluded and (not chosen or len(passages[index].text) <= chars):
+        if not chosen or len(passages[index].text) <= chars:
             chosen.append(index)
             chars -= len(passages[index].text)
             if chars <= 0:
                 break
     return sorted(chosen)
-
-
-def outline(text: str, limit: int = 60) -> str:
-    """Return the lines that define something, with their numbers, evenly thinned out to ``limit``."""
-    definitions = [(text.count("\n", 0, match.start()) + 1, match[0][:100]) for match in _DEFINITION.finditer(text)]
-    step = max(1, -(-len(definitions) // limit))
-    return "\n".join(f"{number}: {line}" for number, line in definitions[::step])
 
 
 def _words(text: str) -> set[str]:

@@ -64,9 +64,7 @@ class Limits:
     inspect_lines: int = 101
     list_entries: int = 500
     understand_chars: int = 24_000
-    """How much of a file is given to the model at a time."""
-    understand_rounds: int = 3
-    """How often the model may ask for other passages of the same file, the first time included."""
+    """How much of a file is given to the model that is asked about it."""
     edit_chars: int = 200_000
     """The longest file, or segment, that the model is asked to edit."""
     edit_tries: int = 2
