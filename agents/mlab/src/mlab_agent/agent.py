@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from mlab_agent import prompt
 from mlab_agent.actions import FINAL_ANSWER, SCORE, Context, Limits, actions_for
-from mlab_agent.memory import HelperCalls
+from mlab_agent.helper_calls import HelperCalls
 from mlab_agent.models import BudgetSpent, ModelError
 from mlab_agent.replies import Response, plain, read_response
-from mlab_agent.trace import write_usage
+from mlab_agent.state import write_usage
 from mlab_agent.workspaces.files import WorkspaceError, WorkspaceLostError
 
 if TYPE_CHECKING:

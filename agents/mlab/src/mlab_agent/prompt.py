@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mlab_agent.actions import Action
-    from mlab_agent.memory import HelperCalls
+    from mlab_agent.helper_calls import HelperCalls
     from mlab_agent.state import RunState
 
 STOP = ("\nObservation:",)

@@ -6,6 +6,7 @@ A run that is resumed applies the events of its trace, and is then in the state 
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from mlab_agent.truncate import truncate_middle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from mlab_agent.memory import MemoryLimits
 
@@ -24,6 +26,9 @@ STEP = "step"
 REWIND = "rewind"
 """The kind of the event with which a run goes back to a step."""
 _REJECTED_CHARS = 6_000
+USAGE_FILE = "usage.json"
+"""Its name in the directory of a run."""
+_USAGE_KINDS = frozenset({"start", "resume", "rewind", "call", "call failed", "reply", "observation", "end"})
 
 Event = dict[str, Any]
 
@@ -275,3 +280,31 @@ def last_snapshot(history: Iterable[Event]) -> str | None:
         if event["kind"] in {"snapshot", "observation"}
     ]
     return next((name for name in reversed(names) if name), None)
+
+
+def write_usage(directory: Path, kind: str, state: RunState) -> None:
+    """Replace the file, if an event of this kind can change it; a process that is killed leaves a whole one.
+
+    ``dollars`` (null while the price of a call is not known) and ``tokens`` count a call that is under way in full;
+    ``reason`` is why the run ended, null until it has.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    if kind not in _USAGE_KINDS:
+        return
+    spending, call = state.spending, state.call_under_way
+    tokens, dollars, unpriced = spending.tokens, spending.dollars, bool(spending.unpriced_calls)
+    if call is not None:
+        tokens += call["prompt_tokens"]
+        dollars += call["dollars"] or 0.0
+        unpriced = unpriced or call["dollars"] is None
+    usage = {
+        "dollars": None if unpriced else dollars,
+        "tokens": tokens,
+        "steps": state.steps,
+        "reason": state.end["reason"] if state.end else None,
+    }
+    unfinished = directory / f".{USAGE_FILE}.new"
+    unfinished.write_text(json.dumps(usage) + "\n", encoding="utf-8")
+    unfinished.replace(directory / USAGE_FILE)
