@@ -8,7 +8,7 @@ import re
 import sys
 
 _VARIABLE = "MLAB_AGENT_ENVIRONMENT"
-_STAYS = re.compile(r"PATH|HOME|LANG|LC_\w+|LD_\w+|PYTHON\w*|RE_BENCH_\w+|MLAB_AGENT_\w+")
+_STAYS = re.compile(r"PATH|HOME|LANG|LC_\w+|LD_\w+|PYTHON\w*|(?:RE_BENCH|MLAB_AGENT)_(?!\w*(?:KEY|TOKEN|SECRET))\w+")
 
 
 def hide_environment(module: str) -> None:

@@ -104,7 +104,7 @@ def run_command(
 
 
 def _has_ended(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
-    """Wait for the end, which does not reap the process: nobody else gets its group's number meanwhile."""
+    """Wait for the end without reaping the process, so that its group's number is not used again meanwhile."""
     end = os.pidfd_open(process.pid)
     try:
         return bool(select.select([end], [], [], timeout_s)[0])
