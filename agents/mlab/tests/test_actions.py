@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mlab_agent.actions import ACTIONS, Context, Limits, TruncatedReply, actions_for, find
-from mlab_agent.journal import Journal
+from mlab_agent.memory import MemoryLimits
+from mlab_agent.models import Caps
+from mlab_agent.state import RunState
 from mlab_agent.workspaces.files import WorkspaceError
 from mlab_agent.workspaces.local import LocalWorkspace
 
@@ -53,10 +55,14 @@ class ActionRunner:
 
 
 def action_runner(
-    workspace: Workspace, state: Path, *replies: str | Callable[[str], str], limits: Limits | None = None
+    workspace: Workspace, *replies: str | Callable[[str], str], limits: Limits | None = None
 ) -> ActionRunner:
-    model = Model(list(replies))
-    return ActionRunner(Context(workspace, Journal(state / "journal"), model.ask, limits or Limits()), model)
+    model, state = Model(list(replies)), RunState.empty(MemoryLimits(), Caps())
+
+    def emit(kind: str, **fields: object) -> None:
+        state.apply({"kind": kind, "elapsed": 0.0, **fields})
+
+    return ActionRunner(Context(workspace, state.writes_of, emit, model.ask, limits or Limits()), model)
 
 
 def marker(prompt: str) -> str:
@@ -92,15 +98,15 @@ def directory(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def workspace(directory: Path) -> Iterator[LocalWorkspace]:
-    workspace = LocalWorkspace(directory, read_only=["data.csv"], use_bubblewrap=False)
+def workspace(directory: Path, tmp_path: Path) -> Iterator[LocalWorkspace]:
+    workspace = LocalWorkspace(directory, read_only=["data.csv"], use_bubblewrap=False, state=tmp_path / "run")
     yield workspace
     workspace.close()
 
 
 @pytest.fixture
-def act(workspace: LocalWorkspace, tmp_path: Path) -> ActionRunner:
-    return action_runner(workspace, tmp_path / "state")
+def act(workspace: LocalWorkspace) -> ActionRunner:
+    return action_runner(workspace)
 
 
 def test_the_actions_of_the_seed_are_there(workspace: LocalWorkspace) -> None:
@@ -195,9 +201,9 @@ def test_executing(act: ActionRunner, directory: Path) -> None:
 
 
 def test_executing_says_where_all_of_a_long_output_is(directory: Path, tmp_path: Path) -> None:
-    workspace = LocalWorkspace(directory, output_limit=500, use_bubblewrap=False)
+    workspace = LocalWorkspace(directory, output_limit=500, use_bubblewrap=False, state=tmp_path / "run")
     (directory / "run.py").write_text("for i in range(1000): print(i)\n")
-    observation = action_runner(workspace, tmp_path)("Execute Script", filename="run.py")
+    observation = action_runner(workspace)("Execute Script", filename="run.py")
     assert "All of the output is in .mlab-agent/outputs/1.txt." in observation
     assert "bytes left out" in observation
     workspace.close()
@@ -240,7 +246,7 @@ def test_read_only_files_stay_so_by_every_action(act: ActionRunner, directory: P
     act("Write File", filename="other", content="1")
     (directory / "data.csv").write_text("truth")
     (directory / "alias").symlink_to("data.csv")
-    act.context.journal.record("data.csv", b"forged")
+    act.context.emit("write", path="data.csv", before=act.context.workspace.store.put(b"forged"))
     for path in ("data.csv", "./data.csv", "alias", "sub/../data.csv"):
         attempts: list[Callable[[], str]] = [
             lambda path=path: act("Write File", filename=path, content="no"),  # type: ignore[misc]
@@ -268,17 +274,16 @@ WRITES = st.lists(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(writes=WRITES)
 def test_undo_law(tmp_path_factory: pytest.TempPathFactory, writes: list[tuple[str, str, str]]) -> None:
-    """For any path, undoing is a stack; other paths do not matter; and a journal read again is the same one."""
+    """For any path, undoing is a stack, and other paths do not matter."""
     base = tmp_path_factory.mktemp("undo")
     (base / "ws").mkdir()
-    workspace = LocalWorkspace(base / "ws", use_bubblewrap=False, state=base / "state")
-    act = action_runner(workspace, base)
+    workspace = LocalWorkspace(base / "ws", use_bubblewrap=False, state=base / "run")
+    act = action_runner(workspace)
     stacks: dict[str, list[str | None]] = {name: [None] for name in ("a", "b", "d/a")}
     for name, how, text in writes:
-        act.context.journal = Journal(base / "journal")  # as after a kill
         stack = stacks[name]
         if how == "undo":
             if len(stack) > 1:
@@ -300,42 +305,6 @@ def test_undo_law(tmp_path_factory: pytest.TempPathFactory, writes: list[tuple[s
             file = base / "ws" / path
             assert (file.read_bytes().decode() if file.exists() else None) == stack[-1]
     workspace.close()
-
-
-def test_a_journal_keeps_within_its_bound_and_survives_a_torn_line(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, limit_bytes=250)
-    for number in range(5):
-        journal.record("a", bytes([number]) * 100)
-    position = journal.position()
-    journal.record("b", None)
-    with (tmp_path / "journal.jsonl").open("a") as log:
-        log.write('{"write": 7, "pa')
-    journal = Journal(tmp_path, limit_bytes=250)
-    last = journal.last("b")
-    assert last is not None
-    assert last.before is None
-    journal.rewind(position)
-    assert journal.last("b") is None
-    for number in (4, 3):
-        last = journal.last("a")
-        assert last is not None
-        assert last.before == bytes([number]) * 100
-        journal.mark_undone("a")
-    with pytest.raises(WorkspaceError, match="too old"):
-        journal.last("a")
-    assert len(list((tmp_path / "contents").iterdir())) == 2
-
-
-def test_a_rewound_journal_gives_back_what_was_undone_since(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    journal.record("a", b"1")
-    position = journal.position()
-    journal.mark_undone("a")
-    assert journal.last("a") is None
-    journal.rewind(position)
-    last = journal.last("a")
-    assert last is not None
-    assert last.before == b"1"
 
 
 def test_editing_a_script_gives_a_diff(act: ActionRunner, directory: Path) -> None:
@@ -391,7 +360,7 @@ def test_replies_that_are_whole(
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        ("```python\nimport os\n", "has no end, so that it was cut off"),
+        ("```python\nimport os\n", "neither the marker lines nor exactly one code block"),
         (f"```python\n{INNER}```\n", "neither the marker lines nor exactly one code block"),
         (f"{FENCED}\nand then\n{FENCED}", "neither the marker lines nor exactly one code block"),
         (f"{FENCED}\nI left the rest as it is.", "neither the marker lines nor exactly one code block"),
@@ -491,7 +460,6 @@ def test_understanding_a_short_file_shows_it_all(act: ActionRunner) -> None:
     assert observation == "It has 10 epochs (line 3).\n[train.py has 8 lines; all of it was read]"
     assert SCRIPT.rstrip() in act.model.prompts[0]
     assert "the number of epochs" in act.model.prompts[0]
-    assert "MORE" not in act.model.prompts[0]
 
 
 def long_text() -> str:
@@ -509,17 +477,6 @@ def test_understanding_a_long_file_retrieves_what_matters(act: ActionRunner, dir
     assert "[long.py has 6001 lines; read: lines " in observation
 
 
-def test_the_model_may_ask_for_other_passages(act: ActionRunner, directory: Path) -> None:
-    (directory / "long.py").write_text(long_text())
-    act.model.replies = ["helper_7 is there.\nMORE: 5001-5010", "MORE: build_optimizer", "All is said."]
-    observation = act("Understand File", filename="long.py", query="helper_7")
-    assert "helper_2502" in act.model.prompts[1]
-    assert "helper_7 is there." in act.model.prompts[1]
-    assert "learningRate" in act.model.prompts[2]
-    assert "MORE" not in act.model.prompts[2]
-    assert observation.startswith("All is said.\n[")
-
-
 def test_one_very_long_line_is_read_in_pieces(act: ActionRunner, directory: Path) -> None:
     (directory / "one.json").write_text("[" + "0, " * 50_000 + '{"needle": 42}' + ", 1" * 50_000 + "]")
     act.model.replies = ["42"]
@@ -532,11 +489,11 @@ def test_a_cut_answer_says_so(act: ActionRunner) -> None:
     assert act("Understand File", filename="train.py", query="x").startswith("CUT here\n[this answer was cut off]")
 
 
-def test_limits_hold_for_every_observation(workspace: LocalWorkspace, directory: Path, tmp_path: Path) -> None:
+def test_limits_hold_for_every_observation(workspace: LocalWorkspace, directory: Path) -> None:
     (directory / "long").write_text("word " * 10_000)
     for number in range(600):
         (directory / f"file-{number:03}").touch()
-    act = action_runner(workspace, tmp_path, "answer " * 5000, limits=Limits(observation_chars=1000, list_entries=500))
+    act = action_runner(workspace, "answer " * 5000, limits=Limits(observation_chars=1000, list_entries=500))
     assert len(act("List Files")) < 1200
     assert len(act("Read File", filename="long")) < 1200
     assert len(act("Understand File", filename="long", query="word")) < 1200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -139,11 +140,10 @@ def test_files_of_a_run_that_goes_on(
         assert main(["files", str(agents.run), "--step", "1"]) == 0
         assert capsys.readouterr().out.splitlines() == [
             "link -> train.py",
-            "long.bin  (68157440 bytes, too long to be kept)",
             "run.sh",
-            "sub/",
             "sub/a.txt",
             "train.py",
+            "long.bin  (too long to be kept)",
         ]
         assert main(["files", str(agents.run), "./sub/a.txt", "--step", "1"]) == 0
         assert capsys.readouterr().out == "a\n"
@@ -153,12 +153,12 @@ def test_files_of_a_run_that_goes_on(
         assert main(["files", str(agents.run), "--step", "0", "--out", str(out)]) == 0
         assert sorted(path.name for path in out.iterdir()) == ["link", "run.sh", "train.py"]
         assert "long.bin is missing" in capsys.readouterr().err
-        assert (out / "run.sh").stat().st_mode & 0o777 == 0o750
+        assert (out / "run.sh").stat().st_mode & 0o111
         assert str((out / "link").readlink()) == "train.py"
         for arguments, message in (
             (["--out", str(out)], "is not empty"),
             (["none"], "there was no file none"),
-            (["sub", "--step", "1"], "cannot be printed"),
+            (["sub", "--step", "1"], "there was no file sub"),
             (["--step", "3"], "the run has 2"),
             (["--set-aside", "1"], "0 times"),
         ):
@@ -166,3 +166,15 @@ def test_files_of_a_run_that_goes_on(
             assert message in capsys.readouterr().err
         process.kill()
     assert main(["files", str(tmp_path / "none")]) == 2
+
+
+def test_a_run_of_an_older_version_is_shown_and_not_resumed(
+    finished: Agents, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(finished.run / "workspace.git")
+    done = finished.finish("--from-step", "2", resume=True)
+    assert done.returncode == 2
+    assert "an older version of mlab-agent made it; start a new run" in done.stderr
+    assert main(["files", str(finished.run)]) == 2
+    assert "an older version made the run" in capsys.readouterr().err
+    assert main(["show", str(finished.run)]) == 0

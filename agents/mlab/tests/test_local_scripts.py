@@ -1,38 +1,69 @@
-"""A directory as a workspace: scripts, their output and environment, and the read-only files after them."""
+"""A directory as a workspace: scripts, their output and environment, and what they cannot change."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from mlab_agent.workspaces import bubblewrap
-from mlab_agent.workspaces.files import AGENT_DIRECTORY, WorkspaceError
+from mlab_agent.metr import write_first_submission
+from mlab_agent.workspaces.files import AGENT_DIRECTORY, WorkspaceError, printable
 from mlab_agent.workspaces.local import LocalWorkspace
-from mlab_agent.workspaces.privileges import child_environment, hide_this_process, with_passwords
+from mlab_agent.workspaces.scripts import LiveOutput, bubblewrap_works, script_environment
 
-BOTH = pytest.mark.parametrize(
-    "use_bubblewrap",
-    [
-        False,
-        pytest.param(True, marks=pytest.mark.skipif(not bubblewrap.is_available(), reason="bubblewrap does not work")),
-    ],
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mlab_agent.workspaces.base import ScriptResult
+
+CONTAINED = pytest.param(
+    True, marks=pytest.mark.skipif(not bubblewrap_works(), reason="bubblewrap does not work"), id="contained"
 )
+BOTH = pytest.mark.parametrize("contained", [pytest.param(False, id="uncontained"), CONTAINED])
+IN_BUBBLEWRAP = pytest.mark.parametrize("contained", [CONTAINED])
+
+
+@pytest.fixture
+def workspace(directory: Path, tmp_path: Path, contained: bool) -> LocalWorkspace:
+    (directory / "data").mkdir()
+    (directory / "data" / "x").write_text("more truth")
+    (directory / "train.csv").write_text("truth")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "trace.jsonl").write_text("trace")
+    return LocalWorkspace(
+        directory,
+        state=tmp_path / "run",
+        read_only=["train.csv", "data"],
+        use_bubblewrap=contained,
+        secrets=["sk-real-2"],
+        pass_variables=["WANTED"],
+        protected=[tmp_path / "run"],
+        submission=tmp_path / "submission.txt",
+    )
+
+
+@pytest.fixture
+def attack(workspace: LocalWorkspace) -> Callable[[str], ScriptResult]:
+    def run(text: str) -> ScriptResult:
+        name = "attack.py" if text.startswith("import") else "attack.sh"
+        workspace.write(name, text)
+        return workspace.execute(name, [], 30)
+
+    return run
 
 
 @BOTH
-def test_scripts_with_arguments_streams_and_exit_status(directory: Path, use_bubblewrap: bool) -> None:
-    workspace = LocalWorkspace(directory, use_bubblewrap=use_bubblewrap)
+def test_scripts_with_arguments_streams_and_exit_status(workspace: LocalWorkspace) -> None:
     workspace.write(
         "a b.py", "import sys, os\nprint(sys.argv[1:], os.getcwd())\nprint('e', file=sys.stderr)\nsys.exit(3)\n"
     )
     done = workspace.execute("a b.py", ["x y", "--n=1", "$HOME"], 30)
-    assert done.stdout == f"['x y', '--n=1', '$HOME'] {directory}\n"
+    assert done.stdout == f"['x y', '--n=1', '$HOME'] {workspace.root}\n"
     assert done.stderr == "e\n"
     assert (done.status, done.timed_out, done.output_file) == (3, False, None)
     workspace.write("s.sh", "kill -9 $$\n")
@@ -40,14 +71,14 @@ def test_scripts_with_arguments_streams_and_exit_status(directory: Path, use_bub
     workspace.write("notes.txt", "hello")
     with pytest.raises(WorkspaceError, match="neither a Python file"):
         workspace.execute("notes.txt", [], 30)
-    workspace.close()
 
 
 @BOTH
-def test_a_time_limit_ends_everything_that_was_started(directory: Path, use_bubblewrap: bool) -> None:
-    workspace = LocalWorkspace(directory, use_bubblewrap=use_bubblewrap)
-    started = "setsid sh -c 'sleep 600; true' &\n(trap '' TERM; sleep 600; true) &\n"
-    workspace.write("s.sh", f"echo begun\n{started}: > begun\nsleep 600\n")
+def test_a_time_limit_ends_everything_that_was_started(
+    workspace: LocalWorkspace, directory: Path, contained: bool
+) -> None:
+    away = "setsid sh -c 'sleep 600; true' &\n" if contained else ""  # only a namespace of its own ends such a process
+    workspace.write("s.sh", f"echo begun\n{away}(trap '' TERM; sleep 600; true) &\n: > begun\nsleep 600\n")
     for limit_s in (1.5, 10.0, 30.0):  # a busy machine may need all of the first before it has begun
         began = time.monotonic()
         done = workspace.execute("s.sh", [], limit_s)
@@ -56,10 +87,9 @@ def test_a_time_limit_ends_everything_that_was_started(directory: Path, use_bubb
     assert (done.timed_out, done.status, done.stdout) == (True, None, "begun\n")
     assert time.monotonic() - began < 50
     assert none_works_in(directory)
-    workspace.write("q.sh", "setsid sh -c 'sleep 600; true' >/dev/null 2>&1 &\n")
+    workspace.write("q.sh", f"{away}sleep 600 >/dev/null 2>&1 &\n")
     assert workspace.execute("q.sh", [], 30).status == 0
     assert none_works_in(directory)
-    workspace.close()
 
 
 def none_works_in(directory: Path) -> bool:
@@ -80,20 +110,21 @@ def working_in(directory: Path) -> list[str]:
 
 
 @BOTH
-def test_a_script_that_removes_everything_still_has_its_output(directory: Path, use_bubblewrap: bool) -> None:
-    workspace = LocalWorkspace(directory, use_bubblewrap=use_bubblewrap)
+def test_a_script_that_removes_everything_still_has_its_output(
+    workspace: LocalWorkspace, directory: Path, attack: Callable[[str], ScriptResult]
+) -> None:
     (directory.parent / "elsewhere").mkdir()
+    lines = "for n in $(seq 9999); do echo $n; done"
     for obstacle in ("ln -s ../elsewhere .mlab-agent", "touch .mlab-agent", "true"):
-        workspace.write("s.sh", f"echo before; rm -rf .mlab-agent *; echo after; {obstacle}\n")
-        assert workspace.execute("s.sh", [], 30).stdout == "before\nafter\n"
+        done = attack(f"{lines}; rm -rf .mlab-agent *; echo after; {obstacle}\n")
+        assert done.stdout.startswith("1\n2\n")
+        assert done.stdout.endswith("after\n")
     assert not list((directory.parent / "elsewhere").iterdir())
-    workspace.write("s.sh", "cd .mlab-agent/outputs; for n in 4 9 99; do mkdir $n.txt $n.stdout; done; echo on\n")
-    assert [workspace.execute("s.sh", [], 30).stdout for _again in range(2)] == ["on\n", "on\n"]
-    workspace.close()
+    assert workspace.root == str(directory)
 
 
-def test_long_output_is_shown_in_part_and_kept_whole(directory: Path) -> None:
-    workspace = LocalWorkspace(directory, output_limit=1000)
+def test_long_output_is_shown_in_part_and_kept_whole(directory: Path, tmp_path: Path) -> None:
+    workspace = LocalWorkspace(directory, state=tmp_path / "run", output_limit=1000)
     workspace.write("p.py", "import sys\nfor i in range(5000): print('line', i)\nprint('the error', file=sys.stderr)\n")
     done = workspace.execute("p.py", [], 30)
     assert done.stdout.startswith("line 0\n")
@@ -104,31 +135,44 @@ def test_long_output_is_shown_in_part_and_kept_whole(directory: Path) -> None:
     text = workspace.read(done.output_file)
     assert "line 2500\n" in text
     assert text.endswith("=== stderr ===\nthe error\n\n")
-    workspace.write("s.sh", "true")
+    workspace.write("s.sh", "seq 999")
     for _count in range(20):
-        workspace.execute("s.sh", [], 30)
+        done = workspace.execute("s.sh", [], 30)
+    assert done.output_file == f"{AGENT_DIRECTORY}/outputs/21.txt"
     assert len(workspace.list_directory(f"{AGENT_DIRECTORY}/outputs")) == 20
-    workspace.close()
+
+
+def test_much_output_is_shown_in_part(tmp_path: Path) -> None:
+    shown: list[tuple[str, str]] = []
+    with (tmp_path / "out").open("w+b") as stdout, (tmp_path / "err").open("w+b") as stderr:
+        live = LiveOutput((stdout, stderr), lambda stream, line: shown.append((stream, line)))
+        stdout.write(b"".join(b"line %d\n" % number for number in range(50_000)) + "é half".encode())
+        stdout.flush()
+        live.poll()
+        assert shown[0] == ("stdout", "line 0")
+        assert shown[-1] == ("stdout", "line 49999")
+        assert sum(len(line) for _stream, line in shown) < 70_000
+        assert any("bytes not shown" in line for _stream, line in shown)
+        stdout.write(b" and whole\n")
+        stdout.flush()
+        live.poll(last=True)
+        assert shown[-1] == ("stdout", "é half and whole")
+    assert printable("a\x1b]0;title\x07\tb") == "a\N{REPLACEMENT CHARACTER}]0;title\N{REPLACEMENT CHARACTER}\tb"
 
 
 @BOTH
 def test_no_secret_is_in_a_scripts_environment(
-    directory: Path, use_bubblewrap: bool, monkeypatch: pytest.MonkeyPatch
+    attack: Callable[[str], ScriptResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-1")
     monkeypatch.setenv("LC_INNOCENT", "prefix sk-real-2 suffix")
     monkeypatch.setenv("GITHUB_PAT", "ghp-3")
     monkeypatch.setenv("https_proxy", "http://user:password-4@proxy")
     monkeypatch.setenv("WANTED", "kept")
-    workspace = LocalWorkspace(
-        directory, use_bubblewrap=use_bubblewrap, secrets=["sk-real-2"], pass_variables=["WANTED"]
-    )
-    workspace.write("e.py", "import os\nprint(os.environ)\n")
-    output = workspace.execute("e.py", [], 30).stdout
+    output = attack("import os\nprint(os.environ)\n").stdout
     assert not any(secret in output for secret in ("sk-test-1", "sk-real-2", "ghp-3", "password-4"))
     assert "'WANTED': 'kept'" in output
     assert "'PATH'" in output
-    workspace.close()
 
 
 def test_which_variables_are_passed() -> None:
@@ -140,40 +184,18 @@ def test_which_variables_are_passed() -> None:
         "LC_ALL": "C",
         "CUDA_VISIBLE_DEVICES": "0",
         "HTTP_PROXY": "http://proxy:1",
-        "TERM": "has value",
+        "TERM": "a value",
     }
-    assert set(child_environment(variables | common)) == set(common)
-    assert set(child_environment(variables | common, ["has value"])) == set(common) - {"TERM"}
-    assert set(child_environment(variables | common, ["p", "has v"])) == set(common)  # as a key that is none would be
-    assert set(child_environment(variables, passed=["HF_TOKEN"])) == {"HF_TOKEN"}
+    assert set(script_environment(variables | common)) == set(common)
+    assert set(script_environment(variables | common, ["a value"])) == set(common) - {"TERM"}
+    assert set(script_environment(variables | common, ["p", "a v"])) == set(common)  # as a key that is none would be
+    assert set(script_environment(variables, passed=["HF_TOKEN"])) == {"HF_TOKEN"}
     names = "PIP_INDEX_URL PIP_CONSTRAINT UV_CACHE_DIR PKG_CONFIG_PATH CMAKE_PREFIX_PATH JAVA_HOME RE_BENCH_CACHE"
     for_builds = dict.fromkeys([*names.split(), "HF_HUB_DISABLE_XET"], "http://mirror/simple")
-    assert set(child_environment(for_builds | {"UV_PUBLISH_TOKEN": "t", "UV_INDEX_A_PASSWORD": "p"})) == set(for_builds)
-    held_back = {"PIP_EXTRA_INDEX_URL": "http://a:b@mirror", "https_proxy": "http://a:b@proxy", "OTHER": "http://a:b@c"}
-    assert child_environment(held_back) == {}
-    assert with_passwords(held_back, ["https_proxy"]) == ["PIP_EXTRA_INDEX_URL"]
-
-
-@pytest.mark.skipif(os.geteuid() != 0 or not Path("/usr/bin/setpriv").exists(), reason="needs root and setpriv")
-def test_a_hidden_process_keeps_its_first_environment_from_its_children(tmp_path: Path) -> None:
-    assert hide_this_process.__doc__
-    code = (
-        "import os, sys, subprocess\n{hide}"
-        "done = subprocess.run(['cat', f'/proc/{{os.getpid()}}/environ'], capture_output=True, env={{}})\n"
-        "print('sk-test' in done.stdout.decode())"
+    assert set(script_environment(for_builds | {"UV_PUBLISH_TOKEN": "t", "UV_INDEX_A_PASSWORD": "p"})) == set(
+        for_builds
     )
-    for hide, seen in (
-        ("", "True"),
-        ("from mlab_agent.workspaces.privileges import hide_this_process as h; h()\n", "False"),
-    ):
-        command = ["setpriv", "--reuid=12345", "--clear-groups", sys.executable, "-c", code.format(hide=hide)]
-        source = str(Path(__file__).parents[1] / "src")
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, cwd="/",
-            env={"KEY": "sk-test", "PATH": os.environ["PATH"], "PYTHONPATH": source},
-        )  # fmt: skip
-        assert done.stdout.strip() == seen, done.stderr
-    assert tmp_path
+    assert script_environment({"PIP_EXTRA_INDEX_URL": "http://a:b@mirror", "OTHER": "http://a:b@c"}) == {}
 
 
 SPOIL = """
@@ -193,47 +215,94 @@ except OSError as error:
 
 
 @BOTH
-def test_read_only_files_are_as_before_after_a_script(directory: Path, use_bubblewrap: bool, tmp_path: Path) -> None:
-    (directory / "data").mkdir()
-    (directory / "train.csv").write_text("truth")
-    (directory / "data" / "x").write_text("more truth")
-    workspace = LocalWorkspace(
-        directory, read_only=["train.csv", "data"], use_bubblewrap=use_bubblewrap, state=tmp_path / "state"
-    )
+def test_read_only_files_are_as_before_after_a_script(
+    workspace: LocalWorkspace, directory: Path, contained: bool
+) -> None:
     workspace.write("spoil.py", SPOIL)
     done = workspace.execute("spoil.py", [], 30)
     assert done.status == 0, done.stderr
     assert (directory / "train.csv").read_text() == "truth"
     assert (directory / "data" / "x").read_text() == "more truth"
     assert not (directory / "data").is_symlink()
-    if use_bubblewrap:
+    if contained:
         assert done.stdout.count("refused") == 3
         assert done.notes == ()
     else:
         assert "The script changed the read-only file train.csv; it was put back." in done.notes
         assert workspace.execute("spoil.py", [], 30).notes == done.notes
-    workspace.close()
 
 
 def test_a_file_without_a_copy_is_at_least_reported(directory: Path, tmp_path: Path) -> None:
     with (directory / "big.bin").open("wb") as big:
         big.truncate(65 << 20)
-    workspace = LocalWorkspace(directory, read_only=["*.bin"], use_bubblewrap=False, state=tmp_path / "state")
+    workspace = LocalWorkspace(directory, read_only=["*.bin"], use_bubblewrap=False, state=tmp_path / "run")
     workspace.write("s.sh", "echo x >> big.bin\n")
     assert "there is no copy" in workspace.execute("s.sh", [], 30).notes[0]
-    assert workspace.execute("s.sh", [], 30).notes
-    workspace.close()
 
 
-def test_many_read_only_files_are_mounted_with_their_directories_or_put_back(directory: Path) -> None:
-    for name in [*(f"data/{number}" for number in range(3000)), *(f"{number}.csv" for number in range(220))]:
-        (directory / name).parent.mkdir(exist_ok=True)
+def test_many_read_only_files_are_mounted_or_put_back(directory: Path, tmp_path: Path) -> None:
+    for name in [f"{number}.csv" for number in range(220)]:
         (directory / name).write_text("truth")
-    workspace = LocalWorkspace(directory, read_only=["data/*", "*.csv"])
-    workspace.write("s.sh", "echo spoilt > data/7; for name in *.csv; do echo spoilt > $name; done; true")
+    workspace = LocalWorkspace(directory, read_only=["*.csv"], state=tmp_path / "run")
+    workspace.write("s.sh", "for name in *.csv; do echo spoilt > $name; done; true")
     done = workspace.execute("s.sh", [], 60)
     assert done.status == 0, done
-    assert workspace.read("data/7") == "truth"
     assert {path.read_text() for path in directory.glob("*.csv")} == {"truth"}
-    assert ("data/7: Read-only file system" in done.stderr) == bubblewrap.is_available()
-    workspace.close()
+    assert ("Read-only file system" in done.stderr) == bubblewrap_works()
+
+
+ATTACKS = {
+    "the trace": "echo forged > {run}/trace.jsonl; rm -rf {run}; mv {run} moved",
+    "the workspace": "cd ..; mv ws moved && mkdir ws && echo fake > ws/train.csv",
+    "a directory above": "cd ../..; mv {top} moved && mkdir -p {top}/ws && echo fake > {top}/ws/train.csv",
+    "mounts": "for path in train.csv data /proc; do umount -l $path; unshare -Um umount -l $path; done; mknod d b 7 0",
+    "devices": "ls /dev | grep -E '^(sd|vd|nvme|tty[0-9])' && exit 0; ls /dev/pts/[0-9]* && exit 0; exit 1",
+    "the agent": "kill -0 {agent} || cat /proc/{agent}/environ",
+}
+
+
+@IN_BUBBLEWRAP
+@pytest.mark.parametrize("text", ATTACKS.values(), ids=ATTACKS)
+def test_in_bubblewrap_a_script_cannot_change(
+    attack: Callable[[str], ScriptResult], directory: Path, tmp_path: Path, text: str
+) -> None:
+    # the numbers of processes are their own inside: only those of a script are there
+    with subprocess.Popen(["sleep", "60"]) as other:
+        done = attack(text.format(run=tmp_path / "run", top=tmp_path, agent=other.pid))
+        other.kill()
+    assert done.status != 0, done
+    assert (tmp_path / "run" / "trace.jsonl").read_text() == "trace"
+    assert (directory / "train.csv").read_text() == "truth"
+    assert (directory / "data" / "x").read_text() == "more truth"
+
+
+@IN_BUBBLEWRAP
+def test_no_program_or_library_of_a_script_starts_the_next_one(
+    attack: Callable[[str], ScriptResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:{sys.prefix}/bin:/usr/bin:/bin")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    fake = f"printf '#!/bin/sh\\necho fake > {tmp_path}/out' > {tmp_path}/bwrap; chmod 755 {tmp_path}/bwrap\n"
+    attack(f"{fake}for n in 0 1 2; do echo broken > {tmp_path}/libcap.so.$n; done")
+    assert (tmp_path / "bwrap").exists()
+    assert attack('echo "$LD_LIBRARY_PATH"').stdout == f"{tmp_path}\n"
+    assert not (tmp_path / "out").exists()
+
+
+@BOTH
+def test_links_to_where_the_agent_writes_are_not_followed(
+    attack: Callable[[str], ScriptResult], workspace: LocalWorkspace, tmp_path: Path
+) -> None:
+    (tmp_path / "kept").write_text("kept")
+    (tmp_path / "submission.txt").symlink_to(tmp_path / "kept")
+    attack("rm -rf .mlab-agent; ln -s .. .mlab-agent; ln -s ../kept link")
+    workspace.finish("42")
+    assert (tmp_path / "submission.txt").read_text() == "42"
+    with pytest.raises(WorkspaceError, match="leads out"):
+        workspace.write("link", "43")
+    with pytest.raises(WorkspaceError, match="leads elsewhere"):
+        workspace.files.write(".mlab-agent/kept", b"43")
+    assert (tmp_path / "kept").read_text() == "kept"
+    (tmp_path / "other").symlink_to(tmp_path / "target")
+    write_first_submission(tmp_path / "other")
+    assert not (tmp_path / "target").exists()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def workspace(directory: Path) -> Iterator[LocalWorkspace]:
-    local = LocalWorkspace(directory)
+    local = LocalWorkspace(directory, state=directory.parent / "run")
     yield local
     local.close()
 
@@ -163,7 +163,7 @@ def test_read_only_files_stay_so_by_every_name(directory: Path, path: str) -> No
     (directory / "data" / "x").write_text("truth")
     (directory / "alias").symlink_to("train.csv")
     (directory / "dir").symlink_to("data")
-    workspace = LocalWorkspace(directory, read_only=["./train.csv", "data/"])
+    workspace = LocalWorkspace(directory, read_only=["./train.csv", "data/"], state=directory.parent / "run")
     (directory / "other").write_text("other")
     with pytest.raises(WorkspaceError, match="is read-only"):
         workspace.write(path, "no")
@@ -180,7 +180,7 @@ def test_read_only_files_stay_so_by_every_name(directory: Path, path: str) -> No
 def test_a_link_with_the_name_of_a_read_only_file_is_read_only(directory: Path) -> None:
     (directory / "real.csv").write_text("truth")
     (directory / "train.csv").symlink_to("real.csv")
-    workspace = LocalWorkspace(directory, read_only=["train.csv"])
+    workspace = LocalWorkspace(directory, read_only=["train.csv"], state=directory.parent / "run")
     with pytest.raises(WorkspaceError, match="is read-only"):
         workspace.write("train.csv", "no")
     workspace.close()
@@ -192,13 +192,13 @@ def test_the_agents_own_directory_cannot_be_written(workspace: LocalWorkspace) -
 
 
 def test_the_answer_is_a_file(directory: Path, tmp_path: Path) -> None:
-    workspace = LocalWorkspace(directory)
+    workspace = LocalWorkspace(directory, state=directory.parent / "run")
     workspace.finish("42")
     workspace.finish("42")
     assert (directory / "submission.txt").read_text() == "42"
     assert workspace.finished
     workspace.close()
-    other = LocalWorkspace(directory, submission=tmp_path / "answer.txt")
+    other = LocalWorkspace(directory, state=tmp_path / "run", submission=tmp_path / "answer.txt")
     other.finish("43")
     assert (tmp_path / "answer.txt").read_text() == "43"
     assert other.score() is None
@@ -213,7 +213,7 @@ def test_the_answer_goes_out_whatever_a_script_has_put_there(directory: Path) ->
     outside = directory.parent / "outside.txt"
     outside.write_text("kept")
     (directory / "submission.txt").symlink_to(outside)
-    workspace = LocalWorkspace(directory, read_only=["submission.txt"])
+    workspace = LocalWorkspace(directory, state=directory.parent / "run", read_only=["submission.txt"])
     workspace.finish("1")
     assert (directory / "submission.txt").read_text() == "1"
     assert outside.read_text() == "kept"

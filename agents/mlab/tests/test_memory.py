@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from mlab_agent.budget import Budget, duration
 from mlab_agent.clock import Clock
 from mlab_agent.fake_server import Completion, ErrorResponse
-from mlab_agent.helper_calls import parse_summaries, summary_prompt, summary_without_model
-from mlab_agent.memory import PLAN, LogEntry, Memory, MemoryLimits, ResearchLog, Step
+from mlab_agent.memory import PLAN, Memory, MemoryLimits, Step
 from mlab_agent.models import Caps, Spending
 from mlab_agent.state import RunState
 from mlab_agent.trace import Trace, TraceError, has_begun, read_trace
@@ -37,9 +36,21 @@ def test_old_steps_are_folded_several_at_a_time() -> None:
         assert memory.steps_to_summarise() == []
     memory.add(step(8))
     assert [entry.number for entry in memory.steps_to_summarise()] == [1, 2, 3, 4]
-    memory.replace_oldest([LogEntry(number, number, f"entry {number}") for number in range(1, 5)])
+    memory.fold({"whole": True, "entries": [{"first": 1, "last": 4, "text": "the log"}]})
     assert [entry.number for entry in memory.recent] == [5, 6, 7, 8]
     assert len(memory.messages()) == 8
+    memory.fold({"whole": True, "entries": [{"first": 1, "last": 6, "text": "x" * 20_000}]})
+    assert "Your research log on steps 1 to 6" in memory.reminder()
+    assert "the log" not in memory.reminder()
+    assert len(memory.reminder()) < 12_200
+
+
+def test_the_log_of_an_older_version_is_read() -> None:
+    memory = Memory()
+    memory.fold({"entries": [{"first": 1, "last": 1, "text": "one"}, {"first": 2, "last": 2, "text": "two"}]})
+    memory.fold({"entries": [{"first": 3, "last": 3, "text": "three"}]})
+    memory.condense(2, "both")
+    assert "both\nthree" in memory.reminder()
 
 
 def test_the_plan_is_remembered_when_it_is_out_of_sight() -> None:
@@ -47,46 +58,8 @@ def test_the_plan_is_remembered_when_it_is_out_of_sight() -> None:
     memory.add(step(1, plan="find the best rate"))
     assert memory.reminder() == ""
     memory.add(step(2))
-    memory.replace_oldest([LogEntry(1, 1, "looked")])
+    memory.fold({"whole": True, "entries": [{"first": 1, "last": 1, "text": "looked"}]})
     assert "find the best rate" in memory.reminder()
-
-
-def test_entries_that_bear_on_the_present_come_back() -> None:
-    memory = Memory(MemoryLimits(retrieved_chars=200))
-    for number in range(1, 41):
-        about = "dropout hurts: val_loss 3.1" if number == 7 else f"looked at file {number} of the data"
-        memory.log.add(LogEntry(number, number, about))
-    memory.add(Step(41, {"Thought": "Does dropout help?"}, "Execute Script", {"filename": "a.py"}, "valLoss 2.9"))
-    reminder = memory.reminder()
-    assert "Step 7: dropout hurts" in reminder
-    assert "40 entries" in reminder
-    assert len(reminder) < 500
-
-
-@given(st.lists(st.text(max_size=3000), max_size=60), st.integers(2_000, 8_000))
-def test_the_log_is_bounded(texts: list[str], limit: int) -> None:
-    log = ResearchLog(limit)
-    for number, text in enumerate(texts, 1):
-        log.add(LogEntry(number, number, text))
-        while log.is_full and len(log.entries) > 1:
-            log.condense(len(log.oldest_half()), "x" * limit)
-        assert log.size <= limit + 200
-    covered = [number for entry in log.entries for number in range(entry.first, entry.last + 1)]
-    assert covered == list(range(1, len(texts) + 1))
-
-
-def test_summaries_are_read_with_gaps_filled() -> None:
-    steps = [step(number) for number in (3, 4, 5)]
-    reply = "Here they are.\n**Step 3:** read a.\nand b.\n\n- Step 5 - read c.\nStep 9: not there"
-    texts = [entry.text for entry in parse_summaries(reply, steps, 200)]
-    assert texts[0] == "read a.\nand b."
-    assert texts[1] == summary_without_model(steps[1], 200)
-    assert "file4.py" in texts[1]
-    assert texts[2] == "read c."
-    assert [entry.text for entry in parse_summaries("", steps, 200)] == [
-        summary_without_model(item, 200) for item in steps
-    ]
-    assert "Step 3" in summary_prompt(steps, 200)
 
 
 def test_a_long_run_keeps_a_short_prompt(agents: Agents, say: Callable[..., str]) -> None:
@@ -97,11 +70,12 @@ def test_a_long_run_keeps_a_short_prompt(agents: Agents, say: Callable[..., str]
     done = agents.finish("--recent-steps", "3", "--max-output-tokens", "1000", "--context-tokens", "20000")
     assert done.returncode == 0, done.stderr
     assert agents.events("folded")
+    assert "read it, as always." in json.dumps(agents.server.requests[-1]["messages"])
     lengths = [
         len(json.dumps(request["messages"])) for request in agents.server.requests if len(request["messages"]) > 1
     ]
     assert max(lengths) < 80_000
-    assert "research log has" in json.dumps(agents.server.requests[-1]["messages"])
+    assert "Your research log on steps 1 to" in json.dumps(agents.server.requests[-1]["messages"])
 
 
 def test_the_model_that_reads_less_than_it_says(agents: Agents, say: Callable[..., str]) -> None:
@@ -137,7 +111,7 @@ def test_a_cut_summary_is_taken_as_far_as_it_goes(agents: Agents, say: Callable[
     ]
     agents.model.serve = lambda _prompt: Completion("Step 1: read the scr", truncated=True)
     assert agents.finish("--recent-steps", "2").returncode == 0
-    assert agents.events("folded")[0]["entries"][0]["text"] == "read the scr"
+    assert agents.events("folded")[0]["entries"][0]["text"].startswith("Step 1: read the scr\nStep 2: go on")
 
 
 def test_events_are_read_as_they_were_written(tmp_path: Path) -> None:

@@ -35,8 +35,7 @@ def metr(agents: Agents) -> Iterator[MetrAgent]:
 def test_get_response_and_execute(metr: MetrAgent, agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [say("Read File", {"filename": "train.py"})]
     response = metr.get_response()
-    assert response.parsed is not None
-    assert response.parsed.action == "Read File"
+    assert response.action == "Read File"
     assert not agents.observations()
     assert "RATE = 0.1" in metr.execute(response)
     metr.get_response()

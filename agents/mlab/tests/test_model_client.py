@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlab_agent.clock import Clock
+from mlab_agent.clock import Clock, Waits
 from mlab_agent.fake_server import Completion, ErrorResponse, FakeServer
 from mlab_agent.models import (
     BudgetSpent,
@@ -29,8 +29,7 @@ from mlab_agent.models import (
     user,
 )
 from mlab_agent.models.client import Model, wait_before
-from mlab_agent.models.dialect import Dialect
-from mlab_agent.waits import Waits
+from mlab_agent.models.model import Dialect
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,10 +12,9 @@ import mlab_agent
 from mlab_agent.cli import main
 from mlab_agent.options import changed_settings, new_settings, resume_parser, run_parser
 from mlab_agent.settings import SettingsError
+from mlab_agent.workspaces.base import read_patterns
 from mlab_agent.workspaces.files import WorkspaceError
-from mlab_agent.workspaces.live_output import LiveOutput, printable
 from mlab_agent.workspaces.local import LocalWorkspace
-from mlab_agent.workspaces.read_only_files import read_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,30 +57,6 @@ def test_the_output_of_a_script_can_be_left_out(agents: Agents, say: Callable[..
     done = agents.finish("--no-live-output")
     assert "red" not in done.stderr
     assert "red" in agents.observations()[0]
-
-
-def test_much_output_is_shown_in_part(tmp_path: Path) -> None:
-    shown: list[tuple[str, str]] = []
-    with (tmp_path / "out").open("w+b") as stdout, (tmp_path / "err").open("w+b") as stderr:
-        live = LiveOutput((stdout, stderr), lambda stream, line: shown.append((stream, line)))
-        stdout.write(b"".join(b"line %d\n" % number for number in range(50_000)) + "é half".encode())
-        stdout.flush()
-        live.poll()
-        assert shown[0] == ("stdout", "line 0")
-        assert shown[-1] == ("stdout", "line 49999")
-        assert sum(len(line) for _stream, line in shown) < 70_000
-        assert any("bytes not shown" in line for _stream, line in shown)
-        stdout.write(b" and whole\n")
-        stdout.flush()
-        stderr.write(b"x" * 5_000)
-        stderr.flush()
-        live.finish()
-        assert ("stdout", "é half and whole") in shown
-        assert shown[-1][0] == "stderr"
-        assert len(shown[-1][1]) < 2_100
-        live.finish()
-        assert shown[-1][0] == "stderr"
-    assert printable("a\x1b]0;title\x07\tb") == "a\N{REPLACEMENT CHARACTER}]0;title\N{REPLACEMENT CHARACTER}\tb"
 
 
 def test_the_interpreter_of_scripts(agents: Agents, say: Callable[..., str]) -> None:
@@ -152,7 +127,8 @@ def test_the_list_of_a_task_has_read_only_files(agents: Agents, say: Callable[..
     ],
 )
 def test_patterns_for_the_top_of_the_workspace(tmp_path: Path, pattern: str, protected: str, free: str) -> None:
-    workspace = LocalWorkspace(tmp_path, read_only=[pattern])
+    (tmp_path / "ws").mkdir()
+    workspace = LocalWorkspace(tmp_path / "ws", read_only=[pattern], state=tmp_path / "run")
     workspace.write(free, "x")
     with pytest.raises(WorkspaceError, match="is read-only"):
         workspace.write(protected, "x")

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mlab_agent.cli import main
-from mlab_agent.clock import Clock
+from mlab_agent.clock import Clock, Waits
 from mlab_agent.run import Run, settings_of
 from mlab_agent.trace_view import one_line
-from mlab_agent.waits import Waits
 from mlab_agent.workspaces.files import WorkspaceError, WorkspaceLostError
 from mlab_agent.workspaces.ors import OrsWorkspace
 
@@ -157,7 +156,7 @@ def test_a_server_that_stays_away_is_waited_for_so_long(relay: Relay, tmp_path: 
         workspace.read("train.py")
     assert time.monotonic() - began >= 1
     workspace.close()
-    assert (tmp_path / "session.json").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "home" / "session.json").stat().st_mode & 0o777 == 0o600
     again = OrsWorkspace(relay.target, TASK, state=tmp_path)  # the same server, at another address
     assert again.joined
     again.close()

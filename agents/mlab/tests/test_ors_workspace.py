@@ -29,8 +29,8 @@ ANSWER = '{"n_embd": 64, "max_iters": 8400, "loss_prediction": 1.7}'
 
 
 @pytest.fixture(scope="module")
-def shared(ors_url: str) -> Iterator[OrsWorkspace]:
-    workspace = OrsWorkspace(ors_url, TASK)
+def shared(ors_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OrsWorkspace]:
+    workspace = OrsWorkspace(ors_url, TASK, state=tmp_path_factory.mktemp("run"))
     yield workspace
     workspace.close()
 
@@ -113,23 +113,21 @@ def test_a_snapshot_goes_back_also_into_another_session(shared: OrsWorkspace, or
     shared.write("mine/run.sh", "echo 1\n")
     shared.files.write("mine/run.sh", b"echo 1\n", 0o755)
     shared.files.link("mine/link", "run.sh")
-    name = shared.snapshot(tmp_path)
-    size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
-    assert shared.snapshot(tmp_path) == name
-    assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) == size
+    name = shared.snapshot()
+    assert shared.snapshot() == name
     shared.write("mine/run.sh", "echo 2\n")
     shared.write("extra/x", "x")
     shared.remove("train.py")
-    shared.restore(tmp_path, name)
+    shared.restore(name)
     assert shared.read("mine/link") == "echo 1\n"
     assert not shared.exists("extra")
     assert shared.exists("train.py")
-    other = OrsWorkspace(ors_url, TASK)
+    other = OrsWorkspace(ors_url, TASK, state=tmp_path)
+    other.store = shared.store
     other.write("extra", "x")
-    other.restore(tmp_path, name)
+    other.restore(name)
     assert other.execute("mine/run.sh", [], 10).stdout == "1\n"
     assert not other.exists("extra")
-    assert other.snapshot(tmp_path) == name
     other.close()
 
 
@@ -176,7 +174,7 @@ def test_a_killed_process_leaves_a_session_that_is_joined_again(ors_url: str, tm
     environment = os.environ | {"PYTHONPATH": str(LIGHT_SDK)}
     done = subprocess.run([sys.executable, "-c", program], check=False, env=environment)
     assert done.returncode == -signal.SIGKILL
-    kept = tmp_path / "session.json"
+    kept = tmp_path / "home" / "session.json"
     assert kept.stat().st_mode & 0o077 == 0
     workspace = OrsWorkspace(ors_url, TASK, state=tmp_path)
     assert workspace.joined
@@ -191,15 +189,15 @@ def test_a_killed_process_leaves_a_session_that_is_joined_again(ors_url: str, tm
     workspace.close()
 
 
-def test_what_is_wrong_is_said(ors_url: str) -> None:
+def test_what_is_wrong_is_said(ors_url: str, tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="has no task 'ai_rd_none'; it has: ai_rd_"):
-        OrsWorkspace(ors_url, "ai_rd_none")
+        OrsWorkspace(ors_url, "ai_rd_none", state=tmp_path)
     with pytest.raises(WorkspaceError, match="there is no session at http"):
-        OrsWorkspace("http://127.0.0.1:9", TASK)
+        OrsWorkspace("http://127.0.0.1:9", TASK, state=tmp_path)
 
 
-def test_a_session_that_is_gone_is_an_observation(ors_url: str) -> None:
-    workspace = OrsWorkspace(ors_url, TASK)
+def test_a_session_that_is_gone_is_an_observation(ors_url: str, tmp_path: Path) -> None:
+    workspace = OrsWorkspace(ors_url, TASK, state=tmp_path)
     sid = workspace._session._session.sid
     headers = {"X-Session-ID": sid, "Content-Type": "application/json"}
     request = urllib.request.Request(f"{ors_url}/delete", b"{}", headers)  # noqa: S310 - http

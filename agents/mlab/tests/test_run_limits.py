@@ -18,56 +18,25 @@ if TYPE_CHECKING:
     from agents.mlab.tests.conftest import Agents
 
 FIELDS = "Reflection: a\nResearch Plan and Status: the plan\nFact Check: b\nThought: c\n"
-READ = 'Action: Read File\nAction Input: {"filename": "train.py"}'
-MENDED = {
-    "hallucinated observation": (
-        f"{FIELDS}{READ}\nObservation: RATE = 9\nThought: d\nAction: Final Answer\n"
-        'Action Input: {"final_answer": "made up"}'
-    ),
-    "several actions": f'{FIELDS}{READ}\nAction: Write File\nAction Input: {{"filename": "x", "content": "y"}}',
-    "fences": f'{FIELDS}Action: Read File\nAction Input:\n```json\n{{"filename": "train.py"}}\n```\n',
-    "trailing comma": f'{FIELDS}Action: Read File\nAction Input: {{"filename": "train.py",}}',
-    "wrong order": f"Thought: c\nFact Check: b\nReflection: a\n{READ}",
-    "prose around": f"Certainly!\n\n{FIELDS}{READ}\n\nI hope that this helps.",
-    "bold headings": (
-        FIELDS.replace("Thought:", "**Thought:**") + '**Action:** read_file\n**Action Input:** {"filename": "train.py"}'
-    ),
-    "no fields": READ,
-}
-NEWLINE = f'{FIELDS}Action: Write File\nAction Input: {{"filename": "new.txt", "content": "one\ntwo: \\"x\\"\n"}}'
 REFUSED = {
     "no action": (f"{FIELDS}", "Action:"),
-    "empty": ("", "empty"),
-    "unknown action": (f"{FIELDS}Action: Fly\nAction Input: {{}}", "Fly"),
-    "no input": (f"{FIELDS}Action: Read File", "Action Input"),
-    "unknown argument": (f'{FIELDS}Action: Read File\nAction Input: {{"filename": "a", "speed": 1}}', "speed"),
     "missing argument": (f'{FIELDS}Action: Write File\nAction Input: {{"filename": "a"}}', "content"),
-    "wrong type": (
-        (
-            f"{FIELDS}Action: Inspect Script Lines\nAction Input: "
-            '{"filename": "train.py", "start_line_number": "x", "end_line_number": 2}'
-        ),
-        "start_line_number",
-    ),
     "cut in the middle": (
         f'{FIELDS}Action: Write File\nAction Input: {{"filename": "a", "content": "half',
         "Write File",
     ),
-    "no JSON": (f"{FIELDS}Action: Write File\nAction Input: a.txt some text", "Write File"),
 }
 
 
-def test_what_can_be_mended_is(agents: Agents, say: Callable[..., str]) -> None:
-    agents.model.replies = [*MENDED.values(), NEWLINE, say("Final Answer", {"final_answer": "ok"})]
-    done = agents.finish()
-    assert done.returncode == 0, done.stderr
-    assert not agents.events("malformed")
-    for name, seen in zip(MENDED, agents.observations(), strict=False):
-        assert "RATE = 0.1" in seen, name
-    assert (agents.workspace / "new.txt").read_text() == 'one\ntwo: "x"\n'
-    assert not (agents.workspace / "x").exists()
+def test_what_can_be_repaired_is(agents: Agents, say: Callable[..., str]) -> None:
+    agents.model.replies = [
+        f"{FIELDS}Action: Write File\nAction Input: {{'filename': 'new.txt', 'content': 'one\ntwo',}}\nObservation: no",
+        say("Final Answer", {"final_answer": "ok"}),
+    ]
+    assert agents.finish().returncode == 0
+    assert (agents.workspace / "new.txt").read_text() == "one\ntwo"
+    assert "was repaired" in agents.observations()[0]
     assert "dropped" in agents.observations()[0]
-    assert agents.submission == "ok"
 
 
 def test_what_cannot_be_is_said_and_shown_back(agents: Agents, say: Callable[..., str]) -> None:

@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import sys
 
-from mlab_agent.api_key import restart_without_keys
+_VARIABLE = "MLAB_AGENT_ENVIRONMENT"
+_STAYS = re.compile(r"PATH|HOME|LANG|LC_\w+|LD_\w+|PYTHON\w*|(?:RE_BENCH|MLAB_AGENT)_(?!\w*(?:KEY|TOKEN|SECRET))\w+")
+
+
+def hide_environment(module: str) -> None:
+    """Restart this program, as ``python -m module``, with its environment in a file that only it has.
+
+    The first environment of a process can be read in ``/proc`` by other programs of the same user, such as the scripts
+    of the agent, and has the keys of the models' servers. Only what Python itself needs stays in it.
+    """
+    file = os.environ.pop(_VARIABLE, None)
+    if file is not None:
+        with os.fdopen(int(file), "rb") as memory:
+            os.environ.update(json.loads(memory.read()))
+        return
+    environment = {name: value for name, value in os.environ.items() if _STAYS.fullmatch(name)}
+    memory_file = os.memfd_create("environment", 0)
+    with os.fdopen(memory_file, "wb", closefd=False) as memory:
+        memory.write(json.dumps({name: os.environ[name] for name in os.environ.keys() - environment}).encode())
+    os.lseek(memory_file, 0, os.SEEK_SET)
+    environment[_VARIABLE] = str(memory_file)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # -P: nothing is imported from the current directory, which scripts may write
+    os.execve(sys.executable, [sys.executable, "-P", "-m", module, *sys.argv[1:]], environment)  # noqa: S606 - itself
 
 
 def start() -> None:
-    """Run the command, with the keys removed from its environment."""
-    restart_without_keys("mlab_agent", sys.argv[1:])
+    """Run the command."""
+    hide_environment("mlab_agent")
     from mlab_agent.cli import main  # noqa: PLC0415 - not needed before the restart
 
     sys.exit(main(sys.argv[1:]))

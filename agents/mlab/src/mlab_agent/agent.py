@@ -9,18 +9,14 @@ from mlab_agent import prompt
 from mlab_agent.actions import FINAL_ANSWER, SCORE, Context, Limits, actions_for
 from mlab_agent.helper_calls import HelperCalls
 from mlab_agent.models import BudgetSpent, ModelError
-from mlab_agent.reply_parser import plain
-from mlab_agent.response import Response, read_response
-from mlab_agent.usage import write_usage
+from mlab_agent.replies import Response, plain, read_response
+from mlab_agent.state import write_usage
 from mlab_agent.workspaces.files import WorkspaceError, WorkspaceLostError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mlab_agent.budget import Budget
-    from mlab_agent.clients import Clients
-    from mlab_agent.journal import Journal
     from mlab_agent.models import Reply
+    from mlab_agent.parts import Clients
     from mlab_agent.state import Outcome, PendingAction, RunState
     from mlab_agent.trace import Trace
     from mlab_agent.workspaces.base import Workspace
@@ -60,8 +56,7 @@ class Agent:
         state: RunState,
         trace: Trace,
         budget: Budget,
-        journal: Journal,
-        snapshots: Path | None,
+        snapshots: bool = True,
         limits: Limits | None = None,
         tools: str = "auto",
         max_malformed: int = 10,
@@ -76,8 +71,7 @@ class Agent:
             state: of the run; empty, or resumed from its trace.
             trace: where all events are written.
             budget: the limits of the run.
-            journal: the record of writes, for undo.
-            snapshots: a directory for snapshots of the workspace; None for none, so that the run cannot be resumed.
+            snapshots: whether the workspace is saved after each step; without, the run cannot be resumed.
             limits: of actions.
             tools: ``auto``, ``native`` or ``text``.
             max_malformed: so many malformed replies in a row end the run.
@@ -88,7 +82,6 @@ class Agent:
         self.state = state
         self._trace = trace
         self._budget = budget
-        self._journal = journal
         self._snapshots = snapshots
         self._max_malformed = max_malformed
         self._repeat_remark = repeat_remark
@@ -100,7 +93,8 @@ class Agent:
         self._conversation = prompt.Conversation(state, clients.model, helper_calls, self._actions, tools)
         self._context = Context(
             workspace=workspace,
-            journal=journal,
+            writes=state.writes_of,
+            emit=self.emit,
             ask=helper_calls.ask,
             limits=limits or Limits(),
             seconds_left=budget.working_seconds_left,
@@ -149,18 +143,15 @@ class Agent:
                 self._repeat(state.pending)
             self._end("final answer", detail="the episode has ended")
             return
-        if self._snapshots is None:
+        if not self._snapshots:
             return
         if state.snapshot is None:
-            self.emit("snapshot", name=self.workspace.snapshot(self._snapshots))
+            self.emit("snapshot", name=self.workspace.snapshot())
         elif state.pending is not None or state.rewind is not None or self._new_workspace:
-            self.workspace.restore(self._snapshots, state.snapshot)
+            self.workspace.restore(state.snapshot)
         if state.rewind is not None:
-            if state.rewind["journal"] is not None:
-                self._journal.rewind(state.rewind["journal"])
             self.emit("restored")
         if state.pending is not None:
-            self._journal.rewind(state.pending.journal)
             self._repeat(state.pending)
 
     def get_response(self, tail: str = "", only: str | None = None) -> Response:
@@ -178,16 +169,14 @@ class Agent:
 
     def execute(self, response: Response) -> str:
         """Carry out the action of a response, or reject it; return the observation. The history gets both."""
-        parsed = response.parsed
-        if parsed is None:
+        if response.action is None:
             return self._reject(response)
         return self._carry_out(
-            fields={name: plain(text) for name, text in parsed.fields.items()},
-            action=parsed.action,
-            input=parsed.input,
-            notes=list(parsed.notes),
+            fields={name: plain(text) for name, text in response.fields.items()},
+            action=response.action,
+            input=response.input,
+            notes=list(response.notes),
             tool=response.tool,
-            journal=self._journal.position(),
         )
 
     def reply(self, message: str) -> str:
@@ -221,7 +210,7 @@ class Agent:
         if limit is None:
             return False
         response = self.get_response(prompt.final_answer_request(limit), only=FINAL_ANSWER.name)
-        if response.parsed is not None and response.parsed.action == FINAL_ANSWER.name:
+        if response.action == FINAL_ANSWER.name:
             self.execute(response)
         if self.state.end is None:
             self._end(limit, detail="the limit was reached before a final answer")
@@ -292,10 +281,10 @@ class Agent:
 
     def _snapshot(self, action: str) -> str | None:
         """Save the workspace after an action; None if it cannot have changed, or cannot be saved."""
-        if self._snapshots is None or action in _READ_ONLY_ACTIONS or self.workspace.finished:
+        if not self._snapshots or action in _READ_ONLY_ACTIONS or self.workspace.finished:
             return None
         try:
-            return self.workspace.snapshot(self._snapshots)
+            return self.workspace.snapshot()
         except WorkspaceLostError:
             raise
         except (WorkspaceError, OSError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import os
 import re
 import shlex
@@ -13,25 +14,24 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from mlab_agent.api_key import read_keys
 from mlab_agent.budget import duration
-from mlab_agent.clients import check_clients
 from mlab_agent.demo import create_task, reply_to
 from mlab_agent.fake_server import FakeServer
 from mlab_agent.files_command import files
 from mlab_agent.options import changed_settings, demo_parser, new_settings, resume_parser, run_parser
+from mlab_agent.parts import check_clients
 from mlab_agent.run import Run, RunSuspended, new_run_directory, settings_of
 from mlab_agent.settings import ModelOptions, RunSettings, SettingsError
-from mlab_agent.trace import TRACE_FILE, TraceError, read_trace
+from mlab_agent.trace import MIN_SECRET_CHARS, TRACE_FILE, TraceError, read_trace
 from mlab_agent.trace_view import one_line, pages
 from mlab_agent.workspaces.files import WorkspaceError
-from mlab_agent.workspaces.privileges import hide_this_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mlab_agent.state import Outcome
 
+_PR_SET_DUMPABLE = 4
 _SUSPENDED = 4
 _LIMITS = frozenset({"steps", "time", "cost", "tokens"})
 
@@ -126,7 +126,6 @@ def _start(
     live: bool = True,
 ) -> int:
     keys = read_keys(settings.key_variables)
-    hide_this_process()
     step = 0
 
     def watch(event: dict[str, Any]) -> None:
@@ -166,6 +165,21 @@ def _report(outcome: Outcome, directory: Path) -> int:
     print(f"mlab-agent: to go on with this run: mlab-agent resume {shlex.quote(str(directory))}", file=sys.stderr)
     print(outcome.answer)
     return 3 if outcome.reason in _LIMITS else 1
+
+
+def read_keys(variables: Sequence[str]) -> dict[str, str]:
+    """Return the keys by their variables, without those that are not set; afterwards they are in no environment.
+
+    No other process of this user can read the memory and the first environment of this one from now on.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # works on Linux
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    values = {name: os.environ.pop(name, "").strip() for name in variables}
+    keys = {name: value for name, value in values.items() if value}
+    for name, value in list(os.environ.items()):
+        if any(len(key) >= MIN_SECRET_CHARS and key in value for key in keys.values()):
+            del os.environ[name]
+    return keys
 
 
 def _usage_error(text: str) -> int:

@@ -1,8 +1,28 @@
-"""The clock of a run."""
+"""The clock of a run, and its waits for others: a models' server that is overloaded or away, an ORS server.
+
+Such time is no working time. Each wait is left out of the run's clock, and is a line of JSON in ``waits.jsonl`` in the
+run's directory, and in the file that the environment variable ``RE_BENCH_WAITS`` names:
+``{"began": s, "ended": s, "reason": "..."}`` in seconds since 1970.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlab_agent.settings import SettingsError
+from mlab_agent.trace import append_values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+WAITS_FILE = "waits.jsonl"
+"""Its name in the directory of a run."""
+WAITS_VARIABLE = "RE_BENCH_WAITS"
+"""The environment variable that names another file for the same lines."""
 
 
 class Clock:
@@ -30,3 +50,85 @@ class Clock:
         if self._stopped_at is not None:
             self._start += time.monotonic() - self._stopped_at
             self._stopped_at = None
+
+
+class Waits:
+    """The waits of a run, one at a time."""
+
+    def __init__(
+        self,
+        clock: Clock | None = None,
+        files: Sequence[Path] = (),
+        report: Callable[[dict[str, object]], None] = lambda _wait: None,
+        redacted: Callable[[str], str] = str,
+    ) -> None:
+        """Begin without any.
+
+        Args:
+            clock: of the run, which leaves them out.
+            files: get a line for each wait.
+            report: called with the fields of each wait, when it has ended.
+            redacted: takes secrets out of the reasons, which may have words of the server that failed.
+        """
+        self._clock = clock or Clock()
+        self._files = files
+        self._report, self._redacted = report, redacted
+        self._reason: str | None = None
+        self._began = 0.0
+
+    def leave_out(self, seconds: float) -> None:
+        """Leave out seconds that somebody else has written down, such as the server that made us wait."""
+        self._clock.leave_out(seconds)
+
+    def add(self, seconds: float, reason: str) -> None:
+        """Leave out seconds that have just been waited, and write them down."""
+        self._clock.leave_out(seconds)
+        self._write(time.time() - seconds, reason)
+
+    def begin(self, reason: str) -> None:
+        """Begin to wait, unless it waits already."""
+        if self._reason is None:
+            self._reason, self._began = reason, time.time()
+            self._clock.stop()
+
+    def end(self) -> None:
+        """End the wait, if there is one."""
+        reason, self._reason = self._reason, None
+        if reason is not None:
+            self._clock.go_on()
+            self._write(self._began, reason)
+
+    @contextlib.contextmanager
+    def waiting(self, reason: str) -> Iterator[None]:
+        """Wait for as long as the block runs, however it ends."""
+        self.begin(reason)
+        try:
+            yield
+        finally:
+            self.end()
+
+    def _write(self, began: float, reason: str) -> None:
+        ended = max(began, time.time())
+        wait = {"began": round(began, 3), "ended": round(ended, 3), "reason": self._redacted(reason)}
+        for file in self._files:
+            with contextlib.suppress(OSError):  # as on a full disk: the run is worth more than the line
+                append_values(file, wait)
+        self._report(dict(wait))
+
+
+def files_for_waits(directory: Path) -> list[Path]:
+    """Return the files for the waits of the run in a directory.
+
+    Raises:
+        SettingsError: if the one that the environment names cannot be written.
+    """
+    files = [directory / WAITS_FILE]
+    if name := os.environ.get(WAITS_VARIABLE):
+        other = Path(name).absolute()
+        try:
+            other.open("ab").close()
+        except OSError as error:
+            raise SettingsError(f"{WAITS_VARIABLE}={name}: it cannot be written: {error.strerror}") from None
+        if other != files[0]:
+            files.append(other)
+    return files

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mlab_agent.history import REWIND, count_steps, histories, last_snapshot, until_step
 from mlab_agent.settings import SettingsError
+from mlab_agent.state import REWIND, count_steps, histories, last_snapshot, until_step
 from mlab_agent.trace import TRACE_FILE, read_trace
-from mlab_agent.workspaces.local_files import LocalFiles
-from mlab_agent.workspaces.snapshots import SnapshotReader
+from mlab_agent.workspaces.local import LocalFiles
+from mlab_agent.workspaces.snapshots import STORE, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from mlab_agent.state import Event
 
@@ -45,17 +46,24 @@ def files(arguments: Sequence[str]) -> int:
     if options.name and options.out:
         parser.error("give either NAME or --out DIR")
     run = Path(options.run)
-    reader = SnapshotReader(run / "snapshots")
     snapshot = _snapshot(read_trace(run / TRACE_FILE), options.step, options.set_aside)
-    entries = reader.entries(snapshot)
+    store = Store(run / STORE)
+    if not store.exists:
+        raise SettingsError(f"{run} has no snapshots that this version can read: an older version made the run")
+    entries = store.entries(snapshot)
     if options.out:
-        return _export(reader, entries, Path(options.out))
+        return _export(store, snapshot, Path(options.out))
     if options.name:
-        sys.stdout.buffer.write(_content(reader, entries, options.name))
+        name = options.name.removeprefix("./")
+        if name not in entries:
+            raise SettingsError(f"there was no file {name}; without a name, those that there were are listed")
+        sys.stdout.buffer.write(store.get(entries[name].blob))
         sys.stdout.flush()
         return 0
-    for name in sorted(entries):
-        print(f"{name}{_description(entries[name])}")
+    for name, entry in sorted(entries.items()):
+        print(f"{name} -> {os.fsdecode(store.get(entry.blob))}" if entry.is_link else name)
+    for name in store.too_long(snapshot):
+        print(f"{name}  (too long to be kept)")
     return 0
 
 
@@ -78,40 +86,15 @@ def _snapshot(events: Sequence[Event], step: int | None, set_aside: int | None) 
     return snapshot
 
 
-def _content(reader: SnapshotReader, entries: Mapping[str, list[Any]], name: str) -> bytes:
-    entry = entries.get(name.removeprefix("./").rstrip("/"))
-    if entry is None:
-        raise SettingsError(f"there was no file {name}; without a name, those that there were are listed")
-    if entry[0] != "file":
-        raise SettingsError(f"{name} cannot be printed:{_description(entry) or ' it is a directory'}")
-    return reader.load(entry[1])
-
-
-def _description(entry: Sequence[Any]) -> str:
-    if entry[0] == "link":
-        return f" -> {entry[1]}"
-    if entry[0] == "long":
-        return f"  ({entry[1]} bytes, too long to be kept)"
-    return "/" if entry[0] == "tree" else ""
-
-
-def _export(reader: SnapshotReader, entries: Mapping[str, list[Any]], directory: Path) -> int:
+def _export(store: Store, snapshot: str, directory: Path) -> int:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if any(directory.iterdir()):
             raise SettingsError(f"{directory} is not empty: name a new directory")
     except OSError as error:
         raise SettingsError(f"{directory} cannot be written: {error.strerror}") from None
-    files = LocalFiles(str(directory.resolve()))
-    for name, entry in sorted(entries.items()):
-        if entry[0] == "tree":
-            files.make_directory(name)
-        elif entry[0] == "link":
-            files.link(name, entry[1])
-        elif entry[0] == "file":
-            files.write(name, reader.load(entry[1]), entry[2])
-        else:
-            print(f"mlab-agent: {name} is missing:{_description(entry)}", file=sys.stderr)
-    files.directory.close()
-    print(f"{sum(entry[0] == 'file' for entry in entries.values())} files are in {directory}", file=sys.stderr)
+    store.restore(snapshot, LocalFiles(str(directory.resolve())), {}, limit=0)
+    for name in store.too_long(snapshot):
+        print(f"mlab-agent: {name} is missing: it was too long to be kept", file=sys.stderr)
+    print(f"{len(store.entries(snapshot))} files are in {directory}", file=sys.stderr)
     return 0

@@ -1,13 +1,11 @@
-"""Calls to a model that serve actions and the memory: edits, questions about files, summaries of older steps."""
+"""Calls to a model for actions and the memory: edits, questions about files, the summary of older steps."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import TYPE_CHECKING, Any
 
 from mlab_agent.actions import EDIT, TruncatedReply
-from mlab_agent.memory import LogEntry
 from mlab_agent.models import BudgetSpent, LanguageModel, ModelError, user
 from mlab_agent.truncate import truncate_middle
 
@@ -17,25 +15,18 @@ if TYPE_CHECKING:
     from mlab_agent.memory import Step
     from mlab_agent.state import RunState
 
-_CONDENSED_SHARE = 5  # the oldest entries are condensed into about a fifth of the log
-_STEP_HEADING = re.compile(r"^[\s#*\-]*Step\s+(\d+)\s*[:.\-]*\**\s*", re.MULTILINE | re.IGNORECASE)
-_STEP_CHARS = 3_000
-
+_STEP_CHARS = 3_000  # of a step's reply, and of its observation, in the prompt for a summary
 _SUMMARISE = """\
-Below are steps {numbers} of a research agent's work, word for word. They are about to leave its sight. Write the
-entries of its research log: for each step one paragraph that begins with the words `Step N:` and says why the step was
-taken, what was done to which file with which settings, and what came of it, in at most {limit} characters. Keep
-numbers, names, error messages and decisions exactly. Write down nothing that the observations do not show. Write only
-the paragraphs.
+You keep the research log of an agent. Below are the log so far and the steps {numbers}, word for word, which are about
+to leave the agent's sight. Write the log again, with these steps, in at most {limit} characters. For each step keep
+why it was taken, what was done to which file with which settings, and the result: numbers, names, error messages and
+decisions exactly. Shorten the oldest entries first. Write down nothing that the log and the observations do not show.
+Write only the log.
+
+The log so far:
+{log}
 
 {steps}"""
-
-_CONDENSE = """\
-Below are the oldest entries of a research agent's log. Put them together into one text of at most {limit} characters.
-Keep what later work may need: results with their numbers and settings, what was found not to work and why, decisions,
-names of files. Add nothing. Write only the text.
-
-{entries}"""
 
 
 class HelperCalls:
@@ -69,67 +60,38 @@ class HelperCalls:
         return reply.text
 
     def summarise(self, steps: Sequence[Step]) -> None:
-        """Move the oldest steps into the research log, and condense its beginning when it is full."""
-        limit = self._state.memory.limits.summary_chars
+        """Move the oldest steps into the research log; without a model their shortened texts are appended."""
+        memory = self._state.memory
+        limit = memory.limits.log_chars
         try:
-            entries = parse_summaries(self._ask_for_text(summary_prompt(steps, limit), "summary"), steps, limit)
-        except (ModelError, BudgetSpent):
-            entries = parse_summaries("", steps, limit)
-        self._emit("folded", entries=[entry.record() for entry in entries])
-        log = self._state.memory.log
-        while log.is_full and len(log.entries) > 1:
-            self._condense()
-
-    def _condense(self) -> None:
-        log = self._state.memory.log
-        oldest = log.oldest_half()
-        limit = log.limit // _CONDENSED_SHARE
-        entries = "\n".join(f"{entry.title}: {entry.text}" for entry in oldest)
-        try:
-            text = self._ask_for_text(_CONDENSE.format(limit=limit, entries=entries), "condense")
-        except (ModelError, BudgetSpent):
-            text = "\n".join(f"{entry.title}: {entry.text[: limit // len(oldest)]}" for entry in oldest)
-        self._emit("condensed", count=len(oldest), text=text or "(nothing)")
-
-    def _ask_for_text(self, prompt: str, purpose: str) -> str:
-        """Return the reply, even if it was truncated."""
-        try:
-            return self.ask(prompt, purpose)
+            log = self.ask(_summary_prompt(memory.log_text, steps, limit), "summary").strip()
         except TruncatedReply as reply:
-            return str(reply)
+            log = f"{str(reply).strip()}\n{_shortened(steps[-1:], limit)}"
+        except (ModelError, BudgetSpent):
+            log = ""
+        log = log or f"{memory.log_text}\n{_shortened(steps, limit // 2)}".strip()
+        entry = {"first": 1, "last": steps[-1].number, "text": truncate_middle(log, limit)}
+        self._emit("folded", entries=[entry], whole=True)
 
 
-def summary_prompt(steps: Sequence[Step], limit: int) -> str:
-    """Return the prompt that asks for entries of the log, each of at most ``limit`` characters."""
+def _summary_prompt(log: str, steps: Sequence[Step], limit: int) -> str:
     texts = "\n\n".join(
         f"=== Step {step.number}\n{truncate_middle(step.text, _STEP_CHARS)}\n"
         f"Observation:\n{truncate_middle(step.observation, _STEP_CHARS)}"
         for step in steps
     )
-    return _SUMMARISE.format(numbers=f"{steps[0].number} to {steps[-1].number}", limit=limit, steps=texts)
+    numbers = f"{steps[0].number} to {steps[-1].number}"
+    return _SUMMARISE.format(numbers=numbers, limit=limit, log=log or "(empty)", steps=texts)
 
 
-def parse_summaries(reply: str, steps: Sequence[Step], limit: int) -> list[LogEntry]:
-    """Return one entry for each step: the reply's paragraph about it, else :func:`summary_without_model`."""
-    headings = list(_STEP_HEADING.finditer(reply))
-    ends = [heading.start() for heading in headings[1:]] + [len(reply)]
-    texts = {
-        int(heading[1]): reply[heading.end() : end].strip()
-        for heading, end in zip(headings, ends, strict=bool(headings))
-    }
-    return [
-        LogEntry(
-            step.number,
-            step.number,
-            truncate_middle(texts.get(step.number) or summary_without_model(step, limit), 2 * limit),
-        )
-        for step in steps
-    ]
-
-
-def summary_without_model(step: Step, limit: int) -> str:
-    """Return a step's entry where no model can be asked: its thought, its action, and the observation, shortened."""
-    arguments = " ".join(f"{name}={str(value)[:80]!r}" for name, value in step.input.items())
-    thought = " ".join(step.fields.get("Thought", "").split())
-    observation = truncate_middle(" ".join(step.observation.split()), limit // 2)
-    return truncate_middle(f"{thought} [{step.action} {arguments}] -> {observation}".lstrip(), limit)
+def _shortened(steps: Sequence[Step], limit: int) -> str:
+    """Return the thought, action and observation of steps, shortened, where no model can summarise them."""
+    room = limit // len(steps)
+    lines = []
+    for step in steps:
+        arguments = " ".join(f"{name}={str(value)[:80]!r}" for name, value in step.input.items())
+        thought = " ".join(step.fields.get("Thought", "").split())
+        observation = truncate_middle(" ".join(step.observation.split()), room // 2)
+        text = f"{thought} [{step.action} {arguments}] -> {observation}".lstrip()
+        lines.append(f"Step {step.number}: {truncate_middle(text, room)}")
+    return "\n".join(lines)

@@ -12,11 +12,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlab_agent.api_key import restart_without_keys
+from mlab_agent.__main__ import hide_environment
 
 if TYPE_CHECKING:
     from mlab_agent.agent import Agent
-    from mlab_agent.response import Response
+    from mlab_agent.replies import Response
 
 _HOME = Path("/home/agent")
 _NO_ANSWER = "The agent ended before it gave an answer."
@@ -69,15 +69,14 @@ def write_first_submission(submission: Path) -> None:
 
 
 def _export(trace: Path, home: Path) -> None:
-    """Copy the trace to where METR's ``export`` finds it, through no link that a script has put there."""
-    from mlab_agent.workspaces.files import AGENT_DIRECTORY  # noqa: PLC0415 - as in main
-    from mlab_agent.workspaces.safe_fs import SafeDirectory, replace_file  # noqa: PLC0415 - as above
+    """Copy the trace to where METR's ``export`` finds it."""
+    from mlab_agent.workspaces.files import AGENT_DIRECTORY, WorkspaceError  # noqa: PLC0415 - as in main
+    from mlab_agent.workspaces.local import LocalFiles  # noqa: PLC0415 - as above
 
     try:
-        with SafeDirectory(str(home)) as directory:
-            replace_file(directory, f"{AGENT_DIRECTORY}/{trace.name}", trace.read_bytes())
-    except OSError as error:
-        print(f"mlab-agent: the trace was not copied to {home}: {error.strerror}", file=sys.stderr)
+        LocalFiles(os.path.realpath(home)).write(f"{AGENT_DIRECTORY}/{trace.name}", trace.read_bytes())
+    except (OSError, WorkspaceError) as error:
+        print(f"mlab-agent: the trace was not copied to {home}: {error}", file=sys.stderr)
 
 
 def _remove_from_python_path() -> None:
@@ -89,5 +88,5 @@ def _remove_from_python_path() -> None:
 
 
 if __name__ == "__main__":
-    restart_without_keys("mlab_agent.metr", sys.argv[1:])
+    hide_environment("mlab_agent.metr")
     sys.exit(main(sys.argv[1:]))

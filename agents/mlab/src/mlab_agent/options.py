@@ -9,9 +9,8 @@ import shutil
 from pathlib import Path
 
 from mlab_agent import __version__
-from mlab_agent.api_key import KEY_VARIABLE
-from mlab_agent.settings import OPENAI_URL, ModelOptions, RunSettings, SettingsError
-from mlab_agent.workspaces.read_only_files import list_of_task, read_patterns
+from mlab_agent.settings import KEY_VARIABLE, OPENAI_URL, ModelOptions, RunSettings, SettingsError
+from mlab_agent.workspaces.base import list_of_task, read_patterns
 
 _UNIT_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|m|s)(?:ours?|ays?|in(?:utes?)?|ec(?:onds?)?)?\s*")

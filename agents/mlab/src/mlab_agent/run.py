@@ -14,19 +14,16 @@ from typing import TYPE_CHECKING, Any, Self
 from mlab_agent.actions import Limits
 from mlab_agent.agent import Agent, RunStopped
 from mlab_agent.budget import Budget
-from mlab_agent.clients import make_clients
-from mlab_agent.clock import Clock
-from mlab_agent.history import REWIND, histories, journal_after, until_step
-from mlab_agent.journal import Journal
+from mlab_agent.clock import Clock, Waits, files_for_waits
 from mlab_agent.memory import MemoryLimits
 from mlab_agent.models import Caps
-from mlab_agent.open_workspace import open_workspace, server_secrets
+from mlab_agent.parts import make_clients, open_workspace, server_secrets
 from mlab_agent.settings import RunSettings, SettingsError
-from mlab_agent.state import Outcome, RunState
+from mlab_agent.state import REWIND, Outcome, RunState, histories, until_step
 from mlab_agent.trace import TRACE_FILE, Trace, TraceError, has_begun, last_settings, read_trace
-from mlab_agent.waits import Waits, files_for_waits
 from mlab_agent.workspaces.files import WorkspaceError
-from mlab_agent.workspaces.run_script import kill_processes_of_run, mark_processes_of_run
+from mlab_agent.workspaces.scripts import end_processes_of_run
+from mlab_agent.workspaces.snapshots import STORE, Store, git_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -60,7 +57,7 @@ class Run:
 
         Args:
             settings: of the run.
-            directory: for its trace, snapshots and journal.
+            directory: for its trace and its snapshots.
             keys: of the models' servers, by the variables that they come from.
             task: the text of the task; None if the workspace, or the trace of a resumed run, has it.
             resume: whether to continue the trace.
@@ -112,12 +109,16 @@ class Run:
             raise SettingsError(
                 f"the run in {directory} has ended with its final answer; --from-step N goes back to an earlier step"
             )
+        git_program()
+        if self.state.snapshot is not None and not Store(directory / STORE).exists:
+            raise SettingsError(
+                f"the run in {directory} has no snapshots that this version can read: an older version of mlab-agent "
+                "made it; start a new run"
+            )
         clock = Clock(self.state.elapsed)
         secrets = [*keys.values(), *server_secrets(settings)]
         self.trace = self._resources.enter_context(Trace(path, secrets, clock, watch))
-        if resume:
-            kill_processes_of_run(str(directory))
-        mark_processes_of_run(str(directory))
+        end_processes_of_run(str(directory))
         self.budget = Budget(settings.max_steps, settings.max_seconds, self.state.spending, clock)
         waits = Waits(clock, files_for_waits(directory), self._report_wait, self.trace.redacted)
         left = self.budget.seconds_left
@@ -135,8 +136,6 @@ class Run:
             state=self.state,
             trace=self.trace,
             budget=self.budget,
-            journal=Journal(directory / "journal"),
-            snapshots=directory / "snapshots",
             limits=Limits(execute_s=settings.script_seconds),
             tools=settings.tools,
             max_malformed=settings.max_malformed,
@@ -148,9 +147,7 @@ class Run:
                 client.dialect.restore(record)
         stored = settings.model_dump(mode="json")
         if rewind is not None:
-            self.agent.emit(
-                REWIND, **rewind, session=session, workspace=self._present_files(workspace, directory, session)
-            )
+            self.agent.emit(REWIND, **rewind, session=session, workspace=self._present_files(workspace, session))
         if resume:
             self.agent.emit("resume", settings=stored, session=session)
             return
@@ -179,14 +176,13 @@ class Run:
         if earlier.handed_in is not None:
             raise SettingsError(f"step {from_step} is the final answer; go back to the one before, {from_step - 1}")
         earlier.spending.restore(state.spending.record())
-        journal = journal_after(past[-1], from_step)
-        rewind = {"step": from_step, "number": len(past), "journal": journal, "spent": state.spending.record()}
+        rewind = {"step": from_step, "number": len(past), "spent": state.spending.record()}
         return earlier, rewind
 
-    def _present_files(self, workspace: Workspace, directory: Path, session: str | None) -> str | None:
+    def _present_files(self, workspace: Workspace, session: str | None) -> str | None:
         """Return the name of a snapshot of what is there before a rewind, so that it is not lost."""
         try:
-            return None if session == "new" else workspace.snapshot(directory / "snapshots")
+            return None if session == "new" else workspace.snapshot()
         except (WorkspaceError, OSError):
             return None
 

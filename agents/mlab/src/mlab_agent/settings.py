@@ -6,8 +6,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from mlab_agent.api_key import KEY_VARIABLE
-
+KEY_VARIABLE = "OPENAI_API_KEY"
 OPENAI_URL = "https://api.openai.com/v1"
 
 
@@ -85,7 +84,8 @@ class RunSettings(BaseModel):
     """The agent is told when it has done the same so many times in a row; 0 for never."""
 
     recent_steps: int = Field(default=8, ge=1)
-    log_chars: int = Field(default=60_000, ge=2_000)
+    log_chars: int = Field(default=12_000, ge=2_000)
+    """The longest summary of the steps before the recent ones."""
 
     @property
     def key_variables(self) -> list[str]:

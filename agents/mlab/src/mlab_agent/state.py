@@ -1,26 +1,34 @@
 """The state of a run, which follows from its trace alone: every event changes it through :meth:`RunState.apply`.
 
-A run that is resumed applies the events of its trace, and is then in the state of the killed process.
+A run that is resumed applies the events of its trace, and is then in the state of the killed process. ``resume
+--from-step`` sets aside the events after a step; :func:`histories` says which count.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mlab_agent.memory import LogEntry, Memory, RejectedReply, Step
+from mlab_agent.memory import Memory, RejectedReply, Step
 from mlab_agent.models import Caps, Reply, Spending
 from mlab_agent.truncate import truncate_middle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from mlab_agent.memory import MemoryLimits
 
 STEP = "step"
 """The purpose of calls whose replies are steps; all other calls serve actions and the memory."""
+REWIND = "rewind"
+"""The kind of the event with which a run goes back to a step."""
 _REJECTED_CHARS = 6_000
+USAGE_FILE = "usage.json"
+"""Its name in the directory of a run."""
+_USAGE_KINDS = frozenset({"start", "resume", "rewind", "call", "call failed", "reply", "observation", "end"})
 
 Event = dict[str, Any]
 
@@ -34,8 +42,6 @@ class PendingAction:
     input: dict[str, Any]
     notes: tuple[str, ...]
     tool: str | None
-    journal: int
-    """The position of the undo journal before the action."""
     attempt: int
 
     def event(self) -> Event:
@@ -75,6 +81,8 @@ class RunState:
     dialects: dict[str, Event] = field(default_factory=dict)
     handed_in: str | None = None
     """The final answer, once it was handed in."""
+    writes: list[tuple[str, str | None]] = field(default_factory=list)
+    """The writes of files by actions that were not undone: the file, and the stored content that was there before."""
     rewind: Event | None = None
     """How the run went back to a step, until the workspace was restored."""
     rewinds: int = 0
@@ -84,6 +92,8 @@ class RunState:
     resuming: bool = False
     _call: Event | None = None
     _last_action: tuple[str, dict[str, Any]] | None = None
+    _writes_before: list[tuple[str, str | None]] = field(default_factory=list)
+    """Those before the pending action, which is carried out again if it was interrupted."""
 
     @classmethod
     def empty(cls, limits: MemoryLimits, caps: Caps) -> RunState:
@@ -127,6 +137,10 @@ class RunState:
     def repetition(self, action: PendingAction) -> int:
         """Return how often an action will have been carried out in a row, with the same arguments."""
         return self.same_in_row + 1 if self._last_action == (action.action, action.input) else 1
+
+    def writes_of(self, path: str) -> list[str | None]:
+        """Return the stored contents that the writes of a file replaced, None for no file; undone writes excluded."""
+        return [before for name, before in self.writes if name == path]
 
     def outcome(self) -> Outcome:
         """Return how the run ended.
@@ -186,6 +200,9 @@ class RunState:
 
     def _on_action(self, event: Event) -> None:
         self.unread = None
+        if self.pending is None:
+            self._writes_before = list(self.writes)
+        self.writes = list(self._writes_before)
         attempt = self.pending.attempt if self.pending else 0
         self.pending = PendingAction(
             fields=event["fields"],
@@ -193,9 +210,15 @@ class RunState:
             input=event["input"],
             notes=tuple(event["notes"]),
             tool=event["tool"],
-            journal=event["journal"],
             attempt=attempt + 1,
         )
+
+    def _on_write(self, event: Event) -> None:
+        self.writes.append((event["path"], event["before"]))
+
+    def _on_undone(self, event: Event) -> None:
+        number = max(number for number, (path, _before) in enumerate(self.writes) if path == event["path"])
+        del self.writes[number]
 
     def _on_observation(self, event: Event) -> None:
         action, self.pending = self.pending, None
@@ -210,11 +233,78 @@ class RunState:
         self.memory.add(Step(self.steps, action.fields, action.action, action.input, event["text"], action.tool))
 
     def _on_folded(self, event: Event) -> None:
-        self.memory.replace_oldest([LogEntry(**entry) for entry in event["entries"]])
+        self.memory.fold(event)
 
     def _on_condensed(self, event: Event) -> None:
-        self.memory.log.condense(event["count"], event["text"])
+        self.memory.condense(event["count"], event["text"])
 
     def _on_end(self, event: Event) -> None:
         self.end = event
         self.unread = None
+
+
+def histories(events: Iterable[Event]) -> list[list[Event]]:
+    """Return the history before each rewind, the oldest first, and the present one last."""
+    result: list[list[Event]] = [[]]
+    for event in events:
+        if event["kind"] == REWIND:
+            result.append(until_step(result[-1], event["step"]))
+        result[-1].append(event)
+    return result
+
+
+def until_step(history: Sequence[Event], step: int) -> list[Event]:
+    """Return a history as it was right after a step; 0 is before the first one.
+
+    Raises:
+        ValueError: if it has no such step; the message says how many there are.
+    """
+    last = "observation" if step else "snapshot"
+    ends = [index for index, event in enumerate(history) if event["kind"] == last]
+    steps = count_steps(history)
+    if not 0 <= step <= steps or not ends:
+        raise ValueError(f"there is no step {step}: the run has {steps}")
+    return list(history[: ends[max(step - 1, 0)] + 1])
+
+
+def count_steps(history: Iterable[Event]) -> int:
+    """Return how many steps a history has."""
+    return sum(event["kind"] == "observation" for event in history)
+
+
+def last_snapshot(history: Iterable[Event]) -> str | None:
+    """Return the name of the workspace's last snapshot in a history; None if there is none yet."""
+    names = [
+        event["name"] if event["kind"] == "snapshot" else event["snapshot"]
+        for event in history
+        if event["kind"] in {"snapshot", "observation"}
+    ]
+    return next((name for name in reversed(names) if name), None)
+
+
+def write_usage(directory: Path, kind: str, state: RunState) -> None:
+    """Replace the file, if an event of this kind can change it; a process that is killed leaves a whole one.
+
+    ``dollars`` (null while the price of a call is not known) and ``tokens`` count a call that is under way in full;
+    ``reason`` is why the run ended, null until it has.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    if kind not in _USAGE_KINDS:
+        return
+    spending, call = state.spending, state.call_under_way
+    tokens, dollars, unpriced = spending.tokens, spending.dollars, bool(spending.unpriced_calls)
+    if call is not None:
+        tokens += call["prompt_tokens"]
+        dollars += call["dollars"] or 0.0
+        unpriced = unpriced or call["dollars"] is None
+    usage = {
+        "dollars": None if unpriced else dollars,
+        "tokens": tokens,
+        "steps": state.steps,
+        "reason": state.end["reason"] if state.end else None,
+    }
+    unfinished = directory / f".{USAGE_FILE}.new"
+    unfinished.write_text(json.dumps(usage) + "\n", encoding="utf-8")
+    unfinished.replace(directory / USAGE_FILE)

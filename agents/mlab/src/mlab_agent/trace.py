@@ -1,7 +1,8 @@
 """The trace of a run: one JSON object a line, only ever appended to, written as things happen.
 
 A run is resumed from its trace alone. Every event is handed to the system in one write before the next thing is done,
-so a process that is killed loses at most the event that it was writing; such an unfinished line is skipped.
+so a process that is killed loses at most the event that it was writing; such an unfinished line is skipped by readers,
+and ended by the next append. There is no fsync: what is written survives the process, not a crash of the machine.
 """
 
 from __future__ import annotations
@@ -12,10 +13,8 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Self
 
-from mlab_agent import jsonl
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
 TRACE_FILE = "trace.jsonl"
@@ -67,7 +66,7 @@ class Trace:
     def redact(self, secret: str) -> None:
         """Keep a further value out of the trace from now on."""
         if len(secret) >= MIN_SECRET_CHARS:
-            self._secrets.append(jsonl.dumps(secret)[1:-1])  # as it would be written in JSON
+            self._secrets.append(json_line(secret)[1:-1])  # as it would be written in JSON
 
     def redacted(self, text: str) -> str:
         """Return a text without the secrets."""
@@ -78,8 +77,8 @@ class Trace:
     def add(self, kind: str, **fields: Any) -> dict[str, Any]:
         """Append an event, and return it as a reader will see it."""
         event = {"kind": kind, "time": round(time.time(), 3), "elapsed": round(self.elapsed(), 3), **fields}
-        line = self.redacted(jsonl.dumps(event))
-        jsonl.append_lines(self._file, [line])
+        line = self.redacted(json_line(event))
+        append_lines(self._file, [line])
         written: dict[str, Any] = json.loads(line)
         self._watch(written)
         return written
@@ -126,10 +125,46 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
         TraceError: if there is none, or if the file is something else.
     """
     try:
-        values = jsonl.read(path)
+        values = read_lines(path)
     except OSError as error:
         raise TraceError(f"{path} cannot be read: {error.strerror}") from None
     events = [value for value in values if isinstance(value, dict) and "kind" in value]
     if not events or events[0]["kind"] != "start":
         raise TraceError(f"{path} is not a trace: its first event is no start of a run")
     return events
+
+
+def json_line(value: object) -> str:
+    """Return a value as one line of JSON, without its line end."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def append_values(path: Path, *values: object) -> None:
+    """Append values to a file, one a line; it is made if it is missing."""
+    with path.open("a+b") as file:
+        append_lines(file.fileno(), map(json_line, values))
+
+
+def append_lines(file: int, lines: Iterable[str]) -> None:
+    """Append lines to a descriptor that was opened for reading and appending."""
+    size = os.fstat(file).st_size
+    unfinished = size and os.pread(file, 1, size - 1) != b"\n"
+    text = ("\n" if unfinished else "") + "".join(f"{line}\n" for line in lines)
+    data = memoryview(text.encode("utf-8", "backslashreplace"))
+    while data:
+        data = data[os.write(file, data) :]
+
+
+def read_lines(path: Path) -> list[Any]:
+    """Return the values of a file.
+
+    Raises:
+        OSError: if it cannot be read.
+    """
+    values = []
+    for line in path.read_bytes().split(b"\n"):
+        try:
+            values.append(json.loads(line))
+        except ValueError:
+            continue
+    return values

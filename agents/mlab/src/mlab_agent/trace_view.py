@@ -6,9 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mlab_agent.budget import duration
-from mlab_agent.history import REWIND
 from mlab_agent.models import Spending
-from mlab_agent.state import STEP
+from mlab_agent.state import REWIND, STEP
 from mlab_agent.truncate import truncate_middle
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ _LINES: Mapping[str, Callable[[Event, int], str]] = {
     "retry": lambda event, _step: (
         f"the models' server failed, again in {event['wait_s']:.1f} s: {event['error'][:200]}"
     ),
-    "folded": lambda event, _step: f"{len(event['entries'])} older steps went into the research log",
+    "folded": lambda _event, _step: "older steps went into the research log",
     "reward": lambda event, _step: f"reward {event['reward']:z.4f}",
     "server": lambda event, _step: event["text"],
     "resume": lambda event, _step: _resumed(event),

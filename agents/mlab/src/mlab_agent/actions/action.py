@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mlab_agent.journal import Journal
     from mlab_agent.workspaces.base import Workspace
 
 Kind = Literal["string", "integer", "number", "strings"]
@@ -20,7 +19,7 @@ class InputError(Exception):
     """The arguments of an action are wrong; the message says exactly how."""
 
 
-class TruncatedReply(Exception):  # noqa: N818 - it is a reply, not an error of ours
+class TruncatedReply(Exception):  # noqa: N818 - it is a reply, not an internal error
     """The model's reply ended at its token limit; the message is the reply. So no part is taken for a whole."""
 
 
@@ -65,9 +64,7 @@ class Limits:
     inspect_lines: int = 101
     list_entries: int = 500
     understand_chars: int = 24_000
-    """How much of a file is given to the model at a time."""
-    understand_rounds: int = 3
-    """How often the model may ask for other passages of the same file, the first time included."""
+    """How much of a file is given to the model that is asked about it."""
     edit_chars: int = 200_000
     """The longest file, or segment, that the model is asked to edit."""
     edit_tries: int = 2
@@ -78,7 +75,10 @@ class Context:
     """What an action works with."""
 
     workspace: Workspace
-    journal: Journal
+    writes: Callable[[str], list[str | None]]
+    """``writes(name)`` returns the stored contents that the writes of a file replaced, None for no file."""
+    emit: Callable[..., None]
+    """Writes an event to the trace."""
     ask: Callable[[str, str], str]
     """``ask(prompt, purpose)`` returns a model's reply, for actions that need one; raises TruncatedReply."""
     limits: Limits = field(default_factory=Limits)
@@ -98,7 +98,9 @@ class Context:
         """Record the content of a file that is about to be written, for undo."""
         self.workspace.check_writable(path)
         name = self.workspace.name(path)
-        self.journal.record(name, self.workspace.read_bytes(name) if self.workspace.exists(name) else None)
+        exists = self.workspace.exists(name)
+        before = self.workspace.store.put(self.workspace.read_bytes(name)) if exists else None
+        self.emit("write", path=name, before=before)
 
 
 @dataclass(frozen=True)

@@ -105,19 +105,20 @@ def _inspect_lines(context: Context, arguments: Mapping[str, Any]) -> str:
 
 def _undo_edit(context: Context, arguments: Mapping[str, Any]) -> str:
     name = context.workspace.name(arguments["filename"])
-    write = context.journal.last(name)
-    if write is None:
+    writes = context.writes(name)
+    if not writes:
         raise WorkspaceError(f"{name}: there is no write to undo")
     context.workspace.check_writable(name)
-    if write.before is None:
+    if (blob := writes[-1]) is None:
         if context.workspace.exists(name):
             context.workspace.remove(name)
         observation = f"Undone: {name} did not exist before the last write and was removed."
     else:
-        context.workspace.write_bytes(name, write.before)
-        text = truncate_middle(write.before.decode(errors="replace"), context.limits.observation_chars)
+        before = context.workspace.store.get(blob)
+        context.workspace.write_bytes(name, before)
+        text = truncate_middle(before.decode(errors="replace"), context.limits.observation_chars)
         observation = f"Undone: {name} is what it was before the last write:\n{text}"
-    context.journal.mark_undone(name)
+    context.emit("undone", path=name)
     return observation
 
 

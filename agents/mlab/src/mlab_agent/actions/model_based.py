@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from mlab_agent.actions.action import Action, Argument, Context, TruncatedReply
 from mlab_agent.actions.basic import END_LINE, FILENAME, START_LINE, diff
 from mlab_agent.actions.edit_reply import EditReplyError, choose_marker, edit_prompt, read_edited_text
-from mlab_agent.retrieval import Passage, outline, retrieve, split_passages
+from mlab_agent.retrieval import retrieve, split_passages
 from mlab_agent.truncate import truncate_middle
 from mlab_agent.workspaces.files import WorkspaceError
 
@@ -21,7 +20,6 @@ _DESCRIBE = (
     "Describe what the passages say about this, in detail where it matters: names, values, shapes, and the numbers of "
     "the lines they are on. State only what is to be seen there. Say expressly what is wanted and cannot be found."
 )
-_MORE = re.compile(r"^\W*MORE:[ \t]*(.+)$", re.MULTILINE)
 
 
 def _understand_file(context: Context, arguments: Mapping[str, Any]) -> str:
@@ -30,82 +28,20 @@ def _understand_file(context: Context, arguments: Mapping[str, Any]) -> str:
     if not text.strip():
         return f"{name} is empty."
     passages = split_passages(text)
-    seen = frozenset(range(len(passages)))
+    chosen = list(range(len(passages)))
     if len(text) > limits.understand_chars:
-        seen = frozenset(retrieve(passages, query, limits.understand_chars))
-    new, answer = seen, ""
-    for left in reversed(range(limits.understand_rounds)):
-        more = left > 0 and len(seen) < len(passages)
-        prompt = _understand_prompt(name, text, passages=passages, new=new, query=query, earlier=answer, more=more)
-        answer = _ask(context, prompt)
-        request = _MORE.search(answer) if more else None
-        if request is None:
-            break
-        answer = _MORE.sub("", answer).strip()
-        new = frozenset(_requested(passages, request[1], limits.understand_chars, seen))
-        if not new:
-            break
-        seen |= new
-    extent = "all of it was read" if len(seen) == len(passages) else f"read: {_line_ranges(passages, seen)}"
+        chosen = retrieve(passages, query, limits.understand_chars)
     lines = len(text.splitlines())
-    return f"{truncate_middle(answer, limits.observation_chars)}\n[{name} has {lines} lines; {extent}]"
-
-
-def _ask(context: Context, prompt: str) -> str:
+    whole = len(chosen) == len(passages)
+    head = f"Below {'is the file' if whole else 'are passages of the file'} {name}, {lines} lines."
+    contents = "\n".join(f"[{passages[index].location}]\n{passages[index].text.rstrip()}" for index in chosen)
     try:
-        return context.ask(prompt, "understand file").strip()
+        answer = context.ask(f"{head}\n\nWhat is wanted of it: {query}\n\n{_DESCRIBE}\n\n{contents}", "understand file")
     except TruncatedReply as reply:
-        return f"{str(reply).strip()}\n[this answer was cut off]"
-
-
-def _understand_prompt(
-    name: str, text: str, *, passages: list[Passage], new: frozenset[int], query: str, earlier: str, more: bool
-) -> str:
-    contents = "\n".join(f"[{passages[index].location}]\n{passages[index].text.rstrip()}" for index in sorted(new))
-    whole = len(new) == len(passages)
-    parts = [
-        f"Below {'is the file' if whole else 'are passages of the file'} {name}, {len(text.splitlines())} lines.",
-        f"What is wanted of it: {query}",
-        _DESCRIBE,
-    ]
-    if earlier:
-        parts.append(f"What was found in other passages of it; include what is right in your answer:\n{earlier}")
-    if not whole and (lines := outline(text)):
-        parts.append(f"Lines of the whole file that begin a definition or a section:\n{lines}")
-    if more:
-        parts.append(
-            "If what is missing is likely to be in other lines of the file, end with one line 'MORE: ' and either line "
-            "ranges such as 120-180, 300-340 or words to look for."
-        )
-    parts.append(f"{'The file' if whole else 'The passages'}:\n{contents}")
-    return "\n\n".join(parts)
-
-
-def _requested(passages: list[Passage], request: str, chars: int, seen: frozenset[int]) -> list[int]:
-    """Return the passages of a request for more: line ranges, or words to search for."""
-    matches = re.findall(r"(\d{1,9})(?:\s*-\s*(\d{1,9}))?", request)
-    ranges = [(int(first), int(last or first)) for first, last in matches]
-    if not ranges or re.search(r"[^\W\d]{3}", request.replace("lines", "").replace("line", "")):
-        return retrieve(passages, request, chars, seen) if len(seen) < len(passages) else []
-    chosen = []
-    for index, passage in enumerate(passages):
-        inside = any(passage.first <= last and first <= passage.last for first, last in ranges)
-        if inside and index not in seen and len(passage.text) <= chars:
-            chosen.append(index)
-            chars -= len(passage.text)
-    return chosen
-
-
-def _line_ranges(passages: list[Passage], seen: frozenset[int]) -> str:
-    """Return which lines were read, adjoining passages together."""
-    spans: list[tuple[int, int]] = []
-    for index in sorted(seen):
-        passage = passages[index]
-        if spans and passage.first <= spans[-1][1] + 1:
-            spans[-1] = (spans[-1][0], passage.last)
-        else:
-            spans.append((passage.first, passage.last))
-    return "lines " + ", ".join(f"{first}-{last}" for first, last in spans)
+        answer = f"{str(reply).strip()}\n[this answer was cut off]"
+    read = ", ".join(dict.fromkeys(f"{passages[index].first}-{passages[index].last}" for index in chosen))
+    extent = "all of it was read" if whole else f"read: lines {read}; ask with other words for other passages"
+    return f"{truncate_middle(answer.strip(), limits.observation_chars)}\n[{name} has {lines} lines; {extent}]"
 
 
 def _edit_script(context: Context, arguments: Mapping[str, Any]) -> str:

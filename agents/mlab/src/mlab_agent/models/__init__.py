@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from mlab_agent.models.costs import BudgetSpent, Caps, Prices, Spending, known_context, known_prices
-from mlab_agent.models.messages import Message, Reply, ToolCall, assistant, message_bytes, system, tool_result, user
-from mlab_agent.models.model import ContextFull, LanguageModel, ModelError, ModelProfile, ModelSettings
+from mlab_agent.models.model import (
+    ContextFull,
+    LanguageModel,
+    Message,
+    ModelError,
+    ModelProfile,
+    ModelSettings,
+    Reply,
+    ToolCall,
+    assistant,
+    message_bytes,
+    system,
+    tool_result,
+    user,
+)
 
 __all__ = [
     "BudgetSpent",

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import openai
 from typing_extensions import override
 
+from mlab_agent.clock import Waits
 from mlab_agent.models.costs import BudgetSpent
-from mlab_agent.models.messages import Message, Reply, ToolCall
-from mlab_agent.models.model import BYTES_A_TOKEN, LanguageModel, ModelError, one_line
-from mlab_agent.waits import Waits
+from mlab_agent.models.model import BYTES_A_TOKEN, LanguageModel, Message, ModelError, Reply, ToolCall, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

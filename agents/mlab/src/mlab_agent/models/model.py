@@ -1,4 +1,9 @@
-"""What all models share: calls within the caps, their events, estimates of lengths, what a server does not support."""
+"""What all models share: messages, calls within the caps and their events, and what a server does not support.
+
+Messages are in the format of OpenAI's chat completions. Servers that call themselves compatible with it differ: newer
+models need ``max_completion_tokens``, others know only ``max_tokens``; some refuse ``stop``, ``temperature`` or tools.
+An error that names such a parameter changes the :class:`Dialect`, and the request is made again.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +11,22 @@ import abc
 import json
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mlab_agent.models.costs import BudgetSpent
-from mlab_agent.models.dialect import Dialect
-from mlab_agent.models.messages import Message, Reply, message_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mlab_agent.models.costs import Prices, Spending
 
+Message = dict[str, Any]
+_OVERHEAD_BYTES = 16  # of a message, beside its texts: role and separators
+_NO_TOOLS = re.compile(r"\btools?\b|tool_choice|function.?call", re.IGNORECASE)
+_OUTPUT = re.compile(r"(?:at most|less than or equal to|maximum (?:value|of)|<=)\s*(\d[\d,]*)", re.IGNORECASE)
+_CONTEXT = re.compile(r"maximum context length (?:is|of) (\d[\d,]*)", re.IGNORECASE)
+_DROPPABLE = ("stop", "temperature", "seed", "parallel_tool_calls", "tool_choice")
 _TOO_LONG = re.compile(
     r"context.?length|context.?window|maximum context|prompt is too long|too many tokens|context_length_exceeded",
     re.IGNORECASE,
@@ -27,6 +36,157 @@ _TOO_LARGE = 413
 BYTES_A_TOKEN = 2.5
 """Until the first reply has shown how the model counts."""
 _ESTIMATE_MARGIN = 1.1
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A native tool call: the tool's name, and its arguments as the model wrote them."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One completion. Tokens and dollars are those of this call alone."""
+
+    text: str
+    call: ToolCall | None
+    truncated: bool
+    """Whether it ended at its token limit."""
+    prompt_tokens: int
+    completion_tokens: int
+    dollars: float | None
+    """None where the model's prices are not known."""
+
+    def record(self) -> dict[str, Any]:
+        """Return the reply as it is written to the trace."""
+        call = self.call and {"name": self.call.name, "arguments": self.call.arguments}
+        return {
+            "text": self.text,
+            "call": call,
+            "cut": self.truncated,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "dollars": self.dollars,
+        }
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Reply:
+        """Return the reply of a trace's record."""
+        call = record["call"]
+        return cls(
+            text=record["text"],
+            call=ToolCall(call["name"], call["arguments"]) if call else None,
+            truncated=record["cut"],
+            prompt_tokens=record["prompt_tokens"],
+            completion_tokens=record["completion_tokens"],
+            dollars=record["dollars"],
+        )
+
+
+def system(text: str) -> Message:
+    """Return a system message."""
+    return {"role": "system", "content": text}
+
+
+def user(text: str) -> Message:
+    """Return a user message."""
+    return {"role": "user", "content": text}
+
+
+def assistant(text: str, call: ToolCall | None = None, call_id: str = "") -> Message:
+    """Return a message of the model, with its native tool call if there is one."""
+    if call is None:
+        return {"role": "assistant", "content": text}
+    function = {"name": call.name, "arguments": call.arguments}
+    return {
+        "role": "assistant",
+        "content": text,
+        "tool_calls": [{"id": call_id, "type": "function", "function": function}],
+    }
+
+
+def tool_result(text: str, call_id: str) -> Message:
+    """Return the result of a native tool call."""
+    return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+def message_bytes(message: Message) -> int:
+    """Return the approximate size of a message in bytes of UTF-8."""
+    calls = message.get("tool_calls")
+    call_bytes = len(json.dumps(calls, ensure_ascii=False).encode()) if calls else 0
+    return len(str(message.get("content") or "").encode("utf-8", "replace")) + call_bytes + _OVERHEAD_BYTES
+
+
+@dataclass
+class Dialect:
+    """The form of requests to one model."""
+
+    context_tokens: int
+    """What the model reads and writes together, as far as known."""
+    length: str = "max_completion_tokens"
+    most_output: int | None = None
+    """The most tokens that the server allows in a reply, if known."""
+    dropped: set[str] = field(default_factory=set)
+    tools: bool = True
+
+    def request(self, **parameters: Any) -> dict[str, Any]:
+        """Return the parameters of a request, without those that are None or that the server refused before."""
+        request = {name: value for name, value in parameters.items() if value is not None and name not in self.dropped}
+        if "max_output" in request:
+            request[self.length] = request.pop("max_output")
+        if not self.tools or not request.get("tools"):
+            for name in ("tools", "tool_choice", "parallel_tool_calls"):
+                request.pop(name, None)
+        return request
+
+    def learn(self, request: dict[str, Any], parameter: str | None, text: str) -> bool:
+        """Learn from an error (status 400 or 422); tell whether the request should be made again."""
+        named = f"{parameter or ''} {text}"
+        limit = _output_limit(text)
+        if limit and self.length in request and limit < request[self.length]:
+            self.most_output = limit
+            return True
+        if self.length in request and self.length in named:
+            other = "max_tokens" if self.length == "max_completion_tokens" else "max_completion_tokens"
+            if other in self.dropped:
+                return False
+            self.dropped.add(self.length)
+            self.length = other
+            return True
+        for name in _DROPPABLE:
+            if name in request and re.search(rf"\b{name}\b", named):
+                self.dropped.add(name)
+                return True
+        if "tools" in request and self.tools and _NO_TOOLS.search(named):
+            self.tools = False
+            return True
+        return False
+
+    def learn_context(self, text: str) -> None:
+        """Learn from an error about a prompt that was too long: take the server's limit, else halve ours."""
+        match = _CONTEXT.search(text)
+        limit = int(match[1].replace(",", "")) if match else self.context_tokens
+        self.context_tokens = limit if limit < self.context_tokens else self.context_tokens // 2
+
+    def max_output(self, tokens: int) -> int:
+        """Return how many of these tokens a reply may have: at most a quarter of the context."""
+        return max(1, min(tokens, self.context_tokens // 4, self.most_output or tokens))
+
+    def record(self) -> dict[str, Any]:
+        """Return the dialect as it is written to the trace."""
+        return {**vars(self), "dropped": sorted(self.dropped)}
+
+    def restore(self, record: dict[str, Any]) -> None:
+        """Become the dialect of a trace's record."""
+        vars(self).update({name: record[name] for name in vars(self)} | {"dropped": set(record["dropped"])})
+
+
+def _output_limit(text: str) -> int | None:
+    """Return the limit that an error names, as in ``this model supports at most 4096 completion tokens``."""
+    limit = _OUTPUT.search(text)
+    return int(limit[1].replace(",", "")) if limit and "tokens" in text else None
 
 
 class ModelError(Exception):

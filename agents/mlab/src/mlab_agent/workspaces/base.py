@@ -14,17 +14,40 @@ from mlab_agent.workspaces.files import (
     SKIPPED_DIRECTORIES,
     FileKind,
     Files,
+    FileStamp,
     WorkspaceError,
     matches,
+    parents_and_self,
 )
-from mlab_agent.workspaces.read_only_files import ReadOnlyFiles
-from mlab_agent.workspaces.snapshots import Snapshots
+from mlab_agent.workspaces.snapshots import STORE, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     ShowOutput = Callable[[str, str], None]
+
+LIST_NAME = "read_only_files.txt"
+"""The name that MLAgentBench's tasks give to their list of read-only files."""
+_COPIED_BYTES = 256 * MIB  # of all read-only files together
+_COPIED_FILE_BYTES = 64 * MIB
+
+
+def read_patterns(file: Path) -> tuple[str, ...]:
+    """Return the patterns of a list of read-only files, one a line.
+
+    Raises:
+        OSError: if it cannot be read.
+    """
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    return tuple(line.strip() for line in lines if line.strip())
+
+
+def list_of_task(task_file: Path | None, workdir: Path | None) -> Path | None:
+    """Return a task's list: beside its text, or in ``scripts`` of the workspace; None if it has none."""
+    places = [task_file.parent if task_file else None, workdir / "scripts" if workdir else None]
+    lists = [place / LIST_NAME for place in places if place is not None]
+    return next((path for path in lists if path.is_file()), None)
 
 
 @dataclass(frozen=True)
@@ -75,11 +98,9 @@ class Workspace(abc.ABC):
         self,
         files: Files,
         *,
+        state: Path,
         python: str,
         read_only: Sequence[str],
-        copies: Path | None,
-        copy_limit: int,
-        copies_limit: int,
         read_limit: int,
         snapshot_limit: int,
         snapshot_excludes: Sequence[str],
@@ -88,12 +109,10 @@ class Workspace(abc.ABC):
 
         Args:
             files: access to the directory.
+            state: the run's directory, which gets the repository of snapshots.
             python: the program that runs Python files.
             read_only: names or patterns of files and directories that must stay as they are; ``*`` matches slashes too,
                 and ``./`` at the beginning means the workspace itself, not what is below.
-            copies: a directory outside of the workspace, for copies of read-only files; None for no copies.
-            copy_limit: bytes of the longest read-only file that is copied.
-            copies_limit: bytes of all these copies together.
             read_limit: bytes of the longest file that is read.
             snapshot_limit: bytes of the longest file in a snapshot.
             snapshot_excludes: names or patterns of what else snapshots leave out.
@@ -110,11 +129,8 @@ class Workspace(abc.ABC):
         self._read_limit = read_limit
         self._snapshot_limit = snapshot_limit
         self._snapshot_excludes = (*SKIPPED_DIRECTORIES, *self._read_only, *map(_normalise, snapshot_excludes))
-        self._snapshots: dict[Path, Snapshots] = {}
-        names = self._read_only_names()
-        self._read_only_files = ReadOnlyFiles(
-            files, names, copies, copy_limit, copies_limit, uncopied=self._out_of_reach(names)
-        )
+        self.store = Store(state / STORE)
+        self._read_only_files = ReadOnlyFiles(files, self.store, self._unprotected(self._read_only_names()))
 
     @property
     def root(self) -> str:
@@ -234,13 +250,14 @@ class Workspace(abc.ABC):
     def finish(self, answer: str) -> None:
         """Hand the answer in: write the submission, or end the episode. May be called again, with the same effect."""
 
-    def snapshot(self, store: Path) -> str:
-        """Save the workspace in a store of snapshots, which costs what has changed; return the snapshot's name."""
-        return self._open_store(store).save(self.files.scan(self._snapshot_excludes), self.files.read)
+    def snapshot(self) -> str:
+        """Save the workspace in the run's repository; return the snapshot's name."""
+        stamps = self.files.scan(self._snapshot_excludes)
+        return self.store.save(self.files, stamps, limit=self._snapshot_limit, title=f"step {self.step or 0}")
 
-    def restore(self, store: Path, snapshot: str) -> None:
+    def restore(self, snapshot: str) -> None:
         """Make the workspace what it was; read-only and excluded files are not touched."""
-        self._open_store(store).restore(snapshot, self.files.scan(self._snapshot_excludes), self.files)
+        self.store.restore(snapshot, self.files, self.files.scan(self._snapshot_excludes), limit=self._snapshot_limit)
 
     @abc.abstractmethod
     def close(self) -> None:
@@ -256,9 +273,9 @@ class Workspace(abc.ABC):
         names = [name for name in stamps if self._is_read_only(name) and stamps[name].kind != "directory"]
         return [name for name in names if not matches(name, (AGENT_DIRECTORY,))]
 
-    def _out_of_reach(self, names: Sequence[str]) -> set[str]:  # noqa: ARG002 - of workspaces that protect none
-        """Return those read-only files that scripts cannot change: they need no copies."""
-        return set()
+    def _unprotected(self, names: list[str]) -> list[str]:
+        """Return those read-only files that scripts can change, which are compared and restored afterwards."""
+        return names
 
     def _interpreter(self, name: str) -> list[str]:
         if name.endswith(".py"):
@@ -272,11 +289,6 @@ class Workspace(abc.ABC):
             f"{name} cannot be run: it is neither a Python file (.py) nor a shell script (.sh), and not executable"
         )
 
-    def _open_store(self, store: Path) -> Snapshots:
-        if store not in self._snapshots:
-            self._snapshots[store] = Snapshots(store, self._snapshot_limit)
-        return self._snapshots[store]
-
     def _check_file(self, name: str, path: str, *, limited: bool = True) -> None:
         stamp = self.files.stat(name)
         if stamp is None:
@@ -288,6 +300,54 @@ class Workspace(abc.ABC):
             raise WorkspaceError(
                 f"{path} has {size:.1f} MiB; files of at most {limit:g} MiB are read and kept: use a script for it"
             )
+
+
+class ReadOnlyFiles:
+    """The read-only files that scripts can reach: compared by their stamps, and restored from the run's repository."""
+
+    def __init__(self, files: Files, store: Store, names: Sequence[str]) -> None:
+        """Look at the files, and store their contents as far as they are not too long."""
+        self._files = files
+        self._store = store
+        self._stamps = files.stamps(names)
+        self._blobs: dict[str, str] = {}
+        left = _COPIED_BYTES
+        for name, stamp in self._stamps.items():
+            if stamp.kind == "file" and stamp.size <= min(left, _COPIED_FILE_BYTES):
+                self._blobs[name] = store.put(files.read(name))
+                left -= stamp.size
+
+    def restore(self) -> list[str]:
+        """Undo all changes of the files; return a sentence about each one that was changed."""
+        if not self._stamps:
+            return []
+        now = self._files.stamps(self._stamps)
+        changed = [name for name, stamp in self._stamps.items() if now.get(name) != stamp]
+        notes = [self._restore_file(name) for name in changed]
+        if changed:
+            self._stamps |= self._files.stamps(changed)
+        return notes
+
+    def _restore_file(self, name: str) -> str:
+        before = self._stamps[name]
+        if before.kind != "link" and name not in self._blobs:
+            return f"The script changed the read-only file {name}, of which there is no copy: put it back yourself."
+        try:
+            self._remove_obstacles(name)
+            if before.kind == "link":
+                self._files.link(name, before.target)
+            else:
+                self._files.write(name, self._store.get(self._blobs[name]), before.mode)
+        except WorkspaceError as error:
+            return f"The script changed the read-only file {name}, which could not be put back: {error}"
+        return f"The script changed the read-only file {name}; it was put back."
+
+    def _remove_obstacles(self, name: str) -> None:
+        """Remove links and files where a directory above the file was, and a directory in the file's own place."""
+        for ancestor in parents_and_self(name):
+            stamp: FileStamp | None = self._files.stamps([ancestor]).get(ancestor)
+            if stamp is not None and (stamp.kind == "directory") == (ancestor == name):
+                self._files.delete(ancestor)
 
 
 def _normalise(pattern: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import abc
 import fnmatch
 import posixpath
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -17,8 +18,14 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 AGENT_DIRECTORY = ".mlab-agent"
 """The directory of a workspace in which the agent keeps outputs; the model may read it and not write it."""
-SKIPPED_DIRECTORIES = (AGENT_DIRECTORY, "__pycache__", ".cache", ".ipynb_checkpoints")
+OUTPUT_DIRECTORY = f"{AGENT_DIRECTORY}/outputs"
+"""Has the whole output of the last scripts whose output is shown in part."""
+KEPT_OUTPUTS = 20
+SKIPPED_DIRECTORIES = (AGENT_DIRECTORY, ".git", "__pycache__", ".cache", ".ipynb_checkpoints")
 """Directories that snapshots leave out wherever they are."""
+
+_LONGEST_LINE = 2_000
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 FileKind = Literal["file", "directory", "link", "other"]
 
@@ -143,3 +150,10 @@ def matches_itself(name: str, patterns: Sequence[str]) -> bool:
         else fnmatch.fnmatchcase(name, pattern) or ("/" not in pattern and fnmatch.fnmatchcase(base, pattern))
         for pattern in patterns
     )
+
+
+def printable(line: str) -> str:
+    """Return a line without control characters, by which a script could write to the terminal at will."""
+    line = _COLOUR.sub("", line)
+    shortened = line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
+    return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in shortened)

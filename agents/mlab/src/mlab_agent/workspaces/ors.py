@@ -1,25 +1,104 @@
-"""A workspace in a session of an ORS server: files and scripts through its tool ``bash``, scores through ``answer``."""
+"""A workspace in a session of an ORS server: files and scripts through its tool ``bash``, scores through ``answer``.
+
+The output of the shell comes back in base64 between two marks: clients lose white space at the borders of what a server
+sends, and servers add remarks.
+"""
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import re
+import secrets as random_text
+import shlex
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
 from mlab_agent.workspaces.files import MIB, WorkspaceError, WorkspaceLostError
-from mlab_agent.workspaces.ors_files import OrsFiles
 from mlab_agent.workspaces.ors_session import EpisodeFinishedError, OrsSession, OutcomeUnknownError
-from mlab_agent.workspaces.shell_workspace import ShellWorkspace
+from mlab_agent.workspaces.shell import TIMEOUT_S, CommandEnd, ShellFiles, ShellWorkspace, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from mlab_agent.waits import Waits
-    from mlab_agent.workspaces.ors_record import ToolResult
+    from mlab_agent.clock import Waits
+    from mlab_agent.workspaces.ors_session import ToolResult
 
+_SENT_BYTES = 400_000  # at a time: commands have a longest length
+_TRIES = 3  # of a call during which the server ends
 _FINAL: Mapping[str, object] = {"get_final_score": True}
 _FINAL_TRIES = 3
+
+
+class OrsFiles(ShellFiles):
+    """The files below the directory in which the session's shell starts."""
+
+    received_bytes = 20_000  # servers cut the middle out of longer outputs
+
+    def __init__(self, session: OrsSession) -> None:
+        super().__init__()
+        self._session = session
+        with contextlib.suppress(EpisodeFinishedError):  # then nothing asks for files
+            self.root = self.shell("pwd -P").decode().strip()
+
+    @override
+    def _send(self, part: str, data: bytes, begin: str) -> str:
+        begin = f"{begin} && : > {quoted(part)}"
+        for start in range(0, len(data), _SENT_BYTES):
+            piece = base64.b64encode(data[start : start + _SENT_BYTES]).decode()
+            begin = f"{begin} && printf %s {piece} | base64 -d >> {quoted(part)}"
+            if start + _SENT_BYTES < len(data):
+                self.shell(begin)
+                begin = "true"
+        return begin
+
+    @override
+    def shell(self, script: str) -> bytes:
+        """Run a few lines in the workspace, and return what they write.
+
+        Raises:
+            WorkspaceError: if they fail, with their message.
+            WorkspaceLostError: if the server's bash does not answer at all.
+        """
+        mark = f"M{self.calls}x{random_text.token_hex(4)}"
+        error = f"/tmp/{mark}"  # noqa: S108 - of the sandbox
+        # The mark is put together there, so that a shell that echoes the command does not seem to answer.
+        command = (
+            f'( m={mark[:3]}; m="${{m}}{mark[3:]}"; printf %s: "$m";'
+            f" (cd {shlex.quote(self.root)} && {script}) 2>{error}"
+            f" | base64 -w0; s=${{PIPESTATUS[0]}}; printf ':%d:' \"$s\"; head -c 500 {error} | base64 -w0;"
+            f' printf ":%s\\n" "$m"; rm -f {error} )'
+        )
+        for _again in range(_TRIES):  # what handles files may be done again
+            with contextlib.suppress(OutcomeUnknownError):
+                result = self._bash(command, TIMEOUT_S)
+                if not result.interrupted:
+                    break
+        else:
+            raise WorkspaceError("the server was stopped each time that this was called")
+        answer = re.search(rf"{mark}:([\w+/=]*):(\d+):([\w+/=]*):{mark}", result.text)
+        if answer is None:
+            kind = WorkspaceError if result.text.strip() else WorkspaceLostError
+            raise kind(f"the server's bash did not answer as it should: {result.text.strip()[-300:]!r}")
+        if answer[2] != "0":
+            message = base64.b64decode(answer[3]).decode(errors="replace").strip().rpartition("bash: ")[2]
+            raise WorkspaceError(f"it failed in the session: {message or 'exit status ' + answer[2]}")
+        return base64.b64decode(answer[1])
+
+    def _bash(self, command: str, timeout_s: float) -> ToolResult:
+        """Call the tool ``bash``, with the time limit if the tool takes one."""
+        self.calls += 1
+        arguments: dict[str, object] = {"command": command}
+        if "timeout" in self._session.tools.get("bash", {}).get("properties", {}):
+            arguments["timeout"] = timeout_s
+        return self._session.call("bash", arguments)
+
+    @override
+    def run(self, command: str, cleanup: str, timeout_s: float) -> CommandEnd:
+        result = self._bash(f"{command}; {cleanup}", timeout_s)
+        return CommandEnd(result.text, result.interrupted)
 
 
 class OrsWorkspace(ShellWorkspace):
@@ -36,7 +115,7 @@ class OrsWorkspace(ShellWorkspace):
         split: str = "test",
         token: str | None = None,
         secrets: Mapping[str, str] | None = None,
-        state: Path | None = None,
+        state: Path,
         python: str | None = None,
         read_only: Sequence[str] = (),
         snapshot_excludes: Sequence[str] = (),
@@ -45,7 +124,7 @@ class OrsWorkspace(ShellWorkspace):
         report: Callable[[str], None] = lambda _text: None,
         waits: Waits | None = None,
     ) -> None:
-        """Open a session; with ``state``, join the one of a process that was killed, if the server still has it.
+        """Open a session, or join the one of a process of the run that was killed, if the server still has it.
 
         Args:
             url: the server's.
@@ -54,7 +133,7 @@ class OrsWorkspace(ShellWorkspace):
             split: the split that the task is in.
             token: the server's, if it wants one.
             secrets: of the session, such as ``openai_api_key`` for a task with a model.
-            state: a local directory for the session's id and copies of read-only files.
+            state: the run's directory, for the session's id and the repository of snapshots.
             python: the interpreter of Python scripts in the session; None for the first one of its path.
             read_only: names or patterns of files and directories that must stay as they are.
             snapshot_excludes: names or patterns of what snapshots leave out.
@@ -66,7 +145,7 @@ class OrsWorkspace(ShellWorkspace):
         Raises:
             WorkspaceError: if there is no session, or no such interpreter in it.
         """
-        record = state / "session.json" if state else None
+        record = state / "home" / "session.json"
         self._session = OrsSession(
             url,
             task,
@@ -89,9 +168,7 @@ class OrsWorkspace(ShellWorkspace):
             files,
             python=python or "python3" if self.finished else files.program(python),
             read_only=() if self.finished else read_only,
-            copies=state / "read-only" if state else None,
-            copy_limit=MIB,
-            copies_limit=64 * MIB,
+            state=state,
             read_limit=8 * MIB,
             snapshot_limit=snapshot_limit,
             snapshot_excludes=snapshot_excludes,

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
+import json
 import logging
 import os
+import threading
 import time
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
 import tenacity
 from openreward.api._session.http import AuthenticationError, _RemoteSSEError, resumable_sse
 from openreward.api.errors import HeartbeatTimeoutError, MaxRetriesError, SessionTerminatedError
 
-from mlab_agent.waits import Waits
+from mlab_agent.clock import Waits
 from mlab_agent.workspaces.files import WorkspaceError, WorkspaceLostError
-from mlab_agent.workspaces.ors_record import Call, SessionRecord, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
@@ -33,6 +36,96 @@ _GONE = frozenset({404, 410})  # of a session
 _NOT_NOW = frozenset({429, 503})  # nothing was begun
 _BROKEN_GATEWAYS = frozenset({502, 504})
 _LONGEST_WAIT_S = 5.0
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """The result of a tool call."""
+
+    text: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    reward: float | None = None
+    finished: bool = False
+
+    @classmethod
+    def of(cls, output: Mapping[str, Any]) -> Self:
+        """Return the result of an output of the protocol."""
+        text = "".join(block["text"] for block in output["blocks"] if block.get("type", "text") == "text")
+        return cls(text, output.get("metadata") or {}, output.get("reward"), bool(output.get("finished")))
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the server ended while it carried out the call."""
+        return self.metadata.get("status") == "interrupted"
+
+
+@dataclass
+class Call:
+    """A call of a tool."""
+
+    tool: str
+    arguments: dict[str, Any]
+    step: str | None = None
+    """The step of the run that it belongs to; None if it may be made again."""
+    task_id: str | None = None
+    """The server's id of the call, once it has confirmed it."""
+    result: ToolResult | None = None
+
+
+class SessionRecord:
+    """A file that this user alone can read: with a session's id anybody could use the session."""
+
+    def __init__(self, path: Path, origin: Mapping[str, str]) -> None:
+        """Read the record if there is one of the same origin.
+
+        Args:
+            path: the file.
+            origin: the task and the environment; the server may be at another address by now.
+        """
+        self._path = path
+        self._origin = dict(origin)
+        self._lock = threading.Lock()  # the client's thread writes, too
+        self.sid: str | None = None
+        self.call: Call | None = None
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return
+        if {name: record.get(name) for name in self._origin} == self._origin:
+            self.sid = record.get("sid")
+            self.call = _call(record.get("call"))
+
+    def begin(self, sid: str) -> None:
+        """Keep the id of a new session, which has no calls yet."""
+        self.sid, self.call = sid, None
+        self._write()
+
+    def keep(self, call: Call) -> None:
+        """Keep the present state of a call."""
+        self.call = call
+        self._write()
+
+    def remove(self) -> None:
+        """Remove the file: the session has ended."""
+        self._path.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        with self._lock:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            part = self._path.with_suffix(".part")
+            part.unlink(missing_ok=True)
+            call = dataclasses.asdict(self.call) if self.call else None
+            file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(file, "w", encoding="utf-8") as record:  # noqa: PTH123 - a descriptor
+                json.dump({**self._origin, "sid": self.sid, "call": call}, record)
+            part.replace(self._path)
+
+
+def _call(record: dict[str, Any] | None) -> Call | None:
+    if not record:
+        return None
+    result = record.pop("result")
+    return Call(**record, result=ToolResult(**result) if result else None)
 
 
 class OutcomeUnknownError(WorkspaceError):
@@ -59,7 +152,7 @@ class OrsSession:
         split: str,
         token: str | None,
         secrets: Mapping[str, str],
-        record: Path | None,
+        record: Path,
         wait_s: float = 0.0,
         report: Callable[[str], None] = lambda _text: None,
         waits: Waits | None = None,
@@ -73,7 +166,7 @@ class OrsSession:
             split: the split that the task is in.
             token: the server's, if it wants one.
             secrets: of the session.
-            record: the file that the session's id is kept in; None to keep it nowhere.
+            record: the file that the session's id is kept in.
             wait_s: how long a call waits for a server that does not answer.
             report: called with a sentence when the server goes away and comes back.
             waits: get the time in which the server was away.

@@ -65,26 +65,7 @@ def mlab(
     Raises:
         PrerequisiteError: if an option is wrong.
     """
-    options = checked_options(
-        fast_model=fast_model,
-        edit_model=edit_model,
-        tools=tools,
-        cache=cache,
-        max_steps=max_steps,
-        script_seconds=script_seconds,
-        max_malformed=max_malformed,
-        repeat_remark=repeat_remark,
-        recent_steps=recent_steps,
-        context_tokens=context_tokens,
-        max_output_tokens=max_output_tokens,
-        sandbox=sandbox,
-        directory=directory,
-        python=python,
-        read_only=read_only,
-        score=score,
-        answer=answer,
-        trace_directory=trace_directory,
-    )
+    options = checked_options(locals())
 
     async def execute(state: AgentState) -> AgentState:
         await Run(options, state).work()

@@ -14,7 +14,7 @@ from inspect_ai.util import OutputLimitExceededError
 from typing_extensions import override
 
 from mlab_agent.workspaces.files import MIB, WorkspaceError
-from mlab_agent.workspaces.shell_files import TIMEOUT_S, CommandEnd, ShellFiles
+from mlab_agent.workspaces.shell import TIMEOUT_S, CommandEnd, ShellFiles
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

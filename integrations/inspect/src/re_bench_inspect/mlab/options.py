@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import CachePolicy, Model  # noqa: TC002 - pydantic reads the annotations
@@ -10,6 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationErr
 
 from re_bench_inspect.mlab.answers import Answer  # noqa: TC001 - as above
 from re_bench_inspect.registered import words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class MlabOptions(BaseModel):
@@ -42,7 +45,7 @@ class MlabOptions(BaseModel):
         return tuple(words(value))
 
 
-def checked_options(**options: Any) -> MlabOptions:
+def checked_options(options: Mapping[str, Any]) -> MlabOptions:
     """Return the options.
 
     Raises:

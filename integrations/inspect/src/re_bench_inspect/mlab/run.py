@@ -13,11 +13,10 @@ from inspect_ai.util import LimitExceededError, SandboxUnavailableError, StoreMo
 
 from mlab_agent.actions import Limits
 from mlab_agent.agent import Agent, RunStopped
-from mlab_agent.clients import Clients
 from mlab_agent.clock import Clock
-from mlab_agent.journal import Journal
 from mlab_agent.memory import MemoryLimits
 from mlab_agent.models import Caps
+from mlab_agent.parts import Clients
 from mlab_agent.state import RunState
 from mlab_agent.trace import TRACE_FILE, Trace
 from mlab_agent.workspaces.files import WorkspaceError
@@ -115,8 +114,7 @@ class Run:
                 state=self._run,
                 trace=trace,
                 budget=budget,
-                journal=Journal(self._directory / "journal"),
-                snapshots=None,
+                snapshots=False,
                 limits=Limits(execute_s=options.script_seconds),
                 tools=options.tools,
                 max_malformed=options.max_malformed,

@@ -118,7 +118,7 @@ _WRITERS: Mapping[str, Callable[[Event], str]] = {
     "action": _action,
     "observation": _observation,
     "malformed": lambda event: f"**A reply that cannot be acted on**\n\n{_fenced(event['text'])}",
-    "folded": lambda event: f"**{len(event['entries'])} older steps went into the research log**",
+    "folded": lambda _event: "**Older steps went into the research log**",
     "reward": lambda event: f"**Reward: {event['reward']:z.4f}**",
     "dialect": lambda event: f"**The provider refused a part of the request**\n\n{_fenced(event['because'])}",
     "mistake": lambda event: f"**A mistake in {event['where']}**\n\n{_fenced(event['traceback'])}",

@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from mlab_agent.agent import RunStopped
 from mlab_agent.workspaces.files import MIB, WorkspaceError
-from mlab_agent.workspaces.shell_workspace import ShellWorkspace
+from mlab_agent.workspaces.shell import ShellWorkspace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -45,7 +45,7 @@ class InspectWorkspace(ShellWorkspace):
             answer: gives scores, and ends the episode; None where there are none.
             scores: whether scores can be asked for before the end.
             hand_in: called with the final answer.
-            state: a directory on this side, for copies of read-only files.
+            state: the directory of the run, on this side.
             python: the interpreter of Python scripts in the sandbox; None for the first one of its path.
             read_only: names or patterns of files and directories that must stay as they are.
 
@@ -60,9 +60,7 @@ class InspectWorkspace(ShellWorkspace):
             files,
             python=files.program(python),
             read_only=read_only,
-            copies=state / "read-only",
-            copy_limit=8 * MIB,
-            copies_limit=256 * MIB,
+            state=state,
             read_limit=8 * MIB,
             snapshot_limit=0,
             snapshot_excludes=(),

@@ -1,4 +1,4 @@
-"""Files behind a shell: every operation is a few lines of shell with the usual programs (coreutils, findutils)."""
+"""A workspace behind a shell: files and scripts are lines of shell with the usual programs (coreutils, findutils)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,24 @@ import hashlib
 import posixpath
 import secrets
 import shlex
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from typing_extensions import override
 
-from mlab_agent.workspaces.files import SKIPPED_DIRECTORIES, FileKind, Files, FileStamp, WorkspaceError, matches
+from mlab_agent.truncate import truncated_file
+from mlab_agent.workspaces.base import ScriptResult, Workspace
+from mlab_agent.workspaces.files import (
+    KEPT_OUTPUTS,
+    OUTPUT_DIRECTORY,
+    SKIPPED_DIRECTORIES,
+    FileKind,
+    Files,
+    FileStamp,
+    WorkspaceError,
+    matches,
+    printable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +35,20 @@ TIMEOUT_S = 60.0
 _KINDS: Mapping[str, FileKind] = {"f": "file", "d": "directory", "l": "link"}
 _STAMP_FORMAT = r"%y\0%s\0%m\0%i:%s:%T@:%C@\0%l\0%p\0"  # of find -printf
 _STAMP_FIELDS = 6
+_OUTPUT_BYTES = 20_000  # of stdout, and of stderr, that are returned
+_TIMEOUT_STATUSES = (124, 137)
+_SIGNAL_STATUSES = range(129, 193)
+_NEXT_NUMBER = (
+    f"mkdir -p {OUTPUT_DIRECTORY}"
+    f" && n=$(ls {OUTPUT_DIRECTORY} | sed -n 's/^\\([0-9][0-9]*\\)\\..*/\\1/p' | sort -n | tail -n 1)"
+    f" && n=$((${{n:-0}} + 1)) && ls {OUTPUT_DIRECTORY} | sort -n | head -n -{KEPT_OUTPUTS - 1}"
+    f' | while read -r f; do rm -f "{OUTPUT_DIRECTORY}/$f"; done; echo "$n"'
+)
+"""Prints the number of the next script, and removes old outputs."""
+_KILL_MARKED = (
+    'for e in /proc/[0-9]*/environ; do if grep -qz "^{mark}$" "$e" 2>/dev/null; then p=${{e#/proc/}};'
+    ' kill -9 "${{p%/environ}}" 2>/dev/null; fi; done; true'
+)
 
 
 class CommandEnd(NamedTuple):
@@ -202,6 +229,69 @@ class ShellFiles(Files):
         if hashlib.sha256(data).hexdigest() != digest:
             raise WorkspaceError(f"{label} changed while it was read")
         return data
+
+
+class ShellWorkspace(Workspace):
+    """A workspace whose scripts run through a shell: all of their processes are found by a mark, and ended."""
+
+    files: ShellFiles
+    stopped_by = "The server"
+    """What may stop a script besides its time limit, for the model."""
+
+    @override
+    def _run_command(self, name: str, command: Sequence[str], timeout_s: float) -> ScriptResult:
+        files = f"{OUTPUT_DIRECTORY}/{int(self.files.shell(_NEXT_NUMBER).decode())}"
+        mark = f"MLAB_AGENT_EXECUTION={secrets.token_hex(8)}"
+        start = time.monotonic()
+        result = self.files.run(
+            f"cd {shlex.quote(self.root)} && {mark} timeout -k 2 {timeout_s:.3f} {shlex.join(command)}"
+            f" > {files}.stdout 2> {files}.stderr < /dev/null; s=$?; mkdir -p {OUTPUT_DIRECTORY};"
+            f' echo "$s" > {files}.status',
+            _KILL_MARKED.format(mark=mark),
+            timeout_s + TIMEOUT_S,
+        )
+        seconds = time.monotonic() - start
+        printed = self.files.shell(f"cat {files}.status 2>/dev/null || true; rm -f {files}.status").decode().strip()
+        status = int(printed) if printed else None
+        too_late = status is None or (status in _TIMEOUT_STATUSES and seconds >= timeout_s)
+        timed_out = too_late and not result.interrupted
+        notes = self._read_only_files.restore()
+        stdout, stderr, output_file = self._collect(files)
+        self._show(stdout, stderr)
+        if status is None:
+            notes.append(f"{self.stopped_by} stopped it: {result.text.strip()[-300:]}")
+        elif status in _SIGNAL_STATUSES:
+            status = 128 - status
+        return ScriptResult(
+            stdout, stderr, None if timed_out else status, timed_out, seconds, output_file, tuple(notes)
+        )
+
+    def _collect(self, files: str) -> tuple[str, str, str | None]:
+        """Join both outputs in one file; return stdout, stderr, and the path of that file if one was truncated."""
+        streams = [f"{files}.stdout", f"{files}.stderr"]
+        joined = (
+            f"{{ echo '=== stdout ==='; cat {streams[0]}; printf '\\n=== stderr ===\\n'; cat {streams[1]}; echo; }}"
+        )
+        sizes = self.files.shell(
+            f"touch {' '.join(streams)}; {joined} > {files}.txt; stat -c %s {' '.join(streams)}"
+        ).split()
+        texts = [
+            truncated_file(int(size), _OUTPUT_BYTES, lambda at, count, file=file: self._read_part(file, at, count))  # type: ignore[misc]
+            for file, size in zip(streams, sizes, strict=True)
+        ]
+        self.files.shell(f"rm -f {' '.join(streams)}")
+        is_truncated = any(int(size) > _OUTPUT_BYTES for size in sizes)
+        return texts[0], texts[1], f"{files}.txt" if is_truncated else None
+
+    def _show(self, stdout: str, stderr: str) -> None:
+        """Show output after the script's end."""
+        for stream, text in (("stdout", stdout), ("stderr", stderr)):
+            for line in text.splitlines() if self.show_output else ():
+                assert self.show_output is not None
+                self.show_output(stream, printable(line))
+
+    def _read_part(self, file: str, offset: int, count: int) -> bytes:
+        return self.files.shell(f"tail -c +{offset + 1} {file} | head -c {count}")
 
 
 def _parse_stamps(printed: bytes) -> dict[str, FileStamp]:

@@ -1,0 +1,215 @@
+"""Read a reply of the model: its fields, the first action, and the input of that action.
+
+The action is a native tool call, or text in the format of MLAgentBench. Headings count at the beginning of a line only.
+What comes after the first action is dropped, and so is an Observation that the model made up.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import json_repair
+
+from mlab_agent.actions import ACTIONS, Action, InputError, find
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mlab_agent.models import Reply
+
+FIELDS = ("Reflection", "Research Plan and Status", "Fact Check", "Thought", "Action", "Action Input")
+"""The fields of a reply, in order."""
+
+_TEXTS = FIELDS[:4]
+_HEADING = re.compile(
+    r"^[ \t>#*_`-]*(Reflection|Research Plan (?:and|&) Status|Fact Check|Thought|Action[ _]Input|Action|Observation)"
+    r"[*_`]*[ \t]*:[*_`]*[ \t]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+_AROUND = "`~*_ \n\t"
+_FORMAT = "A reply has these fields, in this order:\n" + "\n".join(f"{name}: ..." for name in FIELDS)
+
+
+class MalformedReply(Exception):  # noqa: N818 - it is a reply, not an internal error
+    """A reply that cannot be acted on; the message tells the model what was wrong and how it should be."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """A reply of the model, with the action in it or with what is wrong."""
+
+    reply: Reply
+    fields: dict[str, str]
+    """The texts before the action by their names; those that the reply lacks are absent."""
+    action: str | None = None
+    """The name in the registry; None if the reply cannot be acted on."""
+    input: dict[str, Any] = field(default_factory=dict)
+    """The arguments, complete and of their types."""
+    notes: tuple[str, ...] = ()
+    """What was repaired, dropped or missing, one sentence each."""
+    tool: str | None = None
+    """The name of the native tool that was called."""
+    complaint: str = ""
+    """Why it cannot be acted on, for the model."""
+
+    @property
+    def tries_to_act(self) -> bool:
+        """Whether it has an action, even a malformed one."""
+        headings = (_name(heading) for heading in _HEADING.finditer(self.reply.text))
+        return self.action is not None or self.reply.call is not None or "Action" in headings
+
+    @property
+    def text(self) -> str:
+        """The reply as text, with its native tool call if it has one."""
+        reply = self.reply
+        call = f"\n[call] {reply.call.name}({reply.call.arguments})" if reply.call else ""
+        return f"{reply.text}{call}".strip()
+
+
+def read_response(reply: Reply, actions: Mapping[str, Action] = ACTIONS, *, native: bool = False) -> Response:
+    """Read a reply.
+
+    Args:
+        reply: of the model.
+        actions: those that exist, by name.
+        native: whether native tool calls were expected.
+    """
+    text = reply.text.replace("\r\n", "\n")
+    headings = list(_HEADING.finditer(text))
+    fields = _texts(text, headings)
+    try:
+        if reply.call is not None:
+            action, arguments, notes = _read_call(reply, actions)
+        else:
+            action, arguments, notes = _read_text(text, headings, actions, truncated=reply.truncated)
+            notes += [f"The reply had no {name}." for name in _TEXTS if name not in fields]
+        tool = reply.call.name if reply.call else None
+        return Response(reply, fields, action.name, arguments, tuple(notes), tool)
+    except MalformedReply as error:
+        truncated = "The reply ended at its token limit; write less at a time.\n" if reply.truncated else ""
+        advice = "\nEnd the reply with a call of exactly one tool." if native and reply.call is None else ""
+        return Response(reply, fields, complaint=f"{truncated}{error}{advice}")
+
+
+def plain(text: str) -> str:
+    """Return a field without the double asterisks and fences of its step, for the history."""
+    lines = (line for line in text.split("\n") if not line.strip().startswith("```"))
+    return "\n".join(lines).replace("**", "").strip()
+
+
+def _name(heading: re.Match[str]) -> str:
+    word = heading[1].lower().replace("_", " ").replace("&", "and")
+    return next((name for name in FIELDS if name.lower() == word), "Observation")
+
+
+def _texts(text: str, headings: list[re.Match[str]]) -> dict[str, str]:
+    """Return the fields before the action."""
+    fields: dict[str, str] = {}
+    for heading, end in zip(headings, [*(after.start() for after in headings[1:]), len(text)], strict=bool(headings)):
+        if _name(heading) == "Observation":
+            break
+        if _name(heading) in _TEXTS:
+            fields.setdefault(_name(heading), text[heading.end() : end].strip())
+    return fields
+
+
+def _read_call(reply: Reply, actions: Mapping[str, Action]) -> tuple[Action, dict[str, Any], list[str]]:
+    assert reply.call is not None
+    tools = {action.tool_name: action for action in actions.values()}
+    action = tools.get(reply.call.name)
+    if action is None:
+        raise MalformedReply(f"There is no tool {reply.call.name!r}. The tools are: {', '.join(tools)}.")
+    if reply.truncated:
+        raise MalformedReply(f"The call of {action.tool_name} was cut off and was not carried out.")
+    written = reply.call.arguments.strip() or "{}"
+    arguments, _end, notes = _read_input(action, written, 0, len(written))
+    return action, arguments, notes
+
+
+def _read_text(
+    text: str, headings: list[re.Match[str]], actions: Mapping[str, Action], *, truncated: bool
+) -> tuple[Action, dict[str, Any], list[str]]:
+    names = [_name(heading) for heading in headings]
+    seen = names.index("Observation") if "Observation" in names else len(names)
+    unknown = ""
+    for index, heading in enumerate(headings[:seen]):
+        if names[index] != "Action":
+            continue
+        after = headings[index + 1] if index + 1 < len(headings) else None
+        line = text[heading.end() : after.start() if after else len(text)].strip(_AROUND).split("\n")[0]
+        action = find(line, actions)
+        has_input = after is not None and names[index + 1] == "Action Input"
+        if action is not None:
+            return (
+                action,
+                *_read_input_after(action, text, headings[index + 1 :] if has_input else [], truncated=truncated),
+            )
+        unknown = unknown or (line if has_input else "")
+    if unknown:
+        raise MalformedReply(
+            f"There is no action {unknown[:80]!r}. The actions are: {', '.join(actions)}.\n\n{_FORMAT}"
+        )
+    if not text.strip():
+        raise MalformedReply(f"The reply was empty.\n\n{_FORMAT}")
+    raise MalformedReply(f'The reply has no line that begins with "Action:" and names an action.\n\n{_FORMAT}')
+
+
+def _read_input_after(
+    action: Action, text: str, headings: list[re.Match[str]], *, truncated: bool
+) -> tuple[dict[str, Any], list[str]]:
+    """Read the input after the first of these headings; without one only an action without arguments is complete."""
+    if not headings:
+        if any(argument.required for argument in action.arguments):
+            raise MalformedReply(_complaint(action, 'there is no "Action Input:" with its arguments'))
+        return {}, []
+    later = [heading.start() for heading in headings[1:] if _name(heading) in {"Observation", "Action", "Thought"}]
+    arguments, end, notes = _read_input(
+        action, text, headings[0].end(), later[0] if later else len(text), truncated=truncated
+    )
+    if _HEADING.search(text, end) and "Observation" in map(_name, _HEADING.finditer(text, end)):
+        notes.append("An Observation that you wrote yourself, and all after it, was dropped.")
+    elif text[end:].strip(_AROUND):
+        notes.append("Only the first action was taken; what came after its input was dropped.")
+    return arguments, notes
+
+
+def _read_input(
+    action: Action, text: str, start: int, end: int, *, truncated: bool = False
+) -> tuple[dict[str, Any], int, list[str]]:
+    """Read the object from ``start``; one of JSON may go beyond ``end``, as its strings may have headings.
+
+    An object that is no JSON is repaired if it has an end: one that was cut off is never taken for a whole.
+    """
+    brace = text.find("{", start, end)
+    notes: list[str] = []
+    values: Any = {}
+    after = end
+    if (brace := text.find("{", start, end)) < 0:
+        if text[start:end].strip(_AROUND).lower() not in {"", "none", "null", "n/a"}:
+            raise MalformedReply(_complaint(action, "the input must be a JSON object, which begins with {"))
+    else:
+        try:
+            values, after = json.JSONDecoder(strict=False).raw_decode(text, brace)
+        except ValueError as error:
+            written = text[brace:end].rstrip(_AROUND)
+            if truncated or not written.endswith("}"):
+                problem = f"{error}; it has no end: was the reply cut off?"
+                raise MalformedReply(_complaint(action, problem)) from None
+            values = json_repair.loads(written, skip_json_loads=True)
+            notes.append("The Action Input was not valid JSON and was repaired; check what was done with it.")
+    if not isinstance(values, dict):
+        raise MalformedReply(_complaint(action, "the input must be a JSON object, which begins with {"))
+    try:
+        json.dumps(values, ensure_ascii=False).encode()
+        return action.check(values), after, notes
+    except UnicodeEncodeError:
+        raise MalformedReply(_complaint(action, r"a \u escape is half of a character")) from None
+    except InputError as error:
+        raise MalformedReply(_complaint(action, str(error))) from None
+
+
+def _complaint(action: Action, problem: str) -> str:
+    return f"The Action Input of {action.name} cannot be used: {problem}.\n\nUsage:\n{action.usage}"

@@ -1,0 +1,126 @@
+"""Snapshots of a workspace in git, and what restoring them gives."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mlab_agent.workspaces.files import WorkspaceError
+from mlab_agent.workspaces.local import LocalWorkspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def tree(directory: Path) -> dict[str, tuple[str, object, int]]:
+    """Return the files and links of a directory, with contents and whether they can be executed."""
+    entries: dict[str, tuple[str, object, int]] = {}
+    for path in directory.rglob("*"):
+        name = str(path.relative_to(directory))
+        if path.is_symlink():
+            entries[name] = ("link", str(path.readlink()), 0)
+        elif path.is_file():
+            entries[name] = ("file", path.read_bytes(), path.stat().st_mode & stat.S_IXUSR)
+    return entries
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["write", "delete", "mkdir", "link", "chmod"]),
+        st.sampled_from(["a", "b", "d/a", "d/e/a", "d", "d/e", 'f "x"\\\n.py']),
+        st.sampled_from([b"", b"1", b"22", bytes(range(256))]),
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(first=STEPS, second=STEPS)
+def test_a_restored_workspace_is_what_it_was(
+    tmp_path_factory: pytest.TempPathFactory, first: list[tuple[str, str, bytes]], second: list[tuple[str, str, bytes]]
+) -> None:
+    base = tmp_path_factory.mktemp("snap")
+    directory = base / "ws"
+    directory.mkdir()
+    workspace = LocalWorkspace(directory, use_bubblewrap=False, state=base / "run")
+    change(directory, first)
+    before, name = tree(directory), workspace.snapshot()
+    change(directory, second)
+    after, other = tree(directory), workspace.snapshot()
+    workspace.restore(name)
+    assert tree(directory) == before
+    workspace = LocalWorkspace(directory, use_bubblewrap=False, state=base / "run")  # another process, later
+    workspace.restore(other)
+    assert tree(directory) == after
+
+
+def change(directory: Path, steps: list[tuple[str, str, bytes]]) -> None:
+    for what, name, data in steps:
+        path = directory / name
+        try:
+            if what == "write":
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+            elif what == "delete":
+                path.unlink()
+            elif what == "mkdir":
+                path.mkdir()
+            elif what == "link":
+                path.symlink_to("a")
+            else:
+                path.chmod(0o700)
+        except OSError:
+            pass
+
+
+def test_a_snapshot_costs_what_changed(directory: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    workspace = LocalWorkspace(
+        directory, read_only=["data"], snapshot_excludes=["scratch"], snapshot_limit=1 << 20, state=run
+    )
+    for name, text in (("data/x", "read-only"), ("scratch/y", "asked for"), ("sub/.git/HEAD", "a repository")):
+        (directory / name).parent.mkdir(parents=True)
+        (directory / name).write_text(f"left out: {text}")
+    (directory / "deep" / "er").mkdir(parents=True)
+    for number in range(50):
+        (directory / "deep" / "er" / f"{number}.txt").write_bytes(os.urandom(2000))
+    (directory / ".gitignore").write_text("*.txt\n")
+    (directory / ".gitattributes").write_text("* text eol=crlf\n")
+    with (directory / "model.pt").open("wb") as model:
+        model.truncate(2 << 20)
+    first = workspace.snapshot()
+    size = sum(path.stat().st_size for path in run.rglob("*") if path.is_file())
+    assert workspace.snapshot() == first
+    assert sum(path.stat().st_size for path in run.rglob("*") if path.is_file()) == size
+    workspace.write("new.py", "x = 1\n")
+    last = workspace.snapshot()
+    grown = sum(path.stat().st_size for path in run.rglob("*") if path.is_file()) - size
+    assert grown < 2000
+    log = ["git", "--git-dir", str(run / "workspace.git"), "log", "--name-only", "--format=", "run", "-1"]
+    assert subprocess.run(log, capture_output=True, text=True, check=True).stdout.split() == ["new.py"]
+    (directory / "deep" / "er" / "1.txt").unlink()
+    workspace.restore(last)
+    assert (directory / "deep" / "er" / "1.txt").stat().st_size == 2000
+    assert (directory / "model.pt").stat().st_size == 2 << 20  # too long to be kept, and not touched either
+    for name in ("data/x", "scratch/y", "sub/.git/HEAD"):
+        assert (directory / name).exists()
+    with pytest.raises(WorkspaceError, match="git ls-tree failed"):
+        workspace.restore("0" * 40)
+
+
+def test_a_damaged_index_is_ignored(directory: Path, tmp_path: Path) -> None:
+    workspace = LocalWorkspace(directory, state=tmp_path / "run")
+    workspace.write("a", "1")
+    name = workspace.snapshot()
+    (tmp_path / "run" / "workspace.git" / "mlab-index.json").write_text('{"a": ["torn')
+    workspace = LocalWorkspace(directory, state=tmp_path / "run")
+    workspace.write("a", "2")
+    workspace.snapshot()
+    workspace.restore(name)
+    assert workspace.read("a") == "1"
