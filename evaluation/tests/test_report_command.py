@@ -54,7 +54,7 @@ def test_a_table_that_is_too_wide_goes_on_below_with_its_names(evaluation: Path)
 
 
 def test_json(evaluation: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", "--json", "--rebuild-index", str(evaluation)]) == 0
+    assert main(["report", "--json", str(evaluation)]) == 0
     values = json.loads(capsys.readouterr().out)
     assert values["version"] == 1
     assert len(values["runs"]) == 4

@@ -16,8 +16,7 @@ from re_bench.cli.main import main
 from re_bench.errors import UsageError
 from re_bench.processes import run_program
 from re_bench_evaluation.report.details import Room
-from re_bench_evaluation.report.html.page import render
-from re_bench_evaluation.report.html.view import LiveReport
+from re_bench_evaluation.report.page import render
 from re_bench_evaluation.report.read import read_report
 from re_bench_inspect import eval_logs
 
@@ -166,14 +165,6 @@ def test_a_damaged_log_is_named_and_the_exit_status_says_so(logs: Path, capsys: 
 def test_a_log_of_maintenance_is_of_no_agent(logs: Path) -> None:
     with pytest.raises(UsageError, match="its task is one of maintenance: no agent's runs"):
         read(logs / "maintenance.json")
-
-
-def test_a_page_that_is_open_hears_of_a_new_log(logs: Path, tmp_path: Path) -> None:
-    shutil.copytree(logs / "eval", tmp_path / "logs")
-    live = LiveReport(lambda: read_report([tmp_path / "logs"]), lambda: read(tmp_path / "logs"))
-    shutil.copy(logs / "another.json", tmp_path / "logs")
-    live.refresh()
-    assert [json.loads(event.data)["attempts"] for event in live.wait(0, 0)] == [1]
 
 
 def test_a_log_that_unpacks_to_much_is_refused_before_it_is_unpacked(logs: Path) -> None:

@@ -24,10 +24,6 @@ def _options(parser: argparse.ArgumentParser) -> None:
         "or what an installed package reads",
     )
     parser.add_argument("--out", metavar="FILE", type=Path, help="write a self-contained HTML page")
-    parser.add_argument(
-        "--site", metavar="DIR", type=Path, help="write pages: a leaderboard, each evaluation, each task"
-    )
-    parser.add_argument("--rebuild-index", action="store_true", help="read all logs again, changed or not")
     add_json(parser)
 
 
@@ -36,16 +32,14 @@ def _report(options: argparse.Namespace) -> int:
     from re_bench_evaluation.report.details import Room
     from re_bench_evaluation.report.read import read_report
 
-    pages = [path for path in (options.out, options.site) if path]
-    if pages:
+    if options.out:
         need_html()
-    room = Room() if options.json or pages else None
-    data = read_report(options.paths, rebuild_index=options.rebuild_index, room=room)
-    if pages:
-        _write(options.out, options.site, data)
+    data = read_report(options.paths, room=Room() if options.json or options.out else None)
+    if options.out:
+        _write(options.out, data)
     if options.json:
         print_json(to_json(data))
-    elif not pages:
+    elif not options.out:
         _print(data)
     unreadable = {problem.path for problem in data.problems} & {str(path) for path in options.paths}
     return 1 if unreadable else 0
@@ -63,14 +57,13 @@ def _print(data: ReportData) -> None:
         print(as_text(data))
 
 
-def _write(page: Path | None, site: Path | None, data: ReportData) -> None:
+def _write(page: Path, data: ReportData) -> None:
     from re_bench.processes import print_progress
-    from re_bench_evaluation.report.html.site import write_page, write_site
+    from re_bench_evaluation.report.page import write_page
 
-    written = [write_page(data, page)] if page else []
-    for path in [*written, *(write_site(data, site) if site else [])]:
-        print_progress(f"{path}: {path.stat().st_size:,} bytes")
-    print_progress(f"{len(data.runs)} runs, {len(data.problems)} problems")
+    write_page(data, page)
+    size = page.stat().st_size
+    print_progress(f"{page}: {size:,} bytes, {len(data.runs)} runs, {len(data.problems)} problems")
 
 
 COMMAND = Command(

@@ -1,4 +1,4 @@
-"""The command ``view``: a report in the browser, with attempts as they arrive."""
+"""The command ``view``: the page of a report from a server on this machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def need_html() -> None:
     """
     missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
     if missing:
-        raise UsageError(f"no {' and no '.join(missing)}; run: pip install -c constraints.txt -e 'common[report]'")
+        raise UsageError(f"no {' and no '.join(missing)}; run: pip install -c constraints.txt -e 'evaluation[report]'")
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -34,15 +34,15 @@ def _view(options: argparse.Namespace) -> int:
     from re_bench_evaluation.report.read import read_report
 
     need_html()
-    from re_bench_evaluation.report.html.view import view
+    from re_bench_evaluation.report.view import view
 
-    view(lambda: read_report(options.paths), lambda: read_report(options.paths, room=Room()), options.port)
+    view(lambda: read_report(options.paths, room=Room()), options.port)
     return 0
 
 
 COMMAND = Command(
     "view",
-    "show a report in a browser, with attempts as they arrive",
+    "show a report in a browser, and read it again while runs are active",
     _options,
     _view,
     examples=("re-bench view evaluation/",),

@@ -16,8 +16,15 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from re_bench_evaluation.report.data import Cell, Leaderboard, ReportData, ScanInfo
-    from re_bench_evaluation.report.task_data import AnchorsInfo, Estimate, TaskInfo
+    from re_bench_evaluation.report.data import (
+        AnchorsInfo,
+        Cell,
+        Estimate,
+        Leaderboard,
+        ReportData,
+        ScanInfo,
+        TaskInfo,
+    )
 
 _MOST_PROBLEMS = 20
 _MOST_FINDINGS = 20

@@ -17,7 +17,7 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import run_program
 from re_bench.records import RUNS, SERVER, EvaluationRecord, RunRecord, TaskRecord
 from re_bench_evaluation.directory import utc
-from re_bench_evaluation.report.task_data import Problem
+from re_bench_evaluation.report.data import Problem
 from re_bench_evaluation.report.text import sum_of_known, valid_unicode
 from re_bench_inspect.converted_log import VERSION, ConvertedLog, ConvertedSample
 

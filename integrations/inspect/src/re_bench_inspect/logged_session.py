@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from re_bench.records import ATTEMPTS, SERVER, SESSIONS, TRANSCRIPT, RunRecord, TaskRecord
 from re_bench.runs.attempts import Attempt, AttemptLog, LogContents, encoded
-from re_bench_evaluation.report.task_book import anchor_pair
+from re_bench_evaluation.report.runs import anchor_pair
 from re_bench_evaluation.report.text import as_finite, bounded, shortened, sum_of_known, valid_unicode
 from re_bench_inspect.logged_calls import transcript_lines
 from re_bench_inspect.store import SessionStore
