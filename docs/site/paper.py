@@ -54,4 +54,4 @@ def save(figure: Figure, name: str, title: str, description: str) -> str:
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", metadata=_NO_METADATA | {"Title": title, "Description": description})
-    return _DECIMALS.sub(r"\1", buffer.getvalue())
+    return " ".join(_DECIMALS.sub(r"\1", buffer.getvalue()).split()) + "\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from evaluation_factory import TASKS, Shape, make_evaluation
-from rich.console import Console
 
 from re_bench.cli.main import main
 from re_bench.data.jsonl import LogError, json_object, read_lines
@@ -26,7 +24,7 @@ from re_bench_evaluation.report.data import to_json
 from re_bench_evaluation.report.details import Room
 from re_bench_evaluation.report.page import render
 from re_bench_evaluation.report.read import read_report
-from re_bench_evaluation.report.terminal import as_text, show
+from re_bench_evaluation.report.terminal import as_text
 from re_bench_evaluation.working_time import read_waits
 
 if TYPE_CHECKING:
@@ -52,10 +50,7 @@ def reported(evaluation: Path) -> str:
     data = read_report([evaluation], room=Room())
     json.dumps(to_json(data), allow_nan=False)
     render(data)
-    output = io.StringIO()
-    console = Console(file=output, force_terminal=True, width=200)
-    show(data, console)
-    text = as_text(data) + output.getvalue()
+    text = as_text(data)
     assert ESCAPE not in text
     return text
 

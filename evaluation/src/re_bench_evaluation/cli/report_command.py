@@ -28,9 +28,11 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 
 def _report(options: argparse.Namespace) -> int:
+    from re_bench.tables import terminal_width
     from re_bench_evaluation.report.data import to_json
     from re_bench_evaluation.report.details import Room
     from re_bench_evaluation.report.read import read_report
+    from re_bench_evaluation.report.terminal import as_text
 
     if options.out:
         need_html()
@@ -40,21 +42,9 @@ def _report(options: argparse.Namespace) -> int:
     if options.json:
         print_json(to_json(data))
     elif not options.out:
-        _print(data)
+        print(as_text(data, terminal_width()))
     unreadable = {problem.path for problem in data.problems} & {str(path) for path in options.paths}
     return 1 if unreadable else 0
-
-
-def _print(data: ReportData) -> None:
-    from rich.console import Console
-
-    from re_bench_evaluation.report.terminal import as_text, show
-
-    console = Console()
-    if console.is_terminal:
-        show(data, console)
-    else:
-        print(as_text(data))
 
 
 def _write(page: Path, data: ReportData) -> None:
