@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 from evaluation_factory import TASKS, Shape, make_evaluation
 from hostile import HOSTILE
-from selenium.webdriver.common.by import By
 
 from re_bench.records import RunRecord
 from re_bench.runs.attempts import AttemptLog
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 _REFRESH_S = 15
+_TEXT = "return document.getElementById('runs-table').innerText"
 
 
 @pytest.fixture
@@ -65,15 +65,15 @@ def test_a_page_loads_itself_while_runs_are_active_and_nothing_is_open(
 ) -> None:
     process, address = server
     browser.open(address)
-    row = "//table[@id='runs-table']/tbody[contains(., 'model-a')]"
-    browser.driver.find_element(By.XPATH, f"{row}//summary").click()
+    summary = "#runs-table > tbody:first-of-type > tr.run summary"
+    browser.run(f"document.querySelector('{summary}').click()")
     _hand_in(evaluation, HOSTILE["handler"])
     time.sleep(_REFRESH_S + 1)
-    assert "2 attempts" in browser.driver.find_element(By.XPATH, row).text, "what is open stays"
-    browser.driver.find_element(By.XPATH, f"{row}//summary").click()
-    _wait(lambda: "3 attempts" in browser.driver.find_element(By.XPATH, row).text)
-    browser.driver.find_element(By.XPATH, f"{row}//summary").click()
-    assert HOSTILE["handler"] in browser.driver.find_element(By.XPATH, row).text
+    assert "3 attempts" not in browser.run(_TEXT), "what is open stays"
+    browser.run(f"document.querySelector('{summary}').click()")
+    _wait(lambda: "3 attempts" in browser.run(_TEXT))
+    browser.run("document.querySelectorAll('details').forEach(details => { details.open = true })")
+    assert HOSTILE["handler"] in browser.run(_TEXT)
     assert browser.console() == []
     assert not browser.run("return 'ran' in window")
     paths = {asked.removeprefix(address) for asked in browser.requests()}
