@@ -16,7 +16,7 @@ from made_up_report import made_up_report
 
 from re_bench.errors import UsageError
 from re_bench_evaluation.report.page import diff_markup, render, visible, write_page
-from re_bench_evaluation.report.plots import run_line, unit_of
+from re_bench_evaluation.report.plots import COLOURS, run_line, unit_of
 from re_bench_evaluation.report.view import LivePage, serving
 
 if TYPE_CHECKING:
@@ -77,6 +77,13 @@ def test_figures_are_of_both_clocks_and_hold_no_text_of_an_agent() -> None:
     assert len(figures) == 2 + 2 * 2 + 1
     assert sum("wall-clock time" in figure for figure in figures) == 3
     assert not any("window.ran" in figure for figure in figures)
+
+
+def test_names_have_the_colours_of_their_lines() -> None:
+    page = render(made_up_report())
+    for number, colour in enumerate(COLOURS):
+        assert f".k{number} {{ color: {colour}; }}" in page
+        assert number > 2 or any(colour in figure for figure in images(page))
 
 
 def test_a_report_of_nothing_is_a_page() -> None:
