@@ -210,7 +210,7 @@ class RunInfo:
     """The key of its task."""
     seed: int | None
     state: RunState
-    """A run that failed, for a reason of ours, counts in no mean."""
+    """A run that failed, for an internal reason, counts in no mean."""
     reason: str | None
     began: str | None
     ended: str | None

@@ -153,7 +153,7 @@ def _counts(runs: Sequence[RunInfo], over: Sequence[RunInfo]) -> Iterator[Flag]:
     """Yield which runs are in no mean, and which count as something else than they have."""
     failed = sum(run.state == "failed" for run in runs)
     if failed:
-        yield Flag("failed_runs", f"{failed} of {len(runs)} runs failed for a reason of ours, and are in no mean")
+        yield Flag("failed_runs", f"{failed} of {len(runs)} runs failed for an internal reason, and are in no mean")
     unfinished = sum(run.state in {"waiting", "running"} for run in runs)
     if unfinished:
         yield Flag("unfinished_runs", f"{unfinished} of {len(runs)} runs are not over, and in no mean")
@@ -321,7 +321,7 @@ def best_of_each_k(tasks: Sequence[Sequence[float] | NDArray[np.float64]], most:
     estimator of pass@k (M. Chen et al., arXiv 2107.03374, section 2.1) with rewards in the place of passed or failed.
 
     ``most`` is at most the smallest number of runs of a task, which it is if it is None; ``n`` is that number. The
-    runs are drawn anew within each task for the intervals, and there are none if a task has fewer than two.
+    runs are resampled within each task for the intervals, and there are none if a task has fewer than two.
     """
     n = min(map(len, tasks), default=0)
     most = n if most is None else min(most, n)

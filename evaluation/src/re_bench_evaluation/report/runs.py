@@ -392,7 +392,7 @@ class TaskBook:
         if record.modelled:
             flags.append(Flag("modelled", "the raw score is modelled, not measured"))
         if record.stand_in:
-            flags.append(Flag("stand_in", f"a stand-in of ours answers for the model {record.model}"))
+            flags.append(Flag("stand_in", f"a stand-in answers for the model {record.model}"))
         if anchors and anchors.kind == "published":
             flags.append(Flag("published_anchors", f"the anchors are published ones: {anchors.where}"))
         if anchors is None:
