@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from re_bench_evaluation.report.cells import make_cells
-from re_bench_evaluation.report.curves import budget_curves, mean_curve, scores_at
-from re_bench_evaluation.report.run_data import AttemptInfo, RunInfo
-from re_bench_evaluation.report.task_data import TaskInfo
+from re_bench_evaluation.report.data import AttemptInfo, RunInfo, TaskInfo
+from re_bench_evaluation.report.estimates import budget_curves, make_cells, mean_curve, scores_at
 
 TASK = TaskInfo("t/cpu/v1", "t", "t", "T", "cpu", 1, "higher", "max", "points", None, modelled=False, model=None,
                 stand_in=False)  # fmt: skip

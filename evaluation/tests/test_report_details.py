@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench_evaluation.report.attempt_index import LogFiles
-from re_bench_evaluation.report.diffs import compare
-from re_bench_evaluation.report.run_data import AttemptInfo
+from re_bench_evaluation.report.data import AttemptInfo
+from re_bench_evaluation.report.details import compare, read_steps, steps_before
 from re_bench_evaluation.report.sources import RunFiles
-from re_bench_evaluation.report.steps import read_steps, steps_before
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +90,7 @@ def test_equal_lines_do_not_take_long(pair: tuple[Path, Path]) -> None:
 def files_of(directory: Path, trace: list[object]) -> RunFiles:
     path = directory / "trace.jsonl"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in trace) + '{"kind": "action", "to')
-    return RunFiles(directory, LogFiles(directory / "attempts.jsonl"), trace=path)
+    return RunFiles(directory, directory / "attempts.jsonl", trace=path)
 
 
 def test_steps_of_any_shape_are_read(tmp_path: Path) -> None:
@@ -106,10 +104,10 @@ def test_steps_of_any_shape_are_read(tmp_path: Path) -> None:
         {"kind": "observation", "time": 6, "text": "a score"},
         ["no event, of kind action"],
     ]
-    steps = read_steps(files_of(tmp_path, trace))
-    assert [step.title for step in steps] == ["['odd']", "Execute Script"]
-    assert len(steps[1].output) < 400
-    assert steps[1].text == "script_name: a.py"
+    steps = [timed.step for timed in read_steps(files_of(tmp_path, trace))]
+    assert [step.title for step in steps] == ["Execute Script", "unknown"]
+    assert len(steps[0].output) < 400
+    assert steps[0].text == "a.py"
 
 
 def test_steps_belong_to_the_attempt_that_they_come_before(tmp_path: Path) -> None:

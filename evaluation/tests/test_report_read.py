@@ -33,7 +33,7 @@ from re_bench_evaluation.report.data import to_json
 from re_bench_evaluation.report.details import Room
 from re_bench_evaluation.report.findings import Finding, Scan, write_scan
 from re_bench_evaluation.report.read import read_report
-from re_bench_evaluation.report.run_reader import final_scores
+from re_bench_evaluation.report.runs import final_scores
 
 if TYPE_CHECKING:
     from re_bench_evaluation.report.data import Cell, ReportData

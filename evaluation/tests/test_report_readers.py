@@ -10,10 +10,10 @@ from evaluation_factory import Shape, make_evaluation
 
 from re_bench.cli.main import main
 from re_bench.errors import UsageError
-from re_bench_evaluation.report import readers
+from re_bench_evaluation.report import sources
+from re_bench_evaluation.report.data import Problem
 from re_bench_evaluation.report.details import Room
 from re_bench_evaluation.report.read import read_report
-from re_bench_evaluation.report.task_data import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ class Entry:
 def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
     reader = Reader()
     entries = [Entry("broken", None), Entry("other", reader)]
-    monkeypatch.setattr(readers, "entry_points", lambda group: entries if group == readers.GROUP else [])
+    monkeypatch.setattr(sources, "entry_points", lambda group: entries if group == sources.GROUP else [])
     return reader
 
 

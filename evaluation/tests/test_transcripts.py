@@ -11,8 +11,8 @@ from evaluation_factory import TASKS, Shape, make_evaluation, make_state
 
 from re_bench.errors import UsageError
 from re_bench.runs.attempts import AttemptLog
-from re_bench_evaluation.transcripts.atif import instant
-from re_bench_evaluation.transcripts.mlab_trace import trajectory_of_trace
+from re_bench_evaluation.trajectory import of_trace
+from re_bench_evaluation.transcripts.atif import document_of, instant
 from re_bench_evaluation.transcripts.write import write_trajectories
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def test_replies_calls_of_helpers_and_what_they_cost() -> None:
         event("unknown kind", 171, text="x"),
         event("end", 180, reason="steps", answer="none", detail="", final={"final": {"raw": 1.0, "reward": 0.25}}),
     ]
-    document = json.loads(trajectory_of_trace(events, "run", {}).to_json())
+    document = json.loads(document_of(of_trace(events), "run", {}, {}, None).to_json())
     sources = [step["source"] for step in document["steps"]]
     assert sources == ["user", "agent", "agent", "agent", "system", "system"]
     edit, summary, malformed = document["steps"][1:4]
@@ -114,8 +114,7 @@ def test_steps_that_a_rewind_set_aside_stay_and_are_marked() -> None:
         event("rewind", 300, step=1, number=1),
         *step(4, "Edit", "three"),
     ]
-    steps = trajectory_of_trace(events, "run", {}).steps
-    aside = [step["observation"]["results"][0]["content"] for step in steps if step.get("extra", {}).get("set_aside")]
+    aside = [step.output for step in of_trace(events).steps if step.extra.get("set_aside")]
     assert aside == ["two"]
 
 

@@ -6,7 +6,8 @@ import pytest
 from hostile import HOSTILE, poison
 from made_up_report import made_up_report
 
-from re_bench_evaluation.report.html import page, render
+from re_bench_evaluation.report import page
+from re_bench_evaluation.report.page import render
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,9 +35,7 @@ return {
 }
 """
 _OPEN_ALL = """
-const done = arguments[0];
-document.querySelectorAll("#runs-table details").forEach(details => { details.open = true });
-setTimeout(() => { document.querySelectorAll("details").forEach(details => { details.open = true }); done() }, 300);
+document.querySelectorAll("details").forEach(details => { details.open = true });
 """
 
 
@@ -45,7 +44,7 @@ def _look(browser: Browser, path: Path, text: str) -> dict[str, Any]:
     data = poison(made_up_report(tasks=1, runs=1, attempts=2, agents=2), text)
     path.write_text(render(data), encoding="utf-8")
     browser.open(path)
-    browser.driver.execute_async_script(_OPEN_ALL)
+    browser.run(_OPEN_ALL)
     looks: dict[str, Any] = browser.run(_LOOKS)
     looks["structure"] = browser.run(_STRUCTURE)
     looks["console"] = browser.console()

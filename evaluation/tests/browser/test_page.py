@@ -8,8 +8,7 @@ from made_up_report import made_up_report
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from re_bench_evaluation.report.html import render
-from re_bench_evaluation.report.html.site import write_site
+from re_bench_evaluation.report.page import render
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +19,7 @@ pytestmark = pytest.mark.browser
 
 _NARROW = 320
 _COLUMN = (
-    "return [...document.querySelectorAll('#runs-table tr.run')].map(row => Number(row.cells[arguments[0]].dataset.v))"
+    "return [...document.querySelectorAll('#runs-table tr.run')].map(row => Number(row.cells[arguments[0]].innerText))"
 )
 
 
@@ -42,14 +41,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
 
 
 def _open_first_run(browser: Browser) -> str:
-    summary = browser.driver.find_element(By.CSS_SELECTOR, "#runs-table tr.run summary")
-    summary.send_keys(Keys.ENTER)
-    cell = browser.driver.find_element(By.CSS_SELECTOR, "#runs-table tr.attempts td")
-    for _try in range(100):
-        if cell.find_elements(By.CSS_SELECTOR, "table"):
-            break
-        time.sleep(0.05)
-    text: str = cell.text
+    browser.driver.find_element(By.CSS_SELECTOR, "#runs-table tr.run summary").send_keys(Keys.ENTER)
+    text: str = browser.driver.find_element(By.CSS_SELECTOR, "#runs-table tr.attempts td").text
     return text
 
 
@@ -86,12 +79,10 @@ def test_a_run_opens_by_keyboard_with_diffs_and_steps(browser: Browser, report: 
     browser.open(report)
     cell = browser.driver.find_element(By.CSS_SELECTOR, "#runs-table tr.attempts td")
     assert not cell.is_displayed()
-    assert "2 files" not in _open_first_run(browser)
+    assert "python train.py" not in _open_first_run(browser)
     assert cell.is_displayed()
     assert "Attempts" in cell.text
-    summaries = cell.find_elements(By.TAG_NAME, "summary")
-    for summary in summaries[:2]:
-        summary.send_keys(Keys.ENTER)
+    cell.find_element(By.TAG_NAME, "summary").send_keys(Keys.ENTER)
     assert "solution.py changed" in cell.text
     assert "python train.py" in cell.text
     assert cell.find_elements(By.TAG_NAME, "ins")
@@ -102,34 +93,26 @@ def test_words_choose_runs(browser: Browser, report: Path) -> None:
     browser.driver.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("TASK_1 small-7b")
     shown = [row for row in browser.driver.find_elements(By.CSS_SELECTOR, "#runs-table tr.run") if row.is_displayed()]
     assert len(shown) == 3
-    assert browser.driver.find_element(By.ID, "runs-shown").text == "3 of 18 shown"
+    assert browser.driver.find_element(By.ID, "shown").text == "3 of 18 shown"
 
 
-def test_figures_are_of_one_clock_at_a_time(browser: Browser, report: Path) -> None:
+def test_figures_are_shown_and_those_of_the_other_clock_open(browser: Browser, report: Path) -> None:
     browser.open(report)
-
-    def shown(clock: str) -> list[bool]:
-        figures = browser.driver.find_elements(By.CSS_SELECTOR, f"figure.by-{clock}")
-        return [figure.is_displayed() for figure in figures]
-
-    assert (shown("working"), shown("wall")) == ([True] * 6, [False] * 6)
-    browser.driver.find_element(By.ID, "clock-wall").click()
-    assert (shown("working"), shown("wall")) == ([False] * 6, [True] * 6)
-
-
-def test_dark_pages_have_dark_figures(browser: Browser, report: Path) -> None:
-    colours = (
-        "const style = (what, name) => getComputedStyle(document.querySelector(what))[name];"
-        "return [style('html', 'backgroundColor'), style('svg.plot text', 'fill'),"
-        "        style('figure path[stroke]', 'stroke')]"
+    loaded = (
+        "return [...document.images].map(image => image.naturalWidth > 100 && image.closest('details')?.open !== false)"
     )
+    assert browser.run(loaded) == [True, False] * 3 + [True]
+    browser.run("document.querySelectorAll('figure details').forEach(details => { details.open = true })")
+    assert browser.run(loaded) == [True] * 7
+
+
+def test_pages_are_light_or_dark_and_printed_light(browser: Browser, report: Path) -> None:
+    colours = "const style = getComputedStyle(document.documentElement); return [style.backgroundColor, style.color]"
     browser.open(report)
     light = browser.run(colours)
-    assert light[:2] == ["rgb(255, 255, 255)", "rgb(27, 31, 36)"]
+    assert light == ["rgb(255, 255, 255)", "rgb(27, 31, 36)"]
     browser.set(dark=True)
-    dark = browser.run(colours)
-    assert dark[:2] == ["rgb(20, 23, 28)", "rgb(230, 233, 238)"]
-    assert dark[2] != light[2]
+    assert browser.run(colours) == ["rgb(20, 23, 28)", "rgb(230, 233, 238)"]
     browser.set(dark=True, media="print")
     assert browser.run(colours) == light
 
@@ -174,19 +157,18 @@ def test_tables_figures_and_controls_have_names(browser: Browser, report: Path) 
     return {
         tables: all("table").filter(table => !table.caption?.textContent.trim()).length,
         headers: all("th").filter(cell => !cell.scope || !cell.textContent.trim()).length,
-        figures: all("figure > svg[role=img]").filter(svg => !svg.querySelector("title").textContent).length,
-        lost: all("[aria-labelledby]").flatMap(element => element.getAttribute("aria-labelledby").split(" "))
-            .filter(id => !ids.includes(id)),
+        figures: all("img").filter(image => !image.alt).length,
+        lost: all("a[href^='#']").filter(link => !ids.includes(link.getAttribute("href").slice(1))).length,
         twice: ids.filter((id, index) => ids.indexOf(id) !== index),
         regions: all(".scroll").filter(region => region.tabIndex !== 0 || !region.ariaLabel).length,
     }"""
-    empty = {"tables": 0, "headers": 0, "figures": 0, "lost": [], "twice": [], "regions": 0}
+    empty = {"tables": 0, "headers": 0, "figures": 0, "lost": 0, "twice": [], "regions": 0}
     assert browser.run(nameless) == empty
 
 
 def test_a_thousand_runs_of_twenty_attempts_are_quick_and_small(browser: Browser, large: tuple[Path, float]) -> None:
     path, seconds = large
-    assert path.stat().st_size <= 10_000_000
+    assert path.stat().st_size <= 10_500_000
     browser.open(path)
     usable = browser.run("return performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd / 1000")
     began = time.monotonic()
@@ -197,27 +179,4 @@ def test_a_thousand_runs_of_twenty_attempts_are_quick_and_small(browser: Browser
     assert text.count("valid") >= 20
     assert browser.console() == []
     assert seconds <= 20
-    assert usable <= 2
-
-
-def test_a_large_page_says_that_it_needs_javascript(browser: Browser, large: tuple[Path, float]) -> None:
-    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
-        browser.open(large[0])
-        assert "need JavaScript" in browser.driver.find_element(By.CSS_SELECTOR, "noscript").text
-    finally:
-        browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
-
-
-def test_a_site_leads_from_its_index_to_every_page(browser: Browser, tmp_path: Path) -> None:
-    files = write_site(made_up_report(), tmp_path / "site")
-    assert [path.name for path in files] == ["index.html", "evaluation-1.html", "task-1.html", "task-2.html"]
-    browser.open(files[0])
-    links = [link.get_attribute("href") for link in browser.driver.find_elements(By.CSS_SELECTOR, "nav a")]
-    pages = [link for link in links if link and "#" not in link]
-    assert pages == [path.as_uri() for path in files]
-    for link in pages:
-        browser.open(link)
-        assert browser.console() == []
-        assert browser.requests() == [link]
-    assert len(browser.driver.find_elements(By.CSS_SELECTOR, "#runs-table tr.run")) == 9
+    assert usable <= 4

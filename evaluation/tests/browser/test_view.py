@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from evaluation_factory import TASKS, Shape, make_evaluation
 from hostile import HOSTILE
-from selenium.webdriver.common.by import By
 
+from re_bench.records import RunRecord
 from re_bench.runs.attempts import AttemptLog
 
 if TYPE_CHECKING:
@@ -22,11 +22,16 @@ if TYPE_CHECKING:
     from chromium import Browser
 
 pytestmark = pytest.mark.browser
+_REFRESH_S = 15
+_TEXT = "return document.getElementById('runs-table').innerText"
 
 
 @pytest.fixture
 def evaluation(tmp_path: Path) -> Path:
-    return make_evaluation(tmp_path / "evaluation", shape=Shape(tasks=TASKS[:1], runs=1, attempts=2))
+    evaluation = make_evaluation(tmp_path / "evaluation", shape=Shape(tasks=TASKS[:1], runs=1, attempts=2))
+    for run in (evaluation / "runs").iterdir():
+        RunRecord.load(run).model_copy(update={"state": "running"}).save(run)
+    return evaluation
 
 
 @pytest.fixture
@@ -55,30 +60,24 @@ def _hand_in(evaluation: Path, message: str) -> None:
     log.append(replace(last, n=0, status="invalid", raw=None, reward=None, message=message))
 
 
-def test_attempts_appear_as_they_arrive(
+def test_a_page_loads_itself_while_runs_are_active_and_nothing_is_open(
     browser: Browser, evaluation: Path, server: tuple[subprocess.Popen[str], str]
 ) -> None:
-    browser.open(server[1])
-    row = "//table[@id='runs-table']/tbody[contains(., 'model-a')]"
-    _wait(lambda: "Waiting for attempts" in browser.driver.find_element(By.ID, "live").text)
-    browser.driver.find_element(By.XPATH, f"{row}//summary").click()
-    _wait(lambda: len(browser.driver.find_elements(By.XPATH, f"{row}//th[@scope='row' and @class='n']")) == 2)
-    _hand_in(evaluation, HOSTILE["handler"])
-    _wait(lambda: "1 new attempt" in browser.driver.find_element(By.ID, "live").text)
-    _wait(lambda: HOSTILE["handler"] in browser.driver.find_element(By.XPATH, row).text)  # the run is still open
-    assert browser.console() == []
-    assert not browser.run("return 'ran' in window")
-    paths = {address.removeprefix(server[1]).split("?")[0] for address in browser.requests()}
-    assert paths <= {"", "events", "favicon.ico"}
-    browser.driver.find_element(By.LINK_TEXT, "Load the page again for new figures").click()
-    _wait(lambda: "3 attempts" in browser.driver.find_element(By.XPATH, row).text)
-
-
-def test_ctrl_c_ends_it_while_a_page_is_open(browser: Browser, server: tuple[subprocess.Popen[str], str]) -> None:
     process, address = server
     browser.open(address)
-    _wait(lambda: "Waiting" in browser.driver.find_element(By.ID, "live").text)
+    summary = "#runs-table > tbody:first-of-type > tr.run summary"
+    browser.run(f"document.querySelector('{summary}').click()")
+    _hand_in(evaluation, HOSTILE["handler"])
+    time.sleep(_REFRESH_S + 1)
+    assert "3 attempts" not in browser.run(_TEXT), "what is open stays"
+    browser.run(f"document.querySelector('{summary}').click()")
+    _wait(lambda: "3 attempts" in browser.run(_TEXT))
+    browser.run("document.querySelectorAll('details').forEach(details => { details.open = true })")
+    assert HOSTILE["handler"] in browser.run(_TEXT)
+    assert browser.console() == []
+    assert not browser.run("return 'ran' in window")
+    paths = {asked.removeprefix(address) for asked in browser.requests()}
+    assert paths <= {"", "favicon.ico"}
     process.send_signal(signal.SIGINT)
     _output, errors = process.communicate(timeout=20)
     assert (process.returncode, errors) == (130, "")
-    _wait(lambda: "connection is lost" in browser.driver.find_element(By.ID, "live").text)

@@ -55,9 +55,10 @@ class Browser:
         return [entry["message"] for entry in self._log("browser")]
 
     def requests(self) -> list[str]:
-        """Return the addresses that were asked for since the last call, the page's own among them."""
+        """Return the addresses that were asked for since the last call, the page's own too, but no images in it."""
         entries = (json.loads(entry["message"])["message"] for entry in self._log("performance"))
-        return [e["params"]["request"]["url"] for e in entries if e["method"] == "Network.requestWillBeSent"]
+        asked = (e["params"]["request"]["url"] for e in entries if e["method"] == "Network.requestWillBeSent")
+        return [address for address in asked if not address.startswith("data:image/")]
 
 
 def start(chromium: str, chromedriver: str) -> Browser:

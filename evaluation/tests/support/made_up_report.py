@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import random
 
-from re_bench_evaluation.report.cells import make_cells
-from re_bench_evaluation.report.curves import make_budgets
-from re_bench_evaluation.report.data import EvaluationInfo, FindingInfo, ReportData, ScanInfo
-from re_bench_evaluation.report.leaderboard import make_leaderboards
-from re_bench_evaluation.report.run_data import AttemptInfo, Diff, FileDiff, RunInfo, Step
-from re_bench_evaluation.report.task_data import (
+from re_bench_evaluation.report.data import (
     AnchorsInfo,
+    AttemptInfo,
+    Diff,
+    EvaluationInfo,
+    FileDiff,
+    FindingInfo,
     Flag,
     Problem,
+    ReportData,
+    RunInfo,
+    ScanInfo,
+    Step,
     TaskInfo,
     ValidationInfo,
     ValidationRow,
 )
+from re_bench_evaluation.report.estimates import make_budgets, make_cells
+from re_bench_evaluation.report.leaderboard import make_leaderboards
 
 AGENTS = (("mlab", "gpt-large"), ("mlab", "small-7b"), ("other-agent", None))
 _MANY = 10
@@ -130,7 +136,7 @@ def _run(draw: random.Random, who: tuple[str, str | None], task: TaskInfo, numbe
         valid = draw.random() > 0.25
         reward = draw.uniform(-0.3, 0.2 + n / attempts) if valid else None
         best = reward if best is None else best if reward is None else max(best, reward)
-        made.append(_attempt(draw, n, (wall, working), reward, best, size=2 if attempts > _MANY else 12))
+        made.append(_attempt(draw, n, (wall, working), reward, best, size=1 if attempts > _MANY else 12))
     return RunInfo(
         key=f"made-up/{task.name}-{agent}-{model}-{number}",
         path=f"/data/made-up/runs/{task.name}-{agent}-{number}",
@@ -168,14 +174,15 @@ def _attempt(
 ) -> AttemptInfo:
     wall, working = times
     message = f"{2 - (reward or 0):.4f} ms" if reward is not None else f"row {draw.randrange(10**6)} is wrong by 0.25"
-    changes = [(draw.choice("+- "), " ".join(draw.choices(_WORDS, k=8)), draw.random()) for _ in range(size)]
+    words = min(8, 5 + size)
+    changes = [(draw.choice("+- "), " ".join(draw.choices(_WORDS, k=words)), draw.random()) for _ in range(size)]
     lines = "".join(f"{sign}    {words} = {number:.6f}\n" for sign, words, number in changes)
     steps = tuple(
         Step(
             wall - 60 * k,
             "bash",
             f"python train.py --{draw.choice(_WORDS)} {draw.random():.4f}",
-            f"loss {draw.random()}\n" * 5,
+            f"loss {draw.random()}\n" * (size // 2),
         )
         for k in range(size // 4, -1, -1)
     )

@@ -17,7 +17,7 @@ from re_bench.cli.main import main
 from re_bench.errors import UsageError
 from re_bench.processes import run_program
 from re_bench_evaluation.report.details import Room
-from re_bench_evaluation.report.html.page import render
+from re_bench_evaluation.report.page import render
 from re_bench_evaluation.report.read import read_report
 from re_bench_inspect import eval_logs
 

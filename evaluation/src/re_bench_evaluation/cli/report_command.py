@@ -36,9 +36,11 @@ def report(
     json: Json = False,
 ) -> int:
     """Show results: tables, JSON, or a page."""
+    from re_bench.tables import terminal_width
     from re_bench_evaluation.report.data import to_json
     from re_bench_evaluation.report.details import Room
     from re_bench_evaluation.report.read import read_report
+    from re_bench_evaluation.report.terminal import as_text
 
     if out:
         _need_html()
@@ -48,7 +50,7 @@ def report(
     if json:
         print_json(to_json(data))
     elif not out:
-        _print(data)
+        print(as_text(data, terminal_width()))
     unreadable = {problem.path for problem in data.problems} & {str(path) for path in paths}
     return 1 if unreadable else 0
 
@@ -60,7 +62,7 @@ def view(paths: Paths, /, *, port: Port = 0) -> int:
     from re_bench_evaluation.report.read import read_report
 
     _need_html()
-    from re_bench_evaluation.report.html.view import view as serve
+    from re_bench_evaluation.report.view import view as serve
 
     serve(lambda: read_report(paths, room=Room()), port)
     return 0
@@ -73,21 +75,9 @@ def _need_html() -> None:
         raise UsageError(f"no {' and no '.join(missing)}; run: pip install -c constraints.txt -e 'evaluation[report]'")
 
 
-def _print(data: ReportData) -> None:
-    from rich.console import Console
-
-    from re_bench_evaluation.report.terminal import as_text, show
-
-    console = Console()
-    if console.is_terminal:
-        show(data, console)
-    else:
-        print(as_text(data))
-
-
 def _write(page: Path, data: ReportData) -> None:
     from re_bench.processes import print_progress
-    from re_bench_evaluation.report.html.site import write_page
+    from re_bench_evaluation.report.page import write_page
 
     write_page(data, page)
     size = page.stat().st_size

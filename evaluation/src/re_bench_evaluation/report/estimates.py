@@ -1,24 +1,40 @@
-"""Means over runs, and the expected best of several runs, with intervals by the bootstrap.
+"""The figures of a report: cells and curves with their intervals, and the expected best of several runs.
+
+A cell is the runs of one agent and model at one task in one evaluation. A run's score at a time is its final reward if
+it had ended then, and 0 where that is negative or nothing valid was submitted yet: the workspace begins with the
+baseline. A run that ended before keeps its score.
 
 All intervals are percentile bootstrap intervals of 95 % (B. Efron, "Bootstrap methods: another look at the jackknife",
-Annals of Statistics 7, 1979): runs are drawn anew with replacement, within each task by itself where there are several.
-They depend on the values alone, not on their order: the seed is fixed and values are sorted before they are drawn.
+Annals of Statistics 7, 1979): runs are drawn with replacement, separately for each task. They depend on the values
+alone, not on their order: the seed is fixed and values are sorted before they are drawn.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from re_bench_evaluation.report.task_data import Estimate
+from re_bench_evaluation.report.data import BudgetCurve, BudgetPoint, Cell, Curve, Estimate, Flag, Refusal
+from re_bench_evaluation.report.text import as_finite, sum_of_known
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from re_bench_evaluation.report.data import AttemptInfo, Clock, EvaluationInfo, FlagKind, RunInfo, TaskInfo
+
+CLOCKS: tuple[Clock, ...] = ("wall", "working")
+FEW_RUNS = 5
+"""Fewer runs than this are flagged: percentile intervals of so few are too narrow."""
+_HOUR = 3600.0
+_LEAST_HOURS = 1e-6
+"""Of a plan that can be meant: a stranger's may say anything."""
 
 _SEED = 21
 _PERCENTILES = (2.5, 97.5)
@@ -27,6 +43,257 @@ _DRAWN = 200_000
 _RESAMPLES = (500, 2000)
 _LEAST = 2
 """Runs that an interval needs."""
+
+_MOST_POINTS = 150
+_MOST_RUNS = 100
+"""The largest k of a best of k."""
+_SHARES = (1, 2, 4, 8)
+"""Runs of the whole length, of a half, ..."""
+
+_FIGURES = re.compile(r"\d+(?:\.\d+)?")
+_LONGEST_WORDS = 200
+_MOST_REFUSALS = 50
+_SHOWN_KINDS = 3
+_SAME_FOR_ALL: Sequence[tuple[FlagKind, str, str]] = (
+    ("instances", "instances", "instances of the task"),
+    ("scorers", "scorers", "versions of the scorer"),
+    ("hardware", "hardware", "kinds of machines"),
+)
+"""What should be the same in all runs of a cell: the flag, the field of a run, and what it is."""
+
+
+def make_cells(runs: Sequence[RunInfo], tasks: Mapping[str, TaskInfo], *, curves: bool) -> list[Cell]:
+    """Return the cells of runs, in the order in which their first runs come; with their curves if these are wanted."""
+    groups: dict[tuple[str, str, str | None, str], list[RunInfo]] = defaultdict(list)
+    for run in runs:
+        groups[run.evaluation, run.agent, run.model, run.task].append(run)
+    return [_cell(group, tasks[key[-1]], curves=curves) for key, group in groups.items()]
+
+
+def _cell(runs: Sequence[RunInfo], task: TaskInfo, *, curves: bool) -> Cell:
+    first, over = runs[0], [run for run in runs if run.counted is not None]
+    counted = [run.counted for run in over if run.counted is not None]
+    states = Counter(run.state for run in runs)
+    attempts = [attempt for run in runs for attempt in run.attempts]
+    means = [mean_curve(over, clock) for clock in CLOCKS] if curves else []
+    return Cell(
+        evaluation=first.evaluation,
+        agent=first.agent,
+        model=first.model,
+        task=first.task,
+        runs=tuple(run.key for run in runs),
+        reward=mean_over_runs(counted),
+        unclipped=mean_over_runs([run.reward for run in over if run.reward is not None]),
+        above_0=_share(counted, 0.0),
+        above_1=_share(counted, 1.0),
+        waiting=states["waiting"],
+        running=states["running"],
+        failed=states["failed"],
+        no_valid=sum(run.reward is None for run in over),
+        attempts=len(attempts),
+        invalid=sum(attempt.status == "invalid" for attempt in attempts),
+        errors=sum(attempt.status == "error" for attempt in attempts),
+        refusals=_refusals(runs),
+        dollars=sum_of_known(cost for run in runs for cost in (run.dollars, run.task_dollars)),
+        wall_h=_hours(run.wall_s for run in runs),
+        working_h=_hours(run.working_s for run in runs),
+        curves=tuple(curve for curve in means if curve),
+        flags=(*task.flags, *_flags(runs, over)),
+    )
+
+
+def _share(values: Sequence[float], floor: float) -> float | None:
+    return sum(value > floor for value in values) / len(values) if values else None
+
+
+def _hours(seconds: Iterable[float | None]) -> float | None:
+    total = sum_of_known(seconds)
+    return None if total is None else total / _HOUR
+
+
+def _refusals(runs: Sequence[RunInfo]) -> tuple[Refusal, ...]:
+    """Group the invalid attempts of runs by the words of their messages."""
+    groups: dict[str, list[tuple[str, AttemptInfo]]] = defaultdict(list)
+    for run in runs:
+        for attempt in run.attempts:
+            if attempt.status == "invalid":
+                words = _FIGURES.sub("0", attempt.message[:_LONGEST_WORDS])
+                groups[words].append((run.key, attempt))
+    refusals = [
+        Refusal(
+            message=max(group, key=lambda entry: entry[1].time)[1].message,
+            count=len(group),
+            runs=len({run for run, _attempt in group}),
+            cheats=tuple(sorted({cheat for _run, attempt in group for cheat in attempt.refused_as})),
+        )
+        for group in groups.values()
+    ]
+    return tuple(sorted(refusals, key=lambda refusal: (-refusal.count, refusal.message))[:_MOST_REFUSALS])
+
+
+def _flags(runs: Sequence[RunInfo], over: Sequence[RunInfo]) -> Iterator[Flag]:
+    """Yield what a reader must know of a cell beyond its task."""
+    if 0 < len(over) < FEW_RUNS:
+        text = "one run only: no interval" if len(over) == 1 else f"{len(over)} runs only: the interval is too narrow"
+        yield Flag("few_runs", text)
+    yield from _counts(runs, over)
+    for kind, field, what in _SAME_FOR_ALL:
+        values = {value for run in runs for value in _values(getattr(run, field))}
+        if len(values) > 1:
+            yield Flag(kind, f"{len(values)} {what}: {_listed(values)}")
+    for clock in CLOCKS:
+        if over and not has_times(over, clock):
+            yield Flag("clock", f"not all attempts have a {clock} time, so there is no curve over it")
+    if any(attempt.final_raw is not None for run in over for attempt in run.attempts):
+        yield Flag("final_scores", "what counts is measured on data that no agent was told a score of before")
+    yield from dict.fromkeys(flag for run in runs for flag in run.flags)
+
+
+def _counts(runs: Sequence[RunInfo], over: Sequence[RunInfo]) -> Iterator[Flag]:
+    """Yield which runs are in no mean, and which count as something else than they have."""
+    failed = sum(run.state == "failed" for run in runs)
+    if failed:
+        yield Flag("failed_runs", f"{failed} of {len(runs)} runs failed for an internal reason, and are in no mean")
+    unfinished = sum(run.state in {"waiting", "running"} for run in runs)
+    if unfinished:
+        yield Flag("unfinished_runs", f"{unfinished} of {len(runs)} runs are not over, and in no mean")
+    damaged = sum(run.state == "ended" and run.counted is None for run in runs)
+    if damaged:
+        yield Flag("damaged_runs", f"{damaged} of {len(runs)} runs lack attempts in their logs, and are in no mean")
+    below = sum((run.reward or 0.0) < 0 for run in over)
+    if below:
+        yield Flag("below_zero", f"{below} of {len(over)} runs ended below the starting score, and count as 0")
+
+
+def _values(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else (value,) if value else ()
+
+
+def _listed(values: Iterable[str]) -> str:
+    ordered = sorted(values)
+    more = f" and {len(ordered) - _SHOWN_KINDS} more" if len(ordered) > _SHOWN_KINDS else ""
+    return "; ".join(ordered[:_SHOWN_KINDS]) + more
+
+
+def attempt_time(attempt: AttemptInfo, clock: Clock) -> float | None:
+    """Return when an attempt was handed in by a clock, in seconds since the run began."""
+    return attempt.wall_s if clock == "wall" else attempt.working_s
+
+
+def run_length(run: RunInfo, clock: Clock) -> float:
+    """Return how long a run took by a clock, in seconds; at least until its last attempt."""
+    known = [run.wall_s if clock == "wall" else run.working_s, *(attempt_time(one, clock) for one in run.attempts)]
+    return max((seconds for seconds in known if seconds is not None), default=0.0)
+
+
+def has_times(runs: Sequence[RunInfo], clock: Clock) -> bool:
+    """Tell whether it is known of all attempts when they were handed in."""
+    return all(attempt_time(attempt, clock) is not None for run in runs for attempt in run.attempts)
+
+
+def scores_at(run: RunInfo, seconds: NDArray[np.float64], clock: Clock) -> NDArray[np.float64]:
+    """Return a run's score at each of some times."""
+    handed_in = np.array([attempt_time(attempt, clock) for attempt in run.attempts], dtype=np.float64)
+    scores = np.array([0.0, *(max(0.0, attempt.so_far or 0.0) for attempt in run.attempts)])
+    return scores[np.searchsorted(np.maximum.accumulate(handed_in), seconds, side="right")]
+
+
+def mean_curve(runs: Sequence[RunInfo], clock: Clock) -> Curve | None:
+    """Return the mean score of runs over time with its interval; None without runs or times.
+
+    It has a point wherever the score of a run changes; of many points, some at equal distances are taken.
+    """
+    if not runs or not has_times(runs, clock):
+        return None
+    end = max(run_length(run, clock) for run in runs)
+    times = {attempt_time(attempt, clock) or 0.0 for run in runs for attempt in run.attempts}
+    seconds = np.array(sorted({0.0, end} | times))
+    if len(seconds) > _MOST_POINTS:
+        seconds = np.linspace(0.0, end, _MOST_POINTS)
+    mean, low, high = mean_of_rows(np.array([scores_at(run, seconds, clock) for run in runs]))
+    return Curve(
+        clock=clock, hours=_rounded(seconds / _HOUR), mean=_rounded(mean), low=_limits(low), high=_limits(high),
+        n=len(runs),
+    )  # fmt: skip
+
+
+def make_budgets(
+    cells: Sequence[Cell],
+    runs: Mapping[str, RunInfo],
+    tasks: Mapping[str, TaskInfo],
+    evaluations: Mapping[str, EvaluationInfo],
+) -> list[BudgetCurve]:
+    """Return the expected best of k runs of every agent and model of an evaluation in each profile, all by key."""
+    groups: dict[tuple[str, str, str | None, str], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        groups[cell.evaluation, cell.agent, cell.model, tasks[cell.task].profile].append(cell)
+    return [
+        curve
+        for key, group in groups.items()
+        for curve in budget_curves(group, runs, tasks, planned_hours(evaluations[key[0]]))
+    ]
+
+
+def budget_curves(
+    cells: Sequence[Cell], runs: Mapping[str, RunInfo], tasks: Mapping[str, TaskInfo], hours: float | None
+) -> list[BudgetCurve]:
+    """Return the expected best of k runs over the hours of all, for one agent and model in one profile.
+
+    Tasks whose last score counts have no best run that anybody could choose without having seen the scores, and are
+    left out, as tasks without a run that is over are; flags say so.
+
+    Args:
+        cells: of one evaluation, agent, model and profile.
+        runs: by key.
+        tasks: by key.
+        hours: of a run, as planned; None for the length of the longest run.
+    """
+    flags = []
+    over = {cell.task: [runs[key] for key in cell.runs if runs[key].counted is not None] for cell in cells}
+    hidden = [task for task in over if tasks[task].aggregation == "last"]
+    if hidden:
+        flags.append(Flag("tasks", f"without {', '.join(hidden)}, whose last score counts and not the best"))
+    missing = [task for task, ended in over.items() if not ended and task not in hidden]
+    if missing:
+        flags.append(Flag("tasks", f"without {', '.join(missing)}, of which no run is over"))
+    used = {task: ended for task, ended in over.items() if ended and task not in hidden}
+    curves: list[BudgetCurve] = []
+    for clock in CLOCKS if used else ():
+        if all(has_times(ended, clock) for ended in used.values()):
+            curves += _curves_of_clock(cells[0], used, tasks[cells[0].task].profile, clock, hours)
+    return [replace(curve, flags=tuple(flags)) for curve in curves]
+
+
+def _curves_of_clock(
+    cell: Cell, used: Mapping[str, Sequence[RunInfo]], profile: str, clock: Clock, hours: float | None
+) -> Iterator[BudgetCurve]:
+    longest = max(run_length(run, clock) for ended in used.values() for run in ended) / _HOUR
+    whole = longest if hours is None else min(hours, longest)
+    lengths = [whole / share for share in _SHARES] if whole > 0 else []
+    at = np.array(lengths) * _HOUR
+    scores = [np.array([scores_at(run, at, clock) for run in ended]) for ended in used.values()]
+    for position, run_hours in enumerate(lengths):
+        best = best_of_each_k([task[:, position] for task in scores], _MOST_RUNS)
+        points = (BudgetPoint(k, k * run_hours, estimate) for k, estimate in enumerate(best, 1))
+        yield BudgetCurve(
+            evaluation=cell.evaluation, agent=cell.agent, model=cell.model, profile=profile, clock=clock,
+            run_hours=run_hours, tasks=tuple(sorted(used)), points=tuple(points),
+        )  # fmt: skip
+
+
+def _rounded(values: NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(round(float(value), 6) for value in values)
+
+
+def _limits(values: NDArray[np.float64]) -> tuple[float | None, ...]:
+    return tuple(None if np.isnan(value) else round(float(value), 6) for value in values)
+
+
+def planned_hours(evaluation: EvaluationInfo) -> float | None:
+    """Return the working hours that the plan of an evaluation gives a run."""
+    budget = evaluation.plan.get("budget")
+    hours = as_finite(budget.get("hours")) if isinstance(budget, dict) else None
+    return hours if hours is not None and hours >= _LEAST_HOURS else None
 
 
 def mean_over_runs(values: Sequence[float]) -> Estimate:
@@ -54,7 +321,7 @@ def best_of_each_k(tasks: Sequence[Sequence[float] | NDArray[np.float64]], most:
     estimator of pass@k (M. Chen et al., arXiv 2107.03374, section 2.1) with rewards in the place of passed or failed.
 
     ``most`` is at most the smallest number of runs of a task, which it is if it is None; ``n`` is that number. The
-    runs are drawn anew within each task for the intervals, and there are none if a task has fewer than two.
+    runs are resampled within each task for the intervals, and there are none if a task has fewer than two.
     """
     n = min(map(len, tasks), default=0)
     most = n if most is None else min(most, n)

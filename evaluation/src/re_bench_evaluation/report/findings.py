@@ -69,7 +69,7 @@ def write_scan(directory: Path, scan: Scan) -> None:
 
 
 def read_scan(directory: Path) -> Scan | None:
-    """Return the last scan of an evaluation; None if there is none, or it is none of ours.
+    """Return the last scan of an evaluation; None if there is none, or the file is of another format.
 
     A line that is no finding is left out, with a word in ``left_out``.
 

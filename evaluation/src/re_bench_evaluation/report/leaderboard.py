@@ -6,22 +6,17 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from re_bench_evaluation.report.data import Leaderboard, LeaderRow
-from re_bench_evaluation.report.estimates import mean_over_tasks
-from re_bench_evaluation.report.task_data import Estimate, Flag
-from re_bench_evaluation.report.text import as_finite, mean_of_known, sum_of_known
+from re_bench_evaluation.report.data import Estimate, Flag, Leaderboard, LeaderRow
+from re_bench_evaluation.report.estimates import mean_over_tasks, planned_hours
+from re_bench_evaluation.report.text import mean_of_known, sum_of_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from re_bench_evaluation.report.data import Cell, EvaluationInfo
-    from re_bench_evaluation.report.run_data import RunInfo
-    from re_bench_evaluation.report.task_data import TaskInfo
+    from re_bench_evaluation.report.data import Cell, EvaluationInfo, RunInfo, TaskInfo
 
 Row = tuple[str, str, str | None]
 """Evaluation, agent and model."""
-_LEAST_HOURS = 1e-6
-"""Of a plan that can be meant: a stranger's may say anything."""
 
 
 def make_leaderboards(
@@ -131,10 +126,3 @@ def _flags(
         concerned = [key for key in keys if any(flag.kind == kind for flag in tasks[key].flags)]
         if concerned:
             yield Flag("modelled" if kind == "modelled" else "stand_in", f"{text}: {', '.join(concerned)}")
-
-
-def planned_hours(evaluation: EvaluationInfo) -> float | None:
-    """Return the working hours that the plan of an evaluation gives a run."""
-    budget = evaluation.plan.get("budget")
-    hours = as_finite(budget.get("hours")) if isinstance(budget, dict) else None
-    return hours if hours is not None and hours >= _LEAST_HOURS else None

@@ -4,37 +4,44 @@ from __future__ import annotations
 
 import datetime as dt
 import gc
+import json
+import math
+import statistics
 from collections import defaultdict
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench_evaluation.bundle.archive import open_bundle
 from re_bench_evaluation.bundle.verify import verification_of
-from re_bench_evaluation.report.attempt_index import AttemptIndex
-from re_bench_evaluation.report.cells import make_cells
-from re_bench_evaluation.report.curves import make_budgets
-from re_bench_evaluation.report.data import ReportData
+from re_bench_evaluation.report.data import Problem, ReportData, ValidationInfo, ValidationRow
 from re_bench_evaluation.report.details import Room, with_details
+from re_bench_evaluation.report.estimates import make_budgets, make_cells
 from re_bench_evaluation.report.leaderboard import make_leaderboards
-from re_bench_evaluation.report.readers import open_with, reader_of
-from re_bench_evaluation.report.run_reader import read_runs
-from re_bench_evaluation.report.scan_info import with_keys
-from re_bench_evaluation.report.sources import NOT_VERIFIED, Source, is_bundle, open_source
-from re_bench_evaluation.report.task_book import TaskBook
-from re_bench_evaluation.report.task_data import Problem
-from re_bench_evaluation.report.validation_files import Validations, newest, read_validations
+from re_bench_evaluation.report.runs import TaskBook, read_runs
+from re_bench_evaluation.report.sources import (
+    NOT_VERIFIED,
+    Source,
+    is_bundle,
+    open_source,
+    open_with,
+    reader_of,
+    with_keys,
+)
+from re_bench_evaluation.report.text import as_finite, plain_json, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from re_bench_evaluation.report.readers import Reader
-    from re_bench_evaluation.report.run_data import RunInfo
-    from re_bench_evaluation.report.sources import RunFiles
+    from re_bench_evaluation.report.data import RunInfo
+    from re_bench_evaluation.report.sources import Reader
 
-
+Validations = dict[tuple[str, str], ValidationInfo]
+"""By the task's name and the profile."""
+_LONGEST_VERDICT = 300
+_MAX_VALIDATION = 64 << 20
 _KINDS = (
     "an evaluation, a server's state directory, an attempt log, a bundle, a result of re-bench validate --json, "
     "or of a format that another package reads; docs/reports.md says which, and how to install it"
@@ -62,7 +69,7 @@ class _Inputs:
             self.problems += [Problem(str(path), str(error)) for path in paths]
 
 
-def read_report(paths: Sequence[Path], *, rebuild_index: bool = False, room: Room | None = None) -> ReportData:
+def read_report(paths: Sequence[Path], *, room: Room | None = None) -> ReportData:
     """Return the data of a report.
 
     What cannot be read of a path is left out and named in the report's problems.
@@ -70,7 +77,6 @@ def read_report(paths: Sequence[Path], *, rebuild_index: bool = False, room: Roo
     Args:
         paths: evaluations, state directories of servers, directories of single runs and sessions, attempt logs,
             bundles, results of ``re-bench validate --json``, and what a ``Reader`` of an installed package reads.
-        rebuild_index: whether to read all logs again, whatever is known of them.
         room: for diffs and steps; None leaves them all out, and all curves, which is much quicker.
 
     Raises:
@@ -83,7 +89,7 @@ def read_report(paths: Sequence[Path], *, rebuild_index: bool = False, room: Roo
         if not inputs.sources and not inputs.validations:
             lines = "\n".join(f"{problem.path}: {problem.text}" for problem in inputs.problems)
             raise UsageError(f"there is nothing to report:\n{lines}")
-        read = [one for source in inputs.sources for one in _read(source, book, rebuild=rebuild_index)]
+        read = [(run, files, source) for source in inputs.sources for run, files in read_runs(source, book)]
         runs = [run for run, _files, _source in read]
         if room:
             runs = [with_details(run, files, source, room, len(read)) for run, files, source in read]
@@ -126,7 +132,7 @@ def _open_one(path: Path, inputs: _Inputs, unpacked: ExitStack) -> None:
     path.stat()  # which says what is wrong with it
     if path.is_file() and is_bundle(path):
         inputs.sources.append(_bundle(path, unpacked))
-    elif path.is_file() and (validations := read_validations(path)) is not None:
+    elif path.is_file() and (validations := _read_validations(path)) is not None:
         inputs.validations.append(validations)
     elif (source := open_source(path)) is not None:
         inputs.sources.append(source)
@@ -145,7 +151,6 @@ def _bundle(path: Path, unpacked: ExitStack) -> Source:
     source.show_as(str(path))
     source.info = replace(source.info, verified=_verified(path))
     source.problems[:0] = [Problem(str(path), text) for text in bundle.problems]
-    source.kept = False
     return source
 
 
@@ -159,15 +164,8 @@ def _verified(path: Path) -> str:
     return f"{result.files} files, {same} of {result.compared} scores reproduced, {result.time}"
 
 
-def _read(source: Source, book: TaskBook, *, rebuild: bool) -> list[tuple[RunInfo, RunFiles, Source]]:
-    logs = AttemptIndex(source.path if source.kept else None, rebuild=rebuild).read(
-        [run.files for run in source.runs if run.files]
-    )
-    return [(run, files, source) for run, files in read_runs(source, logs, book)]
-
-
 def _report(now: dt.datetime, inputs: _Inputs, runs: Sequence[RunInfo], book: TaskBook, *, curves: bool) -> ReportData:
-    validations = newest(inputs.validations)
+    validations = _newest(inputs.validations)
     for name, profile in validations:
         record = book.installed(name, profile)
         if record is not None:
@@ -185,4 +183,57 @@ def _report(now: dt.datetime, inputs: _Inputs, runs: Sequence[RunInfo], book: Ta
         budgets=tuple(make_budgets(cells, by_key, tasks, evaluations)) if curves else (),
         runs=tuple(runs),
         problems=(*problems, *book.problems),
+    )
+
+
+def _read_validations(path: Path) -> Validations | None:
+    """Return what a file says; None if it is no result of a validation.
+
+    Raises:
+        OSError: if it cannot be read.
+    """
+    with path.open("rb") as file:
+        content = file.read(_MAX_VALIDATION)
+    if not content.lstrip().startswith(b"{") or b'"reports"' not in content:
+        return None
+    try:
+        time = dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC).isoformat(timespec="seconds")
+        reports = plain_json(json.loads(content))["reports"]
+        return {(report["task"], report["profile"]): _validation(report, str(path), time) for report in reports}
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
+        return None
+
+
+def _newest(validations: Iterable[Validations]) -> Validations:
+    """Return the newest validation of each task and profile."""
+    ordered = sorted((one for file in validations for one in file.items()), key=lambda one: one[1].time)
+    return dict(ordered)
+
+
+def _validation(report: dict[str, Any], source: str, time: str) -> ValidationInfo:
+    return ValidationInfo(
+        source=source,
+        time=time,
+        holds=bool(report["holds"]),
+        rows=tuple(_validation_row(row) for row in report["rows"]),
+        note=str(report.get("note", "")),
+        problems=tuple(map(str, report.get("problems", ()))),
+        skipped=tuple(map(str, report.get("skipped", ()))),
+    )
+
+
+def _validation_row(row: dict[str, Any]) -> ValidationRow:
+    scores: Sequence[dict[str, Any]] = row["scores"]
+    rewards = [reward for score in scores if (reward := as_finite(score["reward"])) is not None]
+    raws = [raw for score in scores if (raw := as_finite(score["raw"])) is not None]
+    return ValidationRow(
+        variant=str(row["variant"]),
+        status="/".join(dict.fromkeys(str(score["status"]) for score in scores)),
+        raw=statistics.fmean(raws) if raws else None,
+        reward=statistics.fmean(rewards) if rewards else None,
+        spread=statistics.stdev(rewards) if len(rewards) > 1 else None,
+        repeats=len(scores),
+        seconds=math.fsum(as_finite(score["seconds"]) or 0.0 for score in scores),
+        holds=bool(row["holds"]),
+        verdict=shortened(str(row["verdict"]), _LONGEST_VERDICT),
     )

@@ -1,42 +1,59 @@
-"""What the paths of a report are: evaluations, state directories of servers, single runs, attempt logs, validations."""
+"""Finds the runs of a report: in evaluations, state directories of servers, single runs, attempt logs, other formats.
+
+Results in formats of other programs are read by installed packages, which name a :class:`Reader` in the entry point
+group :data:`GROUP`; a report is made of the evaluations that it writes.
+"""
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from re_bench import records
 from re_bench.data.jsonl import json_object
 from re_bench.errors import ReBenchError
+from re_bench.processes import temporary_directory
 from re_bench.records import ATTEMPTS, SESSION, SESSIONS, TRACE, TRANSCRIPT, EvaluationRecord, RunRecord
-from re_bench_evaluation.report.attempt_index import LogFiles
-from re_bench_evaluation.report.data import EvaluationInfo
+from re_bench_evaluation.report.data import EvaluationInfo, FindingInfo, Problem, ScanInfo
 from re_bench_evaluation.report.findings import FILE as SCAN
-from re_bench_evaluation.report.scan_info import scan_info
-from re_bench_evaluation.report.task_data import Problem
-from re_bench_evaluation.report.text import plain_json
+from re_bench_evaluation.report.findings import SEVERITIES, read_scan
+from re_bench_evaluation.report.text import plain_json, shortened, valid_unicode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from contextlib import ExitStack
 
+    from re_bench_evaluation.report.findings import Finding
+
+GROUP = "re_bench.report_readers"
+"""The entry points whose values are readers."""
 NOT_VERIFIED = "not verified"
 _MAX_RECORD = 16 << 20
 """Bytes; no session's record is longer."""
+_MOST_FINDINGS = 500
+_LONGEST_FINDING = 300
+_LONGEST_EVIDENCE = 1000
 
 
 @dataclass(frozen=True)
 class RunFiles:
-    """Where a run lies."""
+    """The files of a run."""
 
     path: Path
     """Its directory or log."""
-    files: LogFiles | None
-    """None while there is no attempt log's place yet."""
+    log: Path | None
+    """The attempt log, which need not exist; None before the run has a session."""
     record: RunRecord | None = None
     """Of a run of an evaluation."""
+    session_directory: Path | None = None
     session: dict[str, Any] = field(default_factory=dict)
     """What its session's record says."""
+    waits: Path | None = None
+    """What the agent waited for."""
     trace: Path | None = None
     transcript: Path | None = None
 
@@ -49,8 +66,6 @@ class Source:
     info: EvaluationInfo
     """Its ``path`` is what the report shows: that of a bundle instead of where it was unpacked."""
     record: EvaluationRecord | None = None
-    kept: bool = True
-    """Whether it stays where it is, so that an index of it is of use."""
     runs: list[RunFiles] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
@@ -134,7 +149,7 @@ def _add_entry(source: Source, entry: Path) -> None:
 
 def _add_scan(source: Source, path: Path) -> None:
     try:
-        scan = scan_info(path)
+        scan = _scan_info(path)
     except OSError as error:
         source.problem(path / SCAN, f"it cannot be read: {error.strerror or error}")
     else:
@@ -169,9 +184,11 @@ def _add_run(source: Source, directory: Path) -> None:
     source.runs.append(
         RunFiles(
             path=directory,
-            files=LogFiles(session / ATTEMPTS, session, directory / records.WAITS) if session else None,
+            log=session / ATTEMPTS if session else None,
             record=record,
+            session_directory=session,
             session=_read_record(source, session) if session else {},
+            waits=directory / records.WAITS,
             trace=trace if trace.is_file() else None,
             transcript=session / TRANSCRIPT if session else None,
         )
@@ -215,26 +232,126 @@ def _state_directory(path: Path) -> Source:
 
 def _session(source: Source, directory: Path) -> RunFiles:
     """Return a session, without an evaluation around it."""
-    waits = directory / records.WAITS
     return RunFiles(
         path=directory,
-        files=LogFiles(directory / ATTEMPTS, directory, waits if waits.is_file() else None),
+        log=directory / ATTEMPTS,
+        session_directory=directory,
         session=_read_record(source, directory),
+        waits=directory / records.WAITS,
         transcript=directory / TRANSCRIPT,
     )
 
 
 def _log(path: Path) -> Source | None:
-    if not any(_looks_like_attempts(path)):
-        return None
-    source = Source(path, _info("log", path))
-    source.runs.append(RunFiles(path, LogFiles(path)))
-    return source
-
-
-def _looks_like_attempts(path: Path) -> Iterator[bool]:
-    """Yield whether a file is an attempt log: empty, or with a line of one at its beginning."""
+    """Return an attempt log as a source; None if the file is neither empty nor has a line of one at its beginning."""
     with path.open("rb") as file:
         head = file.read(1 << 12)
-    yield not head
-    yield any(line.startswith(b'{"attempt":') for line in head.split(b"\n"))
+    if head and not any(line.startswith(b'{"attempt":') for line in head.split(b"\n")):
+        return None
+    return Source(path, _info("log", path), runs=[RunFiles(path, path)])
+
+
+def _scan_info(directory: Path) -> ScanInfo | None:
+    """Return the last scan of an evaluation; None if there is none. Its runs have names yet, and no keys.
+
+    Raises:
+        LogError: if the file is no plain file.
+    """
+    scan = read_scan(directory)
+    if scan is None:
+        return None
+    ordered = sorted(scan.findings, key=lambda finding: -SEVERITIES.index(finding.severity))
+    more = len(ordered) - _MOST_FINDINGS
+    return ScanInfo(
+        time=valid_unicode(scan.time),
+        checks=tuple(map(valid_unicode, scan.checks)),
+        findings=tuple(map(_finding, ordered[:_MOST_FINDINGS])),
+        left_out=(*map(valid_unicode, scan.left_out), *([f"{more} findings are not shown"] if more > 0 else [])),
+        judge=valid_unicode(str((scan.judge or {}).get("model", ""))),
+    )
+
+
+def _finding(finding: Finding) -> FindingInfo:
+    evidence = "\n".join(f"{name}: {value}" for name, value in finding.evidence.items())
+    return FindingInfo(
+        check=valid_unicode(finding.check),
+        severity=finding.severity,
+        text=shortened(valid_unicode(finding.text), _LONGEST_FINDING),
+        run=None if finding.run is None else valid_unicode(finding.run),
+        attempt=finding.attempt,
+        evidence=shortened(valid_unicode(evidence), _LONGEST_EVIDENCE),
+    )
+
+
+def with_keys(scan: ScanInfo, evaluation: str) -> ScanInfo:
+    """Return a scan whose findings name runs by their keys in a report."""
+    return replace(
+        scan,
+        findings=tuple(
+            finding if finding.run is None else replace(finding, run=f"{evaluation}/{finding.run}")
+            for finding in scan.findings
+        ),
+    )
+
+
+class Reader(Protocol):
+    """Reads results of one format."""
+
+    def reads(self, path: Path) -> bool:
+        """Tell whether a file or directory is of this format, by a quick look; nothing of it can be believed."""
+
+    def write(self, paths: Sequence[Path], directory: Path) -> list[Problem]:
+        """Write results as evaluations, whose files ``docs/evaluations.md`` lists.
+
+        Args:
+            paths: all paths of one report that are of this format, so that what is in several counts once.
+            directory: empty, and gone when the report is made. It gets a directory for each evaluation; names that
+                begin with a dot are for the reader's own files.
+
+        Returns:
+            What could not be read, by the path that it was asked for or one below that.
+
+        Raises:
+            ReBenchError: if nothing can be read here.
+            OSError: if ``directory`` cannot be written.
+        """
+
+
+def reader_of(path: Path) -> Reader | None:
+    """Return what reads a path; None if it is of no format that any package reads.
+
+    Raises:
+        OSError: if it cannot be looked at.
+    """
+    return next((reader for reader in _installed() if reader.reads(path)), None)
+
+
+def _installed() -> Iterator[Reader]:
+    """Yield the readers; one that cannot be imported counts as not installed."""
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        with suppress(ImportError):
+            yield entry.load()
+
+
+def open_with(reader: Reader, paths: Sequence[Path], stack: ExitStack) -> tuple[list[Source], list[Problem]]:
+    """Return the evaluations in results of another format, which are there until ``stack`` is closed.
+
+    Args:
+        reader: of the format.
+        paths: the results.
+        stack: closes what is opened.
+
+    Raises:
+        ReBenchError: as the reader does.
+        OSError: if nothing can be written for the time being.
+    """
+    directory = stack.enter_context(temporary_directory("re-bench-report-"))
+    problems = reader.write(paths, directory)
+    shown = str(paths[0]) if len(paths) == 1 else os.path.commonpath([path.absolute() for path in paths])
+    sources = []
+    for evaluation in sorted(path for path in directory.iterdir() if not path.name.startswith(".")):
+        source = open_source(evaluation)
+        if source is not None:
+            source.show_as(shown)
+            sources.append(source)
+    return sources, problems

@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
-
 from re_bench.tables import dollars, hours, number, printable, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rich.console import Console
-
-    from re_bench_evaluation.report.data import Cell, Leaderboard, ReportData, ScanInfo
-    from re_bench_evaluation.report.task_data import AnchorsInfo, Estimate, TaskInfo
+    from re_bench_evaluation.report.data import (
+        AnchorsInfo,
+        Cell,
+        Estimate,
+        Leaderboard,
+        ReportData,
+        ScanInfo,
+        TaskInfo,
+    )
 
 _MOST_PROBLEMS = 20
 _MOST_FINDINGS = 20
@@ -37,7 +38,7 @@ class Section:
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
     names: int = 0
-    """How many columns at the left say what a row is about; with none, long texts are in several lines."""
+    """How many columns at the left are repeated where a wide table goes on below; one without names never does."""
 
 
 def sections(data: ReportData) -> Iterator[Section]:
@@ -59,51 +60,34 @@ def sections(data: ReportData) -> Iterator[Section]:
         yield Section(f"problems: {len(data.problems)}", ("path", "what is wrong"), shown, notes)
 
 
-def as_text(data: ReportData) -> str:
-    """Return the tables as plain text."""
+def as_text(data: ReportData, width: int | None = None) -> str:
+    """Return the tables as plain text.
+
+    Args:
+        data: the report.
+        width: characters of a line; a table that is too wide goes on below, with its names repeated.
+    """
     blocks = []
     for section in sections(data):
-        rows = [[_clean(cell) for cell in row] for row in section.rows]
-        header = [_clean(name) for name in section.header]
-        blocks.append("\n".join([_clean(section.title), table(header, rows), *map(_note, section.notes)]))
+        rows = [[_clean(cell) for cell in row] for row in (section.header, *section.rows)]
+        parts = []
+        for columns in _parts(rows, section.names, width):
+            header, *lines = ([row[column] for column in columns] for row in rows)
+            parts.append(table(header, lines))
+        blocks.append("\n".join([_clean(section.title), "\n\n".join(parts), *map(_note, section.notes)]))
     return "\n\n".join(blocks)
 
 
-def show(data: ReportData, console: Console) -> None:
-    """Print the tables in a terminal; one that is too wide goes on below, with its names repeated."""
-    for section in sections(data):
-        for part, columns in enumerate(_parts(section, console.width)):
-            title = Text(_clean(section.title)) if part == 0 else None
-            drawn = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-            for column in columns:
-                figures = column > 0 and all(row[column][:1] in "-+$0123456789" for row in section.rows)
-                drawn.add_column(
-                    Text(_clean(section.header[column])), justify="right" if figures else "left", overflow="fold"
-                )
-            for row in section.rows:
-                drawn.add_row(*(Text(_clean(row[column])) for column in columns))
-            console.print(drawn)
-        for note in section.notes:
-            console.print(Text(_note(note), style="yellow"))
-        console.print()
-
-
-def _parts(section: Section, width: int) -> Iterator[list[int]]:
-    """Yield the columns of each part of a table, so many as have room after its names."""
-    columns = range(len(section.header))
-    if not section.names:
-        yield list(columns)
-        return
-    widths = [2 + max(len(row[column]) for row in (section.header, *section.rows)) for column in columns]
-    names = list(columns[: section.names])
-    room = width - 1 - sum(widths[: section.names])
-    part: list[int] = []
-    for column in columns[section.names :]:
-        if part and sum(widths[chosen] for chosen in (*part, column)) > room:
-            yield [*names, *part]
-            part = []
+def _parts(rows: Sequence[Sequence[str]], names: int, width: int | None) -> Iterator[list[int]]:
+    """Yield the columns of each part of a table, as many as have room after its names."""
+    widths = [2 + max(map(len, column)) for column in zip(*rows, strict=True)]
+    part = list(range(names))
+    for column in range(names, len(widths)):
+        if width and 0 < names < len(part) and sum(widths[chosen] for chosen in (*part, column)) - 2 > width:
+            yield part
+            part = list(range(names))
         part.append(column)
-    yield [*names, *part]
+    yield part
 
 
 def _note(note: str) -> str:

@@ -24,7 +24,7 @@ def shortened(text: str, longest: int) -> str:
 
 def valid_unicode(text: str) -> str:
     """Return a text without what no Unicode is, such as the bytes of a file name that is no UTF-8."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def as_string(value: object) -> str | None:

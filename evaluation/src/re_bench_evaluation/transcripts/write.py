@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from re_bench.data.files import replace_file
-from re_bench.data.jsonl import LogError, read_objects
+from re_bench.data.jsonl import LogError
 from re_bench.errors import UsageError
 from re_bench.records import (
     AGENT,
@@ -19,14 +19,14 @@ from re_bench.records import (
     run_directories,
 )
 from re_bench.runs.attempts import AttemptLog
-from re_bench_evaluation.transcripts.mlab_trace import trajectory_of_trace
-from re_bench_evaluation.transcripts.server_transcript import trajectory_of_transcript
+from re_bench_evaluation.trajectory import read_trajectory
+from re_bench_evaluation.transcripts.atif import document_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from re_bench_evaluation.transcripts.atif import Trajectory
+    from re_bench_evaluation.transcripts.atif import Document
 
 _MAX_MIB = 512
 """A longer trace or transcript is not converted: it would not fit into memory several times over."""
@@ -91,7 +91,7 @@ def steps_of_run(run: Path) -> list[dict[str, Any]]:
         LogError: if a file of it is no plain file.
     """
     source = next(_sources_of_run(run), None)
-    return [] if source is None else _trajectory(source)[0].steps
+    return [] if source is None else _document(source)[0].steps
 
 
 def _sources(directory: Path) -> Iterator[_Source]:
@@ -121,27 +121,28 @@ def _sources_of_run(directory: Path) -> Iterator[_Source]:
 
 
 def _write(source: _Source, out: Path) -> Written:
-    trajectory, torn = _trajectory(source)
+    document, torn = _document(source)
     path = out / f"{source.name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, trajectory.to_json().encode())
-    attempts = sum(step.get("extra", {}).get("event") == "attempt" for step in trajectory.steps)
-    return Written(path, source.path, len(trajectory.steps), attempts, torn)
+    replace_file(path, document.to_json().encode())
+    attempts = sum(step.get("extra", {}).get("event") == "attempt" for step in document.steps)
+    return Written(path, source.path, len(document.steps), attempts, torn)
 
 
-def _trajectory(source: _Source) -> tuple[Trajectory, int]:
-    """Return the trajectory, and how many lines of its source were torn."""
+def _document(source: _Source) -> tuple[Document, int]:
+    """Return the trajectory in ATIF, and how many lines of its source were torn."""
     if source.path.stat().st_size > _MAX_MIB << 20:
         raise UsageError(f"{source.path}: it is longer than {_MAX_MIB} MiB")
-    entries, torn = read_objects(source.path)
+    trajectory, torn = read_trajectory(source.path)
     attempts = None if source.attempts is None else AttemptLog(source.attempts).read().attempts
     session = source.path.parent.name
     if source.run is not None:
         session = source.run.session or source.run.run
-    if source.path.name == TRACE:
-        return trajectory_of_trace(entries, session, _about(source.run), attempts), torn
-    agent = {} if source.run is None else {"name": source.run.agent, "model_name": source.run.model}
-    return trajectory_of_transcript(entries, session, agent, _about(source.run), attempts or ()), torn
+    if trajectory.kind == "trace":
+        agent: dict[str, Any] = {"name": "mlab-agent"}
+    else:
+        agent = {} if source.run is None else {"name": source.run.agent, "model_name": source.run.model}
+    return document_of(trajectory, session, agent, _about(source.run), attempts), torn
 
 
 def _about(run: RunRecord | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from re_bench.errors import ReBenchError
 from re_bench.processes import run_program
 from re_bench.records import RUNS, SERVER, EvaluationRecord, Record, RunRecord, TaskRecord
 from re_bench_evaluation.directory import utc
-from re_bench_evaluation.report.task_data import Problem
+from re_bench_evaluation.report.data import Problem
 from re_bench_evaluation.report.text import sum_of_known, valid_unicode
 
 if TYPE_CHECKING:

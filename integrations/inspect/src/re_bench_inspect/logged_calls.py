@@ -10,10 +10,11 @@ from inspect_ai.event import InfoEvent, SandboxEvent, ToolEvent
 
 from re_bench.data.jsonl import json_object
 from re_bench_evaluation.report.text import plain_json, shortened
+from re_bench_evaluation.trajectory import arguments_text
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from inspect_ai.event import Event
 
@@ -59,7 +60,7 @@ def _actions(events: Sequence[Event]) -> Iterator[Call]:
         elif (match := _ACTION.search(event.data)) is not None:
             name, _fence, arguments = match.groups()
             values = json_object(arguments)
-            text = arguments if values is None else _arguments(values)
+            text = arguments if values is None else arguments_text(values)
 
 
 def _unfenced(text: str) -> str:
@@ -72,7 +73,7 @@ def _tool_calls(events: Sequence[Event]) -> Iterator[Call]:
         if isinstance(event, ToolEvent):
             result = event.error.message if event.error else event.result
             output = result if isinstance(result, str) else _result_text(result)
-            yield Call(event.completed or event.timestamp, event.function, _arguments(event.arguments), output)
+            yield Call(event.completed or event.timestamp, event.function, arguments_text(event.arguments), output)
 
 
 def _result_text(result: object) -> str:
@@ -86,10 +87,3 @@ def _sandbox_calls(events: Sequence[Event]) -> Iterator[Call]:
         if isinstance(event, SandboxEvent):
             text = event.cmd or event.file or ""
             yield Call(event.completed or event.timestamp, event.action, text, event.output or "")
-
-
-def _arguments(values: Mapping[str, object]) -> str:
-    """Return the only argument, or all of them with their names."""
-    if len(values) == 1:
-        return str(next(iter(values.values())))
-    return "\n".join(f"{name}: {value}" for name, value in values.items())

@@ -1,0 +1,215 @@
+"""The figures of a report, by matplotlib, as addresses of SVG images. No text of an agent stands in them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, StrMethodFormatter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from matplotlib.axes import Axes
+
+    from re_bench_evaluation.report.data import BudgetCurve, Cell, Clock, LeaderRow, ReportData, RunInfo
+
+    Number = Callable[[BudgetCurve | Cell | LeaderRow | RunInfo], int]
+    """Returns the number of an agent and model, which gives them colour, marker and dashes."""
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b5538f", "#8250df", "#a07800", "#6e7781")
+"""They read on white and on dark, and differ in lightness too."""
+_MARKERS = "osD^vPX"
+_DASHES: tuple[str | tuple[int, tuple[float, ...]], ...] = ("solid", (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
+_CLOCKS: dict[Clock, str] = {"wall": "wall-clock", "working": "working"}
+_HOUR_S = 3600.0
+_UNITS = (("hours", 1.0, 2.0), ("minutes", 60.0, 2 / 60), ("seconds", _HOUR_S, 0.0))
+"""Units of time: the name, how many are an hour, and from how many hours on an axis is in it."""
+_MOST_RUNS = 40
+"""Lines of single runs in a figure; of more, some at equal distances are drawn."""
+_FEW = 12
+"""So many points of a line have a marker each."""
+_WIDE = 4
+"""An axis of time is logarithmic if its last point is more than so many times the first."""
+_PATH = re.compile(r' d="[^"]*"')
+_DECIMALS = re.compile(r"(\.\d)\d+")
+"""Paths are written with one decimal, which makes a figure half as large."""
+_STYLE = {
+    "font.size": 9.5,
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],
+    "axes.edgecolor": "#5b6470",
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "#e1e4e9",
+    "grid.linewidth": 0.7,
+    "axes.titlesize": 9.5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "re-bench",
+}
+
+
+def budget_figure(data: ReportData, profile: str, clock: Clock, number: Number) -> str | None:
+    """Return the expected best of several runs over their total time; None where nothing is known.
+
+    There is a panel for whole runs, one for half ones and so on, all with the same axes, so that one sees what many
+    short runs reach in the time of few long ones.
+    """
+    chosen = [curve for curve in data.budgets if (curve.profile, curve.clock) == (profile, clock) and curve.points]
+    whole: dict[int, float] = defaultdict(float)
+    for curve in chosen:
+        whole[number(curve)] = max(whole[number(curve)], curve.run_hours)
+    parts: dict[int, list[BudgetCurve]] = defaultdict(list)
+    for curve in chosen:
+        parts[round(whole[number(curve)] / curve.run_hours)].append(curve)
+    if not parts:
+        return None
+    times = [point.hours for curve in chosen for point in curve.points]
+    unit, scale = unit_of(max(times))
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(9.6, 3.3 * ((len(parts) + 1) // 2)), layout="constrained")
+        columns = min(2, len(parts))
+        grid = figure.subplots(-(-len(parts) // columns), columns, sharex=True, sharey=True, squeeze=False)
+        for axes, (_part, curves) in zip(grid.flat, sorted(parts.items()), strict=False):
+            axes.set_title(f"runs of {_lengths(curves)}")
+            for curve in curves:
+                _draw_budget(axes, curve, number(curve), scale)
+            _draw_levels(axes)
+        for axes in grid.flat[len(parts) :]:
+            axes.set_axis_off()
+        first = grid[0, 0]
+        if max(times) > _WIDE * min(times) > 0:
+            first.set_xscale("log", base=2)
+            first.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+            first.xaxis.set_minor_formatter(NullFormatter())
+        figure.supylabel("expected best reward", fontsize=9.5)
+        figure.supxlabel(f"total {_CLOCKS[clock]} time of all runs ({unit})", fontsize=9.5)
+        return _address(figure)
+
+
+def progress_figure(data: ReportData, task: str, clock: Clock, number: Number) -> str | None:
+    """Return the best reward so far of a task's runs over time, with the means of agents; None without any times."""
+    lines = [(number(run), *line) for run in data.runs if run.task == task and (line := run_line(run, clock))]
+    cells = [cell for cell in data.cells if cell.task == task]
+    means = [(number(cell), curve) for cell in cells for curve in cell.curves if curve.clock == clock]
+    if not lines and not means:
+        return None
+    unit, scale = unit_of(max([x[-1] for _n, x, _y in lines] + [curve.hours[-1] for _n, curve in means]))
+    with mpl.rc_context(_STYLE):
+        figure, axes = _figure(f"{_CLOCKS[clock]} time ({unit})", "best reward so far")
+        for series, x, y in lines[:: -(-len(lines) // _MOST_RUNS) or 1]:
+            axes.step(np.array(x) * scale, y, where="post", lw=0.8, alpha=0.35, color=_colour(series))
+        for series, curve in means:
+            low, high = (_or(limit, curve.mean) for limit in (curve.low, curve.high))
+            _draw_line(axes, series, np.array(curve.hours) * scale, (curve.mean, low, high), steps=True)
+        _draw_levels(axes)
+        return _address(figure)
+
+
+def cost_figure(data: ReportData, number: Number) -> str | None:
+    """Return reward over dollars, a point for each run; None where no cost is known."""
+    known = [run for run in data.runs if run.dollars is not None and run.counted is not None]
+    if not known:
+        return None
+    with mpl.rc_context(_STYLE):
+        figure, axes = _figure("dollars of a run", "reward")
+        for series in sorted({number(run) for run in known}):
+            runs = [run for run in known if number(run) == series]
+            costs = [(run.dollars or 0) + (run.task_dollars or 0) for run in runs]
+            rewards = [run.counted or 0.0 for run in runs]
+            axes.plot(costs, rewards, _marker(series), markersize=5, color=_colour(series), alpha=0.7)
+        _draw_levels(axes)
+        return _address(figure)
+
+
+def run_line(run: RunInfo, clock: Clock) -> tuple[list[float], list[float]] | None:
+    """Return hours and rewards of a run's line: from 0 at its beginning, up at each better attempt, to its end."""
+    jumps = [
+        (at / _HOUR_S, max(attempt.so_far, 0.0))
+        for attempt in run.attempts
+        if (at := attempt.wall_s if clock == "wall" else attempt.working_s) is not None and attempt.so_far is not None
+    ]
+    if not jumps:
+        return None
+    end = (run.wall_s if clock == "wall" else run.working_s) or 0.0
+    line = [(0.0, 0.0), *_changes(jumps)]
+    line.append((max(jumps[-1][0], end / _HOUR_S), line[-1][1]))
+    return [x for x, _y in line], [y for _x, y in line]
+
+
+def _changes(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    last = 0.0
+    for x, y in points:
+        if y != last:
+            yield x, y
+        last = y
+
+
+def unit_of(hours: float) -> tuple[str, float]:
+    """Return the unit in which a time of so many hours reads well, and how many of it are an hour."""
+    return next((name, scale) for name, scale, least in _UNITS if hours >= least)
+
+
+def _lengths(curves: Sequence[BudgetCurve]) -> str:
+    """Return how long the runs of curves are."""
+    hours = [curve.run_hours for curve in curves]
+    unit, scale = unit_of(max(hours))
+    texts = [f"{end * scale:.3g}" for end in (min(hours), max(hours))]
+    return f"{texts[0]} {unit}" if texts[0] == texts[1] else f"{texts[0]} to {texts[1]} {unit}"
+
+
+def _figure(x_label: str, y_label: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(5.6, 3.4), layout="constrained")
+    return figure, figure.add_subplot(xlabel=x_label, ylabel=y_label)
+
+
+def _draw_budget(axes: Axes, curve: BudgetCurve, series: int, scale: float) -> None:
+    known = [(point.hours, point.reward, point.reward.value) for point in curve.points]
+    points = [(hours, value, reward.low, reward.high) for hours, reward, value in known if value is not None]
+    values = [value for _hours, value, _low, _high in points]
+    low, high = (_or([point[limit] for point in points], values) for limit in (2, 3))
+    _draw_line(axes, series, np.array([point[0] for point in points]) * scale, (values, low, high), steps=False)
+
+
+def _draw_line(axes: Axes, series: int, x: np.ndarray, y: tuple[Sequence[float], ...], *, steps: bool) -> None:
+    """Draw a line with the band around it."""
+    mean, low, high = y
+    axes.fill_between(x, low, high, step="post" if steps else None, color=_colour(series), alpha=0.16, lw=0)
+    axes.plot(
+        x, mean, lw=2, ls=_DASHES[series // len(COLOURS) % len(_DASHES)], color=_colour(series), marker=_marker(series),
+        markersize=4.5, markevery=0.2 if len(x) > _FEW else 1, drawstyle="steps-post" if steps else "default",
+    )  # fmt: skip
+
+
+def _or(limits: Sequence[float | None], means: Sequence[float]) -> list[float]:
+    """Return limits, with the mean where there is none."""
+    return [mean if limit is None else limit for limit, mean in zip(limits, means, strict=True)]
+
+
+def _draw_levels(axes: Axes) -> None:
+    for text, value in (("baseline", 0.0), ("reference", 1.0)):
+        axes.axhline(value, color="#5b6470", lw=1, ls=(0, (2, 2)))
+        axes.annotate(text, (1, value), xycoords=("axes fraction", "data"), xytext=(-2, 2), textcoords="offset points",
+                      ha="right", va="bottom", fontsize=8, color="#5b6470")  # fmt: skip
+
+
+def _colour(series: int) -> str:
+    return COLOURS[series % len(COLOURS)]
+
+
+def _marker(series: int) -> str:
+    return _MARKERS[series % len(_MARKERS)]
+
+
+def _address(figure: Figure) -> str:
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    svg = _PATH.sub(lambda path: _DECIMALS.sub(r"\1", path[0]), buffer.getvalue())
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
