@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from re_bench.records import ATTEMPTS, SERVER, SESSIONS, TRANSCRIPT, RunRecord, TaskRecord
 from re_bench.runs.attempts import Attempt, AttemptLog, LogContents, encoded
-from re_bench_evaluation.report.task_book import anchor_pair
+from re_bench_evaluation.report.runs import anchor_pair
 from re_bench_evaluation.report.text import as_finite, bounded, plain_json, shortened, sum_of_known, valid_unicode
 from re_bench_inspect.eval_logs import ConvertedLog, ConvertedSample
 from re_bench_inspect.logged_calls import transcript_lines
