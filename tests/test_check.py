@@ -108,14 +108,14 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda task: (task / "anchors.toml").write_text(
             re.sub(r"(?m)^date = .*", "date = 2199-01-01", (task / "anchors.toml").read_text())
         ),
-        r"anchors\.toml:11: profile cpu: the anchors are of a day to come \(2199",
+        r"anchors\.toml:11: profile cpu: the anchors are from the future \(2199",
     ),
     "in manifest": (
         replace(MANIFEST, 'kind = "published"', 'kind = "measured"'),
         r"task\.toml:\d+: .*hardware: required",
     ),
     "no file": (remove(DOCKER), r"Dockerfile:1: is missing: the agent's image"),
-    "no reference": (remove("reference"), r"reference:1: is missing: our solution"),
+    "no reference": (remove("reference"), r"reference:1: is missing: the reference solution"),
     "no grading": (remove(f"{TASK}/grading.py"), r"grading\.py:1: is missing: the truth"),
     "no start": (remove(f"{TASK}/prepare.py"), r"baseline:1: is missing: the starting solution"),
     "harness": (append(f"{TASK}/harness/x.py", '"""X."""\n'), r"harness/__init__\.py:1: is missing: without it"),

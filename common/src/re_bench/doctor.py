@@ -15,9 +15,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -482,6 +479,10 @@ def _pip_source() -> list[str]:
 
 def check_source(url: str) -> Finding:
     """Check whether a server answers, with any status, or a directory exists."""
+    import urllib.error  # noqa: PLC0415 - the import takes long, and few calls need it
+    import urllib.parse  # noqa: PLC0415 - as above
+    import urllib.request  # noqa: PLC0415 - as above
+
     parts = urllib.parse.urlsplit(url)
     shown = url if parts.username is None else url.replace(parts.netloc.rpartition("@")[0], "...", 1)
     remedy = "connect this machine, or set PIP_INDEX_URL (for the hub HF_ENDPOINT) to a mirror that it reaches"
