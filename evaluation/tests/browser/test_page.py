@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 _NARROW = 320
-_COLUMN = (
-    "return [...document.querySelectorAll('#runs-table tr.run')].map(row => Number(row.cells[arguments[0]].innerText))"
-)
+_COLUMN = """
+    const rows = [...document.querySelectorAll("#runs-table tr.run")];
+    return rows.map(row => Number(row.cells[arguments[0]].textContent));
+"""
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 _REFRESH_S = 15
-_TEXT = "return document.getElementById('runs-table').innerText"
+_TEXT = "return document.getElementById('runs-table').textContent"
 
 
 @pytest.fixture
