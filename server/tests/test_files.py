@@ -62,7 +62,8 @@ def test_requirements_and_dockerfile_name_what_is_there() -> None:
     assert [(TOP / place / "pyproject.toml").is_file() for place in local] == [True, True]
     pins = {line.partition("==")[0] for line in (TOP / "constraints.txt").read_text().splitlines()}
     named = {line for line in lines if line and line[0] not in "#-."}
-    required = tomllib.loads((ENVIRONMENT / "pyproject.toml").read_text())["project"]["dependencies"]
+    project = tomllib.loads((ENVIRONMENT / "pyproject.toml").read_text())["project"]
+    required = project["dependencies"] + project["optional-dependencies"]["ors"]
     assert named | {line.partition("==")[0] for line in required if "==" in line} <= pins
     locked = (TOP / "images" / "locks" / "server.txt").read_text()
     assert [name for name in named if f"\n{name}==" not in locked] == ["torch"]  # which an image's build chooses

@@ -62,7 +62,7 @@ def check(plan: Plan, plan_directory: Path, tasks: list[PlannedTask], ray: str |
     """
     problems = [*_task_problems(plan, tasks), *_key_problems(plan), *_agent_problems(plan, plan_directory)]
     if importlib.util.find_spec("re_bench_server") is None:
-        problems.append("the server is not installed; run: pip install -c constraints.txt -e server")
+        problems.append("the server is not installed; run: pip install -c constraints.txt -e 'server[ors]'")
     if ray is None:
         targets = [Target(planned.task, planned.profile) for planned in tasks]
         found = examine(targets, plan.server.sandbox, network=False)

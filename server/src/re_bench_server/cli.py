@@ -157,6 +157,6 @@ def _run(settings: Settings, *, insecure: bool) -> None:
         from re_bench_server.server import serve as run  # noqa: PLC0415 - takes seconds
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"the server needs the package {error.name}; run: pip install -c constraints.txt -e common -e server"
+            f"the server needs the package {error.name}; run: pip install -c constraints.txt -e common -e 'server[ors]'"
         ) from None
     run(settings, insecure=insecure)

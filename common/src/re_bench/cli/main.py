@@ -41,7 +41,7 @@ export_app = App(name="export", help="Write a task in a format that other progra
 app.command(export_app)
 
 _BUILT_IN = ("task_commands", "new_command", "score_commands", "validate_commands", "compare_command")
-_DISTRIBUTIONS = dict.fromkeys(("serve", "sessions"), "server") | dict.fromkeys(
+_DISTRIBUTIONS = dict.fromkeys(("serve", "sessions"), "'server[ors]'") | dict.fromkeys(
     ("bundle", "evaluate", "report", "scan", "transcripts", "view", "work"), "evaluation"
 )
 """The folder of the repository whose distribution adds a command."""
