@@ -24,14 +24,13 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_number_task(tmp_path_factory.mktemp("tasks") / "quick")
 
 
-@pytest.mark.parametrize("command", ["doctor", "score", "report"])
-def test_a_system_without_sandboxes_of_ours_is_told_so_in_one_line(command: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["doctor", "sandbox"])
+def test_another_system_than_linux_is_told_so_in_one_line(command: str) -> None:
     code = (
         "import platform, psutil, sys, sysconfig; sysconfig.get_config_vars(); sys.platform = 'darwin'; "
         "from re_bench.cli.main import main; sys.exit(main())"
     )
-    words = {"doctor": [], "score": ["small_scaling_law", str(tmp_path)], "report": [str(tmp_path)]}[command]
-    done = subprocess.run([sys.executable, "-c", code, command, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code, command], capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     told = "re-bench: submissions run in sandboxes of Linux, of which darwin has none: use a virtual machine with Linux"
     assert [line[: len(told)] for line in done.stderr.splitlines()] == [told]
@@ -125,7 +124,7 @@ def test_stored_submissions_are_graded_again(quick: Path, tmp_path: Path, monkey
         re_bench("score", "quick", submit(tmp_path / "s", number), "--profile", "cpu", "--log", log)
     submit(tmp_path / "s", "9")  # what is graded again is the copy, not what lies there now
     before = log.read_bytes()
-    done = re_bench("regrade", log, "--into", again, "--json", fork=False)
+    done = re_bench("regrade", log, "--log", again, "--json", fork=False)
     assert done.returncode == 0, done.stderr
     entries = json.loads(done.stdout)["regraded"]
     assert [(e["attempt"]["raw"], e["score"]["raw"], e["score"]["status"]) for e in entries] == [
@@ -199,11 +198,11 @@ def test_workspace_lays_out_what_an_agent_finds(tmp_path: Path) -> None:
         (["score", "nothing", "."], "there is no task 'nothing'; known tasks: fix_embedding,"),
         (["workspace", "triton_cumsum", "/"], "/: File exists; give a directory that does not exist yet"),
         (["workspace", "triton_cumsum", "/nowhere/x", "--with", "magic"], "has no 'magic'; choose one of: baseline,"),
-        (["validate", "triton_cumsum", "--repeats", "0"], "expected a positive whole number, got '0'"),
+        (["validate", "triton_cumsum", "--repeats", "0"], 'Invalid value "0" for --repeats'),
         (["score", "triton_cumsum", "/nowhere/at/all"], "not a directory that can be read"),
         (["prepare", "nothing"], "there is no task 'nothing'; known tasks: fix_embedding,"),
         (["prepare", "triton_cumsum", "--profile", "paper"], "triton_cumsum has no profile 'paper'; it has: cpu, gpu"),
-        (["nothing"], "invalid choice: 'nothing'"),
+        (["nothing"], 'Unknown command "nothing"'),
     ],
 )
 def test_a_wrong_request_says_what_is_wrong_and_ends_with_2(arguments: list[str], text: str) -> None:

@@ -250,7 +250,7 @@ def test_validation_and_regrading_give_what_they_give_here(
     assert attempt.returncode == 0, attempt.stderr
     rows = [
         json.loads(re_bench("regrade", "log.jsonl", "--sandbox", "none", "--json", *where, cwd=task.parent).stdout)
-        for where in ((), ("--ray", two_nodes.address, "--into", "again.jsonl"))
+        for where in ((), ("--ray", two_nodes.address, "--log", "again.jsonl"))
     ]
     scores = [[(row["score"]["status"], row["score"]["raw"]) for row in row_["regraded"]] for row_ in rows]
     assert scores[0] == scores[1] == [("valid", 3.0)]

@@ -202,7 +202,7 @@ def test_what_cannot_be_done_here_is_no_row_but_the_end(made_up: Task, monkeypat
     monkeypatch.setenv("PATH", str(made_up.directory))
     status, rows, stderr = validated(made_up)
     assert (status, rows) == (2, {})
-    told = "re-bench: made_up cannot run here: sandbox: bwrap, prlimit, setpriv not found"
+    told = "re-bench: made_up cannot run here: sandbox: prlimit, setpriv not found"
     assert stderr.splitlines()[-1].startswith(told)
 
 

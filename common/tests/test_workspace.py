@@ -143,7 +143,7 @@ def test_a_solution_without_a_command_needs_no_sandbox(
     arguments = ("workspace", made_up.directory, tmp_path / "workspace", "--profile", "cpu")
     refused = re_bench(*arguments, "--with", "reference")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "re-bench: no sandbox: bwrap" in refused.stderr
+    assert "re-bench: no sandbox: " in refused.stderr
     assert not (tmp_path / "workspace").exists()
     assert re_bench(*arguments).returncode == 0
 

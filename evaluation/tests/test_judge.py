@@ -220,7 +220,7 @@ def test_answers_that_are_no_completion_end_no_scan(evaluation: Path, body: byte
 
 def test_the_command(evaluation: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with ChatServer(lambda _request, ticket: verdict(ticket)) as server:
-        judge = ["--judge", server.url, "--model", "m"]
+        judge = ["--judge", server.url, "--judge-model", "m"]
         assert main(["scan", str(evaluation), "--check", "errors", *judge]) == 0
         assert "calls 2" in capsys.readouterr().out
         assert main(["scan", str(evaluation), "--check", "errors", *judge, "--judge-calls", "1"]) == 1

@@ -246,22 +246,22 @@ def test_a_task_that_hides_its_score(
 
 
 def test_requests_that_make_no_sense(person: Person, made_up: Task, tmp_path: Path) -> None:
-    lacking = person.command("work", made_up.directory, person.directory, "--profile", "cpu")
+    lacking = person.command("work", "begin", made_up.directory, person.directory, "--profile", "cpu")
     assert (lacking.returncode, person.directory.exists()) == (2, False)
     assert "instructions.md: it cannot be read: No such file" in lacking.stderr
     (made_up.directory / "instructions.md").write_text("x")
-    assert "no work was begun there; begin with: re-bench work TASK" in person.does("score", status=2)
+    assert "no work was begun there; begin with: re-bench work begin TASK" in person.does("score", status=2)
     assert not person.directory.exists()
-    assert "there is no task 'nothing'" in person.command("work", "nothing", tmp_path / "x").stderr
+    assert "there is no task 'nothing'" in person.command("work", "begin", "nothing", tmp_path / "x").stderr
     assert (
         "expected a positive number"
-        in person.command("work", made_up.directory, tmp_path / "x", "--hours", "nan").stderr
+        in person.command("work", "begin", made_up.directory, tmp_path / "x", "--hours", "nan").stderr
     )
     person.begin(made_up)
-    again = person.command("work", made_up.directory, person.directory, "--profile", "cpu")
+    again = person.command("work", "begin", made_up.directory, person.directory, "--profile", "cpu")
     assert again.returncode == 2
     assert "give a directory that does not exist yet" in again.stderr
-    assert "--hours is for the beginning" in person.does("pause", "--hours", "3", status=2)
+    assert "Unknown option: --hours" in person.does("pause", "--hours", "3", status=2)
     with (person.directory / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert "another command is at it" in person.does("pause", status=2)

@@ -87,7 +87,7 @@ def test_a_port_in_use_and_a_profile_that_no_task_has_are_one_line(server: Serve
 
 
 def test_scorings_take_turns_and_say_how_long_they_waited(tmp_path: Path, site: Path) -> None:
-    with serving(tmp_path, site, "--scorings", "1") as server:
+    with serving(tmp_path, site, "--jobs", "1") as server:
         sessions = [Raw(server, "example_quick") for _ in range(3)]
         outcome: list[Any] = []
         for session in sessions:

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 from shell_session import processes_with, session_in
 
@@ -66,6 +67,7 @@ def readable() -> Iterator[Path]:
         (directory / "re_bench" / "runs").mkdir()
         for module in ("__init__.py", "elapsed.py"):
             shutil.copy(common / "runs" / module, directory / "re_bench" / "runs")
+        shutil.copytree(Path(psutil.__file__).parent, directory / "psutil")
         rooms = [(common / room, f"re_bench/{room}") for room in ("sandbox", "guest", "data")]
         for source, target in (*rooms, (ours, "re_bench_server")):
             shutil.copytree(source, directory / target, ignore=shutil.ignore_patterns("__pycache__"))

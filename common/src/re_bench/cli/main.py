@@ -33,6 +33,7 @@ app = App(
     version=describe_versions,
     group_commands=EVERYBODY,
     help_format="plaintext",
+    default_parameter=Parameter(allow_repeating=True),  # the last one counts
     result_action="return_value",
     exit_on_error=False,
     print_error=False,

@@ -222,8 +222,15 @@ def main(measure: Callable[[Job], Measured], directory: Path, arguments: Sequenc
 
 def scorer_app(task: Task, measure: Callable[[Job], Measured]) -> App:
     """Return the command line of a task's ``score.py``."""
-    options: dict[str, Any] = {"exit_on_error": False, "print_error": False, "help_format": "plaintext"}
-    app = App(name="score.py", help=f"Score a submission to {task.name}.", result_action="return_value", **options)
+    app = App(
+        name="score.py",
+        help=f"Score a submission to {task.name}.",
+        help_format="plaintext",
+        default_parameter=Parameter(allow_repeating=True),  # the last one counts
+        result_action="return_value",
+        exit_on_error=False,
+        print_error=False,
+    )
 
     @app.default
     def command(

@@ -129,7 +129,7 @@ class Work:
         self.directory = directory
         runs = list(run_directories(directory)) if directory.is_dir() else []
         if len(runs) != 1 or not (directory / WORKSPACE).is_dir():
-            raise UsageError(f"{directory}: no work was begun there; begin with: re-bench work TASK {directory}")
+            raise UsageError(f"{directory}: no work was begun there; begin with: re-bench work begin TASK {directory}")
         self.run = runs[0]
         self.run_record = RunRecord.load(self.run)
         self.session = self.run / SERVER / SESSIONS / (self.run_record.session or "")
