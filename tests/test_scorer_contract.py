@@ -120,4 +120,4 @@ def test_a_request_that_cannot_be_met_is_one_line_and_exit_2(
     monkeypatch.setenv("PATH", str(tmp_path))
     code, stdout, stderr = score(task, tmp_path, "--profile", "cpu", "--json")
     assert (code, stdout, stderr.count("\n")) == (2, "", 1)
-    assert "no sandbox: bwrap, prlimit, setpriv not found; install it with `apt-get install bubblewrap" in stderr
+    assert "prlimit, setpriv not found; install it with `apt-get install bubblewrap" in stderr
