@@ -21,7 +21,7 @@ from re_bench.scoring.score import Score
 from re_bench_evaluation.bundle.consistency import problems_of
 from re_bench_evaluation.bundle.verify import _compare, verification_of, verify
 from re_bench_evaluation.plan import Plan
-from re_bench_evaluation.scan.run import scan
+from re_bench_evaluation.scan.checks import scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable

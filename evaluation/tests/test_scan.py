@@ -16,7 +16,7 @@ from re_bench.errors import UsageError
 from re_bench.runs.attempts import Attempt, AttemptLog
 from re_bench.runs.submission_store import Store
 from re_bench_evaluation.report.findings import FILE, Finding, Scan, read_scan, write_scan
-from re_bench_evaluation.scan.run import scan
+from re_bench_evaluation.scan.checks import scan
 from re_bench_evaluation.scan.scanned import text_files
 
 if TYPE_CHECKING:
@@ -206,7 +206,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         [],
         [str(tmp_path)],
         [str(evaluation), "--check", "nothing"],
-        [str(evaluation), "--judge", "http://x"],
     ):
         with pytest.raises(SystemExit) as error:
             main(["scan", *wrong])
