@@ -74,7 +74,16 @@ def test_paths_that_no_packer_writes(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE, b"Z"],
+    [
+        tarfile.SYMTYPE,
+        tarfile.GNUTYPE_LONGNAME,
+        tarfile.LNKTYPE,
+        tarfile.CHRTYPE,
+        tarfile.BLKTYPE,
+        tarfile.FIFOTYPE,
+        tarfile.DIRTYPE,
+        b"Z",
+    ],
 )
 def test_only_plain_files(tmp_path: Path, kind: bytes) -> None:
     member = special("plan.toml", kind, "/etc/passwd")
@@ -131,7 +140,7 @@ def test_bombs(tmp_path: Path) -> None:
     refused(bundle(tmp_path / "b", [], files=huge), "has less space", mib=1 << 50)
     log = {"events.jsonl": {"sha256": "0" * 64, "bytes": (1 << 30) + 1}}
     refused(bundle(tmp_path / "b", [], files=log), "a log of more than")
-    long_header = special("././@LongLink", tarfile.GNUTYPE_LONGNAME)
+    long_header = special("././@PaxHeader", tarfile.XHDTYPE)
     refused(bundle(tmp_path / "b", [(long_header, bytes(2 << 20))]), "a header of")
     (tmp_path / "b").write_bytes(gzip.compress(tar_of_zeros(1 << 30)))
     refused(tmp_path / "b", "does not begin with a manifest")
@@ -152,7 +161,7 @@ def test_what_comes_after_the_archive_is_bounded(tmp_path: Path) -> None:
         for _number in range(40):
             file.write(packer.compress(block))
         file.write(packer.flush())
-    refused(path, "more than it may", mib=1, files=1)
+    refused(path, "goes on after its end", mib=1, files=1)
 
 
 @pytest.mark.parametrize(
