@@ -17,8 +17,9 @@ from re_bench.runs.regrade import Regraded, regrade
 from re_bench.runs.submission_store import Store
 from re_bench.scoring.score import Score
 from re_bench_evaluation.bundle.verify import compare, verification_of, verify
+from re_bench_evaluation.logged_runs import LoggedEvaluation, read_evaluation
 from re_bench_evaluation.plan import Plan
-from re_bench_evaluation.scan.checks import scan
+from re_bench_evaluation.scan import scan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,11 +138,11 @@ def test_a_verification_is_of_this_file_and_this_version(tmp_path: Path, monkeyp
 def test_a_bundle_that_changes_while_it_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle = packed_by_a_stranger(make(tmp_path, task_record("alpha")), tmp_path / "bundle")
 
-    def swap(_evaluation: Path) -> list[Path]:
+    def swap(evaluation: Path) -> LoggedEvaluation:
         bundle.write_bytes(b"another one")
-        return []
+        return read_evaluation(evaluation)
 
-    monkeypatch.setattr("re_bench_evaluation.bundle.verify.run_directories", swap)
+    monkeypatch.setattr("re_bench_evaluation.bundle.verify.read_evaluation", swap)
     with pytest.raises(UsageError, match="it changed while it was verified"):
         verify(bundle, sample=0)
     assert verification_of(bundle) is None

@@ -17,24 +17,23 @@ from re_bench.data.provenance import hardware
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.normalise import finite, normalise
 from re_bench.processes import print_progress
-from re_bench.records import EvaluationRecord, RunRecord, run_directories
-from re_bench.runs.attempts import AttemptLog, LogContents
 from re_bench.runs.regrade import regrade
-from re_bench.runs.submission_store import Store
 from re_bench.tables import number
 from re_bench.task.discovery import task_named
 from re_bench_evaluation.bundle.archive import DamagedBundleError, open_bundle
+from re_bench_evaluation.logged_runs import read_evaluation, task_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from re_bench.records import TaskRecord
-    from re_bench.runs.attempts import Attempt, FinalScore
+    from re_bench.runs.attempts import Attempt, FinalScore, LogContents
     from re_bench.runs.regrade import Regraded
     from re_bench.scoring.score import Score
     from re_bench.task.manifest import Anchors
-    from re_bench_evaluation.bundle.archive import ArchiveLimits, Manifest
+    from re_bench_evaluation.bundle.archive import ArchiveLimits, Manifest, Unpacked
+    from re_bench_evaluation.logged_runs import LoggedEvaluation, LoggedRun
 
 Outcome = Literal["agrees", "differs", "not compared"]
 _GZIP = b"\x1f\x8b"
@@ -55,34 +54,6 @@ class Rescored:
     status_now: str | None = None
     raw_now: float | None = None
     reward_now: float | None = None
-
-
-@dataclass(frozen=True)
-class _Run:
-    """A run of the bundle, with its attempts."""
-
-    name: str
-    record: RunRecord
-    task: TaskRecord
-    log: Path | None
-    contents: LogContents
-
-    @property
-    def final(self) -> FinalScore:
-        """The final score by the log.
-
-        Raises:
-            TypeError, ValueError: if the task's anchors are unusable.
-        """
-        final = self.contents.final(self.task.aggregation, None)  # with the logged rewards, which are compared
-        if final.reward is not None or not self.task.anchors:
-            return final
-        anchors = {name: finite(self.task.anchors.get(name), name) for name in ("starting", "reference")}
-        return self.contents.final(self.task.aggregation, (anchors["starting"], anchors["reference"]))
-
-    def keeps(self, attempt: Attempt) -> bool:
-        """Tell whether the bundle has the submission of an attempt."""
-        return self.log is not None and Store(self.log).find(attempt.submission) is not None
 
 
 class Verification(BaseModel):
@@ -151,15 +122,15 @@ def verify(
     with file.open("rb") as opened:
         if opened.read(len(_GZIP)) != _GZIP:
             raise UsageError(f"{file}: expected a bundle, which is compressed with gzip, got something else")
-    problems, notes, rescored, files, name = [], [], [], 0, ""
+    problems: list[str] = []
+    notes: list[str] = []
+    rescored: list[Rescored] = []
+    files, name = 0, ""
     try:
         with open_bundle(file, limits) as unpacked:
             files, name = len(unpacked.manifest.files) - len(unpacked.problems), unpacked.manifest.evaluation
-            record, runs, damaged = _read(unpacked.directory)
-            problems = [*unpacked.problems, *damaged, *(problem for run in runs for problem in _problems(run))]
-            notes = _notes(unpacked.manifest, record, runs)
-            if sample and not unpacked.problems:
-                rescored = [_rescored(run, attempt, sandbox) for run, attempt in _sample(runs, sample, seed)]
+            problems, notes, chosen = _examine(unpacked, sample, seed)
+            rescored = [_rescored(run, attempt, sandbox) for run, attempt in chosen]
     except DamagedBundleError as error:
         problems = [str(error)]
     if sha256_of(file) != digest:
@@ -213,89 +184,94 @@ def _keep(result: Verification) -> None:
         print_progress(f"{path}: that the bundle was verified cannot be kept: {error.strerror}")
 
 
-def _read(evaluation: Path) -> tuple[EvaluationRecord | None, list[_Run], list[str]]:
-    """Return the record of an evaluation, its runs, and what of them cannot be read."""
+def _examine(
+    unpacked: Unpacked, sample: int, seed: int
+) -> tuple[list[str], list[str], list[tuple[LoggedRun, Attempt]]]:
+    """Return the problems and notes of a bundle, and the attempts to score again, none if a file is not whole."""
+    problems = unpacked.problems
+    size = 0 if problems else sample
     try:
-        record = EvaluationRecord.load(evaluation)
+        evaluation = read_evaluation(unpacked.directory)
     except ReBenchError as error:
-        return None, [], [str(error).removeprefix(f"{evaluation}/")]
-    tasks, runs, damaged = {task.name: task for task in record.tasks}, [], []
-    for directory in run_directories(evaluation):
-        try:
-            run = RunRecord.load(directory)
-            log = run.attempt_log(directory)
-            contents = AttemptLog(log).read() if log is not None else LogContents((), 0)
-        except (ReBenchError, OSError) as error:
-            damaged.append(f"{directory.name}: {str(error).removeprefix(f'{directory}/')}")
-            continue
-        if run.task not in tasks:
-            damaged.append(f"{directory.name}: the evaluation has no task {run.task!r}")
-            continue
-        runs.append(_Run(directory.name, run, tasks[run.task], log, contents))
-    return record, runs, damaged
+        return [*problems, str(error).removeprefix(f"{unpacked.directory}/")], [], []
+    problems += [problem.removeprefix(f"{unpacked.directory}/") for problem in evaluation.damaged]
+    for run in evaluation.runs:
+        problems += [f"{run.name}: {problem}" for problem in (*_log_problems(run), *_score_problems(run))]
+    return problems, _notes(unpacked.manifest, evaluation), _sample(evaluation.runs, size, seed)
 
 
-def _problems(run: _Run) -> Iterator[str]:
-    """Yield what in a run's attempt log is not whole, or does not give the score in its record."""
-    attempts, record = run.contents.attempts, run.record
+def _log_problems(run: LoggedRun) -> Iterator[str]:
+    """Yield what in a run's attempt log is not whole."""
     if run.contents.torn:
-        yield f"{run.name}: its attempt log has {run.contents.torn} lines that are not whole"
-    if [attempt.n for attempt in attempts] != [*range(1, len(attempts) + 1)]:
-        yield f"{run.name}: its attempts are not numbered 1, 2, 3, ...: some are missing or in another order"
-    if any((attempt.task, attempt.profile) != (record.task, record.profile) for attempt in attempts):
-        yield f"{run.name}: its attempt log has attempts at another task or profile than {record.task}/{record.profile}"
-    if record.state not in ("ended", "failed"):
+        yield f"its attempt log has {run.contents.torn} lines that are not whole"
+    if [attempt.n for attempt in run.attempts] != [*range(1, len(run.attempts) + 1)]:
+        yield "its attempts are not numbered 1, 2, 3, ...: some are missing or in another order"
+    place = (run.record.task, run.record.profile)
+    if any((attempt.task, attempt.profile) != place for attempt in run.attempts):
+        yield f"its attempt log has attempts at another task or profile than {'/'.join(place)}"
+
+
+def _score_problems(run: LoggedRun) -> Iterator[str]:
+    """Yield how a run's attempt log does not give the score in its record."""
+    if run.task_record is None:
+        yield f"the evaluation has no task {run.record.task!r}"
+        return
+    if run.record.state not in ("ended", "failed"):
         return
     try:
-        final = run.final
+        final = _final(run.contents, run.task_record)
     except (TypeError, ValueError) as error:
-        yield f"{run.name}: its attempts have no final score: {error}"
+        yield f"its attempts have no final score: {error}"
         return
-    for name, said, logged in (("raw", record.raw, final.raw), ("reward", record.reward, final.reward)):
+    for name, said, logged in (("raw", run.record.raw, final.raw), ("reward", run.record.reward, final.reward)):
         if said is None or logged is None:
             agree = said is logged
         else:
             agree = math.isclose(said, logged, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
         if not agree:
-            yield f"{run.name}: {name} is {said} in run.json, and {logged} by the attempt log"
-    deciding = [attempt for attempt in attempts if final.raw is not None and attempt.raw_for_final == final.raw]
-    if deciding and not any(map(run.keeps, deciding)):
-        yield f"{run.name}: the submission that decides its score is not in the bundle, so that it cannot be checked"
+            yield f"{name} is {said} in run.json, and {logged} by the attempt log"
+    deciding = [attempt for attempt in run.attempts if final.raw is not None and attempt.raw_for_final == final.raw]
+    if deciding and not any(map(run.submission, deciding)):
+        yield "the submission that decides its score is not in the bundle, so that it cannot be checked"
 
 
-def _notes(manifest: Manifest, record: EvaluationRecord | None, runs: Sequence[_Run]) -> list[str]:
+def _final(contents: LogContents, task: TaskRecord) -> FinalScore:
+    """Return the final score by a log; raise TypeError or ValueError if the task's anchors are unusable."""
+    final = contents.final(task.aggregation, None)  # with the logged rewards, which are compared
+    if final.reward is not None or not task.anchors:
+        return final
+    starting, reference = (finite(task.anchors.get(name), name) for name in ("starting", "reference"))
+    return contents.final(task.aggregation, (starting, reference))
+
+
+def _notes(manifest: Manifest, evaluation: LoggedEvaluation) -> list[str]:
     """Return what a reader of the results has to know besides."""
     notes = []
-    for task in record.tasks if record is not None else ():
-        here = _version_here(task.name)
+    for task in evaluation.record.tasks:
+        here = task_here(task.name)
         if here is None:
             notes.append(f"{task.name}: this task is not here, so that nothing of it was scored")
-        elif here != task.version:
-            notes.append(f"{task.name}: version {task.version} there and {here} here")
-    for run in runs:
+        elif here.manifest.version != task.version:
+            notes.append(f"{task.name}: version {task.version} there and {here.manifest.version} here")
+    for run in evaluation.runs:
         if run.record.state != "ended":
             notes.append(f"{run.name}: the run is {run.record.state}")
-        if missing := sum(bool(attempt.submission) and not run.keeps(attempt) for attempt in run.contents.attempts):
+        if missing := sum(attempt.submission != "" and run.submission(attempt) is None for attempt in run.attempts):
             notes.append(f"{run.name}: the submissions of {missing} attempts are not in the bundle")
     notes += [f"{name}: {change}" for name, change in manifest.changed.items()]
     notes += [f"not in the bundle: {entry.files} files, {entry.reason}" for entry in manifest.left_out]
     return [*notes, "dollars, tokens and times are as the records say; they cannot be measured again"]
 
 
-def _version_here(name: str) -> int | None:
-    try:
-        return task_named(name).manifest.version
-    except ReBenchError:
-        return None
-
-
-def _sample(runs: Sequence[_Run], size: int, seed: int) -> list[tuple[_Run, Attempt]]:
+def _sample(runs: Sequence[LoggedRun], size: int, seed: int) -> list[tuple[LoggedRun, Attempt]]:
     """Return the attempts to score again: what decides a run's score first, else by chance."""
-    deciding: list[tuple[_Run, Attempt]] = []
-    others: list[tuple[_Run, Attempt]] = []
+    deciding: list[tuple[LoggedRun, Attempt]] = []
+    others: list[tuple[LoggedRun, Attempt]] = []
     for run in runs:
-        kept = [attempt for attempt in run.contents.attempts if attempt.status != "error" and run.keeps(attempt)]
-        raw = run.contents.final(run.task.aggregation, None).raw
+        if run.task_record is None:
+            continue
+        kept = [attempt for attempt in run.attempts if attempt.status != "error" and run.submission(attempt)]
+        raw = run.contents.final(run.task_record.aggregation, None).raw
         for attempt in kept:
             decides = attempt.raw_for_final is not None and attempt.raw_for_final == raw
             (deciding if decides else others).append((run, attempt))
@@ -305,7 +281,7 @@ def _sample(runs: Sequence[_Run], size: int, seed: int) -> list[tuple[_Run, Atte
     return [*deciding, *others][:size]
 
 
-def _rescored(run: _Run, attempt: Attempt, sandbox: str | None) -> Rescored:
+def _rescored(run: LoggedRun, attempt: Attempt, sandbox: str | None) -> Rescored:
     print_progress(f"{run.name}: attempt {attempt.n} is scored again")
     assert run.log is not None
     try:

@@ -27,8 +27,8 @@ def scan(
 ) -> int:
     """Look over an evaluation for what a person should look at."""
     from re_bench.tables import table
-    from re_bench_evaluation.scan.checks import CHECKS
-    from re_bench_evaluation.scan.checks import scan as scan_evaluation
+    from re_bench_evaluation.scan import CHECKS
+    from re_bench_evaluation.scan import scan as scan_evaluation
 
     if list_:
         print(table(("check", "looks for"), [(check.name, check.help) for check in CHECKS.values()]))

@@ -1,1 +1,0 @@
-"""Looking over an evaluation for what deserves a closer look."""
