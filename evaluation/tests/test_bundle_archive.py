@@ -131,6 +131,18 @@ def test_members_are_those_of_the_manifest_each_once(tmp_path: Path) -> None:
         assert unpacked.problems == ["plan.toml: it is missing"]
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "plan.toml"])
+@pytest.mark.parametrize("size", ["-5120", "99999999999"])
+def test_sizes_that_lead_elsewhere(tmp_path: Path, name: str, size: str) -> None:
+    member = tarfile.TarInfo(name)
+    member.pax_headers = {"size": size}
+    path = bundle(tmp_path / "b", [(member, b"x")], files=listed(**{"plan.toml": b"x"}))
+    if name == "manifest.json":
+        with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as archive:
+            archive.addfile(member)
+    refused(path, "does not begin with a manifest|not as its manifest says")
+
+
 def test_bombs(tmp_path: Path) -> None:
     zeros = bytes(8 << 20)
     refused(bundle(tmp_path / "b", [("plan.toml", zeros)], files=listed(**{"plan.toml": zeros})), "of 4 MiB", mib=4)

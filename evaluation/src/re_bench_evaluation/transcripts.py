@@ -162,7 +162,7 @@ def document_of(
         trajectory: the steps.
         session: the identifier of the run.
         agent: ``name``, ``version`` and ``model_name`` of the agent, as far as they are known.
-        extra: what the document says besides.
+        extra: further entries of the document.
         attempts: those of the log, which has the scores that a task hides from its agent. In a transcript they come
             after the calls that asked for them, in a trace at their time; None takes the rewards of the trace.
     """

@@ -127,7 +127,7 @@ def pack(evaluation: Path, out: Path, *, optional: Collection[Optional] = (), ma
     Args:
         evaluation: its directory.
         out: the file to write; it must not exist.
-        optional: what it has besides.
+        optional: what else goes into it.
         max_mib: the most that its files may be together, in MiB.
 
     Raises:

@@ -245,7 +245,7 @@ def _final(contents: LogContents, task: TaskRecord) -> FinalScore:
 
 
 def _notes(manifest: Manifest, evaluation: LoggedEvaluation) -> list[str]:
-    """Return what a reader of the results has to know besides."""
+    """Return what else a reader of the results has to know."""
     notes = []
     for task in evaluation.record.tasks:
         here = task_here(task.name)

@@ -110,7 +110,7 @@ class WorkRecord(Record):
     """When the clock went: pairs of beginning and end in seconds since 1970."""
     attempts: int = 0
     scored: int = 0
-    """How many of the attempts are used up: all but those that failed by a fault of ours."""
+    """How many of the attempts are used up: all but those whose scorer failed."""
     max_attempts: int
     final: dict[str, Any] | None = None
     ended: str | None = None

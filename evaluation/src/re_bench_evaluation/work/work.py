@@ -248,7 +248,7 @@ class Work:
     def finish(self, *, scored: bool = True) -> tuple[Score | None, FinalScore]:
         """Score the workspace once more, if hours and attempts allow it, and end the work.
 
-        An attempt that fails for a reason of ours does not end it; ``scored=False`` makes none.
+        An attempt whose scorer failed does not end it; ``scored=False`` makes none.
 
         Raises:
             UsageError: if the work has ended, or another instance of the task was chosen since.
