@@ -22,7 +22,7 @@ from re_bench.task.discovery import find_task
 from re_bench_evaluation.bundle.pack import pack
 from re_bench_evaluation.bundle.verify import Verification, verify
 from re_bench_evaluation.plan import Plan
-from re_bench_evaluation.transcripts.write import write_trajectories
+from re_bench_evaluation.transcripts import write_trajectories
 
 if TYPE_CHECKING:
     from pathlib import Path

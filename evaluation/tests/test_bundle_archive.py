@@ -74,7 +74,16 @@ def test_paths_that_no_packer_writes(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE, b"Z"],
+    [
+        tarfile.SYMTYPE,
+        tarfile.GNUTYPE_LONGNAME,
+        tarfile.LNKTYPE,
+        tarfile.CHRTYPE,
+        tarfile.BLKTYPE,
+        tarfile.FIFOTYPE,
+        tarfile.DIRTYPE,
+        b"Z",
+    ],
 )
 def test_only_plain_files(tmp_path: Path, kind: bytes) -> None:
     member = special("plan.toml", kind, "/etc/passwd")
@@ -122,6 +131,18 @@ def test_members_are_those_of_the_manifest_each_once(tmp_path: Path) -> None:
         assert unpacked.problems == ["plan.toml: it is missing"]
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "plan.toml"])
+@pytest.mark.parametrize("size", ["-5120", "99999999999"])
+def test_sizes_that_lead_elsewhere(tmp_path: Path, name: str, size: str) -> None:
+    member = tarfile.TarInfo(name)
+    member.pax_headers = {"size": size}
+    path = bundle(tmp_path / "b", [(member, b"x")], files=listed(**{"plan.toml": b"x"}))
+    if name == "manifest.json":
+        with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as archive:
+            archive.addfile(member)
+    refused(path, "does not begin with a manifest|not as its manifest says")
+
+
 def test_bombs(tmp_path: Path) -> None:
     zeros = bytes(8 << 20)
     refused(bundle(tmp_path / "b", [("plan.toml", zeros)], files=listed(**{"plan.toml": zeros})), "of 4 MiB", mib=4)
@@ -131,7 +152,7 @@ def test_bombs(tmp_path: Path) -> None:
     refused(bundle(tmp_path / "b", [], files=huge), "has less space", mib=1 << 50)
     log = {"events.jsonl": {"sha256": "0" * 64, "bytes": (1 << 30) + 1}}
     refused(bundle(tmp_path / "b", [], files=log), "a log of more than")
-    long_header = special("././@LongLink", tarfile.GNUTYPE_LONGNAME)
+    long_header = special("././@PaxHeader", tarfile.XHDTYPE)
     refused(bundle(tmp_path / "b", [(long_header, bytes(2 << 20))]), "a header of")
     (tmp_path / "b").write_bytes(gzip.compress(tar_of_zeros(1 << 30)))
     refused(tmp_path / "b", "does not begin with a manifest")
@@ -152,7 +173,7 @@ def test_what_comes_after_the_archive_is_bounded(tmp_path: Path) -> None:
         for _number in range(40):
             file.write(packer.compress(block))
         file.write(packer.flush())
-    refused(path, "more than it may", mib=1, files=1)
+    refused(path, "goes on after its end", mib=1, files=1)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from re_bench.errors import UsageError
 from re_bench.runs.attempts import Attempt, AttemptLog
 from re_bench.runs.submission_store import Store
 from re_bench_evaluation.report.findings import FILE, Finding, Scan, read_scan, write_scan
-from re_bench_evaluation.scan.run import scan
-from re_bench_evaluation.scan.scanned import text_files
+from re_bench_evaluation.scan import scan, text_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +43,7 @@ def here(made_up: Task, monkeypatch: pytest.MonkeyPatch) -> Task:
             raise UsageError(name)
         return made_up
 
-    monkeypatch.setattr("re_bench_evaluation.scan.scanned.task_named", find)
+    monkeypatch.setattr("re_bench_evaluation.logged_runs.task_named", find)
     return made_up
 
 
@@ -206,7 +205,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         [],
         [str(tmp_path)],
         [str(evaluation), "--check", "nothing"],
-        [str(evaluation), "--judge", "http://x"],
     ):
         with pytest.raises(SystemExit) as error:
             main(["scan", *wrong])

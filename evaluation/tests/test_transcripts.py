@@ -12,8 +12,7 @@ from evaluation_factory import TASKS, Shape, make_evaluation, make_state
 from re_bench.errors import UsageError
 from re_bench.runs.attempts import AttemptLog
 from re_bench_evaluation.trajectory import of_trace
-from re_bench_evaluation.transcripts.atif import document_of, instant
-from re_bench_evaluation.transcripts.write import write_trajectories
+from re_bench_evaluation.transcripts import document_of, instant, write_trajectories
 
 if TYPE_CHECKING:
     import subprocess
@@ -90,7 +89,7 @@ def test_replies_calls_of_helpers_and_what_they_cost() -> None:
         event("unknown kind", 171, text="x"),
         event("end", 180, reason="steps", answer="none", detail="", final={"final": {"raw": 1.0, "reward": 0.25}}),
     ]
-    document = json.loads(document_of(of_trace(events), "run", {}, {}, None).to_json())
+    document = document_of(of_trace(events), "run", {}, {}, None)
     sources = [step["source"] for step in document["steps"]]
     assert sources == ["user", "agent", "agent", "agent", "system", "system"]
     edit, summary, malformed = document["steps"][1:4]
@@ -147,8 +146,8 @@ def test_hostile_lines_make_a_document_all_the_same(tmp_path: Path) -> None:
         write_trajectories(run, tmp_path / "out")
 
 
-@pytest.mark.parametrize("time", ["yesterday", float("inf"), 1e99, None, [], "2026-13-01"])
-def test_no_time_is_made_up(time: object) -> None:
+@pytest.mark.parametrize("time", [float("inf"), float("nan"), 1e99, None])
+def test_no_time_is_made_up(time: float | None) -> None:
     assert instant(time) is None
 
 

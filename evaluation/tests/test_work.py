@@ -18,7 +18,7 @@ from re_bench.cli.main import main
 from re_bench.records import EvaluationRecord, RunRecord, run_directories
 from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.submission_store import Store
-from re_bench_evaluation.work.clock import Moment, off_between, worked_s
+from re_bench_evaluation.work.record import Moment, worked
 from re_bench_evaluation.working_time import attempt_times, session_periods
 
 if TYPE_CHECKING:
@@ -213,9 +213,7 @@ def test_a_suspended_machine_and_a_changed_date_do_not_move_the_clock(
         unix_s=before.unix_s + awake + asleep + date_change, monotonic_s=before.monotonic_s + awake,
         since_boot_s=before.since_boot_s + awake + asleep, boot="a",
     )  # fmt: skip
-    off = off_between(before, now, lambda: 0.0)
-    assert off is None
-    assert worked_s(before, now, off) == awake
+    assert worked(before, now, lambda: 0.0) == (awake, None)
 
 
 @given(moments(), st.integers(0, 10**6), st.integers(-(10**6), 2 * 10**6))
@@ -225,9 +223,9 @@ def test_over_a_reboot_work_counts_until_the_last_sign_of_life(
     before, awake, down = passing
     started = before.unix_s + awake + down + 1
     now = Moment(unix_s=started + running, monotonic_s=running, since_boot_s=running, boot="b")
-    off = off_between(before, now, lambda: before.unix_s + change)
+    seconds, off = worked(before, now, lambda: before.unix_s + change)
     assert off is not None
-    assert worked_s(before, now, off) == running + min(max(change, 0), awake + down + 1)
+    assert seconds == running + min(max(change, 0), awake + down + 1)
     assert before.unix_s <= off.began <= off.ended == started
 
 
@@ -264,7 +262,7 @@ def test_requests_that_make_no_sense(person: Person, made_up: Task, tmp_path: Pa
     assert "Unknown option: --hours" in person.does("pause", "--hours", "3", status=2)
     with (person.directory / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert "another command is at it" in person.does("pause", status=2)
+        assert "another command uses it" in person.does("pause", status=2)
     (person.session / "session.json").write_text("{}")
     assert "it is damaged: name: Field required" in person.does("status", status=1)
 

@@ -63,9 +63,7 @@ def made_up_report(*, tasks: int = 2, runs: int = 3, attempts: int = 4, agents: 
 def _evaluation(run: str | None) -> EvaluationInfo:
     jump = FindingInfo("jump", "serious", "the reward rises by 0.9 from one attempt to the next", run, 2, "0.1 -> 1.0")
     several = FindingInfo("same_submission", "info", "two runs handed in the same bytes", None, None, "")
-    scan = ScanInfo(
-        "2026-11-21T00:00:00Z", ("jump", "same_submission"), (jump, several), ("no trace of run 7",), "judge"
-    )
+    scan = ScanInfo("2026-11-21T00:00:00Z", ("jump", "same_submission"), (jump, several), ("no trace of run 7",))
     versions = {"python": "3.11.7", "torch": "2.13.0", "re-bench-common": "0.1.0"}
     plan = {"name": "made-up", "runs": 3, "agents": [{"name": "mlab", "model": "gpt-large"}]}
     return EvaluationInfo(

@@ -1,39 +1,94 @@
-"""Unpacking a bundle of a stranger: nothing is written but plain files of the manifest, below one new directory.
+"""The file format of bundles, and unpacking one that may come from a stranger.
 
-No name, size or link of the archive is believed: paths lead nowhere outside, members are plain files that the manifest
-lists, each once, and all together are bounded before anything is written. Links are made last, so that no file is
-written through one, and lead nowhere outside of their submission.
+A bundle is a tar, compressed with gzip, of plain files alone. The first one, ``manifest.json``, says what is in it,
+with checksums, and what is not. Paths are relative to the evaluation's directory; a byte that is no printable ASCII
+character, and ``%``, is written as ``%`` and two hex digits. Empty directories and symbolic links, which submissions
+may have, are in the manifest only.
+
+Unpacking trusts no name, size or link. Everything is checked and bounded by the manifest before anything is written.
+Links are made last, so that no file is written through one, and each stays inside its submission.
 """
 
 from __future__ import annotations
 
 import gzip
-import hashlib
+import io
+import os
 import shutil
 import tarfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+from urllib.parse import quote, unquote_to_bytes
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import temporary_directory
+from re_bench.records import ATTEMPTS, RUNS, SERVER, SESSIONS
 from re_bench.scoring.staging import stays_inside
-from re_bench_evaluation.bundle.contents import MAX_TEXT_MIB, in_submission, submission_of
-from re_bench_evaluation.bundle.manifest import FILE, Manifest, read_destination, read_path
+from re_bench_evaluation.run import TRIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+FILE = "manifest.json"
+MAX_DEPTH = 64
+"""How many directories deep a file may lie."""
+MAX_TEXT_MIB = 1024
+"""The longest log or record: they are read into memory."""
+SUBMISSIONS = f"{ATTEMPTS}.submissions"
+_MAX_PATH = 4096
+_MAX_NAME = 255
 _MAX_MANIFEST = 64 << 20
 _MAX_HEADER = 1 << 20
-"""The most that is read at once: tar has headers of any length, which are read into memory as a whole."""
-_CHUNK = 1 << 20
-_PER_FILE = 16 << 10
-"""Bytes of headers and padding that a small file may take."""
+"""The longest header with a long name: tarfile reads it into memory."""
+_BUFFER = 1 << 20
+"""More than tarfile reads or goes back at once, so that nothing is decompressed twice."""
+_PLAIN = "".join(chr(code) for code in range(32, 127) if chr(code) != "%")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+
+class Packed(_Part):
+    """A file of a bundle."""
+
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    bytes: int = Field(ge=0)
+    executable: bool = False
+
+
+class LeftOut(_Part):
+    """Files of the evaluation's directory that are not in the bundle, for one reason."""
+
+    reason: str
+    files: int = Field(ge=0)
+    bytes: int = Field(ge=0)
+
+
+class Manifest(_Part):
+    """The file ``manifest.json`` of a bundle."""
+
+    format: Literal["re-bench bundle"] = "re-bench bundle"
+    v: Literal[1] = 1
+    evaluation: str
+    created: str
+    """When the evaluation began; a bundle of the same files is the same bytes whenever it is made."""
+    files: dict[str, Packed]
+    directories: tuple[str, ...] = Field(default=(), strict=False)
+    """Directories of submissions that hold no file."""
+    links: dict[str, str] = Field(default_factory=dict)
+    """Symbolic links of submissions, each with where it leads, written as paths are."""
+    changed: dict[str, str] = Field(default_factory=dict)
+    """Files that are not as they were on the disk, such as one from which a key was taken, and what was changed."""
+    left_out: tuple[LeftOut, ...] = Field(default=(), strict=False)
+    packed_by: dict[str, str] = Field(default_factory=dict)
+    """The versions of what made it."""
 
 
 class DamagedBundleError(ReBenchError):
@@ -66,147 +121,146 @@ def open_bundle(file: Path, limits: ArchiveLimits | None = None) -> Iterator[Unp
     """Unpack a bundle into a temporary directory for the block.
 
     Raises:
-        UsageError: if it is no bundle, too large, or holds what no bundle of ours has.
+        UsageError: if it is no bundle, too large, or holds what no packer writes.
         DamagedBundleError: if it ends too early or cannot be decompressed.
     """
     with temporary_directory("re-bench-bundle-") as scratch:
-        yield unpack(file, scratch / "evaluation", limits or ArchiveLimits())
+        try:
+            unpacked = _unpack(file, scratch / "evaluation", limits or ArchiveLimits())
+        except UsageError as error:
+            raise UsageError(f"{file}: it was refused: {error}") from None
+        except (tarfile.TarError, zlib.error, EOFError, gzip.BadGzipFile, UnicodeError, RecursionError) as error:
+            raise DamagedBundleError(f"{file}: it is damaged, or no bundle: {error}") from None
+        except OSError as error:
+            raise UsageError(f"{file}: it cannot be unpacked: {error.strerror or error}") from None
+        yield unpacked
 
 
-def unpack(file: Path, target: Path, limits: ArchiveLimits) -> Unpacked:
-    """Unpack a bundle into the new directory ``target``; errors as of :func:`open_bundle`."""
+def written(path: PurePosixPath | str) -> str:
+    """Return a path as bundles write it."""
+    return quote(os.fsencode(str(path)), safe=_PLAIN)
+
+
+def read_path(text: str) -> PurePosixPath:
+    """Return the path that a bundle has written.
+
+    Raises:
+        UsageError: if it leads out of the directory that it is relative to, or is none that a packer writes.
+    """
+    raw = unquote_to_bytes(text) if text.isascii() else b""
+    parts = raw.split(b"/")
+    unsafe = not raw or b"\0" in raw or any(part in (b"", b".", b"..") or len(part) > _MAX_NAME for part in parts)
+    path = PurePosixPath(os.fsdecode(raw))
+    if unsafe or len(raw) > _MAX_PATH or len(parts) > MAX_DEPTH or written(path) != text:
+        raise UsageError(f"it holds the path {text[:200]!r}, which no packer writes")
+    return path
+
+
+def run_part(path: PurePosixPath) -> tuple[str, ...]:
+    """Return the path in the run's directory, or in that of an earlier try; nothing outside of runs."""
+    parts = path.parts[2:] if path.parts[:1] == (RUNS,) else ()
+    return parts[2:] if parts[:1] == (TRIES,) else parts
+
+
+def session_part(path: PurePosixPath) -> tuple[str, ...]:
+    """Return the path in the directory of the session, ``server/sessions/SESSION`` of a run; else nothing."""
+    parts = run_part(path)
+    return parts[3:] if parts[:2] == (SERVER, SESSIONS) else ()
+
+
+def in_submission(path: PurePosixPath) -> bool:
+    """Tell whether a path lies in a kept submission."""
+    return session_part(path)[:1] == (SUBMISSIONS,)
+
+
+def submission_of(path: PurePosixPath) -> PurePosixPath:
+    """Return the directory of the kept submission that a path lies in."""
+    return PurePosixPath(*path.parts[: len(path.parts) - len(session_part(path)) + 2])
+
+
+class _Member(tarfile.TarInfo):
+    """The header of a plain file, or one that gives the next file a long name."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        member = super().frombuf(buf, encoding, errors)
+        if member.type == tarfile.XHDTYPE and not 0 <= member.size <= _MAX_HEADER:
+            raise UsageError(f"it has a header of {member.size} bytes")
+        if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.XHDTYPE):
+            raise UsageError(f"{member.name[:200]!r} is no plain file")
+        return member
+
+
+def _unpack(file: Path, target: Path, limits: ArchiveLimits) -> Unpacked:
+    with gzip.open(file) as packed, io.BufferedReader(packed, _BUFFER) as stream:
+        with tarfile.open(fileobj=stream, mode="r:", tarinfo=_Member, errors="strict") as archive:
+            members = iter(archive)
+            manifest = _manifest(archive, next(members, None))
+            links = _check(manifest, target.parent, limits)
+            unpacked, missing = Unpacked(target, manifest), dict(manifest.files)
+            target.mkdir(mode=0o700)
+            for member in members:
+                entry = missing.pop(member.name, None)
+                if entry is None or entry.bytes != member.size or member.sparse is not None:
+                    raise UsageError(f"it holds {member.name[:200]!r}, not as its manifest says, or twice")
+                path = target / read_path(member.name)
+                path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+                mode = 0o755 if entry.executable else 0o644
+                plain = member.replace(name=str(path.relative_to(target)), mode=mode, mtime=0, deep=False)
+                archive.extract(plain, target, filter="data")
+                if sha256_of(path) != entry.sha256:
+                    unpacked.problems.append(f"{member.name}: its SHA-256 is not the one of the manifest")
+        if len(stream.read(tarfile.RECORDSIZE + 1)) > tarfile.RECORDSIZE:  # reads on to gzip's own checksum
+            raise UsageError("it goes on after its end")
+    unpacked.problems += [f"{name}: it is missing" for name in missing]
+    for name in manifest.directories:
+        (target / read_path(name)).mkdir(mode=0o755, parents=True, exist_ok=True)
+    for link, destination in links.items():
+        (target / link).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        (target / link).symlink_to(destination)
+    return unpacked
+
+
+def _manifest(archive: tarfile.TarFile, first: tarfile.TarInfo | None) -> Manifest:
+    if first is None or first.name != FILE or first.sparse is not None or not 0 <= first.size <= _MAX_MANIFEST:
+        raise UsageError(f"it does not begin with a {FILE} of a bundle")
+    opened = archive.extractfile(first)
+    assert opened is not None
     try:
-        with file.open("rb") as packed, gzip.GzipFile(fileobj=packed) as plain:
-            stream = _Bounded(plain, (limits.mib << 20) + limits.files * _PER_FILE + _MAX_MANIFEST)
-            with tarfile.open(fileobj=stream, mode="r:", errors="strict") as archive:  # type: ignore[call-overload]
-                unpacked = _Unpacker(archive, target, limits).unpack()
-            while stream.read(_CHUNK):  # to the checksum of gzip at its end
-                pass
-            return unpacked
-    except UsageError as error:
-        raise UsageError(f"{file}: it was refused: {error}") from None
-    except (tarfile.TarError, zlib.error, EOFError, gzip.BadGzipFile, UnicodeError, RecursionError) as error:
-        raise DamagedBundleError(f"{file}: it is damaged, or no bundle: {error}") from None
-    except OSError as error:
-        raise UsageError(f"{file}: it cannot be unpacked: {error.strerror or error}") from None
-
-
-class _Bounded:
-    """The decompressed archive, read once from its beginning to its end, and no more of it than may be in it."""
-
-    def __init__(self, stream: gzip.GzipFile, size: int) -> None:
-        self._stream, self._size = stream, size
-        self._end, self._last, self._back = 0, b"", False
-        """How far it was read, the last byte of that, and whether that byte is to be read again, as tarfile does."""
-
-    def read(self, size: int) -> bytes:
-        if not 0 <= size <= _MAX_HEADER:
-            raise UsageError(f"it has a header of {size} bytes")
-        if self._end + size > self._size:
-            raise UsageError("it holds more than it may; allow more with --max-mib")
-        again = self._last if self._back and size else b""
-        data = self._stream.read(size - len(again))
-        self._end += len(data)
-        self._last, self._back = data[-1:] or self._last, self._back and not size
-        return again + data
-
-    def seek(self, position: int) -> int:
-        if position < self._end - 1:
-            raise UsageError("its parts are out of order")
-        while self._end < position and self.read(min(_CHUNK, position - self._end)):
-            pass
-        self._back = position == self._end - 1
-        return self.tell()
-
-    def tell(self) -> int:
-        return self._end - self._back
-
-
-class _Unpacker:
-    def __init__(self, archive: tarfile.TarFile, target: Path, limits: ArchiveLimits) -> None:
-        self._archive, self._target, self._limits = archive, target, limits
-
-    def unpack(self) -> Unpacked:
-        members = iter(self._archive)
-        first = next(members, None)
-        if first is None or first.name != FILE or first.size > _MAX_MANIFEST:
-            raise UsageError(f"it does not begin with a {FILE} of a bundle")
-        manifest = _manifest(b"".join(self._chunks(first)))
-        self._check(manifest)
-        self._target.mkdir(mode=0o700)
-        unpacked, missing = Unpacked(self._target, manifest), dict(manifest.files)
-        for member in members:
-            entry = missing.pop(member.name, None)
-            if entry is None or entry.bytes != member.size:
-                raise UsageError(f"it holds {member.name[:200]!r}, not as its manifest says, or twice")
-            if self._write(member, executable=entry.executable) != entry.sha256:
-                unpacked.problems.append(f"{member.name}: its SHA-256 is not the one of the manifest")
-        unpacked.problems += [f"{name}: it is missing" for name in missing]
-        self._make_directories_and_links(manifest)
-        return unpacked
-
-    def _check(self, manifest: Manifest) -> None:
-        """Raise UsageError unless everything that the manifest names may be written."""
-        size = sum(entry.bytes for entry in manifest.files.values())
-        count = len(manifest.files) + len(manifest.directories) + len(manifest.links)
-        if size > self._limits.mib << 20 or count > self._limits.files:
-            raise UsageError(
-                f"it holds {count} files of {size >> 20} MiB, and may hold {self._limits.files} of {self._limits.mib} "
-                "MiB; allow more with --max-mib and --max-files"
-            )
-        if size > shutil.disk_usage(self._target.parent).free:
-            raise UsageError(f"its files are {size >> 20} MiB, and {self._target.parent} has less space")
-        files = {read_path(name): entry.bytes for name, entry in manifest.files.items()}
-        if any(size > MAX_TEXT_MIB << 20 and not in_submission(path) for path, size in files.items()):
-            raise UsageError(f"it has a log of more than {MAX_TEXT_MIB} MiB")
-        links = {read_path(name): read_destination(target) for name, target in manifest.links.items()}
-        empty = {read_path(name) for name in manifest.directories}
-        leaves = files.keys() | links.keys()
-        parents = {parent for path in leaves | empty for parent in path.parents}
-        if files.keys() & links.keys() or leaves & (parents | empty):
-            raise UsageError("it has two things of one name")
-        for path, destination in links.items():
-            inside = path.relative_to(submission_of(path)) if in_submission(path) else None
-            if inside is None or not inside.parts or not stays_inside(inside.parent, PurePosixPath(destination)):
-                raise UsageError(f"the link {str(path)[:200]!r} leads out of its submission")
-
-    def _write(self, member: tarfile.TarInfo, *, executable: bool) -> str:
-        """Write a file and return its SHA-256."""
-        path = self._target / read_path(member.name)
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        content = hashlib.sha256()
-        with path.open("xb") as file:
-            for chunk in self._chunks(member):
-                content.update(chunk)
-                file.write(chunk)
-        path.chmod(0o755 if executable else 0o644)
-        return content.hexdigest()
-
-    def _chunks(self, member: tarfile.TarInfo) -> Iterator[bytes]:
-        reader = _reader(self._archive, member)
-        while chunk := reader.read(_CHUNK):
-            yield chunk
-
-    def _make_directories_and_links(self, manifest: Manifest) -> None:
-        for name in manifest.directories:
-            (self._target / read_path(name)).mkdir(mode=0o755, parents=True, exist_ok=True)
-        for name, destination in manifest.links.items():
-            path = self._target / read_path(name)
-            path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-            path.symlink_to(read_destination(destination))
-
-
-def _manifest(text: bytes) -> Manifest:
-    try:
-        return Manifest.model_validate_json(text)
+        return Manifest.model_validate_json(opened.read())
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"]))[:200] or "the file"
         raise UsageError(f"its {FILE} is damaged, or of another version: {where}: {fault['msg']}") from None
 
 
-def _reader(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
-    reader = archive.extractfile(member) if member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) else None
-    if reader is None or member.sparse is not None:
-        raise UsageError(f"{member.name[:200]!r} is no plain file")
-    return reader
+def _check(manifest: Manifest, directory: Path, limits: ArchiveLimits) -> dict[PurePosixPath, str]:
+    """Return the links to make.
+
+    Raises:
+        UsageError: unless everything that the manifest names may be written below the directory.
+    """
+    size = sum(entry.bytes for entry in manifest.files.values())
+    count = len(manifest.files) + len(manifest.directories) + len(manifest.links)
+    if size > limits.mib << 20 or count > limits.files:
+        raise UsageError(
+            f"it holds {count} files of {size >> 20} MiB, and may hold {limits.files} of {limits.mib} MiB; "
+            "allow more with --max-mib and --max-files"
+        )
+    if size > shutil.disk_usage(directory).free:
+        raise UsageError(f"its files are {size >> 20} MiB, and {directory} has less space")
+    files = {read_path(name): entry.bytes for name, entry in manifest.files.items()}
+    if any(size > MAX_TEXT_MIB << 20 and not in_submission(path) for path, size in files.items()):
+        raise UsageError(f"it has a log of more than {MAX_TEXT_MIB} MiB")
+    links = {read_path(name): os.fsdecode(unquote_to_bytes(target)) for name, target in manifest.links.items()}
+    empty = {read_path(name) for name in manifest.directories}
+    leaves = files.keys() | links.keys()
+    parents = {parent for path in leaves | empty for parent in path.parents}
+    if files.keys() & links.keys() or leaves & (parents | empty):
+        raise UsageError("it has two things of one name")
+    for path, destination in links.items():
+        inside = path.relative_to(submission_of(path)) if in_submission(path) else None
+        odd = not destination or "\0" in destination or len(destination) > _MAX_PATH
+        if odd or inside is None or not inside.parts or not stays_inside(inside.parent, PurePosixPath(destination)):
+            raise UsageError(f"the link {str(path)[:200]!r} leads out of its submission")
+    return links

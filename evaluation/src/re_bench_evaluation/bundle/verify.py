@@ -1,8 +1,9 @@
-"""Verifying a bundle: checksums, agreement of records and logs, and a sample of its submissions scored again."""
+"""Verifying a bundle: checksums, readable records, and a sample of its submissions scored again."""
 
 from __future__ import annotations
 
 import datetime as dt
+import math
 import random
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -14,33 +15,34 @@ from re_bench.data.cache import cache_directory
 from re_bench.data.files import replace_file, sha256_of
 from re_bench.data.provenance import hardware
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.normalise import normalise
+from re_bench.normalise import finite, normalise
 from re_bench.processes import print_progress
-from re_bench.records import EvaluationRecord, RunRecord, run_directories
-from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.regrade import regrade
-from re_bench.runs.submission_store import Store
 from re_bench.tables import number
 from re_bench.task.discovery import task_named
 from re_bench_evaluation.bundle.archive import DamagedBundleError, open_bundle
-from re_bench_evaluation.bundle.consistency import missing_submissions, notes_of, problems_of, submission_problems
+from re_bench_evaluation.logged_runs import read_evaluation, task_here
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from re_bench.runs.attempts import Attempt
+    from re_bench.records import TaskRecord
+    from re_bench.runs.attempts import Attempt, FinalScore, LogContents
     from re_bench.runs.regrade import Regraded
     from re_bench.scoring.score import Score
     from re_bench.task.manifest import Anchors
-    from re_bench_evaluation.bundle.archive import ArchiveLimits, Unpacked
+    from re_bench_evaluation.bundle.archive import ArchiveLimits, Manifest, Unpacked
+    from re_bench_evaluation.logged_runs import LoggedEvaluation, LoggedRun
 
 Outcome = Literal["agrees", "differs", "not compared"]
 _GZIP = b"\x1f\x8b"
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Rescored:
-    """An attempt of the sample, and what came of scoring its submission again."""
+    """An attempt of the sample, and its score now."""
 
     run: str
     attempt: int
@@ -55,7 +57,7 @@ class Rescored:
 
 
 class Verification(BaseModel):
-    """What came of verifying a bundle; this machine keeps it under the bundle's SHA-256."""
+    """The result of verifying a bundle; this machine keeps it under the bundle's SHA-256."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -111,7 +113,7 @@ def verify(
         limits: how large it may be.
 
     Raises:
-        UsageError: if it is no bundle, holds what no bundle of ours has, or changes meanwhile.
+        UsageError: if it is no bundle, holds what no packer writes, or changes meanwhile.
     """
     digest = sha256_of(file) if file.is_file() else ""
     if not digest:
@@ -120,15 +122,15 @@ def verify(
     with file.open("rb") as opened:
         if opened.read(len(_GZIP)) != _GZIP:
             raise UsageError(f"{file}: expected a bundle, which is compressed with gzip, got something else")
-    problems, notes, rescored, files, name = [], [], [], 0, ""
+    problems: list[str] = []
+    notes: list[str] = []
+    rescored: list[Rescored] = []
+    files, name = 0, ""
     try:
         with open_bundle(file, limits) as unpacked:
             files, name = len(unpacked.manifest.files) - len(unpacked.problems), unpacked.manifest.evaluation
-            problems = [*unpacked.problems, *problems_of(unpacked.directory)]
-            problems += submission_problems(unpacked.directory)
-            notes = _notes(unpacked)
-            if sample and not unpacked.problems:
-                rescored = [_rescored(*chosen, sandbox) for chosen in _sample(unpacked.directory, sample, seed)]
+            problems, notes, chosen = _examine(unpacked, sample, seed)
+            rescored = [_rescored(run, attempt, sandbox) for run, attempt in chosen]
     except DamagedBundleError as error:
         problems = [str(error)]
     if sha256_of(file) != digest:
@@ -182,82 +184,123 @@ def _keep(result: Verification) -> None:
         print_progress(f"{path}: that the bundle was verified cannot be kept: {error.strerror}")
 
 
-def _notes(unpacked: Unpacked) -> list[str]:
+def _examine(
+    unpacked: Unpacked, sample: int, seed: int
+) -> tuple[list[str], list[str], list[tuple[LoggedRun, Attempt]]]:
+    """Return the problems and notes of a bundle, and the attempts to score again, none if a file is not whole."""
+    problems = unpacked.problems
+    size = 0 if problems else sample
     try:
-        notes = list(notes_of(unpacked.directory))
-    except ReBenchError:
-        return []  # which is a problem already
-    notes += [f"{name}: {change}" for name, change in unpacked.manifest.changed.items()]
-    notes += [f"not in the bundle: {entry.files} files, {entry.reason}" for entry in unpacked.manifest.left_out]
-    for directory in run_directories(unpacked.directory):
-        log = _log_of(directory)
-        if log is not None and (missing := missing_submissions(log)):
-            notes.append(f"{directory.name}: the submissions of {len(missing)} attempts are not in the bundle")
-    notes.append("dollars, tokens and times are as the records say; they cannot be measured again")
-    return notes
+        evaluation = read_evaluation(unpacked.directory)
+    except ReBenchError as error:
+        return [*problems, str(error).removeprefix(f"{unpacked.directory}/")], [], []
+    problems += [problem.removeprefix(f"{unpacked.directory}/") for problem in evaluation.damaged]
+    for run in evaluation.runs:
+        problems += [f"{run.name}: {problem}" for problem in (*_log_problems(run), *_score_problems(run))]
+    return problems, _notes(unpacked.manifest, evaluation), _sample(evaluation.runs, size, seed)
 
 
-def _log_of(directory: Path) -> Path | None:
+def _log_problems(run: LoggedRun) -> Iterator[str]:
+    """Yield what in a run's attempt log is not whole."""
+    if run.contents.torn:
+        yield f"its attempt log has {run.contents.torn} lines that are not whole"
+    if [attempt.n for attempt in run.attempts] != [*range(1, len(run.attempts) + 1)]:
+        yield "its attempts are not numbered 1, 2, 3, ...: some are missing or in another order"
+    place = (run.record.task, run.record.profile)
+    if any((attempt.task, attempt.profile) != place for attempt in run.attempts):
+        yield f"its attempt log has attempts at another task or profile than {'/'.join(place)}"
+
+
+def _score_problems(run: LoggedRun) -> Iterator[str]:
+    """Yield how a run's attempt log does not give the score in its record."""
+    if run.task_record is None:
+        yield f"the evaluation has no task {run.record.task!r}"
+        return
+    if run.record.state not in ("ended", "failed"):
+        return
     try:
-        return RunRecord.load(directory).attempt_log(directory)
-    except ReBenchError:
-        return None
+        final = _final(run.contents, run.task_record)
+    except (TypeError, ValueError) as error:
+        yield f"its attempts have no final score: {error}"
+        return
+    for name, said, logged in (("raw", run.record.raw, final.raw), ("reward", run.record.reward, final.reward)):
+        if said is None or logged is None:
+            agree = said is logged
+        else:
+            agree = math.isclose(said, logged, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+        if not agree:
+            yield f"{name} is {said} in run.json, and {logged} by the attempt log"
+    deciding = [attempt for attempt in run.attempts if final.raw is not None and attempt.raw_for_final == final.raw]
+    if deciding and not any(map(run.submission, deciding)):
+        yield "the submission that decides its score is not in the bundle, so that it cannot be checked"
 
 
-def _sample(evaluation: Path, size: int, seed: int) -> list[tuple[str, Path, Attempt]]:
-    """Return the attempts to score again, each with its run and log: what decides a score first, else by chance."""
-    try:
-        aggregations = {task.name: task.aggregation for task in EvaluationRecord.load(evaluation).tasks}
-    except ReBenchError:
-        return []
-    deciding: list[tuple[str, Path, Attempt]] = []
-    others: list[tuple[str, Path, Attempt]] = []
-    for directory in run_directories(evaluation):
-        log = _log_of(directory)
-        if log is None:
+def _final(contents: LogContents, task: TaskRecord) -> FinalScore:
+    """Return the final score by a log; raise TypeError or ValueError if the task's anchors are unusable."""
+    final = contents.final(task.aggregation, None)  # with the logged rewards, which are compared
+    if final.reward is not None or not task.anchors:
+        return final
+    starting, reference = (finite(task.anchors.get(name), name) for name in ("starting", "reference"))
+    return contents.final(task.aggregation, (starting, reference))
+
+
+def _notes(manifest: Manifest, evaluation: LoggedEvaluation) -> list[str]:
+    """Return what else a reader of the results has to know."""
+    notes = []
+    for task in evaluation.record.tasks:
+        here = task_here(task.name)
+        if here is None:
+            notes.append(f"{task.name}: this task is not here, so that nothing of it was scored")
+        elif here.manifest.version != task.version:
+            notes.append(f"{task.name}: version {task.version} there and {here.manifest.version} here")
+    for run in evaluation.runs:
+        if run.record.state != "ended":
+            notes.append(f"{run.name}: the run is {run.record.state}")
+        if missing := sum(attempt.submission != "" and run.submission(attempt) is None for attempt in run.attempts):
+            notes.append(f"{run.name}: the submissions of {missing} attempts are not in the bundle")
+    notes += [f"{name}: {change}" for name, change in manifest.changed.items()]
+    notes += [f"not in the bundle: {entry.files} files, {entry.reason}" for entry in manifest.left_out]
+    return [*notes, "dollars, tokens and times are as the records say; they cannot be measured again"]
+
+
+def _sample(runs: Sequence[LoggedRun], size: int, seed: int) -> list[tuple[LoggedRun, Attempt]]:
+    """Return the attempts to score again: what decides a run's score first, else by chance."""
+    deciding: list[tuple[LoggedRun, Attempt]] = []
+    others: list[tuple[LoggedRun, Attempt]] = []
+    for run in runs:
+        if run.task_record is None:
             continue
-        contents, store = AttemptLog(log).read(), Store(log)
-        kept = [attempt for attempt in contents.attempts if store.find(attempt.submission) is not None]
-        kept = [attempt for attempt in kept if attempt.status != "error" and attempt.task in aggregations]
-        final = contents.final(aggregations[kept[0].task], None).raw if kept else None
+        kept = [attempt for attempt in run.attempts if attempt.status != "error" and run.submission(attempt)]
+        raw = run.contents.final(run.task_record.aggregation, None).raw
         for attempt in kept:
-            decides = final is not None and attempt.raw_for_final == final
-            (deciding if decides else others).append((directory.name, log, attempt))
+            decides = attempt.raw_for_final is not None and attempt.raw_for_final == raw
+            (deciding if decides else others).append((run, attempt))
     chance = random.Random(seed)
     for group in (deciding, others):
         chance.shuffle(group)
     return [*deciding, *others][:size]
 
 
-def _rescored(run: str, log: Path, attempt: Attempt, sandbox: str | None) -> Rescored:
-    print_progress(f"{run}: attempt {attempt.n} is scored again")
+def _rescored(run: LoggedRun, attempt: Attempt, sandbox: str | None) -> Rescored:
+    print_progress(f"{run.name}: attempt {attempt.n} is scored again")
+    assert run.log is not None
     try:
-        regraded = regrade(log, only=(attempt.n,), sandbox=sandbox, find=task_named)[0]
-        outcome, reason = _compare(regraded)
+        regraded = regrade(run.log, only=(attempt.n,), sandbox=sandbox, find=task_named)[0]
+        now, (outcome, reason) = regraded.score, compare(regraded)
     except ReBenchError as error:
-        regraded, outcome, reason = None, "not compared", str(error)
-    now = None if regraded is None else regraded.score
-    return Rescored(
-        run,
-        attempt.n,
-        outcome,
-        reason,
-        attempt.status,
-        attempt.raw,
-        attempt.reward,
-        status_now=None if now is None else now.status,
-        raw_now=None if now is None else now.raw,
-        reward_now=None if now is None else now.reward,
-    )
+        now, outcome, reason = None, "not compared", str(error)
+    logged = (attempt.status, attempt.raw, attempt.reward)
+    scored = (None, None, None) if now is None else (now.status, now.raw, now.reward)
+    return Rescored(run.name, attempt.n, outcome, reason, *logged, *scored)
 
 
-def _compare(regraded: Regraded) -> tuple[Outcome, str]:
-    """Return what came of a regrading, and in words why."""
+def compare(regraded: Regraded) -> tuple[Outcome, str]:
+    """Return whether a score agrees with the logged one, and why."""
     attempt, score = regraded.attempt, regraded.score
     if score is None:
         return "not compared", regraded.reason
     if score.status == "error":
-        return "not compared", f"something of ours failed here: {score.message}"
+        return "not compared", f"the scorer failed here: {score.message}"
     if score.submission != attempt.submission:
         return "differs", f"attempt {attempt.n}: the submission's hash is {score.submission[:12]} now"
     task = task_named(attempt.task)

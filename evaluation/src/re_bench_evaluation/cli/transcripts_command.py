@@ -26,7 +26,7 @@ def transcripts(
 ) -> int:
     """Write what agents did as trajectories in ATIF, for Harbor's viewer and others."""
     from re_bench.tables import printable, table
-    from re_bench_evaluation.transcripts.write import write_trajectories
+    from re_bench_evaluation.transcripts import write_trajectories
 
     written = write_trajectories(directory, out)
     if json:

@@ -59,22 +59,22 @@ def begin(
     """Create DIR/workspace and start the clock."""
     from re_bench.task.choices import choose_model, choose_profile
     from re_bench.task.discovery import find_task
-    from re_bench_evaluation.work.instructions import FILE
-    from re_bench_evaluation.work.work import Work, WorkSettings
+    from re_bench_evaluation.work.work import INSTRUCTIONS, Work
     from re_bench_evaluation.work.work import begin as begin_work
 
     found = find_task(task)
     chosen, _entry = choose_profile(found, profile)
     found = choose_model(found, chosen, model.chosen())
     tags = dict(map(_pair, tag)) | ({"person": person} if person else {})
-    settings = WorkSettings(hours or 8.0, max_attempts or 100, sandbox, tags)
-    begin_work(found, directory, chosen, settings)
+    begin_work(
+        found, directory, chosen, hours=hours or 8.0, max_attempts=max_attempts or 100, sandbox=sandbox, tags=tags
+    )
     work = Work(directory)
-    text = (directory / FILE).read_text(encoding="utf-8")
+    text = (directory / INSTRUCTIONS).read_text(encoding="utf-8")
     if json:
         print_json(_state(work) | {"instructions": text})
     else:
-        print(f"{text}\nThe clock goes. All of this is in {directory / FILE}.")
+        print(f"{text}\nThe clock goes. All of this is in {directory / INSTRUCTIONS}.")
     return 0
 
 
@@ -125,7 +125,7 @@ def finish(
     with Work.locked(directory) as work:
         result, final = work.finish(scored=not no_score)
     if work.record.state != "ended":
-        text = "The last attempt failed for a reason of ours, so the work has not ended; try again, or give --no-score."
+        text = "The scorer failed at the last attempt, so the work has not ended; try again, or give --no-score."
         _tell(work, text, json=json)
         return 1
     return _tell(work, _final_line(work, final, scored=result is not None), json=json)
@@ -157,7 +157,7 @@ def collect(
     json: Json = False,
 ) -> int:
     """Put the work of several people into one evaluation."""
-    from re_bench_evaluation.work.study import collect as collect_study
+    from re_bench_evaluation.work.work import collect as collect_study
 
     new = collect_study(directory, list(others))
     if json:

@@ -390,8 +390,6 @@ class ScanInfo:
     """The most serious first."""
     left_out: tuple[str, ...]
     """What could not be looked at, or is not shown here."""
-    judge: str
-    """The model that was asked; empty if none was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,9 +51,7 @@ class Scan:
     """The names of the checks that were run to their end."""
     findings: tuple[Finding, ...]
     left_out: tuple[str, ...] = ()
-    """What could not be looked at, in words."""
-    judge: Mapping[str, Any] | None = None
-    """Of a model that was asked: its name, calls, tokens, and how many calls gave no verdict."""
+    """What could not be looked at, and why."""
 
 
 def write_scan(directory: Path, scan: Scan) -> None:
@@ -62,7 +60,7 @@ def write_scan(directory: Path, scan: Scan) -> None:
     Raises:
         OSError: if it cannot be written.
     """
-    head = {"v": 1, "time": scan.time, "checks": scan.checks, "left_out": scan.left_out, "judge": scan.judge}
+    head = {"v": 1, "time": scan.time, "checks": scan.checks, "left_out": scan.left_out}
     lines = [head, *map(asdict, scan.findings)]
     text = "".join(json.dumps(line, ensure_ascii=True, allow_nan=False, sort_keys=True) + "\n" for line in lines)
     replace_file(directory / FILE, text.encode("ascii"))
@@ -82,13 +80,11 @@ def read_scan(directory: Path) -> Scan | None:
     head, findings = lines[0], [_finding(line) for line in lines[1:]]
     damaged = torn + findings.count(None)
     note = (f"{damaged} lines of {FILE} are damaged",) if damaged else ()
-    judge = head.get("judge")
     return Scan(
         str(head.get("time")),
         _texts(head.get("checks")),
         tuple(entry for entry in findings if entry is not None),
         (*_texts(head.get("left_out")), *note),
-        judge if isinstance(judge, dict) else None,
     )
 
 

@@ -267,7 +267,6 @@ def _scan_info(directory: Path) -> ScanInfo | None:
         checks=tuple(map(valid_unicode, scan.checks)),
         findings=tuple(map(_finding, ordered[:_MOST_FINDINGS])),
         left_out=(*map(valid_unicode, scan.left_out), *([f"{more} findings are not shown"] if more > 0 else [])),
-        judge=valid_unicode(str((scan.judge or {}).get("model", ""))),
     )
 
 

@@ -1,18 +1,22 @@
 """Work of a person at a task: begun, paused, scored and finished by commands, with all state in files.
 
 The directory is that of an evaluation with one run, which reports read as any other; the person works in ``workspace``.
+A study puts the work of several people into one evaluation.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import fcntl
 import secrets
+import shlex
 import shutil
+import tempfile
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+
+from filelock import FileLock, Timeout
 
 from re_bench.data.files import replace_file
 from re_bench.data.provenance import hardware, versions
@@ -35,12 +39,10 @@ from re_bench.task.choices import choose_model, instance_of
 from re_bench.task.discovery import find_task, open_task
 from re_bench.task.workspace import lay_out
 from re_bench_evaluation.directory import gpu_names, run_name, utc
-from re_bench_evaluation.work.clock import Moment, last_change_in, off_between, worked_s
-from re_bench_evaluation.work.instructions import FILE, instructions
-from re_bench_evaluation.work.record import WORKSPACE, WorkRecord
+from re_bench_evaluation.work.record import WORKSPACE, Moment, WorkRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from re_bench.runs.attempts import Attempt
     from re_bench.scoring.score import Score
@@ -48,23 +50,31 @@ if TYPE_CHECKING:
 
 AGENT = "human"
 """The name of the agent in records."""
+INSTRUCTIONS = "INSTRUCTIONS.md"
+"""In the directory of a person's work: what the person is told."""
 _LOCK = "lock"
 
 
-@dataclass(frozen=True)
-class WorkSettings:
-    """Under which limits a person works; by default those of a server's sessions."""
+def begin(
+    task: Task,
+    directory: Path,
+    profile: str,
+    *,
+    hours: float = 8.0,
+    max_attempts: int = 100,
+    sandbox: str | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> None:
+    """Create a directory for a person, and start the clock; the limits are by default those of a server's sessions.
 
-    hours: float = 8.0
-    max_attempts: int = 100
-    sandbox: str | None = None
-    """Of scorings, if not the default."""
-    tags: Mapping[str, str] = field(default_factory=dict)
-    """Told by reports, such as who it was and what they know."""
-
-
-def begin(task: Task, directory: Path, profile: str, settings: WorkSettings) -> None:
-    """Lay out a directory for a person, and start the clock.
+    Args:
+        task: what to work at.
+        directory: which does not exist yet.
+        profile: of the task.
+        hours: of working time.
+        max_attempts: how many are scored.
+        sandbox: of scorings, if not the default.
+        tags: told by reports, such as who it was and what they know.
 
     Raises:
         UsageError: if the directory exists already, or the profile cannot be prepared here.
@@ -85,7 +95,7 @@ def begin(task: Task, directory: Path, profile: str, settings: WorkSettings) -> 
         EvaluationRecord(
             name=directory.resolve().name,
             created=opened,
-            plan={"budget": {"hours": settings.hours}, "server": {"max_attempts": settings.max_attempts}},
+            plan={"budget": {"hours": hours}, "server": {"max_attempts": max_attempts}},
             tasks=(TaskRecord.of(task, profile),),
             versions=versions(),
             hardware=hardware(),
@@ -93,7 +103,7 @@ def begin(task: Task, directory: Path, profile: str, settings: WorkSettings) -> 
         ).save(directory)
         RunRecord(
             run=run.name, agent=AGENT, task=task.name, task_id=task.manifest.id, profile=profile, seed=seed,
-            state="running", tries=1, hardware=hardware(), began=opened, session=name, tags=dict(settings.tags),
+            state="running", tries=1, hardware=hardware(), began=opened, session=name, tags=dict(tags or {}),
         ).save(run)  # fmt: skip
         record = WorkRecord(
             name=name,
@@ -102,18 +112,47 @@ def begin(task: Task, directory: Path, profile: str, settings: WorkSettings) -> 
             profile=profile,
             opened=opened,
             instance=instance_of(task, profile),
-            sandbox=settings.sandbox,
+            sandbox=sandbox,
             chat_model=asdict(task.chat_model) if task.chat_model else None,
-            hours=settings.hours,
+            hours=hours,
             moment=moment,
             periods=[[moment.unix_s, moment.unix_s]],
-            max_attempts=settings.max_attempts,
+            max_attempts=max_attempts,
         )
-        replace_file(directory / FILE, instructions(task, record, directory).encode())
+        replace_file(directory / INSTRUCTIONS, _instructions(task, record, directory).encode())
         record.save(session)
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
+
+
+def _instructions(task: Task, record: WorkRecord, directory: Path) -> str:
+    """Return what a person is told: the task's instructions, the limits, and the commands."""
+    manifest, profile = task.manifest, task.profile(record.profile)
+    try:
+        text = (task.directory / "instructions.md").read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise UsageError(f"{task.directory / 'instructions.md'}: it cannot be read: {error.strerror}") from None
+    final = {"min": "lowest", "max": "highest", "last": "last valid"}[manifest.aggregation]
+    shown = "its score" if manifest.show_score else "whether it is valid, but not its score"
+    where = shlex.quote(str(directory))
+    lines = [
+        f"This is profile `{record.profile}`: {profile.description}."
+        + (" Scores are modelled, not measured." if profile.modelled else ""),
+        f"Your workspace is `{(directory / WORKSPACE).resolve()}`: it holds the files above, and is what you submit.",
+        f"You have {record.hours:g} hours, counted from now. Afterwards nothing is scored any more.",
+        "The clock stands still while you have paused, and while this machine sleeps or is off.",
+        f"`re-bench work score {where}` scores a copy of your workspace as it is, up to {record.max_attempts} times.",
+        f"You are told {shown}. The clock goes on while it is scored.",
+        f"`re-bench work pause {where}` stops the clock, `resume` has it go on, `status` tells what is left.",
+        f"`re-bench work finish {where}` scores once more, and ends the work with the {final} score.",
+        "Nothing keeps you in a sandbox: use what the study that you take part in allows, and no other machine.",
+    ]
+    if manifest.model is not None:
+        lines.append("Your own trials of the model go to a server and a key of yours; scorings have theirs.")
+    if manifest.meter is not None:
+        lines.append("Experiments are counted in your workspace alone: `RE_BENCH_EXPERIMENTS` is not set.")
+    return f"{text}\n\n## Where you work\n\n" + "\n".join(f"- {line}" for line in lines) + "\n"
 
 
 class Work:
@@ -126,20 +165,19 @@ class Work:
             UsageError: if nothing was begun there.
             ReBenchError: if its files are damaged, or the task is not here any more.
         """
-        self.directory = directory
+        self.directory, self.workspace = directory, directory / WORKSPACE
         runs = list(run_directories(directory)) if directory.is_dir() else []
-        if len(runs) != 1 or not (directory / WORKSPACE).is_dir():
+        if len(runs) != 1 or not self.workspace.is_dir():
             raise UsageError(f"{directory}: no work was begun there; begin with: re-bench work begin TASK {directory}")
         self.run = runs[0]
         self.run_record = RunRecord.load(self.run)
         self.session = self.run / SERVER / SESSIONS / (self.run_record.session or "")
-        self.record = WorkRecord.load(self.session)
-        record = self.record
+        self.record = record = WorkRecord.load(self.session)
         here = (Path(record.task_directory) / "task.toml").is_file()
         task = open_task(Path(record.task_directory)) if here else find_task(record.task)
         self.task = choose_model(task, record.profile, ChatModel(**record.chat_model) if record.chat_model else None)
         if record.state == "open":
-            self._bring_up_to_date()
+            self.record = record.brought_up_to_date(self.workspace)
 
     @classmethod
     @contextmanager
@@ -147,14 +185,14 @@ class Work:
         """Open the work for the block, in which no other command changes it; what has changed is saved at the end.
 
         Raises:
-            UsageError: as the class, or if another command is at it.
+            UsageError: as the class, or if another command uses it.
         """
         cls(directory)  # before a file is made in any other directory
-        with (directory / _LOCK).open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UsageError(f"{directory}: another command is at it; wait for it") from None
+        try:
+            held = FileLock(directory / _LOCK, preserve_lock_file=True).acquire(timeout=0)
+        except Timeout:
+            raise UsageError(f"{directory}: another command uses it; wait for it") from None
+        with held:
             work = cls(directory)
             try:
                 yield work
@@ -180,7 +218,7 @@ class Work:
             UsageError: if it stands still.
         """
         self._check_goes()
-        self._change(state="paused")
+        self.record = self.record.changed(state="paused")
 
     def resume(self) -> None:
         """Have the clock go on.
@@ -192,7 +230,7 @@ class Work:
             raise UsageError(f"{self.directory}: it is not paused, but {self.record.state}")
         moment = Moment.now()
         periods = [*self.record.periods, [moment.unix_s, moment.unix_s]]
-        self._change(state="open", moment=moment, periods=periods)
+        self.record = self.record.changed(state="open", moment=moment, periods=periods)
 
     def score(self) -> tuple[Score, FinalScore]:
         """Score the workspace as it is; the clock goes on meanwhile, but for waiting for the GPU.
@@ -202,7 +240,7 @@ class Work:
                 the task was chosen since.
         """
         self._check_goes()
-        if not self.may_score:
+        if not self.record.may_score:
             reason = "the hours are over" if not self.record.remaining_s else "all attempts are used up"
             raise UsageError(f"{self.directory}: nothing was scored: {reason}; `re-bench work finish` ends the work")
         return self._score()
@@ -210,42 +248,37 @@ class Work:
     def finish(self, *, scored: bool = True) -> tuple[Score | None, FinalScore]:
         """Score the workspace once more, if hours and attempts allow it, and end the work.
 
-        An attempt that fails for a reason of ours does not end it; ``scored=False`` makes none.
+        An attempt whose scorer failed does not end it; ``scored=False`` makes none.
 
         Raises:
             UsageError: if the work has ended, or another instance of the task was chosen since.
         """
         if self.record.state == "ended":
             raise UsageError(f"{self.directory}: the work has ended")
-        score = self._score()[0] if scored and self.may_score else None
+        score = self._score()[0] if scored and self.record.may_score else None
         if score is None or score.status != "error":
-            self._change(state="ended", ended=utc(), reason="finished", final=asdict(self.final))
+            self.record = self.record.changed(state="ended", ended=utc(), reason="finished", final=asdict(self.final))
         return score, self.final
 
-    @property
-    def may_score(self) -> bool:
-        """Whether hours and attempts are left."""
-        return self.record.remaining_s > 0 and self.record.scored < self.record.max_attempts
-
     def _score(self) -> tuple[Score, FinalScore]:
-        record = self.record
-        if instance_of(self.task, record.profile) != record.instance:
+        before = self.record
+        if instance_of(self.task, before.profile) != before.instance:
             raise UsageError(
-                f"{self.task.name}: the work began with instance {record.instance}, and another one was chosen since; "
+                f"{self.task.name}: the work began with instance {before.instance}, and another one was chosen since; "
                 "choose it again with re-bench prepare --instance"
             )
         self._save()  # a kill while it is scored loses no time
-        workspace, log = self.directory / WORKSPACE, self.session / ATTEMPTS
         score, final = score_and_record(
-            self.task, workspace, record.profile, record.sandbox, log, handed_in=record.elapsed
-        )
-        waited_s = float(score.details.get(GPU_WAIT, 0.0))
-        if record.state == "open":
-            self._bring_up_to_date()
-            used_s = max(record.used_s, self.record.used_s - waited_s)
-            self._change(waited_s=record.waited_s + self.record.used_s - used_s, used_s=used_s)
-        scored = sum(attempt.status != "error" for attempt in self.attempts)
-        self._change(attempts=len(self.attempts), scored=scored)
+            self.task, self.workspace, before.profile, before.sandbox, self.session / ATTEMPTS,
+            handed_in=before.elapsed,
+        )  # fmt: skip
+        if before.state == "open":
+            now = before.brought_up_to_date(self.workspace)
+            used_s = max(before.used_s, now.used_s - float(score.details.get(GPU_WAIT, 0.0)))
+            self.record = now.changed(waited_s=before.waited_s + now.used_s - used_s, used_s=used_s)
+        attempts = self.attempts
+        scored = sum(attempt.status != "error" for attempt in attempts)
+        self.record = self.record.changed(attempts=len(attempts), scored=scored)
         return score, final
 
     def _check_goes(self) -> None:
@@ -253,19 +286,6 @@ class Work:
             raise UsageError(f"{self.directory}: it is paused; go on with: re-bench work resume {self.directory}")
         if self.record.state == "ended":
             raise UsageError(f"{self.directory}: the work has ended")
-
-    def _bring_up_to_date(self) -> None:
-        """Count what has passed since the record was written."""
-        record, now = self.record, Moment.now()
-        off = off_between(record.moment, now, lambda: last_change_in(self.directory / WORKSPACE))
-        *periods, (began, _ended) = record.periods
-        if off is not None:
-            periods, began = [*periods, [began, max(began, off.began)]], off.ended
-        used_s = record.used_s + worked_s(record.moment, now, off)
-        self._change(moment=now, used_s=used_s, periods=[*periods, [began, max(began, now.unix_s)]])
-
-    def _change(self, **fields: object) -> None:
-        self.record = self.record.model_copy(update=fields)
 
     def _save(self) -> None:
         record, final = self.record, self.final
@@ -275,3 +295,59 @@ class Work:
         scores = {"attempts": final.attempts, "valid": final.valid, "raw": final.raw, "reward": final.reward}
         self.run_record = self.run_record.model_copy(update={**ended, **times, **scores})
         self.run_record.save(self.run)
+
+
+def collect(study: Path, directories: Sequence[Path]) -> list[RunRecord]:
+    """Copy the runs of evaluations into one; return those that were not there yet, by their new names.
+
+    Args:
+        study: an evaluation's directory, made if it does not exist.
+        directories: of people's work, or other evaluations; all of their runs must have ended.
+
+    Raises:
+        UsageError: if a run has not ended, a task is of another version or profile, or ``study`` is something else.
+        ReBenchError: if a record is damaged.
+    """
+    sources = [(directory, EvaluationRecord.load(directory)) for directory in directories]
+    if not sources:
+        raise UsageError("name the directories of the work to collect")
+    known = (study / EvaluationRecord.file_name()).is_file()
+    if not known and study.exists():
+        raise UsageError(f"{study}: it is there, and no evaluation; give the directory of one, or a new one")
+    record = EvaluationRecord.load(study) if known else sources[0][1].model_copy(update={"name": study.resolve().name})
+    tasks = {task.name: task for task in record.tasks}
+    for directory, source in sources:
+        for task in source.tasks:
+            there = tasks.setdefault(task.name, task)
+            if (there.version, there.profile) != (task.version, task.profile):
+                raise UsageError(
+                    f"{directory}: {task.name} is of version {task.version} and profile {task.profile}, and in the "
+                    f"study of version {there.version} and profile {there.profile}; collect it into another one"
+                )
+    runs = [(path, RunRecord.load(path)) for directory in directories for path in run_directories(directory)]
+    open_runs = [str(path) for path, run in runs if run.state != "ended"]
+    if open_runs:
+        raise UsageError(f"not ended yet: {', '.join(open_runs)}; end them first with re-bench work finish")
+    (study / RUNS).mkdir(parents=True, exist_ok=True)
+    record.model_copy(update={"tasks": tuple(tasks.values())}).save(study)
+    sessions = {RunRecord.load(path).session for path in run_directories(study)}
+    new = []
+    for path, run in runs:
+        if run.session not in sessions:
+            new.append(_copy(path, run, study))
+            sessions.add(run.session)
+    return new
+
+
+def _copy(path: Path, run: RunRecord, study: Path) -> RunRecord:
+    """Copy a run under the next free seed; it is there as a whole or not at all."""
+    seed = run.seed
+    while (study / RUNS / (name := run_name(run.agent, run.model, run.task, seed))).exists():
+        seed += 1
+    with tempfile.TemporaryDirectory(dir=study, prefix=".incoming-") as incoming:
+        copy = Path(incoming) / name
+        shutil.copytree(path, copy, symlinks=True)
+        renamed = run.model_copy(update={"run": name, "seed": seed})
+        renamed.save(copy)
+        copy.rename(study / RUNS / name)
+    return renamed

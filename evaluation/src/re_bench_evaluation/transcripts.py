@@ -1,0 +1,290 @@
+"""Trajectories in ATIF, Harbor's format (its RFC 0001), of the runs and sessions below a directory.
+
+What the format has no field for is in ``extra``. Scores and the end are steps of the source ``system``, whose
+``extra.event`` is ``attempt`` or ``end``, so that an attempt in the middle is not taken for the end of the work.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from re_bench.data.files import replace_file
+from re_bench.data.jsonl import LogError
+from re_bench.errors import UsageError
+from re_bench.records import (
+    AGENT,
+    ATTEMPTS,
+    SESSIONS,
+    TRACE,
+    TRANSCRIPT,
+    EvaluationRecord,
+    RunRecord,
+    run_directories,
+)
+from re_bench.runs.attempts import AttemptLog
+from re_bench.runs.elapsed import seconds_since_1970
+from re_bench_evaluation.report.text import plain_json
+from re_bench_evaluation.trajectory import UNKNOWN, Step, read_trajectory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from re_bench.runs.attempts import Attempt
+    from re_bench_evaluation.trajectory import Spent, Trajectory
+
+VERSION = "ATIF-v1.7"
+_MAX_MIB = 512
+"""A longer trace or transcript is not converted: it would not fit into memory several times over."""
+_TOKENS = ("prompt_tokens", "completion_tokens")
+_MOST_DOLLARS = 1e9
+"""No call costs more; and sums stay what a float holds."""
+_ABOUT = ("run", "agent", "model", "task", "profile", "seed", "state", "reason", "raw", "reward", "hardware")
+"""What a document says of its run, which may differ from what an agent claims."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A trajectory that was written."""
+
+    path: Path
+    source: Path
+    steps: int
+    attempts: int
+    torn: int
+    """Lines of the source that were not whole."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A trace or transcript, and what else is known of its run."""
+
+    path: Path
+    name: str
+    """Where the trajectory goes below the output directory, without its ending."""
+    run: RunRecord | None = None
+    attempts: Path | None = None
+    """The attempt log of the run or session."""
+
+
+def write_trajectories(directory: Path, out: Path) -> list[Written]:
+    """Write a trajectory for each trace and transcript of an evaluation, a run, an mlab run or a server's state.
+
+    Of a run of an evaluation, ``RUN/trajectory.json`` is the agent's own view if it has a trace, else the server's;
+    ``RUN/server.trajectory.json`` is the server's beside a trace.
+
+    Args:
+        directory: an evaluation's, a run's, an mlab run's, a server's state directory, or a session's.
+        out: a directory, which is made if need be.
+
+    Raises:
+        UsageError: if there is nothing to convert, or ``out`` cannot be written.
+    """
+    sources = list(_sources(directory))
+    if not sources:
+        raise UsageError(
+            f"{directory}: there is no trace.jsonl of mlab and no transcript.jsonl of a server; give the directory of "
+            "an evaluation, of a run, or a server's state directory"
+        )
+    try:
+        return [_write(source, out) for source in sources]
+    except LogError as error:
+        raise UsageError(str(error)) from None
+    except OSError as error:
+        raise UsageError(f"{out}: the transcripts cannot be written: {error.strerror}") from None
+
+
+def _sources(directory: Path) -> Iterator[_Source]:
+    if (directory / EvaluationRecord.file_name()).is_file():
+        for run in run_directories(directory):
+            yield from _sources_of_run(run)
+    elif (directory / RunRecord.file_name()).is_file():
+        yield from _sources_of_run(directory)
+    elif (directory / TRACE).is_file():
+        yield _Source(directory / TRACE, "trajectory")
+    elif (directory / TRANSCRIPT).is_file():
+        yield _Source(directory / TRANSCRIPT, "trajectory", None, directory / ATTEMPTS)
+    else:
+        for path in sorted(directory.glob(f"{SESSIONS}/*/{TRANSCRIPT}")):
+            yield _Source(path, f"{path.parent.name}/trajectory", None, path.with_name(ATTEMPTS))
+
+
+def _sources_of_run(directory: Path) -> Iterator[_Source]:
+    record = RunRecord.load(directory)
+    log, trace = record.attempt_log(directory), directory / AGENT / TRACE
+    if trace.is_file():
+        yield _Source(trace, f"{directory.name}/trajectory", record, log)
+    transcript = None if log is None else log.with_name(TRANSCRIPT)
+    if transcript is not None and transcript.is_file():
+        name = "server.trajectory" if trace.is_file() else "trajectory"
+        yield _Source(transcript, f"{directory.name}/{name}", record, log)
+
+
+def _write(source: _Source, out: Path) -> Written:
+    if source.path.stat().st_size > _MAX_MIB << 20:
+        raise UsageError(f"{source.path}: it is longer than {_MAX_MIB} MiB")
+    trajectory, torn = read_trajectory(source.path)
+    attempts = None if source.attempts is None else AttemptLog(source.attempts).read().attempts
+    run, session = source.run, source.path.parent.name
+    agent: dict[str, Any] = {}
+    if trajectory.kind == "trace":
+        agent = {"name": "mlab-agent"}
+    elif run is not None:
+        agent = {"name": run.agent, "model_name": run.model}
+    extra = {}
+    if run is not None:
+        session, extra = run.session or run.run, {"re_bench": {name: getattr(run, name) for name in _ABOUT}}
+    document = document_of(trajectory, session, agent, extra, attempts)
+    path = out / f"{source.name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, (json.dumps(document, ensure_ascii=True, allow_nan=False, indent=1) + "\n").encode())
+    steps = document["steps"]
+    scored = sum(step.get("extra", {}).get("event") == "attempt" for step in steps)
+    return Written(path, source.path, len(steps), scored, torn)
+
+
+def document_of(
+    trajectory: Trajectory,
+    session: str,
+    agent: Mapping[str, Any],
+    extra: Mapping[str, Any],
+    attempts: Sequence[Attempt] | None,
+) -> dict[str, Any]:
+    """Return the document of a trajectory, as JSON.
+
+    A document has at least one step: where nothing is known, one of the system says so.
+
+    Args:
+        trajectory: the steps.
+        session: the identifier of the run.
+        agent: ``name``, ``version`` and ``model_name`` of the agent, as far as they are known.
+        extra: further entries of the document.
+        attempts: those of the log, which has the scores that a task hides from its agent. In a transcript they come
+            after the calls that asked for them, in a trace at their time; None takes the rewards of the trace.
+    """
+    about = {"name": UNKNOWN, "version": UNKNOWN, **agent}
+    if trajectory.model:
+        about["model_name"] = trajectory.model
+    merge = _by_time if trajectory.kind == "trace" else _by_number
+    steps = trajectory.steps if attempts is None and trajectory.kind == "trace" else merge(trajectory, attempts or ())
+    written = [_fields(number, step) for number, step in enumerate(steps, 1)]
+    written = written or [{"step_id": 1, "source": "system", "message": "Nothing of this run was recorded."}]
+    document: dict[str, Any] = plain_json(
+        {
+            "schema_version": VERSION,
+            "session_id": session,
+            "agent": {name: value for name, value in about.items() if value is not None},
+            "steps": written,
+            "final_metrics": _final_metrics(written),
+            "extra": {**extra, **trajectory.about},
+        }
+    )
+    return document
+
+
+def _by_time(trajectory: Trajectory, attempts: Sequence[Attempt]) -> Iterator[Step]:
+    """Yield the steps of a trace with the attempts of the log in the place of its rewards."""
+    waiting = [_attempt_step(attempt) for attempt in attempts]
+    for step in trajectory.steps:
+        if step.event == "attempt":
+            continue
+        while waiting and (step.event == "end" or _time(waiting[0]) <= _time(step)):
+            yield waiting.pop(0)
+        yield step
+    yield from waiting
+
+
+def _by_number(trajectory: Trajectory, attempts: Sequence[Attempt]) -> Iterator[Step]:
+    """Yield the steps of a transcript with the attempts of the log in the place of its own."""
+    by_number = {attempt.n: attempt for attempt in attempts}
+    for step in trajectory.steps:
+        if step.event != "attempt":
+            yield step
+        elif (attempt := by_number.pop(step.extra["attempt"], None)) is not None:
+            yield _attempt_step(attempt, step.time)
+    yield from map(_attempt_step, by_number.values())  # of calls that are not in the transcript
+
+
+def _time(step: Step) -> float:
+    return -math.inf if step.time is None else step.time
+
+
+def _attempt_step(attempt: Attempt, time: float | None = None) -> Step:
+    """Return an attempt of the log as what it is: a score on the way, and not the end."""
+    score = "" if attempt.raw is None else f": raw {attempt.raw:z.6g}"
+    score += "" if attempt.reward is None else f", reward {attempt.reward:z.4f}"
+    message = f"\n{attempt.message}" if attempt.message else ""
+    text = f"Attempt {attempt.n} was scored ({attempt.status}){score}. It is an attempt, not the end.{message}"
+    extra: dict[str, Any] = {
+        "attempt": attempt.n,
+        "status": attempt.status,
+        "raw": attempt.raw,
+        "reward": attempt.reward,
+    }
+    extra |= {"submission": attempt.submission or None, "seconds": attempt.seconds}
+    extra |= {} if attempt.final_raw is None else {"final_raw": attempt.final_raw}
+    return Step("system", seconds_since_1970(attempt.time) if time is None else time, text, "attempt", extra=extra)
+
+
+def _fields(number: int, step: Step) -> dict[str, Any]:
+    """Return a step of a document; fields that the step does not have are left out."""
+    extra = ({"event": step.event} if step.event else {}) | step.extra
+    fields: dict[str, Any] = {"step_id": number}
+    fields |= {"timestamp": time} if (time := instant(step.time)) else {}
+    fields |= {"source": step.source, "message": step.text}
+    fields |= {"model_name": step.model} if step.model else {}
+    if step.spent:
+        fields |= {"metrics": metrics} if (metrics := _metrics(step.spent)) else {}
+        fields |= {"llm_call_count": 1}
+    elif step.extra.get("repeated"):
+        fields |= {"llm_call_count": 0}
+    fields |= {"extra": extra} if extra else {}
+    name = f"call-{number}"
+    if step.tool:
+        call = {"tool_call_id": name, "function_name": step.tool, "arguments": step.arguments}
+        fields |= {"tool_calls": [call]}
+    if step.output is not None:
+        result: dict[str, Any] = {"source_call_id": name} if step.tool else {}
+        result |= {"content": step.output} | ({"extra": step.result} if step.result else {})
+        fields |= {"observation": {"results": [result]}}
+    return fields
+
+
+def _metrics(spent: Spent) -> dict[str, Any]:
+    """Return the metrics of a call of a model; what is no number is left out."""
+    metrics: dict[str, Any] = {}
+    for name in _TOKENS:
+        value = getattr(spent, name)
+        if isinstance(value, int) and value >= 0:
+            metrics[name] = value
+    if isinstance(spent.dollars, int | float) and 0 <= spent.dollars <= _MOST_DOLLARS:
+        metrics["cost_usd"] = spent.dollars
+    return metrics
+
+
+def _final_metrics(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the sums of tokens, and of dollars if the price of every call is known."""
+    calls = [step.get("metrics", {}) for step in steps if step.get("llm_call_count")]
+    metrics: dict[str, Any] = {"total_steps": len(steps)}
+    if calls:
+        unpriced = sum("cost_usd" not in call for call in calls)
+        metrics |= {f"total_{name}": sum(call.get(name, 0) for call in calls) for name in _TOKENS}
+        metrics |= {"extra": {"calls": len(calls), "unpriced_calls": unpriced}}
+        if not unpriced:
+            metrics["total_cost_usd"] = round(sum(call["cost_usd"] for call in calls), 9)
+    return metrics
+
+
+def instant(time: float | None) -> str | None:
+    """Return a time in seconds since 1970 as ISO 8601 in UTC; None if it is none."""
+    if time is None:
+        return None
+    try:
+        moment = dt.datetime.fromtimestamp(time, dt.UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

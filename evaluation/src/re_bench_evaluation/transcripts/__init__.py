@@ -1,1 +1,0 @@
-"""Transcripts of runs in ATIF, the Agent Trajectory Interchange Format of Harbor (version 1.7)."""
