@@ -1,34 +1,34 @@
-"""What ``re-bench --version`` says: our distributions, torch and Python."""
+"""What ``re-bench --version`` prints: the installed distributions of re-bench, torch, Triton and Python."""
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
+from importlib.metadata import PackageNotFoundError, distributions, entry_points, version
 
-_OURS = ("re-bench-common", "re-bench-server", "re-bench-server", "re-bench-inspect", "mlab-agent")
-_BESIDES = ("torch", "triton")
+_CORE = "re-bench-common"
+_OTHERS = ("mlab-agent", "torch", "triton")
 
 
 def versions() -> dict[str, str | None]:
-    """Return the versions of our distributions, of tasks that are packages, of torch, Triton and Python; None: none."""
-    tasks = {entry.dist.name for entry in importlib.metadata.entry_points(group="re_bench.tasks") if entry.dist}
-    found: dict[str, str | None] = {name: _version(name) for name in (*_OURS, *sorted(tasks), *_BESIDES)}
-    return {**found, "python": platform.python_version()}
+    """Return the versions of re-bench's distributions, of tasks that are packages, and of what they run on.
+
+    What is not installed has None.
+    """
+    tasks = {entry.dist.name for entry in entry_points(group="re_bench.tasks") if entry.dist}
+    own = {distribution.name for distribution in distributions() if distribution.name.startswith("re-bench-")}
+    names = [_CORE, *sorted((own | tasks) - {_CORE}), *_OTHERS]
+    return {**{name: _version(name) for name in names}, "python": platform.python_version()}
 
 
 def describe_versions() -> str:
-    """Return the version of re-bench on a line, and below it those of all that belongs to it."""
+    """Return the version of re-bench on a line, and below it the others."""
     found = versions()
-    return "\n".join(
-        [
-            f"re-bench {found['re-bench-common']}",
-            *(f"{name} {value or 'not installed'}" for name, value in found.items()),
-        ]
-    )
+    lines = [f"{name} {value or 'not installed'}" for name, value in found.items()]
+    return "\n".join([f"re-bench {found[_CORE]}", *lines])
 
 
 def _version(name: str) -> str | None:
     try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
+        return version(name)
+    except PackageNotFoundError:
         return None
