@@ -229,7 +229,9 @@ def test_a_user_without_a_home_is_told_which_variable_helps(made_up: Task) -> No
         "print([finding.found for finding in found if finding.check == 'cache'])"
     )
     unnamed = ("setpriv", "--reuid=54321", "--inh-caps=+dac_override", "--ambient-caps=+dac_override", "--")
-    variables = {name: text for name, text in os.environ.items() if name not in {"HOME", "RE_BENCH_CACHE"}}
+    variables = {
+        name: text for name, text in os.environ.items() if name not in {"HOME", "RE_BENCH_CACHE", "XDG_CACHE_HOME"}
+    }
     words = [*unnamed, sys.executable, "-c", code, str(made_up.directory)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=variables)
     assert "no home directory; set RE_BENCH_CACHE" in done.stdout, done.stderr
