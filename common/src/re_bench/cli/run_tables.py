@@ -49,8 +49,7 @@ def regraded_table(regraded: Sequence[Regraded]) -> str:
 
 def _summary_cells(report: Report) -> list[str]:
     held = sum(row.holds for row in report.rows)
-    seconds = sum(score.seconds for row in report.rows for score in row.scores)
-    figures = [f"{held} of {len(report.rows)}", f"{seconds:.1f}"] if report.rows else ["-", "-"]
+    figures = [f"{held} of {len(report.rows)}", f"{report.seconds:.1f}"] if report.rows else ["-", "-"]
     wrong = [*report.problems, *(f"{row.variant}: {row.verdict}" for row in report.rows if not row.holds)]
     return [report.task, report.profile, *figures, f"FAILED: {'; '.join(wrong)}" if wrong else "ok"]
 
