@@ -246,7 +246,9 @@ def pinned(name: str) -> str:
 
 def system_programs(session: nox.Session) -> None:
     """Print how to install missing system programs, or install them where ``RE_BENCH_INSTALL=1`` and root allow it."""
-    wanted = {"prlimit": "util-linux"}  # bwrap comes from PyPI where the system has none
+    wanted = {"prlimit": "util-linux"}
+    if os.geteuid() == 0:  # others use the bwrap that pip installs
+        wanted |= {"bwrap": "bubblewrap", "setpriv": "util-linux"}
     for manifest in HERE.glob("tasks/*/task.toml"):
         wanted |= tomllib.loads(manifest.read_text(encoding="utf-8")).get("programs", {})
     packages = sorted({wanted[program] for program in wanted if shutil.which(program) is None})
