@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import App, CycloptsError, Parameter
 from cyclopts.validators import Number
 
-from re_bench.errors import did_you_mean
+from re_bench.errors import UsageError, did_you_mean
 from re_bench.sandbox import BACKENDS
 from re_bench.task.profile_names import PROFILES, is_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _LAST_PORT = 65535
 
@@ -78,6 +81,19 @@ Hours = Annotated[AboveZero | None, Parameter(name="--hours", help="Hours to wor
 MaxAttempts = Annotated[
     Positive | None, Parameter(name="--max-attempts", help="How often a submission is scored (default: 100).")
 ]
+
+
+def run_app(app: App, words: Sequence[str] | None = None, *, hint: str = "") -> int:
+    """Run a command line, by default the one of this process, and return the exit status.
+
+    Raises:
+        UsageError: if the words do not fit the command; ``hint`` ends its message.
+    """
+    try:
+        status = app(words, result_action="return_value", exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        raise UsageError(f"{str(error).strip()}{hint}") from None
+    return status or 0
 
 
 def print_json(value: dict[str, Any]) -> None:

@@ -219,6 +219,12 @@ def reward(quick: Path, number: str, *options: str | Path) -> tuple[int, object]
     return status, json.loads(out.read_text()) if out.exists() else None
 
 
+def test_a_verifier_with_wrong_words_ends_with_2(quick: Path) -> None:
+    command = [sys.executable, "-m", "re_bench_harbor.verifier", str(quick), "--profle", "cpu"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.startswith("verifier: ")) == (2, True), done.stderr
+
+
 def test_rewards_are_flat_finite_numbers_and_absent_where_we_fail(quick: Path) -> None:
     assert reward(quick, "5") == (0, {"reward": 0.5, "valid": 1.0, "raw": 5.0})
     assert reward(quick, "-30") == (0, {"reward": -3.0, "valid": 1.0, "raw": -30.0})

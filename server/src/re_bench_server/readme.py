@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from re_bench.task.discovery import open_task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from re_bench.task.discovery import Task
     from re_bench.task.manifest import Anchors, Profile
@@ -26,21 +25,17 @@ _RATIONALE = {
 _DEVICES = {"cpu": "none", "cuda": "one NVIDIA GPU"}
 
 
-def with_tables(
-    text: str, tasks: Sequence[Task], others: Mapping[str, Callable[[Sequence[Task]], str]] = MappingProxyType({})
-) -> str:
+def with_tables(text: str, tasks: Sequence[Task]) -> str:
     """Return a README with tables made from the manifests of ``tasks``.
 
     Args:
         text: of the README.
         tasks: those in the tables.
-        others: what makes further tables, by the names of their markers.
 
     Raises:
         KeyError: if it has the marker of an unknown table.
     """
-    tables = {**_TABLES, **others}
-    return _TABLE.sub(lambda match: f"{match[1]}{tables[match[2]](tasks)}\n{match[3]}", text)
+    return _TABLE.sub(lambda match: f"{match[1]}{_TABLES[match[2]](tasks)}\n{match[3]}", text)
 
 
 def _tasks(tasks: Sequence[Task]) -> str:

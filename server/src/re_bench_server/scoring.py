@@ -20,10 +20,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path  # noqa: TC003 - cyclopts reads it
 from typing import TYPE_CHECKING
 
-import cyclopts
+from cyclopts import App
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu.devices import only_gpus
+from re_bench.options import run_app
 from re_bench.processes import cli_entry_point, print_progress
 from re_bench.runs.attempts import AttemptLog, FinalScore
 from re_bench.runs.elapsed import Elapsed
@@ -190,4 +191,5 @@ def _end_with_server() -> None:
 
 
 if __name__ == "__main__":
-    cyclopts.run(main)
+    with cli_entry_point("scorer"):  # wrong words are usage errors too
+        sys.exit(run_app(App(name="scorer", default_command=main)))

@@ -13,10 +13,11 @@ from contextlib import suppress
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, Group, Parameter
 
 from re_bench.cli.version import describe_versions, versions
 from re_bench.errors import UsageError
+from re_bench.options import print_json, run_app
 from re_bench.processes import cli_entry_point
 
 if TYPE_CHECKING:
@@ -34,9 +35,6 @@ app = App(
     group_commands=EVERYBODY,
     help_format="plaintext",
     default_parameter=Parameter(allow_repeating=True),  # the last one counts
-    result_action="return_value",
-    exit_on_error=False,
-    print_error=False,
 )
 export_app = App(name="export", help="Write a task in a format that other programs run.", group=EVALUATORS)
 app.command(export_app)
@@ -58,8 +56,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with cli_entry_point("re-bench"):
         load_commands()
         if words == ["--version", "--json"]:
-            from re_bench.options import print_json
-
             print_json(versions())
             return 0
         if not words:
@@ -67,11 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words[0] in _DISTRIBUTIONS and words[0] not in app.resolved_commands():
             folder = _DISTRIBUTIONS[words[0]]
             raise UsageError(f"{words[0]} is not installed; run: pip install -c constraints.txt -e {folder}")
-        try:
-            status = app(words)
-        except CycloptsError as error:
-            raise UsageError(f"{str(error).strip()} (re-bench {words[0]} --help shows its arguments)") from None
-    return status or 0
+        return run_app(app, words, hint=f" (re-bench {words[0]} --help shows its arguments)")
 
 
 def load_commands() -> None:

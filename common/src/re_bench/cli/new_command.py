@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from cyclopts import Parameter
 
 from re_bench.cli.main import AUTHORS, app
+from re_bench.normalise import How
 from re_bench.options import Flag, Json, SandboxName, print_json
 from re_bench.task.new_task import AGGREGATIONS, Choices
 
-_DIRECTIONS = ("lower", "higher")
-_AGGREGATIONS = ("min", "max", "last")
+Direction = Literal["lower", "higher"]
 
 
 @app.command(group=AUTHORS)
@@ -25,12 +25,8 @@ def new(
     ] = None,
     /,
     *,
-    direction: Annotated[
-        Literal["lower", "higher"] | None, Parameter(help="Which raw score is better (default: lower).")
-    ] = None,
-    aggregation: Annotated[
-        Literal["min", "max", "last"] | None, Parameter(help="Of attempts (default: min for lower, else max).")
-    ] = None,
+    direction: Annotated[Direction | None, Parameter(help="Which raw score is better (default: lower).")] = None,
+    aggregation: Annotated[How | None, Parameter(help="Of attempts (default: min for lower, else max).")] = None,
     profiles: Annotated[str | None, Parameter(help="Of cpu, gpu and paper, with commas (default: cpu).")] = None,
     title: Annotated[str | None, Parameter(help="A line for people (default: made of the name).")] = None,
     id_: Annotated[str | None, Parameter(name="--id", help="The id on servers (default: the name).")] = None,
@@ -92,9 +88,9 @@ def _choose(  # noqa: PLR0917 - one for each question
 
     line = choice(title, "Title", name.replace("_", " ").capitalize())
     identity = choice(id_, "Id, by which servers know it", name)
-    better = choice(direction, "Which raw score is better", "lower", _DIRECTIONS)
+    better = choice(direction, "Which raw score is better", "lower", get_args(Direction))
     usual = AGGREGATIONS[better]
-    counted = choice(aggregation, "What counts of a run's attempts", usual, _AGGREGATIONS)
+    counted = choice(aggregation, "What counts of a run's attempts", usual, get_args(How))
     listed = choice(profiles, "Profiles, of cpu, gpu and paper, with commas between", "cpu")
     names = tuple(dict.fromkeys(word.strip() for word in listed.split(",") if word.strip()))
     return Choices(name, identity, line, better, counted, names)  # type: ignore[arg-type]

@@ -20,11 +20,11 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path  # noqa: TC003 - cyclopts reads it
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, Parameter
 
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.normalise import normalise
-from re_bench.options import Json, ProfileName, SandboxName  # noqa: TC001 - cyclopts reads them
+from re_bench.options import Json, ProfileName, SandboxName, run_app
 from re_bench.processes import cli_entry_point, print_progress, temporary_directory
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.spec import Backend, SandboxSpec, SandboxUnavailableError
@@ -213,11 +213,8 @@ def main(measure: Callable[[Job], Measured], directory: Path, arguments: Sequenc
     """Run a task's ``score.py``: read the command line, score, print, exit with the documented status."""
     app = scorer_app(open_task(directory), measure)
     with cli_entry_point("score.py"):
-        try:
-            status = app(arguments)
-        except CycloptsError as error:
-            raise UsageError(str(error).strip()) from None
-    sys.exit(status or 0)
+        status = run_app(app, arguments)
+    sys.exit(status)
 
 
 def scorer_app(task: Task, measure: Callable[[Job], Measured]) -> App:
@@ -227,9 +224,6 @@ def scorer_app(task: Task, measure: Callable[[Job], Measured]) -> App:
         help=f"Score a submission to {task.name}.",
         help_format="plaintext",
         default_parameter=Parameter(allow_repeating=True),  # the last one counts
-        result_action="return_value",
-        exit_on_error=False,
-        print_error=False,
     )
 
     @app.default

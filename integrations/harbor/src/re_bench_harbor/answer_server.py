@@ -6,15 +6,16 @@ package mcp (``re-bench-harbor[mcp]``), and serves the transport ``streamable-ht
 
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path  # noqa: TC003 - cyclopts reads it
 from typing import TYPE_CHECKING
 
-import cyclopts
+from cyclopts import App
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.options import ProfileName, SandboxName  # noqa: TC001 - cyclopts reads them
+from re_bench.options import ProfileName, SandboxName, run_app
 from re_bench.processes import cli_entry_point, print_progress
 from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.score_process import score_and_record
@@ -123,4 +124,5 @@ def main(
 
 
 if __name__ == "__main__":
-    cyclopts.run(main)
+    with cli_entry_point("answer_server"):  # wrong words are usage errors too
+        sys.exit(run_app(App(name="answer_server", default_command=main)))

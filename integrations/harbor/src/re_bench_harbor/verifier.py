@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path  # noqa: TC003 - cyclopts reads it
 from typing import TYPE_CHECKING
 
-import cyclopts
+from cyclopts import App
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.options import ProfileName, SandboxName  # noqa: TC001 - cyclopts reads them
+from re_bench.options import ProfileName, SandboxName, run_app
 from re_bench.processes import cli_entry_point
 from re_bench.runs.score_process import score_and_record, score_submission
 from re_bench.scoring.score import EXIT_STATUS, describe
@@ -91,4 +92,5 @@ def _write(path: Path, value: dict[str, object] | dict[str, float]) -> None:
 
 
 if __name__ == "__main__":
-    cyclopts.run(main)
+    with cli_entry_point("verifier"):  # wrong words are usage errors too
+        sys.exit(run_app(App(name="verifier", default_command=main)))
