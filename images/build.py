@@ -113,11 +113,10 @@ class Builder:
         target.mkdir(parents=True)
         for task in image.tasks:
             command = [sys.executable, "-m", "re_bench.cli", "prepare", task, "--profile", self.options.profile]
-            if open_task(TOP / "tasks" / task).preparer.is_file():
-                subprocess.run(command, check=True, stdout=sys.stderr)
-                for name in ("text", task):
-                    if (source := cache_directory() / name).is_dir():
-                        shutil.copytree(source, target / name, dirs_exist_ok=True, ignore=_LOCKS)
+            subprocess.run(command, check=True, stdout=sys.stderr)
+            for name in ("text", task):
+                if (source := cache_directory() / name).is_dir():
+                    shutil.copytree(source, target / name, dirs_exist_ok=True, ignore=_LOCKS)
         return target
 
     def problems_of(self, image: Image, build: Build) -> list[str]:

@@ -24,20 +24,22 @@ def write_number_task(task: Path, anchors: str = "") -> Path:
         'id = "quick"\ntitle = "Quick"\ndescription = "A number"\nversion = 1\ndirection = "higher"\n'
         'aggregation = "max"\nunit = "points"\nsubmission = ["number"]\n'
         '[profiles.cpu]\ndescription = "small"\ndevice = "cpu"\ntime_limit_s = 30\n'
-        '[profiles.gpu]\ndescription = "large"\ndevice = "cuda"\ntime_limit_s = 30\n'
-        '[cheats.letters]\ndescription = "words"\nexpect = "invalid"\nreason = "no number"\n' + anchors
+        '[profiles.gpu]\ndescription = "large"\ndevice = "cuda"\ntime_limit_s = 30\n' + anchors
+    )
+    (task / "cheats" / "letters" / "cheat.toml").write_text(
+        'description = "words"\nexpect = "invalid"\nreason = "no number"\n'
     )
     (task / "score.py").write_text(
-        "from pathlib import Path\n"
-        "from re_bench.errors import InvalidSubmissionError\n"
-        "from re_bench.scoring.score import Measured, main\n"
-        "def measure(job):\n"
-        "    text = (job.submission / 'number').read_text()\n"
-        "    if text != '2': (job.records / 'calls').write_text(text)\n"
-        "    if text == 'bug': raise KeyError('ours')\n"
-        "    try: return Measured(float(text), 'fine')\n"
-        "    except ValueError: raise InvalidSubmissionError('that is no number')\n"
-        "main(measure, Path(__file__).parent)\n"
+        "from re_bench.api import InvalidSubmissionError, RawScore, Task, main\n"
+        "class Quick(Task):\n"
+        "    profiles = {'cpu': None, 'gpu': None}\n"
+        "    def score(self, job):\n"
+        "        text = (job.submission / 'number').read_text()\n"
+        "        if text != '2': (job.records / 'calls').write_text(text)\n"
+        "        if text == 'bug': raise KeyError('ours')\n"
+        "        try: return RawScore(float(text), 'fine')\n"
+        "        except ValueError: raise InvalidSubmissionError('that is no number')\n"
+        "if __name__ == '__main__': main(Quick())\n"
     )
     return task
 

@@ -34,22 +34,12 @@ description = "small"
 device = "cpu"
 time_limit_s = 30
 in_run = true
-
-[cheats.letters]
-description = "words"
-expect = "invalid"
-reason = "no number"
-
-[cheats.elsewhere]
-description = "makes a graphics card lie"
-expect = "invalid"
-profiles = ["gpu", "paper"]
-
-[cheats.slow]
-description = "pays on a card only"
-expect = "invalid"
-on.cpu = {expect = "no_better"}
 """
+CHEATS = {
+    "letters": 'description = "words"\nexpect = "invalid"\nreason = "no number"\n',
+    "elsewhere": 'description = "makes a graphics card lie"\nexpect = "invalid"\nprofiles = ["gpu", "paper"]\n',
+    "slow": 'description = "pays on a card only"\nexpect = "invalid"\non.cpu = {expect = "no_better"}\n',
+}
 DEVICE = """\
 [[profiles.cpu.devices]]
 starting = 20.0
@@ -60,9 +50,7 @@ spread = {starting = 0, reference = 0}, versions = {}}
 SCORER = """
 import os
 from pathlib import Path
-from re_bench.errors import InvalidSubmissionError
-from re_bench.scoring.scale import RunAnchors
-from re_bench.scoring.score import Measured, main
+from re_bench.api import InvalidSubmissionError, RawScore, RunAnchors, Task, main
 
 pace, device = float(os.environ.get("PACE", 1)), os.environ.get("DEVICE", "card A")
 here = Path(__file__).parent
@@ -73,12 +61,16 @@ def measured(directory):
     except ValueError:
         raise InvalidSubmissionError("that is no number")
 
-def measure(job):
-    given = os.environ.get("ANCHORS", f"{measured(here / 'baseline')} {measured(here / 'reference')}")
-    anchors = RunAnchors(*map(float, given.split())) if given else None
-    return Measured(measured(job.submission), "fine", {"hardware": device} if device else {}, anchors)
+class Paced(Task):
+    profiles = {"cpu": None}
 
-main(measure, here)
+    def score(self, job):
+        given = os.environ.get("ANCHORS", f"{measured(here / 'baseline')} {measured(here / 'reference')}")
+        anchors = RunAnchors(*map(float, given.split())) if given else None
+        return RawScore(measured(job.submission), "fine", {"hardware": device} if device else {}, anchors)
+
+if __name__ == "__main__":
+    main(Paced())
 """
 FIELDS = ["task", "profile", "status", "raw", "reward", "message", "details", "seconds"]
 
@@ -96,6 +88,8 @@ def paced(tmp_path: Path) -> Path:
     ):
         (task / name).mkdir(parents=True)
         (task / name / "number").write_text(value)
+    for name, text in CHEATS.items():
+        (task / "cheats" / name / "cheat.toml").write_text(text)
     (task / "task.toml").write_text(MANIFEST)
     (task / "anchors.toml").write_text(DEVICE)
     (task / "score.py").write_text(SCORER)
@@ -160,7 +154,7 @@ def test_validation_uses_the_expectations_of_the_profile_and_says_what_it_left_o
     assert done.stderr.splitlines().count(f"paced: {note}") == 1
     rewards = {row["variant"]: row["scores"][0]["reward"] for row in report["rows"]}
     assert rewards == {"baseline": 0.0, "reference": 1.0, "cheats/letters": None, "cheats/slow": -0.125}
-    manifest = paced / "task.toml"
+    manifest = paced / "cheats" / "slow" / "cheat.toml"
     manifest.write_text(manifest.read_text().replace('on.cpu = {expect = "no_better"}', ""))
     failed = re_bench("validate", paced, "--repeats", "1")
     assert failed.returncode == 1

@@ -33,12 +33,13 @@ reference = 3.0
 source = { kind = "published", where = "here" }
 """
 SCORER = """
-from pathlib import Path
-from re_bench.errors import InvalidSubmissionError
-from re_bench.scoring.score import Measured, main
-def measure(job):
-    {body}
-main(measure, Path(__file__).parent)
+from re_bench.api import InvalidSubmissionError, RawScore, Task, main
+class Small(Task):
+    profiles = {{"cpu": None}}
+    def score(self, job):
+        {body}
+if __name__ == "__main__":
+    main(Small())
 """
 
 
@@ -61,7 +62,7 @@ def result(stdout: str) -> dict[str, Any]:
 
 
 def test_a_valid_score_has_raw_and_reward(tmp_path: Path) -> None:
-    code, stdout, _stderr = score(tmp_path, "return Measured(2.0, 'fine', {'more': [1]})", "--json")
+    code, stdout, _stderr = score(tmp_path, "return RawScore(2.0, 'fine', {'more': [1]})", "--json")
     values = result(stdout)
     assert (code, values["status"], values["raw"], values["reward"], values["message"]) == (
         0,
@@ -81,7 +82,7 @@ def test_scores_are_rounded_and_what_counts_in_the_end_is_a_detail(
     manifest = manifest.replace('device = "cpu"', 'device = "cpu"\ninstance = "secret"')
     body = (
         "from re_bench.data.instances import secret_seed; "
-        "return Measured(2.0260001, 'fine', {'all': 2.0260001, 'seed': secret_seed('a')}, final_raw=2.0770001)"
+        "return RawScore(2.0260001, 'fine', {'all': 2.0260001, 'seed': secret_seed('a')}, private=2.0770001)"
     )
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
     code, stdout, _stderr = score(tmp_path, body, "--json", manifest=manifest)
@@ -99,18 +100,18 @@ def test_scores_are_rounded_and_what_counts_in_the_end_is_a_detail(
     ("body", "code", "status", "text"),
     [
         ("raise InvalidSubmissionError('no good')", 3, "invalid", "no good"),
-        ("return Measured(float('nan'), '')", 3, "invalid", "the raw score is nan"),
+        ("return RawScore(float('nan'), '')", 3, "invalid", "the raw score is nan"),
         ("raise InvalidSubmissionError('\\x1b[31mred\\udc80' + 'x' * 9999)", 3, "invalid", "\\x1b[31mred\\udc80xxx"),
         ("raise KeyError('lost')", 1, "error", "the scorer failed: KeyError: 'lost'"),
-        ("return Measured(1.0, '', final_raw=float('nan'))", 3, "invalid", "the raw score is nan"),
+        ("return RawScore(1.0, '', private=float('nan'))", 3, "invalid", "the raw score is nan"),
         (
-            "from re_bench.scoring.scale import RunAnchors as A; return Measured(1.0, '', {}, A(0, 3), final_raw=1.0)",
+            "from re_bench.scoring.scale import RunAnchors as A; return RawScore(1.0, '', {}, A(0, 3), private=1.0)",
             1,
             "error",
             "needs stored anchors",
         ),
-        ("return Measured(1.0, '', {'x': float('inf')})", 1, "error", "the scorer failed: ValueError"),
-        ("return Measured(1.0, '', {'x': object()})", 1, "error", "the scorer failed: TypeError"),
+        ("return RawScore(1.0, '', {'x': float('inf')})", 1, "error", "the scorer failed: ValueError"),
+        ("return RawScore(1.0, '', {'x': object()})", 1, "error", "the scorer failed: TypeError"),
     ],
 )
 def test_everything_else_has_neither(tmp_path: Path, body: str, code: int, status: str, text: str) -> None:
@@ -122,7 +123,7 @@ def test_everything_else_has_neither(tmp_path: Path, body: str, code: int, statu
 
 
 def test_for_people_the_same_is_said_in_words(tmp_path: Path) -> None:
-    code, stdout, _stderr = score(tmp_path, "return Measured(2.0, 'fine')")
+    code, stdout, _stderr = score(tmp_path, "return RawScore(2.0, 'fine')")
     assert code == 0
     assert "raw 2 points, reward 0.5000\nfine\n" in stdout
 

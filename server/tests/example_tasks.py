@@ -40,32 +40,34 @@ SCORER = '''
 import time
 from pathlib import Path
 
-from re_bench.errors import InvalidSubmissionError
-from re_bench.scoring.score import Measured, main
+from re_bench.api import InvalidSubmissionError, RawScore, Task, main
 
 
-def measure(job):
-    text = (job.submission / "answer.txt").read_text().strip()
-    if text.startswith("sleep"):
-        time.sleep(float(text.split()[1]))
-        text = text.split()[2]
-    if text.startswith("wait"):
-        while not Path(text.split()[1]).exists():
-            time.sleep(0.05)
-        text = text.split()[2]
-    if text == "crash":
-        raise RuntimeError("hidden truth 4711")
-    if text == "leave":
-        import os
-        os._exit(9)
-    try:
-        return Measured(float(text), "a number")
-    except ValueError:
-        raise InvalidSubmissionError(f"{text!r} is no number") from None
+class Number(Task):
+    profiles = {"cpu": None}
+
+    def score(self, job):
+        text = (job.submission / "answer.txt").read_text().strip()
+        if text.startswith("sleep"):
+            time.sleep(float(text.split()[1]))
+            text = text.split()[2]
+        if text.startswith("wait"):
+            while not Path(text.split()[1]).exists():
+                time.sleep(0.05)
+            text = text.split()[2]
+        if text == "crash":
+            raise RuntimeError("hidden truth 4711")
+        if text == "leave":
+            import os
+            os._exit(9)
+        try:
+            return RawScore(float(text), "a number")
+        except ValueError:
+            raise InvalidSubmissionError(f"{text!r} is no number") from None
 
 
 if __name__ == "__main__":
-    main(measure, Path(__file__).parent)
+    main(Number())
 '''
 
 EQUIPMENT = """

@@ -1,77 +1,76 @@
-"""The scorer of fix_embedding: raw = ln(held-out loss - floor), lower is better.
+"""fix_embedding: raw = ln(held-out loss - floor), lower is better.
 
-One sandbox reads the submission's file (``harness/loader.py``), another puts the tensors into our own model and
-evaluates it (``harness/evaluator.py``). This process imports no torch, passes bytes on, and takes the means.
+One sandbox reads the submission's file, another puts its tensors into our own model and evaluates it. This process
+passes bytes on and takes the means.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fix_embedding import grading, tensors
-from fix_embedding.profiles import PROFILES
+from fix_embedding import grading
+from fix_embedding.profiles import PROFILES, Profile
+from fix_embedding.sandboxed import evaluator, reader
 from re_bench import lm
-from re_bench.gpu import state as gpu_state
-from re_bench.scoring.language import heldout_tokens, interim_windows, log_above_floor
-from re_bench.scoring.score import Job, Measured, main
+from re_bench.api import Job, RawScore, Setup, Task, main
+from re_bench.scoring.language import heldout_tokens, log_above_floor, public_windows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-_ENVIRONMENT = {"OMP_WAIT_POLICY": "PASSIVE"}
-"""Threads that wait for each other leave the cores to other scorings."""
+    from pathlib import Path
 
 
-def measure(job: Job) -> Measured:
-    """Read the submission's tensors in one sandbox, evaluate them on the held-out text in another."""
-    profile = PROFILES[job.profile_name]
-    gpu = gpu_state.identify() if job.profile.device == "cuda" else None
-    modules = Path(lm.__path__[0])
-    build = {"modules": str(modules), "sizes": profile.large.sizes._asdict()}
-    with ExitStack() as stack:
-        with job.untrusted("harness/loader.py", also=[modules]) as loader:
-            windows = grading.scored_windows(heldout_tokens(job, profile.text), profile.context, profile.heldout_tokens)
-            file = tensors.read(job, loader, build, profile.dtype)
-            evaluator = stack.enter_context(  # only now: most of what is refused never comes so far
-                job.untrusted(
-                    "harness/evaluator.py",
-                    environment=_ENVIRONMENT,
-                    show=False,
-                    also=[modules],
-                    gpu=gpu.uuid if gpu else None,
-                )
+class FixEmbedding(Task[Profile]):
+    """Repair a corrupted embedding; ``workspace`` is imported late, since it needs torch, and scoring does not."""
+
+    profiles = PROFILES
+    randomized = True
+
+    def prepare(self, setup: Setup[Profile]) -> None:
+        """Make the text, and the models if they are neither shipped nor built yet."""
+        from fix_embedding import workspace  # noqa: PLC0415
+
+        workspace.prepare(setup)
+
+    def create_workspace(self, setup: Setup[Profile], directory: Path) -> None:
+        """Add the small model, the text, modules and ``profile.json``."""
+        from fix_embedding import workspace  # noqa: PLC0415
+
+        workspace.create(setup, directory)
+
+    def randomize_workspace(self, setup: Setup[Profile], directory: Path, seed: int | None) -> None:
+        """Add a freshly corrupted large model, also as ``fixed_model.pth``, the start."""
+        from fix_embedding import workspace  # noqa: PLC0415
+
+        workspace.add_corrupted_model(setup, directory, seed)
+
+    def score(self, job: Job[Profile]) -> RawScore:
+        """Read the submission's tensors in one sandbox, and evaluate them on held-out text in another."""
+        profile, gpu, sizes = job.profile, job.gpu(), job.profile.large.sizes._asdict()
+        windows = grading.scored_windows(heldout_tokens(job, profile.text), profile.context, profile.heldout_tokens)
+        public = public_windows(len(windows), f"fix_embedding {job.profile_name} interim windows")
+        with job.sandbox(evaluator, packages=[lm], submission=False, held_out=True, gpu=gpu.uuid) as model:
+            with job.sandbox(reader, packages=[lm]) as untrusted:
+                file = untrusted.call(reader.read_submission, job.submission, sizes, profile.dtype)
+                for name, shape in model.call(evaluator.build_model, sizes).items():
+                    size = math.prod(shape) * np.dtype(profile.dtype).itemsize
+                    values = untrusted.call(reader.tensor, name, size)
+                    model.call(evaluator.set_tensor, name, shape, profile.dtype, values)
+            model.call(evaluator.finish_model, job.settings.device)
+            started = time.monotonic()
+            loss, final_loss = (
+                grading.mean_loss(lambda part: model.call(evaluator.token_losses, part), part, profile, job.progress)
+                for part in (windows[public], windows[~public])
             )
-            shapes = evaluator.call("build", {**build, "device": job.profile.device}).value
-            tensors.hand_over(loader, evaluator, shapes, profile.dtype)
-        started = time.monotonic()
-
-        def losses(part: NDArray[np.int64]) -> NDArray[np.float32]:
-            size = part[:, 1:].size * np.dtype(np.float32).itemsize
-            args = {"length": part.shape[1]}
-            reply = evaluator.call("evaluate", args, inputs=[part], outputs=[size], held_out=True)
-            return np.frombuffer(reply.outputs[0], np.float32)
-
-        interim = interim_windows(len(windows), f"fix_embedding {job.profile_name} interim windows")
-        parts = (windows[interim], windows[~interim])
-        loss, final_loss = (grading.mean_loss(losses, part, profile.scoring_batch, job.progress) for part in parts)
-    details = {
-        "loss": loss,
-        "final_loss": final_loss,
-        "floor": profile.floor,
-        "tokens": windows[:, 1:].size,
-        "evaluation_seconds": round(time.monotonic() - started, 3),
-        "file": file,
-        **({"hardware": gpu.name} if gpu else {}),
-    }
-    raw, final_raw = (log_above_floor(one, profile.floor) for one in (loss, final_loss))
-    message = "the score is ln(loss - floor), on other windows than the final score's"
-    return Measured(raw, message, details, final_raw=final_raw)
+        seconds, tokens = round(time.monotonic() - started, 3), windows[:, 1:].size
+        details = {"loss": loss, "final_loss": final_loss, "floor": profile.floor, "tokens": tokens, "file": file}
+        raw, private = (log_above_floor(one, profile.floor) for one in (loss, final_loss))
+        message = "the score is ln(loss - floor), on other windows than the final score's"
+        return RawScore(raw, message, {**details, "evaluation_seconds": seconds, **gpu.details}, private=private)
 
 
 if __name__ == "__main__":
-    main(measure, Path(__file__).parent)
+    main(FixEmbedding())

@@ -1,4 +1,4 @@
-"""The scorer of small_scaling_law: raw = 1 - [(L(answer) - L(best)) + |prediction - L(answer)|], higher is better.
+"""small_scaling_law: raw = 1 - [(L(answer) - L(best)) + |prediction - L(answer)|], higher is better.
 
 Nothing of a submission is run, and nothing but three numbers of it is read. The agent's ledger is not among them: what
 counts is what the answer says, and where the truth puts it.
@@ -6,35 +6,52 @@ counts is what the answer says, and where the truth puts it.
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from re_bench.scoring.score import Job, Measured, main
+from re_bench.api import Job, RawScore, Setup, Task, main
+from small_scaling_law import workspace
 from small_scaling_law.answer import FILE, read_answer
 from small_scaling_law.grading import losses_of, open_anchors, open_truth, raw_score, share_of_target
 from small_scaling_law.instances import scale_of
+from small_scaling_law.profiles import SCALES, Scale
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
-def measure(job: Job) -> Measured:
-    """Read the answer, and ask the truth of the chosen instance what a run like that costs and reaches."""
-    profile, instance = job.profile_name, job.instance_number
-    answer = read_answer(job.submission / FILE)
-    share = share_of_target(answer, scale_of(profile, instance))
-    truth = open_truth(profile, instance)
-    regret, error = losses_of(truth, answer)
-    details = {
-        "n_embd": answer.n_embd,
-        "max_iters": answer.max_iters,
-        "loss_prediction": answer.loss_prediction,
-        "share_of_target": share,
-        "loss": truth.best.loss + regret,
-        "best": truth.best.loss,
-        "regret": regret,
-        "error": error,
-        "truth": truth.name,
-    }
-    # The message reaches the agent, which is not told how good its answer is.
-    return Measured(raw_score(truth, answer), "a valid answer", details, open_anchors(profile, instance))
+class SmallScalingLaw(Task[Scale]):
+    """Predict the best hyperparameters of a large run from small ones."""
+
+    profiles = SCALES
+
+    def prepare(self, setup: Setup[Scale]) -> None:
+        """Make the bytes of the profile's text, if it has experiments."""
+        workspace.prepare(setup)
+
+    def create_workspace(self, setup: Setup[Scale], directory: Path) -> None:
+        """Add text, modules, sizes and the starting answer of the instance."""
+        workspace.create(setup, directory)
+
+    def score(self, job: Job[Scale]) -> RawScore:
+        """Read the answer, and ask the truth of the chosen instance what a run like that costs and reaches."""
+        profile, instance = job.profile_name, job.instance_number
+        answer, truth = read_answer(job.submission / FILE), open_truth(profile, instance)
+        share = share_of_target(answer, scale_of(profile, instance))
+        regret, error = losses_of(truth, answer)
+        details = {
+            "n_embd": answer.n_embd,
+            "max_iters": answer.max_iters,
+            "loss_prediction": answer.loss_prediction,
+            "share_of_target": share,
+            "loss": truth.best.loss + regret,
+            "best": truth.best.loss,
+            "regret": regret,
+            "error": error,
+            "truth": truth.name,
+        }
+        # The message reaches the agent, which is not told how good its answer is.
+        return RawScore(raw_score(truth, answer), "a valid answer", details, open_anchors(profile, instance))
 
 
 if __name__ == "__main__":
-    main(measure, Path(__file__).parent)
+    main(SmallScalingLaw())

@@ -441,9 +441,8 @@ def check_prepared(targets: Sequence[Target], *, network: bool | None = None) ->
         targets: the tasks in their profiles.
         network: whether to ask; None: if something has to be fetched.
     """
-    with_data = [target for target in targets if target.task.preparer.is_file()]
-    ready = [one for one in with_data if is_prepared(one.task.name, one.profile, one.task.manifest.version)]
-    missing = [target for target in with_data if target not in ready]
+    ready = [one for one in targets if is_prepared(one.task.name, one.profile, one.task.manifest.version)]
+    missing = [target for target in targets if target not in ready]
     findings = []
     if ready:
         findings.append(Finding("prepared", "ok", _listed(ready)))

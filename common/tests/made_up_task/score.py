@@ -1,17 +1,36 @@
 from __future__ import annotations
 
-from pathlib import Path
+import shutil
+from typing import TYPE_CHECKING
 
-from re_bench.errors import InvalidSubmissionError
-from re_bench.scoring.score import Job, Measured, main
+from re_bench.api import InvalidSubmissionError, Job, RawScore, Setup, Task, main
+from re_bench.data.cache import cache_directory
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
-def measure(job: Job) -> Measured:
-    try:
-        return Measured(float((job.submission / "number").read_text()), "fine")
-    except ValueError:
-        raise InvalidSubmissionError("that is no number") from None
+class MadeUp(Task[str]):
+    profiles = {"cpu": "small", "gpu": "large"}
+
+    def prepare(self, setup: Setup[str]) -> None:
+        made = cache_directory() / "made_up" / setup.profile_name
+        if not made.exists():
+            setup.log(f"making what {setup.profile_name} needs")
+            print("chatter of a library")
+            made.mkdir(parents=True)
+            (made / "data").write_text(f"prepared for {setup.profile_name}")
+
+    def create_workspace(self, setup: Setup[str], directory: Path) -> None:
+        for name in ("data", "both"):
+            shutil.copyfile(cache_directory() / "made_up" / setup.profile_name / "data", directory / name)
+
+    def score(self, job: Job[str]) -> RawScore:
+        try:
+            return RawScore(float((job.submission / "number").read_text()), "fine")
+        except ValueError:
+            raise InvalidSubmissionError("that is no number") from None
 
 
 if __name__ == "__main__":
-    main(measure, Path(__file__).parent)
+    main(MadeUp())

@@ -120,7 +120,7 @@ class Preparation:
                 workspace,
                 profile=self.served.profile_name,
                 template=self._template,
-                personalise=self._personalise if self._worker.personalises else None,
+                randomize=self._randomize if self._worker.randomized else None,
                 link=self._link,
             )
 
@@ -153,28 +153,25 @@ class Preparation:
         remove_tree(self._template)
         self._template.mkdir()
         task = self.served.task
-        if not task.preparer.is_file():
-            make_template(task, self._template, lambda _directory: None)
-            return
         try:
             self._worker.start()
-            if self._made_something and self._worker.personalises:  # it may hold a GPU and much memory
+            if self._made_something and self._worker.randomized:  # it may hold a GPU and much memory
                 self._worker.close()
                 self._worker.start()
-            make_template(task, self._template, partial(self._worker.call, "lay_out"))
+            make_template(task, self._template, self._worker.create_workspace)
         except BaseException:
             self._worker.close()
             raise
-        if not self._worker.personalises:
+        if not self._worker.randomized:
             self._worker.close()
 
-    def _personalise(self, workspace: Path) -> None:
+    def _randomize(self, workspace: Path) -> None:
         while not self._worker_lock.acquire(timeout=_POLL_S):
             raise_if_stop_requested()
         try:
             raise_if_stop_requested()
             with stop_on(None):  # the program is the others' too, and would be ended with the request
-                self._worker.call(PERSONALISE, workspace)
+                self._worker.randomize_workspace(workspace)
         finally:
             self._worker_lock.release()
 

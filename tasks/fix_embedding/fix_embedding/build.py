@@ -14,8 +14,8 @@ import torch
 from safetensors.torch import save_file
 
 from fix_embedding.grading import mean_loss, scored_windows
-from fix_embedding.harness import evaluator
-from fix_embedding.intact_models import NAMES
+from fix_embedding.sandboxed import evaluator
+from fix_embedding.models import NAMES
 from fix_embedding.profiles import PROFILES, Profile, Recipe
 from re_bench.data.provenance import hardware, versions
 from re_bench.lm.gpt import GPT, next_token_loss
@@ -72,7 +72,7 @@ def trained(
     state = {key: tensor.to("cpu", torch.float16).contiguous() for key, tensor in model.state_dict().items()}
     windows = scored_windows(text.heldout, entry.context, entry.heldout_tokens)
     evaluator.put_into(model, state, device)
-    loss = mean_loss(lambda part: evaluator.losses(model, part, device), windows, entry.scoring_batch)
+    loss = mean_loss(lambda part: evaluator.losses(model, part), windows, entry)
     say(f"{name}: held-out loss {loss:.4f} after {outcome.seconds:.0f} s of training")
     figures: dict[str, Any] = {"settings": asdict(settings), "batch": entry.training_batch}
     figures |= {"seconds": round(outcome.seconds, 1), "tokens": outcome.tokens, "heldout_loss": loss}

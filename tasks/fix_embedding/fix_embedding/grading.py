@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fix_embedding.profiles import Profile
+
 
 def scored_windows(tokens: NDArray[np.uint16], context: int, targets: int) -> NDArray[np.int64]:
     """Return windows of ``tokens``, int64 of shape [windows, context + 1], with about ``targets`` next tokens in all.
@@ -30,7 +32,7 @@ def scored_windows(tokens: NDArray[np.uint16], context: int, targets: int) -> ND
 def mean_loss(
     losses: Callable[[NDArray[np.int64]], NDArray[np.float32]],
     windows: NDArray[np.int64],
-    batch: int,
+    profile: Profile,
     say: Callable[[str], None] = lambda _line: None,
 ) -> float:
     """Return the mean loss of all next tokens of ``windows``, or NaN as soon as that of one is not finite.
@@ -38,10 +40,10 @@ def mean_loss(
     Args:
         losses: gives the losses of some windows, [windows, context].
         windows: [windows, context + 1].
-        batch: windows that are evaluated at a time.
+        profile: says how many windows are evaluated at a time.
         say: is told the progress.
     """
-    total = 0.0
+    total, batch = 0.0, profile.scoring_batch
     for start in range(0, len(windows), batch):
         say(f"evaluated {start} of {len(windows)} windows")
         part = losses(windows[start : start + batch]).astype(np.float64)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fix_embedding.build import build
-from fix_embedding.intact_models import FILES, RECORD, cached_directory, shipped_directory
+from fix_embedding.models import FILES, RECORD, cached_directory, shipped_directory
 from fix_embedding.profiles import PROFILES
 from re_bench.data.cache import file_lock, new_directory
 from re_bench.data.files import sha256_of

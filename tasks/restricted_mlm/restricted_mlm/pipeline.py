@@ -14,7 +14,7 @@ import numpy as np
 
 from re_bench.data.instances import secret_seed
 from re_bench.errors import InvalidSubmissionError
-from re_bench.scoring.language import interim_windows
+from re_bench.scoring.language import public_windows
 from restricted_mlm import grading
 from restricted_mlm.profiles import MASKED_SHARE
 
@@ -108,7 +108,7 @@ def _losses(job: Job, runner: Untrusted, profile: Profile, tokens: NDArray[np.ui
     windows = tokens[: len(tokens) // profile.length * profile.length].reshape(-1, profile.length)
     parts = grading.batches(
         windows,
-        interim_windows(len(windows), f"{instance} interim windows"),
+        public_windows(len(windows), f"{instance} interim windows"),
         profile.batch,
         most=profile.batches,
         mask_id=profile.mask_id,

@@ -18,12 +18,17 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from re_bench.data.instances import chosen_instance
 from re_bench.errors import UsageError
 from re_bench.processes import StoppedError, cli_entry_point, print_progress, request_stop, run_program
-from small_scaling_law.prepare import lay_out, prepare
+from re_bench.task.interface import Setup
+from small_scaling_law.profiles import SCALES
+from small_scaling_law.workspace import TASK, create, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from small_scaling_law.profiles import Scale
 
 _TASK = next(directory for directory in Path(__file__).parents if (directory / "task.toml").is_file())
 """The task's folder; in a wheel the package is in it, else it is in the folder."""
@@ -91,11 +96,11 @@ def _integer(value: object) -> int:
     return value
 
 
-def workspace(profile: str, state: Path) -> None:
-    """Lay the trusted workspace out, unless it is there, with its ledger."""
+def create_workspace(setup: Setup[Scale], state: Path) -> None:
+    """Create the trusted workspace, which has the ledger, unless it is there."""
     if not (state / "profile.json").exists():
         shutil.copytree(_TASK / "starter", state, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-        lay_out(profile, state)
+        create(setup, state)
 
 
 def serve(meter: Meter) -> None:
@@ -118,8 +123,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the models are small: one thread a run
     with cli_entry_point("meter.py"):
-        prepare(options.profile, print_progress)
-        workspace(options.profile, options.state)
+        number = chosen_instance(TASK, options.profile)
+        setup = Setup(options.profile, SCALES[options.profile], number, print_progress)
+        prepare(setup)
+        create_workspace(setup, options.state)
         try:
             meter = Meter(options.socket, options.state.resolve(), options.workers)
         except OSError as error:

@@ -30,11 +30,12 @@ from re_bench.data.provenance import hardware, versions
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point, print_progress, run_program, temporary_directory
 from re_bench.runs.executor import Executor, Resources, open_executor
+from re_bench.task.interface import Setup
 from small_scaling_law.bytes_text import open_bytes, prepare_bytes
 from small_scaling_law.grading import runs_file
 from small_scaling_law.instances import scale_of
-from small_scaling_law.prepare import COPIED, lay_out
 from small_scaling_law.profiles import SCALES, Scale
+from small_scaling_law.workspace import COPIED, create
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -259,7 +260,7 @@ def _workspace(profile: str, instance: int) -> Iterator[Path]:
     with temporary_directory("re-bench-sweep-") as directory:
         workspace = directory / "workspace"
         shutil.copytree(STARTER, workspace, ignore=shutil.ignore_patterns("__pycache__"))
-        lay_out(profile, workspace, instance)
+        create(Setup(profile, SCALES[profile], instance, print_progress), workspace)
         yield workspace
 
 

@@ -113,13 +113,13 @@ def prepare(
     for task in selected:
         task.profile(profile_name(task, profile))
     outcomes = []
-    for task in selected or [task for task in find_tasks().values() if task.preparer.is_file()]:
+    for task in selected or find_tasks().values():
         chosen, started = profile_name(task, profile), time.monotonic()
         if chosen not in task.manifest.profiles:
             outcome = "no such profile"
         else:
-            prepared = run_preparation(task, chosen, instance=instance)
-            outcome = "prepared" if prepared else "nothing to prepare"
+            run_preparation(task, chosen, instance=instance)
+            outcome = "prepared"
         seconds = round(time.monotonic() - started, 1)
         outcomes.append({"task": task.name, "profile": chosen, "outcome": outcome, "seconds": seconds})
         if not json:
@@ -127,7 +127,7 @@ def prepare(
     if json:
         print_json({"tasks": outcomes})
     elif not outcomes:
-        print("no task here needs anything prepared")
+        print("there are no tasks here")
     return 0
 
 

@@ -1,10 +1,10 @@
-"""The program inside the sandbox: it loads a task's harness and calls its functions on request.
+"""The program inside the sandbox: it imports a task's module and calls its functions on request.
 
-Run as ``python -I DIRECTORY/re_bench/guest/worker.py SOCKET MODULE``; the harness is that module in ``DIRECTORY/task``,
-with functions ``name(args: dict, inputs: list[memoryview], outputs: list[memoryview]) -> JSON value``; after the memory
-views come those inputs and outputs that lie on the GPU, and among the inputs, as ``{"descriptor", "nbytes", "size"}``,
-memory of the GPU that the harness maps by itself.
-Nothing that leaves this process is believed: it shares its memory with the submission.
+Run as ``python -I DIRECTORY/re_bench/guest/worker.py SOCKET MODULE``; ``DIRECTORY`` holds all modules of ours that the
+program sees. Nothing that leaves this process is believed: it shares its memory with the submission.
+
+A request names a function and has its arguments in order: a JSON value, or where its memory lies among the file
+descriptors that came along. The memory of the results comes last.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ MAX_REQUEST = 64 << 20
 MAX_ERROR = 4000
 
 mapped: dict[str, Any] = {}
+"""Memory of the GPU by its name, so that it is mapped once however many calls there are."""
 
 
 def shared_memory(descriptor: int, *, writable: bool) -> memoryview:
@@ -40,38 +41,74 @@ def shared_memory(descriptor: int, *, writable: bool) -> memoryview:
 
 
 def device_memory(memory: dict[str, Any], descriptor: int) -> Any:
-    """Map memory of the GPU, once for each name it goes by; what is not to be mapped becomes its description."""
-    if not memory.get("mapped", True):
-        return {"descriptor": descriptor, "nbytes": memory["nbytes"], "size": memory["size"]}
-    if memory["name"] not in mapped:
+    """Return memory of the GPU as a function gets it."""
+    sizes = (memory["nbytes"], memory["size"])
+    if memory["access"] == "handle":
+        return importlib.import_module("re_bench.guest.signature").Handle(descriptor, *sizes)
+    name = f"{memory['name']} {memory['access']}"  # so that what was writable once is not writable as an input
+    if name not in mapped:
         module = importlib.import_module("re_bench.guest.device_memory")
-        sizes = (memory["nbytes"], memory["size"])
-        mapped[memory["name"]] = module.SharedMapping.of_descriptor(descriptor, *sizes, writable=memory["writable"])
+        writable = memory["access"] == "write"
+        mapped[name] = module.SharedMapping.of_descriptor(descriptor, *sizes, writable=writable)
     os.close(descriptor)
-    return mapped[memory["name"]]
+    return mapped[name]
 
 
-def answer(harness: ModuleType, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+def argument(hint: Any, value: dict[str, Any], descriptors: list[int]) -> Any:
+    """Return an argument as the function gets it; memory takes the next descriptor."""
+    if "json" in value:
+        return importlib.import_module("re_bench.guest.signature").from_json(hint, value["json"])
+    if "device" in value:
+        return device_memory(value["device"], descriptors.pop(0))
+    view = shared_memory(descriptors.pop(0), writable=False)
+    return array(view, value["array"]) if "array" in value else bytes(view)
+
+
+def array(view: memoryview, kind: dict[str, Any]) -> Any:
+    """Return shared memory as a numpy array."""
+    numpy = importlib.import_module("numpy")
+    return numpy.frombuffer(view, kind["dtype"]).reshape(kind["shape"])
+
+
+def answer(module: ModuleType, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
     """Carry out one request and return the reply; an exception becomes a reply with its text."""
-    on_device = request["device"]
-    host, device = descriptors[: len(descriptors) - len(on_device)], descriptors[len(descriptors) - len(on_device) :]
-    split = int(request["inputs"])
-    inputs: list[Any] = [shared_memory(descriptor, writable=False) for descriptor in host[:split]]
-    outputs: list[Any] = [shared_memory(descriptor, writable=True) for descriptor in host[split:]]
+    signatures = importlib.import_module("re_bench.guest.signature")
     try:
-        for memory, descriptor in zip(on_device, device, strict=True):
-            (outputs if memory["writable"] else inputs).append(device_memory(memory, descriptor))
-        return {"value": getattr(harness, request["call"])(request["args"], inputs, outputs)}
+        function = getattr(module, request["call"])
+        signature = signatures.signature_of(function)
+        hints = signature.parameters.values()
+        arguments = [argument(*pair, descriptors) for pair in zip(hints, request["arguments"], strict=True)]
+        result = function(*arguments)
+        values = []
+        for part, kind in zip(result if request["tuple"] else [result], request["results"], strict=True):
+            if kind is None:
+                values.append(signatures.to_json(part))
+            else:
+                write(part, kind, descriptors.pop(0))
     except BaseException as error:  # noqa: BLE001 - whatever a submission raises is an answer
         traceback.print_exc()
-        return {"error": describe(error)}
+        return described(error)
+    return {"value": values}
 
 
-def describe(error: BaseException) -> str:
-    """Return an exception's text; its class is named too unless it is a refusal, whose text is enough."""
-    refused = importlib.import_module("re_bench.guest.refused")
-    text = str(error) if isinstance(error, refused.RefusedError) else f"{type(error).__name__}: {error}"
-    return text[:MAX_ERROR]
+def write(part: Any, kind: dict[str, Any], descriptor: int) -> None:
+    """Copy a result into the memory that the caller has made for it.
+
+    Raises:
+        TypeError: if it is not the array that the annotation promises.
+    """
+    found = (str(part.dtype), list(part.shape))
+    if found != (kind["dtype"], kind["shape"]):
+        raise TypeError(f"a result is {found[0]} {found[1]}; its annotation says {kind['dtype']} {kind['shape']}")
+    array(shared_memory(descriptor, writable=True), kind)[...] = part
+
+
+def described(error: BaseException) -> dict[str, Any]:
+    """Return the reply for an exception: ``refused`` with the reason for a refusal, else ``error`` with its class."""
+    errors = importlib.import_module("re_bench.errors")
+    if isinstance(error, errors.InvalidSubmissionError):
+        return {"refused": str(error)[:MAX_ERROR]}
+    return {"error": f"{type(error).__name__}: {error}"[:MAX_ERROR]}
 
 
 def connected(address: str) -> socket.socket:
@@ -85,17 +122,16 @@ def connected(address: str) -> socket.socket:
 
 
 def main() -> None:
-    """Connect, load the harness, and answer until the connection ends."""
-    address, module = sys.argv[1:]
-    directory = Path(__file__).parents[2]
-    sys.path[:0] = [str(directory / "task"), str(directory)]
+    """Connect, import the module, and answer until the connection ends."""
+    address, name = sys.argv[1:]
+    sys.path.insert(0, str(Path(__file__).parents[2]))
     ipc = importlib.import_module("re_bench.guest.ipc")
     channel = connected(address)
     gc.disable()  # what is imported stays, and looking there for garbage meanwhile is a sixth of torch's start
     try:
-        harness = importlib.import_module(module)
+        module = importlib.import_module(name)
     except BaseException as error:
-        ipc.send(channel, {"error": describe(error)})
+        ipc.send(channel, described(error))
         raise
     gc.enable()
     ipc.send(channel, {"value": "ready"})
@@ -104,7 +140,7 @@ def main() -> None:
             request, descriptors = ipc.receive(channel, MAX_REQUEST, accept_descriptors=True)
         except ipc.FrameError:
             return
-        ipc.send(channel, answer(harness, request, descriptors))
+        ipc.send(channel, answer(module, request, descriptors))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from re_bench.runs.job_resources import NodeRequirements, default_jobs, resource
 from re_bench.runs.score_process import score_submission, score_variant
 from re_bench.runs.validation import ANCHORED, SUBMISSION, Report, brief, honest_base, judge, scores_above_base
 from re_bench.scoring.score import Score
+from re_bench.task.manifest import CHEAT
 from re_bench.task.prepare import run_preparation
 from re_bench.task.workspace import make_template, variants
 
@@ -199,7 +200,7 @@ def _in_doubt(task: Task, profile: str, scores: Mapping[str, Sequence[Score]]) -
 def _bases(task: Task, profile: str, names: Sequence[str]) -> list[str]:
     """Return the directories of the honest bases of cheats that are there and not among ``names`` anyway."""
     cheats = [cheat for name, cheat in task.manifest.cheats.items() if f"cheats/{name}" in names]
-    bases = {cheat.expectation(profile).base for cheat in cheats}
+    bases = {cheat.expectation(profile).derived_from for cheat in cheats}
     return sorted(base for base in bases if base and base not in names and (task.directory / base).is_dir())
 
 
@@ -222,13 +223,12 @@ def _note(task: Task, profile: str, skipped: Sequence[str]) -> str:
 
 
 def _problems(task: Task) -> list[str]:
-    tables, directories = set(task.manifest.cheats), set(task.cheats)
-    path = task.directory / "task.toml"
-    lines = [f"{path}: cheats.{name}: there is no directory cheats/{name}" for name in sorted(tables - directories)]
-    lines += [f"{path}: cheats/{name} has no table [cheats.{name}]" for name in sorted(directories - tables)]
-    bases = {name: cheat.base for name, cheat in task.manifest.cheats.items() if cheat.base is not None}
-    missing = {name: base for name, base in bases.items() if not (task.directory / base).is_dir()}
-    return lines + [f"{path}: cheats.{name}.base: there is no directory {base}" for name, base in missing.items()]
+    cheats = task.directory / "cheats"
+    lines = [f"{cheats / name}: there is no {CHEAT}" for name in task.cheats if name not in task.manifest.cheats]
+    for name, cheat in task.manifest.cheats.items():
+        if cheat.derived_from is not None and not (task.directory / cheat.derived_from).is_dir():
+            lines.append(f"{cheats / name / CHEAT}: derived_from: there is no directory {cheat.derived_from}")
+    return lines
 
 
 def default_repeats(task: Task) -> int:

@@ -134,7 +134,7 @@ def _judge_anchor(task: Task, variant: str, scores: Sequence[Score]) -> tuple[bo
 def honest_base(task: Task, variant: str, profile: str) -> str:
     """Return what a cheat is derived from and compared with: what the manifest names, else the baseline."""
     cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
-    return (cheat.expectation(profile).base if cheat is not None else None) or "baseline"
+    return (cheat.expectation(profile).derived_from if cheat is not None else None) or "baseline"
 
 
 def scores_above_base(task: Task, variant: str, scores: Mapping[str, Sequence[Score]]) -> bool:

@@ -35,8 +35,8 @@ def heldout_tokens(job: Job, name: str) -> NDArray[np.uint16]:
         raise UsageError(f"the text {name} is not prepared here; run: {command}") from error
 
 
-def interim_windows(number: int, purpose: str) -> NDArray[np.bool_]:
-    """Tell of each window of a text whether it counts for interim answers; all others count for the final score.
+def public_windows(number: int, purpose: str) -> NDArray[np.bool_]:
+    """Tell of each window of a text whether it counts for public scores; all others count for the private one.
 
     It is one of every four neighbours, so that both parts are alike, and a secret of the machine decides which.
 
@@ -47,8 +47,8 @@ def interim_windows(number: int, purpose: str) -> NDArray[np.bool_]:
     groups = -(-number // _NEIGHBOURS)
     draw = np.random.Philox(key=secret_seed(purpose))  # its raw numbers, because numpy promises that these never change
     chosen = draw.random_raw(groups) % np.uint64(_NEIGHBOURS)
-    interim: NDArray[np.bool_] = (np.arange(_NEIGHBOURS) == chosen[:, None]).reshape(-1)[:number]
-    return interim
+    public: NDArray[np.bool_] = (np.arange(_NEIGHBOURS) == chosen[:, None]).reshape(-1)[:number]
+    return public
 
 
 def log_above_floor(loss: float, floor: float) -> float:

@@ -1,15 +1,14 @@
-"""Score, Job and the command line that every ``score.py`` shares.
+"""Job, RawScore, Score, and the command line that every ``score.py`` shares.
 
-A task's ``score.py`` defines one function from :class:`Job` to :class:`Measured` and ends with::
+A task's ``score.py`` defines a subclass of :class:`re_bench.task.interface.Task` and ends with::
 
     if __name__ == "__main__":
-        main(measure, Path(__file__).parent)
-
-The function raises :class:`re_bench.errors.InvalidSubmissionError` when the submission is at fault.
+        main(MyTask())
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import re
@@ -17,8 +16,8 @@ import sys
 import time
 import traceback
 from dataclasses import asdict, dataclass, field, fields, replace
-from pathlib import Path  # noqa: TC003 - cyclopts reads it
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NoReturn, Self
 
 from cyclopts import App, Parameter
 
@@ -28,7 +27,7 @@ from re_bench.options import Json, ProfileName, SandboxName, run_app
 from re_bench.processes import cli_entry_point, print_progress, temporary_directory
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.spec import Backend, SandboxSpec, SandboxUnavailableError
-from re_bench.sandbox.untrusted import Untrusted
+from re_bench.sandbox.calls import SandboxedProcess
 from re_bench.scoring.scale import RunAnchors, choose_scale, round_to
 from re_bench.scoring.staging import Staged, stage
 from re_bench.scoring.time_limit import time_limit
@@ -42,11 +41,14 @@ from re_bench.task.choices import (
     model_details,
     profile_name,
 )
-from re_bench.task.discovery import Task, open_task
+from re_bench.task.discovery import Task as TaskFolder
+from re_bench.task.discovery import open_task
 from re_bench.task.hidden_paths import hidden_directories
+from re_bench.task.interface import ProfileT, Task, profile_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from types import ModuleType
 
     from re_bench.task.choices import Instance
     from re_bench.task.manifest import Profile
@@ -58,26 +60,28 @@ GPU_WAIT = "gpu_wait_s"
 """In a score's details: the seconds that the scorer waited for other jobs to leave its GPU; absent if it did not."""
 
 _TICK_S = 2.0
+_PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE"}
+"""Threads that wait for each other leave the cores to other scorings."""
 _LONGEST_MESSAGE = 4000
 _IN_DETAILS = ("sandbox", "submission", "final_raw")
 """Fields of a score that JSON has among the details."""
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What a scorer measured of a valid submission."""
+class RawScore:
+    """What a task's :meth:`~re_bench.task.interface.Task.score` returns for a valid submission."""
 
     raw: float
-    """The raw score, in the task's own unit and direction."""
+    """The public score: the raw score, in the task's own unit and direction, that an agent is shown during a run."""
     message: str
-    """One line for the submission's author, without any figure that the submission chooses."""
+    """One line for the submission's author, without any figure that the submission can choose."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """JSON values for the log, not shown to an agent; ``hardware`` names the device that was measured on."""
     anchors: RunAnchors | None = None
     """Baseline and reference of the same run, or of the task's instance; they come before stored anchors."""
-    final_raw: float | None = None
-    """The raw score on what is held back for the final score, which no agent is told before; None where it is ``raw``.
-    The profile's anchors must be stored ones."""
+    private: float | None = None
+    """The private score: the raw score on held-out data that no public score depends on, which counts at the end; None
+    where it is ``raw``. The profile's anchors must be stored ones."""
 
 
 @dataclass(frozen=True)
@@ -149,13 +153,29 @@ class Score:
         return json.dumps(self.to_dict(), ensure_ascii=True, allow_nan=False)
 
 
+@dataclass(frozen=True)
+class Gpu:
+    """The GPU that a submission is scored on."""
+
+    uuid: str | None
+    name: str = ""
+
+    @property
+    def details(self) -> dict[str, str]:
+        """What a score's details say of it."""
+        return {"hardware": self.name} if self.uuid else {}
+
+
 @dataclass
-class Job:
+class Job(Generic[ProfileT]):
     """One submission to be scored."""
 
-    task: Task
+    task: TaskFolder
     profile_name: str
-    profile: Profile
+    profile: ProfileT
+    """The task's own settings of the profile."""
+    settings: Profile
+    """The profile's entry of ``task.toml``."""
     staged: Staged
     """The scorer's own copy of the submission."""
     backend: Backend
@@ -175,32 +195,52 @@ class Job:
         """The number of the instance; 0 in a profile where none can be chosen."""
         return self.instance if isinstance(self.instance, int) else 0
 
-    def untrusted(
+    def sandbox(
         self,
-        harness: str,
+        module: ModuleType,
         *,
+        packages: Sequence[ModuleType] = (),
+        submission: bool = True,
+        held_out: bool = False,
         environment: Mapping[str, str] | None = None,
-        show: bool = True,
-        also: Sequence[Path] = (),
+        visible: Sequence[Path] = (),
         writable: Mapping[str, Path] | None = None,
         gpu: str | None = None,
-    ) -> Untrusted:
-        """Start a sandboxed process with a harness of the task in it.
+    ) -> SandboxedProcess:
+        """Start a sandboxed process, in which functions of a module of the task can be called.
 
         Args:
-            harness: path of the harness in the task's package, such as ``harness/player.py``.
-            environment: extra environment variables.
-            show: whether the process sees the submission, read-only, at :attr:`submission`.
-            also: other directories that the process sees, read-only, where they are; of a task's directory
-                nothing else is seen.
+            module: the task's module ``sandboxed``, or one in its package ``sandboxed``.
+            packages: packages of ours that the module imports, such as ``re_bench.lm``.
+            submission: whether the process sees the submission, read-only, at :attr:`submission`. Without it no code
+                of the submission runs there, and an exception is an internal error.
+            held_out: whether the process gets held-out data, so that no message of it reaches the submission's author.
+            environment: environment variables.
+            visible: other files and directories that the process sees, read-only, where they are; of a task's
+                directory nothing else is seen.
             writable: directories outside that the process may change, by their paths inside.
             gpu: UUID of the one GPU that the process may use; it is CUDA's device 0 there.
         """
-        visible = {str(path): path for path in (*([self.submission] if show else []), *also)}
+        shown = {str(path): path for path in (*([self.submission] if submission else []), *visible)}
         hidden = hidden_directories(self.task.directory)
-        limits = self.profile.limits
-        spec = SandboxSpec(visible, writable or {}, environment or {}, limits=limits, gpu=gpu, hidden=hidden)
-        return Untrusted(self.backend, self.task.package / harness, spec)
+        environment = {**_PASSIVE, **(environment or {})}
+        spec = SandboxSpec(shown, writable or {}, environment, limits=self.settings.limits, gpu=gpu, hidden=hidden)
+        return SandboxedProcess(
+            self.backend, module, spec, packages=packages, trusted=not submission, held_out=held_out
+        )
+
+    def gpu(self) -> Gpu:
+        """Return the GPU to score on; one without a UUID where the profile needs none.
+
+        Raises:
+            UsageError: if there is none, or it cannot be identified.
+        """
+        if self.settings.device != "cuda":
+            return Gpu(None)
+        from re_bench.gpu.state import identify  # noqa: PLC0415 - which only scorings on a GPU need
+
+        found = identify()
+        return Gpu(found.uuid, found.name)
 
     def progress(self, text: str) -> None:
         """Say on stderr what is being done, every two seconds at most."""
@@ -209,19 +249,19 @@ class Job:
             print_progress(f"{self.task.name}: {text}")
 
 
-def main(measure: Callable[[Job], Measured], directory: Path, arguments: Sequence[str] | None = None) -> NoReturn:
+def main(task: Task[Any], arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a task's ``score.py``: read the command line, score, print, exit with the documented status."""
-    app = scorer_app(open_task(directory), measure)
+    app = scorer_app(open_task(Path(inspect.getfile(type(task))).parent), task)
     with cli_entry_point("score.py"):
         status = run_app(app, arguments)
     sys.exit(status)
 
 
-def scorer_app(task: Task, measure: Callable[[Job], Measured]) -> App:
+def scorer_app(folder: TaskFolder, task: Task[Any]) -> App:
     """Return the command line of a task's ``score.py``."""
     app = App(
         name="score.py",
-        help=f"Score a submission to {task.name}.",
+        help=f"Score a submission to {folder.name}.",
         help_format="plaintext",
         default_parameter=Parameter(allow_repeating=True),  # the last one counts
     )
@@ -236,8 +276,8 @@ def scorer_app(task: Task, measure: Callable[[Job], Measured]) -> App:
         records: Annotated[Path | None, Parameter(help="Keep the scoring's own logs in this directory.")] = None,
         json: Json = False,
     ) -> int:
-        chosen = choose_model(task, profile_name(task, profile), model.chosen())
-        result = score(chosen, measure, solution, profile=profile, sandbox=sandbox, records=records)
+        chosen = choose_model(folder, profile_name(folder, profile), model.chosen())
+        result = score(chosen, task, solution, profile=profile, sandbox=sandbox, records=records)
         print(result.to_json() if json else describe(chosen, result), flush=True)
         return EXIT_STATUS[result.status]
 
@@ -245,19 +285,19 @@ def scorer_app(task: Task, measure: Callable[[Job], Measured]) -> App:
 
 
 def score(
-    task: Task,
-    measure: Callable[[Job], Measured],
+    folder: TaskFolder,
+    task: Task[Any],
     submission: Path,
     *,
     profile: str = "auto",
     sandbox: str | None = None,
     records: Path | None = None,
 ) -> Score:
-    """Stage a submission and measure it in this process; whatever fails after staging has begun is in the score.
+    """Stage a submission and score it in this process; whatever fails after staging has begun is in the score.
 
     Args:
-        task: the task.
-        measure: the task's function.
+        folder: the task's folder.
+        task: the task itself.
         submission: the submission's directory.
         profile: a profile's name, or ``auto``.
         sandbox: a backend's name, if not the default.
@@ -268,23 +308,24 @@ def score(
         ReBenchError: as :func:`re_bench.task.choices.instance_of`.
     """
     started = time.monotonic()
-    name, entry = choose_profile(task, profile)
-    backend, instance = open_backend(sandbox), instance_of(task, name)
-    refuse_backend(task, backend)
-    blank = Score.error(task.name, name, "", sandbox=backend.name)
+    name, entry = choose_profile(folder, profile)
+    backend, instance = open_backend(sandbox), instance_of(folder, name)
+    refuse_backend(folder, backend)
+    settings = profile_of(task, name)
+    blank = Score.error(folder.name, name, "", sandbox=backend.name)
     with temporary_directory("re-bench-score-") as directory:
         directory.chmod(0o755)  # the sandbox runs as another user
         records = records or directory / "records"
         try:
             records.mkdir(mode=0o700, exist_ok=True)
-            staged = stage(submission, directory / "submission", task.manifest.staging)
+            staged = stage(submission, directory / "submission", folder.manifest.staging)
             blank = replace(
-                blank, submission=staged.sha256, details={"skipped": staged.skipped, **model_details(task, name)}
+                blank, submission=staged.sha256, details={"skipped": staged.skipped, **model_details(folder, name)}
             )
-            _check_presence(task, staged)
+            _check_presence(folder, staged)
             with time_limit(entry.time_limit_s):
-                measured = measure(Job(task, name, entry, staged, backend, records, instance))
-            result = _valid(blank, task, measured)
+                measured = task.score(Job(folder, name, settings, entry, staged, backend, records, instance))
+            result = _valid(blank, folder, measured)
         except UsageError:
             raise
         except InvalidSubmissionError as error:
@@ -299,7 +340,7 @@ def score(
     return replace(result, details=details, seconds=seconds)
 
 
-def refuse_backend(task: Task, backend: Backend) -> None:
+def refuse_backend(task: TaskFolder, backend: Backend) -> None:
     """Do nothing, or refuse a sandbox that cannot hold the task's submissions.
 
     Raises:
@@ -321,13 +362,13 @@ def _gpu_wait(profile: Profile) -> dict[str, float]:
     return {GPU_WAIT: round(waited_s(), 3)} if waited_s() else {}
 
 
-def _valid(blank: Score, task: Task, measured: Measured) -> Score:
+def _valid(blank: Score, task: TaskFolder, measured: RawScore) -> Score:
     json.dumps(dict(measured.details), allow_nan=False)  # what no log can hold is the scorer's fault, reported now
     scale = choose_scale(task, blank.profile, measured.anchors)
-    if measured.final_raw is not None and measured.anchors is not None:
-        raise ReBenchError("the scorer returned a final_raw, which needs stored anchors, and anchors of this run")
+    if measured.private is not None and measured.anchors is not None:
+        raise ReBenchError("the scorer returned a private score, which needs stored anchors, and anchors of this run")
     raw = _rounded(task, measured.raw)
-    final_raw = None if measured.final_raw is None else _rounded(task, measured.final_raw)
+    final_raw = None if measured.private is None else _rounded(task, measured.private)
     return replace(
         blank,
         status="valid",
@@ -339,13 +380,13 @@ def _valid(blank: Score, task: Task, measured: Measured) -> Score:
     )
 
 
-def _rounded(task: Task, raw: float) -> float:
+def _rounded(task: TaskFolder, raw: float) -> float:
     if not math.isfinite(raw):
         raise InvalidSubmissionError(f"the raw score is {raw}, which is no number")
     return round_to(raw, task.manifest.resolution)
 
 
-def _check_presence(task: Task, staged: Staged) -> None:
+def _check_presence(task: TaskFolder, staged: Staged) -> None:
     names = task.manifest.submission
     if not any(_is_file(staged.directory / name) for name in names):
         links = "".join(f"; {name} is a link to no file" for name in names if (staged.directory / name).is_symlink())
@@ -368,7 +409,7 @@ def _printable(text: str) -> str:
     return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
 
 
-def describe(task: Task, score: Score) -> str:
+def describe(task: TaskFolder, score: Score) -> str:
     """Return a score in words, for a person."""
     lines = [f"{score.task} ({score.profile}): {score.status} after {score.seconds:.1f} s", score.message]
     if score.raw is not None:

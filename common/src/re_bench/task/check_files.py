@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.task import CANARY
-from re_bench.task.manifest import RECORDS, Records
+from re_bench.task.manifest import CHEAT, RECORDS, Records
 from re_bench.task.manifest_file import ManifestError, anchors_file, anchors_text, load, read_table
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ OLDEST_ANCHORS_DAYS = 365
 FEWEST_CHEATS = 4
 """A forged score, a wrong answer, no answer, and a search for the truth are always possible."""
 LONGEST_SCORER = 80
-"""Lines: a scorer fits on a screen."""
+"""Lines: the class of a task fits on a screen."""
 
 _REQUIRED = {
     "instructions.md": "the text for agents",
@@ -37,7 +37,7 @@ _REQUIRED = {
     "starter": "the files that agents find",
     "tests": "tests of the task",
 }
-_DRAWN_BY = {"chosen": ("chosen_instance(",), "secret": ("secret_seed(", "interim_windows(")}
+_DRAWN_BY = {"chosen": ("chosen_instance(",), "secret": ("secret_seed(", "public_windows(")}
 """The functions whose results an instance decides."""
 _TOML_LINE = re.compile(r"\(at line (\d+)")
 _NOT_SOURCE = {"__pycache__", "build", "dist"}
@@ -258,10 +258,6 @@ def _files_are_there(files: TaskFiles) -> Found:
     package = files.directory / files.name
     required = {files.directory / name: what for name, what in _REQUIRED.items()}
     required |= {package / "__init__.py": "the task's package", package / "grading.py": "the truth"}
-    if not (package / "prepare.py").is_file():
-        required[files.directory / "baseline"] = "the starting solution, unless prepare.py makes it"
-    if (package / "harness").is_dir():
-        required[package / "harness" / "__init__.py"] = "without it the sandbox cannot import the harness"
     for path, what in required.items():
         if not path.exists():
             yield Problem(path, 1, f"is missing: {what}")
@@ -301,30 +297,26 @@ def _add_canary(path: Path) -> None:
     path.write_text(f"{first}{newline}{line}{rest}" if first.startswith("#!") else line + text, encoding="utf-8")
 
 
-def _cheats_have_folder_and_table(files: TaskFiles) -> Found:
-    """Yield cheats without a folder, folders without a table, and that there are too few."""
-    text = text_of(files.toml)
-    try:
-        tables = set(tomllib.loads(text).get("cheats", {}))
-    except (tomllib.TOMLDecodeError, TypeError):
-        return
-    folders = {folder.name for folder in files.directory.glob("cheats/*") if any(folder.glob("*"))}
-    for name in sorted(tables - folders):
-        what = f"there are no files in cheats/{name}: write the submission, or take the table away"
-        yield Problem(files.toml, line_of(text, f"cheats.{name}"), what)
-    for name in sorted(folders - tables):
-        yield Problem(files.directory / "cheats" / name, 1, f"task.toml has no table [cheats.{name}]: add one")
-    if len(tables) < FEWEST_CHEATS:
-        what = f"{len(tables)} cheats, {FEWEST_CHEATS} at least: what else would game the scorer?"
+def _cheats_are_described(files: TaskFiles) -> Found:
+    """Yield cheats without a description or without a submission, and that there are too few."""
+    folders = [folder for folder in sorted(files.directory.glob("cheats/*")) if any(folder.glob("*"))]
+    for folder in folders:
+        names = {path.name for path in folder.iterdir()} - {"__pycache__"}
+        if CHEAT not in names:
+            yield Problem(folder, 1, f"there is no {CHEAT}: describe the cheat, and how it must fail")
+        elif names == {CHEAT}:
+            yield Problem(folder / CHEAT, 1, "there is nothing beside it: write the submission, or remove the folder")
+    if len(folders) < FEWEST_CHEATS:
+        what = f"{len(folders)} cheats, {FEWEST_CHEATS} at least: what else would game the scorer?"
         yield Problem(files.toml, 1, what)
 
 
 def _cheats_say_how_they_fail(files: TaskFiles) -> Found:
-    """Yield refusals without a reason, and bases and profiles that are not there."""
+    """Yield refusals without a reason, and origins and profiles that are not there."""
     for name, cheat in files.manifest.cheats.items() if files.manifest else ():
+        path = files.directory / "cheats" / name / CHEAT
         for key, text in _faults(files, cheat):
-            line = line_of(text_of(files.toml), f"cheats.{name}.{key}")
-            yield Problem(files.toml, line, f"cheats.{name}: {text}")
+            yield Problem(path, line_of(text_of(path), key), text)
 
 
 def _faults(files: TaskFiles, cheat: Cheat) -> Iterator[tuple[str, str]]:
@@ -332,8 +324,9 @@ def _faults(files: TaskFiles, cheat: Cheat) -> Iterator[tuple[str, str]]:
     for where, expected in ("", cheat), *((f"on.{profile}.", entry) for profile, entry in cheat.on.items()):
         if expected.expect == "invalid" and expected.reason is None:
             yield f"{where}expect", "is refused for any reason: add reason = ..., which the message must match"
-        if expected.base is not None and not (files.directory / expected.base).is_dir():
-            yield f"{where}base", f"there is no directory {expected.base}: name the solution it is derived from"
+        if expected.derived_from is not None and not (files.directory / expected.derived_from).is_dir():
+            what = f"there is no directory {expected.derived_from}: name the solution it is derived from"
+            yield f"{where}derived_from", what
     for profile in sorted({*(cheat.profiles or ()), *cheat.on} - profiles):
         key = "profiles" if profile in (cheat.profiles or ()) else f"on.{profile}"
         yield key, f"there is no profile {profile}: take it away, or correct the name"
@@ -362,7 +355,7 @@ FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
     _files_are_there,
     _scorer_is_short,
     _canaries_are_there,
-    _cheats_have_folder_and_table,
+    _cheats_are_described,
     _cheats_say_how_they_fail,
     _instructions_fit_the_manifest,
 )

@@ -102,6 +102,15 @@ def instance_of(task: Task, profile: str) -> Instance | None:
     return chosen_instance(task.name, profile) if drawn_by == "chosen" else secret_name()
 
 
+def chosen_number(task: Task, profile: str) -> int:
+    """Return the number of the chosen instance; 0 in a profile where none can be chosen.
+
+    Raises:
+        ReBenchError: if the choice is damaged.
+    """
+    return chosen_instance(task.name, profile) if task.profile(profile).instance == "chosen" else 0
+
+
 def instance_details(instance: Instance | None) -> dict[str, Instance]:
     """Return what a score's details say of the instance."""
     return {} if instance is None else {"instance": instance}

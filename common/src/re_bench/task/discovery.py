@@ -68,11 +68,6 @@ class Task:
             sys.path.insert(0, str(self.import_directory))
 
     @property
-    def preparer(self) -> Path:
-        """The module that makes what a profile needs; a task that needs nothing has none."""
-        return self.package / "prepare.py"
-
-    @property
     def cheats(self) -> list[str]:
         """The names of the cheats, in order."""
         return sorted(path.name for path in (self.directory / "cheats").glob("*") if path.is_dir())

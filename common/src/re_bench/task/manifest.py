@@ -19,6 +19,8 @@ from re_bench.task.profile_names import is_profile
 
 RECORDS = "records.toml"
 """The file with the records of a task."""
+CHEAT = "cheat.toml"
+"""The file in a cheat's folder that describes it."""
 _TOLERANCE = 0.05
 
 Conflict = tuple[tuple[str | int, ...], str]
@@ -265,13 +267,13 @@ class Expectation(Table):
     expect: Literal["invalid", "no_better"]
     reason: Regex | None = None
     """What the message of an invalid attempt must match."""
-    base: FileName | None = None
-    """The directory, relative to the task's, of the solution that the cheat is at heart: ``no_better`` means no better
-    than that one; None for the baseline."""
+    derived_from: FileName | None = None
+    """The directory, relative to the task's, of the solution that the cheat is derived from: ``no_better`` means no
+    better than that one; None for the baseline."""
 
 
 class Cheat(Expectation):
-    """A checked-in submission that games the scorer, and how it must fail."""
+    """The ``cheat.toml`` of a checked-in submission that games the scorer: how it must fail."""
 
     description: Line
     profiles: Annotated[tuple[ProfileName, ...], Field(strict=False, min_length=1)] | None = None
@@ -296,7 +298,7 @@ class Cheat(Expectation):
 
 
 class Manifest(Table):
-    """A task's manifest."""
+    """What the files of a task say: ``task.toml``, ``anchors.toml``, ``records.toml`` and each ``cheat.toml``."""
 
     id: Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$")]
     title: Line
@@ -321,8 +323,10 @@ class Manifest(Table):
     """What of a submission is copied before it is scored."""
     profiles: dict[ProfileName, Profile] = Field(default_factory=dict)
     published: tuple[Published, ...] = Field(default=(), strict=False)
+    """From ``records.toml``."""
     reference: ReferenceRecipe | None = None
     cheats: dict[FolderName, Cheat] = Field(default_factory=dict)
+    """From the files ``cheats/NAME/cheat.toml``."""
     model: Model | None = None
     meter: Meter | None = None
     rebuild: Rebuild | None = None
@@ -429,7 +433,8 @@ class Records(Table):
     """What the values are, with their unit."""
     floors: dict[ProfileName, float] = Field(default_factory=dict)
     """What is taken from the values of a profile before the logarithm; 0 if it is not here."""
-    records: tuple[Record, ...] = Field(strict=False)
+    published: tuple[Published, ...] = Field(default=(), strict=False)
+    records: tuple[Record, ...] = Field(default=(), strict=False)
 
     def raw_of(self, record: Record) -> float | None:
         """Return the raw score of a record; None for baseline and reference, which are the anchors'."""

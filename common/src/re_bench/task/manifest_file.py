@@ -1,6 +1,7 @@
-"""The files of a manifest: ``task.toml``, written by people, and ``anchors.toml``, written by ``re-bench calibrate``.
+"""The files of a manifest: those written by people, and ``anchors.toml``, written by ``re-bench calibrate``.
 
-``anchors.toml`` holds the tables ``[profiles.NAME.anchors]``, ``[[profiles.NAME.devices]]`` and
+People write ``task.toml``, a ``cheat.toml`` in the folder of each cheat, and ``records.toml``, of which the manifest has
+the published anchors. ``anchors.toml`` holds the tables ``[profiles.NAME.anchors]``, ``[[profiles.NAME.devices]]`` and
 ``[[profiles.NAME.models]]`` of measured and modelled anchors, and comes before such tables of ``task.toml``, where
 published anchors stand.
 """
@@ -17,7 +18,10 @@ from pydantic import BaseModel, Field, ValidationError
 
 from re_bench.data.files import replace_file
 from re_bench.errors import ReBenchError
-from re_bench.task.manifest import Anchors, Manifest, Table
+from re_bench.task.manifest import CHEAT, RECORDS, Anchors, Cheat, Manifest, Records, Table
+
+_ELSEWHERE = {"cheats": f"cheats/NAME/{CHEAT}", "published": RECORDS}
+"""Keys of the manifest that other files have."""
 
 AnyTable = TypeVar("AnyTable", bound=BaseModel)
 
@@ -56,7 +60,7 @@ def load(path: Path) -> Manifest:
     """Read a task's manifest.
 
     Args:
-        path: the `task.toml`; an `anchors.toml` beside it is read too.
+        path: the `task.toml`; the other files of the manifest are read too.
 
     Raises:
         ManifestError: if it cannot be read or is not a manifest; lists every problem with file and key.
@@ -148,11 +152,20 @@ def _validate(path: Path, data: Mapping[str, Any], measured: Mapping[str, Any]) 
         ManifestError: lists every problem.
     """
     anchors_path, profiles = anchors_file(path), data.get("profiles")
-    problems = []
+    problems = [f"{path}: {key}: belongs into {file}" for key, file in _ELSEWHERE.items() if key in data]
+    others: dict[str, Any] = {"cheats": {}}
+    try:
+        if path.with_name(RECORDS).is_file():
+            others["published"] = read_table(path.with_name(RECORDS), Records).published
+        for file in sorted(path.parent.glob(f"cheats/*/{CHEAT}")):
+            others["cheats"][file.parent.name] = read_table(file, Cheat)
+    except ManifestError as error:
+        problems += error.problems
+    data = {key: value for key, value in data.items() if key not in _ELSEWHERE} | others
     try:
         entries = _AnchorsFile.model_validate(measured).model_dump(exclude_none=True)["profiles"]
     except ValidationError as error:
-        problems, entries = _describe(error, lambda _loc: anchors_path), {}
+        problems, entries = problems + _describe(error, lambda _loc: anchors_path), {}
     if isinstance(profiles, Mapping):
         unknown = [name for name in entries if name not in profiles]
         problems += [f"{anchors_path}: profiles.{_quote(name)}: {path.name} has no such profile" for name in unknown]

@@ -111,6 +111,7 @@ def _values(choices: Choices, task: Path, *, in_repository: bool) -> dict[str, s
     values = {
         "aggregation": choices.aggregation,
         "canary": CANARY,
+        "class_name": "".join(word.capitalize() for word in choices.name.split("_")),
         "dashed": choices.name.replace("_", "-"),
         "direction": choices.direction,
         "dockerfile": f"{path}/Dockerfile" if in_repository else "Dockerfile",

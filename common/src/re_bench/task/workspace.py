@@ -21,6 +21,7 @@ from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.task.hidden_paths import hidden_directories
+from re_bench.task.manifest import CHEAT
 from re_bench.task.prepare import run_preparation
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from re_bench.task.discovery import Task
     from re_bench.task.manifest import Recipe
 
-_CACHES = shutil.ignore_patterns("__pycache__")
+_LEFT_OUT = shutil.ignore_patterns("__pycache__", CHEAT)
 _READABLE = 0o644
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _TAIL = 2000
@@ -41,20 +42,20 @@ def variants(task: Task) -> list[str]:
     return ["baseline", "reference", *(f"cheats/{name}" for name in task.cheats)]
 
 
-def make_template(task: Task, directory: Path, lay_out_prepared: Callable[[Path], object]) -> None:
-    """Make what all workspaces of a task begin with: the starter, and over it what ``lay_out_prepared`` puts there.
+def make_template(task: Task, directory: Path, create: Callable[[Path], object]) -> None:
+    """Make what all workspaces of a task begin with: the starter, and over it what ``create`` puts there.
 
     Args:
         task: the task.
         directory: an existing empty directory.
-        lay_out_prepared: puts the prepared files into a directory.
+        create: puts the prepared files into a directory.
 
     Raises:
         ReBenchError: if copying fails.
     """
     with _failing_as(f"{task.name}: the starter cannot be laid out in {directory}"):
         _copy(task.directory / "starter", directory)
-    lay_out_prepared(directory)
+    create(directory)
 
 
 def lay_out(
@@ -64,9 +65,9 @@ def lay_out(
     *,
     profile: str,
     template: Path | None = None,
-    personalise: Callable[[Path], object] | None = None,
+    randomize: Callable[[Path], object] | None = None,
     link: bool = False,
-    drawing: int | None = None,
+    seed: int | None = None,
 ) -> None:
     """Make the directory ``target``: the starter, over it the prepared files, the baseline, and ``variant``.
 
@@ -80,10 +81,10 @@ def lay_out(
         variant: one of :func:`variants`.
         profile: ``cpu``, ``gpu`` or ``paper``.
         template: what :func:`make_template` has made; it is copied, and nothing is prepared.
-        personalise: writes into a directory that was copied from ``template`` what differs from others.
+        randomize: writes into a directory that was copied from ``template`` what differs from others.
         link: whether the manifest's ``shared_data`` become links to the files of ``template``. Only for a target
             whose user can change neither: whoever writes into one of them changes all.
-        drawing: without a template, what the workspace's own files are drawn from, so that they are the same each
+        seed: without a template, what the workspace's own files are drawn from, so that they are the same each
             time; None for the system's randomness.
 
     Raises:
@@ -101,11 +102,11 @@ def lay_out(
         raise UsageError(f"{target}: {error.strerror}; give a directory that does not exist yet") from None
     with _removed_on_failure(target), _failing_as(f"{task.name}: {variant}: cannot be laid out in {target}"):
         if template is None:
-            make_template(task, target, partial(run_preparation, task, profile, drawing=drawing))
+            make_template(task, target, partial(run_preparation, task, profile, seed=seed))
         else:
             _copy(template, target, link=task.manifest.shared_data if link else ())
-            if personalise is not None:
-                personalise(target)
+            if randomize is not None:
+                randomize(target)
         _copy(task.directory / "baseline", target)
         for layer, name in _layers(task, variant, profile):
             _copy(layer, target / name)
@@ -115,7 +116,7 @@ def solution_files(task: Task, variant: str, profile: str) -> Iterator[tuple[Pat
     """Yield the files of a solution that lie over a workspace with the baseline in it, each with its name there."""
     for layer, name in _layers(task, variant, profile):
         for path in sorted(layer.rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
+            if path.is_file() and "__pycache__" not in path.parts and path.name != CHEAT:
                 yield path, str(Path(name) / path.relative_to(layer))
 
 
@@ -132,7 +133,7 @@ def _layers(task: Task, variant: str, profile: str) -> Iterator[tuple[Path, str]
 def _base(task: Task, variant: str, profile: str) -> str | None:
     """Return the directory of the honest base that a cheat names, if it does."""
     cheat = task.manifest.cheats.get(variant.removeprefix("cheats/")) if variant.startswith("cheats/") else None
-    return cheat.expectation(profile).base if cheat is not None else None
+    return cheat.expectation(profile).derived_from if cheat is not None else None
 
 
 def make(
@@ -248,7 +249,7 @@ def _copy(layer: Path, target: Path, *, link: Collection[str] = ()) -> None:
             _copy_file(source, copied)
 
     if layer.is_dir():
-        shutil.copytree(layer, target, dirs_exist_ok=True, ignore=_CACHES, copy_function=copy)
+        shutil.copytree(layer, target, dirs_exist_ok=True, ignore=_LEFT_OUT, copy_function=copy)
 
 
 def _copy_file(source: str, target: str) -> None:

@@ -105,7 +105,7 @@ def _metadata(facts: TaskFacts, options: HarborOptions, cheat: str | None) -> di
     about = facts.scale() | {"verifier_sandbox": options.sandbox, "attempts": options.attempts}
     if cheat is not None:
         expectation = facts.manifest.cheats[cheat].expectation(facts.profile_name)
-        expected = expectation.model_dump(include={"expect", "reason", "base"}, exclude_none=True)
+        expected = expectation.model_dump(include={"expect", "reason", "derived_from"}, exclude_none=True)
         about["cheat"] = {"name": cheat, **expected}
     # The verifier's container makes the namespaces of the sandbox; see the README.
     lint = {"harbor": {"lint": {"ignore": ["compose-additional-capabilities"]}}}

@@ -71,7 +71,7 @@ def export_harbor(
     with temporary_directory("re-bench-export-") as scratch, new_directory(directory):
         workspace = scratch / "workspace"
         seed = secret_seed(f"{facts.task.name} export")  # no one else's, and the same each time
-        lay_out(facts.task, workspace, profile=facts.profile_name, drawing=seed)
+        lay_out(facts.task, workspace, profile=facts.profile_name, seed=seed)
         for place, variant in variants.items():
             _write(facts, place, workspace, options, variant)
     return list(variants)

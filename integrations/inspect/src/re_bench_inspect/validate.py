@@ -74,7 +74,7 @@ def _variants(served: ServedTask) -> Iterator[str]:
     usable = sorted(
         (known[name].expect != "invalid", cheats[name].make is not None, name)
         for name in known
-        if known[name].base is None
+        if known[name].derived_from is None
     )
     yield from (f"cheats/{name}" for *_order, name in usable[:_CHEATS])
 

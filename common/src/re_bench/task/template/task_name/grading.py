@@ -15,7 +15,7 @@ from re_bench.errors import InvalidSubmissionError
 if TYPE_CHECKING:
     from task_name.profiles import Size
 
-__all__ = ["LARGEST", "checked_predictions", "held_out_points", "known_points", "truth"]
+__all__ = ["LARGEST", "check_predictions", "held_out_points", "known_points", "truth"]
 
 LARGEST = 1_000_000
 """The largest number that may be predicted; squares of much larger ones are no floats."""
@@ -42,16 +42,14 @@ def held_out_points(size: Size) -> list[tuple[float, float]]:
     return [(x, truth(x)) for x in (draw.random() for _ in range(size.held_out))]
 
 
-def checked_predictions(answer: object, count: int) -> list[float]:
-    """Return what a submission predicted, of which nothing is believed before.
+def check_predictions(predicted: list[float], count: int) -> None:
+    """Do nothing, or refuse what a submission predicted.
 
     Raises:
         InvalidSubmissionError: if it is not ``count`` numbers, or one is so large that the score could not be computed.
     """
-    # CHANGE ME: refuse whatever is no answer, with a reason that the agent can act on. What fails later is our error.
-    right_type = isinstance(answer, list) and all(type(value) in (int, float) for value in answer)
-    if not (right_type and isinstance(answer, list) and len(answer) == count):
+    # CHANGE ME: refuse whatever is not an answer, with a reason that the agent can act on.
+    if len(predicted) != count:
         raise InvalidSubmissionError("the fitted function must return one number for each place")
-    if not all(-LARGEST <= value <= LARGEST for value in answer):  # NaN is not
+    if not all(-LARGEST <= value <= LARGEST for value in predicted):  # NaN is not
         raise InvalidSubmissionError(f"the fitted function must return numbers from -{LARGEST:,} to {LARGEST:,}")
-    return [float(value) for value in answer]

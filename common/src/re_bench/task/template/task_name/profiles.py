@@ -1,4 +1,4 @@
-"""The sizes of the task: one entry for each profile of ``task.toml``, which scorer and preparation both read.
+"""The sizes of the task: one entry for each profile of ``task.toml``, which ``score.py`` reads.
 
 ``instructions.md`` tells agents the same numbers; ``re-bench check`` compares them.
 """

@@ -1,4 +1,4 @@
-"""Predicts a number that no float holds, so that the scorer fails and not the submission."""
+"""Predicts a number that no float holds, so that the scorer fails instead of the submission."""
 
 
 def fit(points):

@@ -1,6 +1,6 @@
-"""Looks for the hidden function on the disk; where it is not found, as it must be, the honest base answers.
+"""Looks for the hidden function on the disk; where it is not found, the solution it is derived from answers.
 
-The manifest names the base; validation lays it out in the directory ``base``.
+``cheat.toml`` names that one; validation puts it into the directory ``base``.
 """
 
 import importlib.util

@@ -1,0 +1,9 @@
+"""All that a task's ``score.py`` imports."""
+
+from re_bench.errors import InvalidSubmissionError
+from re_bench.sandbox.calls import SandboxedProcess
+from re_bench.scoring.scale import RunAnchors
+from re_bench.scoring.score import Job, RawScore, main
+from re_bench.task.interface import Setup, Task
+
+__all__ = ["InvalidSubmissionError", "Job", "RawScore", "RunAnchors", "SandboxedProcess", "Setup", "Task", "main"]

@@ -1,0 +1,196 @@
+"""The signature of a function that runs in a sandbox: which parts of a call cross as JSON and which as memory.
+
+A parameter is one of these, by its annotation:
+
+=========================================  ====================================================================
+``Annotated[NDArray[np.int64], "n m"]``    an array of this dtype and shape, in shared memory; read-only inside
+``bytes``                                  shared memory
+``SharedMapping``                          memory of the GPU, mapped; ``Annotated[..., "writable"]`` to write it
+``MemoryHandle``                           memory of the GPU that the function maps by itself
+anything else                              a JSON value, or dataclasses, tuples and paths of them
+=========================================  ====================================================================
+
+A result is an array, a JSON value, or a tuple of both. A dimension of an array is a number, a name, or a name plus or
+minus a number, as in ``"windows length-1"``. The first array with a name in it, or an ``int`` parameter of that name,
+says what it is, so that the caller knows the size of a result before the call.
+
+The scorer reads the annotations of its own copy of the function. This file is also read by the worker inside the
+sandbox, so it needs nothing but the standard library, and numpy where there are arrays.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Protocol, Union, cast, get_args, get_origin, get_type_hints
+
+from re_bench.guest.device_memory import SharedMapping
+
+_DIMENSION = re.compile(r"(?P<number>\d+)|(?P<name>[A-Za-z_]\w*)((?P<sign>[+-])(?P<offset>\d+))?")
+
+
+class MemoryHandle(Protocol):
+    """Memory of the GPU that another process exported, not mapped yet."""
+
+    @property
+    def descriptor(self) -> int:
+        """The file descriptor; its owner closes it."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes asked for."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Bytes there are: ``nbytes`` rounded up to the driver's granularity."""
+        ...
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A :class:`MemoryHandle` as a function inside the sandbox gets it."""
+
+    descriptor: int
+    nbytes: int
+    size: int
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """The dtype and the dimensions of an array."""
+
+    dtype: str
+    dimensions: tuple[str, ...]
+
+    def bind(self, shape: Sequence[int], sizes: dict[str, int]) -> None:
+        """Check a shape, and add the dimensions that it gives names to ``sizes``.
+
+        Raises:
+            TypeError: if the shape does not fit.
+        """
+        if len(shape) != len(self.dimensions):
+            raise TypeError(f"has {len(shape)} dimensions; expected {' '.join(self.dimensions)}")
+        for dimension, size in zip(self.dimensions, shape, strict=True):
+            if dimension.isidentifier():
+                sizes.setdefault(dimension, size)
+            if _size(dimension, sizes) != size:
+                raise TypeError(f"has shape {tuple(shape)}; expected {' '.join(self.dimensions)}, with {sizes}")
+
+    def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """Return the shape of a result.
+
+        Raises:
+            TypeError: if a dimension is unknown or negative.
+        """
+        return tuple(_size(dimension, sizes) for dimension in self.dimensions)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The name, parameters and result of a function."""
+
+    name: str
+    parameters: Mapping[str, Any]
+    """Annotations by name, in order."""
+    result: Any
+    parts: tuple[Any, ...]
+    """The annotations of the result's parts: of a tuple with an array in it, its elements; else the result itself."""
+
+    @property
+    def is_tuple(self) -> bool:
+        """Whether the result is a tuple of the parts."""
+        return self.parts != (self.result,)
+
+
+@cache
+def signature_of(function: Any) -> Signature:
+    """Return the signature of a function.
+
+    Raises:
+        TypeError: if a parameter has no annotation, or none that can cross.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    names = inspect.signature(function).parameters
+    if missing := [name for name in (*names, "return") if name not in hints]:
+        raise TypeError(f"{function.__name__} runs in a sandbox and has no annotation for {', '.join(missing)}")
+    result = hints.pop("return")
+    elements = get_args(result) if get_origin(result) is tuple else ()
+    parts = elements if any(array_type(element) for element in elements) else (result,)
+    return Signature(function.__name__, {name: hints[name] for name in names}, result, parts)
+
+
+@cache
+def array_type(hint: Any) -> ArrayType | None:
+    """Return what an annotation says of an array; None if it is of something else.
+
+    Raises:
+        TypeError: if it is an array's and says no dimensions.
+    """
+    array, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    if getattr(get_origin(array), "__name__", "") != "ndarray":
+        return None
+    if not notes or not isinstance(notes[0], str) or not all(map(_DIMENSION.fullmatch, notes[0].split())):
+        raise TypeError(f'{hint} names no dimensions; write Annotated[NDArray[...], "rows columns-1"]')
+    (scalar,) = get_args(get_args(array)[1])
+    return ArrayType(scalar.__name__, tuple(notes[0].split()))
+
+
+def device_access(hint: Any) -> str | None:
+    """Return how a parameter's GPU memory is passed: ``read``, ``write`` or ``handle``; None if it is none."""
+    kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    if kind is MemoryHandle:
+        return "handle"
+    if kind is SharedMapping:
+        return "write" if "writable" in notes else "read"
+    return None
+
+
+def to_json(value: Any) -> Any:
+    """Return dataclasses, tuples and paths as what JSON knows."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {key.name: to_json(getattr(value, key.name)) for key in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: to_json(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(entry) for entry in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def from_json(hint: Any, value: Any) -> Any:
+    """Return the dataclasses, tuples and paths of an annotation, made from a JSON value of the scorer's."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if value is None or hint is Path:
+        return value and Path(value)
+    if origin in (Union, UnionType):
+        return from_json(next(kind for kind in arguments if kind is not NoneType), value)
+    if isinstance(value, list) and arguments:
+        kinds = arguments if origin is tuple and arguments[1:] != (...,) else arguments[:1] * len(value)
+        entries = [from_json(kind, entry) for kind, entry in zip(kinds, value, strict=True)]
+        return tuple(entries) if origin is tuple else entries
+    if isinstance(value, dict) and arguments:
+        return {key: from_json(arguments[1], entry) for key, entry in value.items()}
+    if is_dataclass(hint):
+        kinds_by_name, make = get_type_hints(hint), cast("Any", hint)
+        return make(**{key: from_json(kinds_by_name[key], entry) for key, entry in value.items()})
+    return value
+
+
+def _size(dimension: str, sizes: Mapping[str, int]) -> int:
+    match = _DIMENSION.fullmatch(dimension)
+    if match is None:
+        raise TypeError(f"{dimension!r} is not a dimension")
+    if match["number"]:
+        return int(match["number"])
+    if match["name"] not in sizes:
+        raise TypeError(f"the size of {match['name']!r} is not known before the call")
+    size = sizes[match["name"]] + int(f"{match['sign'] or ''}{match['offset'] or 0}")
+    if size < 0:
+        raise TypeError(f"{dimension} is negative, with {dict(sizes)}")
+    return size

@@ -1,0 +1,395 @@
+"""Calls of typed functions in a sandboxed process; nothing that it answers is believed.
+
+Arguments cross as JSON and as shared memory that the process cannot change, results as JSON that is checked against
+the function's annotation, and as arrays whose size the scorer fixes before the call. The scorer copies arrays before it
+looks at them, so that a submission cannot change them between check and use. :mod:`re_bench.guest.signature` says how
+annotations are read.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from re_bench import errors, guest
+from re_bench.errors import InvalidSubmissionError, ReBenchError
+from re_bench.guest import ipc
+from re_bench.guest.signature import ArrayType, Signature, array_type, device_access, signature_of, to_json
+from re_bench.sandbox import deadline
+from re_bench.sandbox.process import Running, accept, describe_exit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import ModuleType
+
+    from numpy.typing import NDArray
+
+    from re_bench.sandbox.spec import Backend, SandboxSpec
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+SANDBOXED = "sandboxed"
+"""The name of a task's module, or package of modules, whose functions run in sandboxes."""
+
+_MAX_REPLY = 4 << 20
+_START_S = 60.0
+_TAIL = 600
+
+
+class SandboxFaultError(InvalidSubmissionError):
+    """A call that a submission's process did not answer as it should; the submission is invalid."""
+
+
+class SandboxCrashError(SandboxFaultError):
+    """The process raised an exception, ended, or answered something else than the function's annotation says."""
+
+
+class SandboxTimeoutError(SandboxFaultError):
+    """The call took longer than it may."""
+
+
+class SandboxedProcess:
+    """A sandboxed Python process that runs functions of one module.
+
+    The module is imported while the caller goes on; the first call waits for it.
+
+    Args:
+        backend: the sandbox.
+        module: the module, or its file. The process sees the package ``sandboxed`` that the module is in, or the
+            module alone where it is in none.
+        spec: what else the process sees, and its limits.
+        packages: packages that the process may import besides, such as ``re_bench.lm``.
+        trusted: whether no code of a submission runs in it. What a function raises is an internal error then.
+        held_out: whether the process has held-out data from the beginning; see :attr:`held_out`.
+
+    Raises:
+        ReBenchError: if the process does not start.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        module: ModuleType | Path,
+        spec: SandboxSpec,
+        *,
+        packages: Sequence[ModuleType] = (),
+        trusted: bool = False,
+        held_out: bool = False,
+    ) -> None:
+        self.held_out = held_out
+        """Whether the process has had held-out data. From then on the reason of a fault has no text of the process and
+        does not tell how it ended, only whether it was late; the rest is ``withheld`` for the operator."""
+        self._stack = ExitStack()
+        self._limits, self._trusted = spec.limits, trusted
+        try:
+            self._running, self._channel = self._start(backend, module, spec, packages)
+            self._ready = False
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack.close()
+
+    def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a function of the module in the process, and return its result.
+
+        Args:
+            function: a function whose name and annotations are those of the one inside; it is not run here.
+            *args: its arguments, as ``**kwargs``.
+            **kwargs: those given by name.
+
+        Raises:
+            InvalidSubmissionError: if the function raised that: the submission is refused.
+            SandboxCrashError: if the function raised anything else, the process ended, or the result does not fit.
+            SandboxTimeoutError: if the process has used up the time of its limits.
+            TimeLimitError: if the time limit of the whole scoring passed meanwhile.
+            ReBenchError: if a function of a trusted process raised an exception.
+            TypeError, ValueError: if an argument does not fit the function's annotations.
+        """
+        return self._call(self._limits.wall_s, function, *args, **kwargs)
+
+    def call_within(self, seconds: float, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a function as :meth:`call` does, and wait at most so many seconds of wall-clock time."""
+        return self._call(seconds, function, *args, **kwargs)
+
+    def output(self) -> tuple[str, str]:
+        """Return what the process has printed so far to stdout and stderr, long middles left out."""
+        return self._running.stdout.text(), self._running.stderr.text()
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time that the process and all it started have used so far."""
+        return self._running.cpu_seconds()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Have the process and all it started stand still for the length of a ``with`` block.
+
+        What they have given a GPU to do goes on. Processes that are not our descendants, as in a container, run on.
+        """
+        try:
+            self._running.pause()
+            yield
+        finally:
+            self._running.resume()
+
+    def _start(
+        self, backend: Backend, module: ModuleType | Path, spec: SandboxSpec, packages: Sequence[ModuleType]
+    ) -> tuple[Running, socket.socket]:
+        root = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="re-bench-")))
+        root.chmod(0o755)  # the sandbox runs as another user
+        name = _copy_modules(root, module, packages)
+        address = root / "channel"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(address))
+            address.chmod(0o666)
+            listener.listen(1)
+            visible = {**spec.read_only, str(root): root}
+            worker = root / "re_bench" / "guest" / "worker.py"
+            program = [backend.python, "-I", str(worker), str(address), name]
+            running = self._stack.enter_context(Running(backend, program, replace(spec, read_only=visible)))
+            channel = self._stack.enter_context(accept(listener, running, _START_S))
+        address.unlink()
+        return running, channel
+
+    def _call(self, timeout_s: float, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+        signature, sizes = signature_of(function), dict[str, int]()
+        bound = _bound(signature, args, kwargs)
+        if not self._ready:
+            self._exchange(_START_S, f"importing {function.__module__}")
+            self._ready = True
+        with ExitStack() as memories:
+            descriptors: list[int] = []
+            arguments = [
+                _argument(name, hint, bound[name], memories, descriptors, sizes)
+                for name, hint in signature.parameters.items()
+            ]
+            arrays = [_allocated(array_type(part), memories, sizes) for part in signature.parts]
+            request = {
+                "call": signature.name,
+                "arguments": arguments,
+                "results": [kind for kind, _memory in arrays],
+                "tuple": signature.is_tuple,
+            }
+            descriptors += [memory for _kind, memory in arrays if memory is not None]
+            what = f"the call of {signature.name}"
+            reply = self._exchange(timeout_s, what, request, descriptors)
+            values = iter(reply if isinstance(reply, list) else [])
+            try:
+                parts = [
+                    _checked(hint, next(values)) if kind is None else _copied(kind, memory)
+                    for hint, (kind, memory) in zip(signature.parts, arrays, strict=True)
+                ]
+            except (StopIteration, ValidationError, ValueError) as error:
+                first = str(error).splitlines()[:3]
+                raise self._crash(f"{what} failed", f"{what} returned something else: {' '.join(first)}") from None
+        return cast("R", tuple(parts) if signature.is_tuple else parts[0])
+
+    def _exchange(
+        self, timeout_s: float, what: str, request: dict[str, Any] | None = None, descriptors: Sequence[int] = ()
+    ) -> Any:
+        """Send ``request``, if any, and return the value of the reply."""
+        latest = time.monotonic() + timeout_s
+        self._channel.settimeout(timeout_s)
+        try:
+            if request is not None:
+                ipc.send(self._channel, request, list(descriptors))
+            reply, _descriptors = ipc.receive(self._channel, _MAX_REPLY, accept_descriptors=False, deadline=latest)
+        except TimeoutError:
+            deadline.raise_if_over()
+            late = f"{what} took longer than {timeout_s:g} s"
+            self._running.stop(late)
+            raise SandboxTimeoutError(*self._reason(late, self._why(what, None))) from None
+        except (ValueError, RecursionError) as error:
+            # An argument came from another untrusted process and is nested too deeply, say.
+            raise self._crash(f"{what} failed", f"{what} cannot be asked: {error}") from None
+        except (ipc.FrameError, OSError) as error:
+            deadline.raise_if_over()
+            raise self._crash(f"{what} failed", self._why(what, error)) from None
+        if "refused" in reply:
+            raise InvalidSubmissionError(*self._reason(f"{what} failed", str(reply["refused"])))
+        if "error" in reply:
+            if self._trusted:
+                raise ReBenchError(f"{what} failed: {reply['error']}")
+            raise self._crash(f"{what} failed", str(reply["error"]))
+        return reply.get("value")
+
+    def _crash(self, short: str, reason: str) -> SandboxCrashError:
+        return SandboxCrashError(*self._reason(short, reason))
+
+    def _reason(self, short: str, reason: str) -> tuple[str, str]:
+        """Return what the submission's author reads of a fault, and what only the operator does."""
+        return (f"{short}; details withheld: the process had held-out data", reason) if self.held_out else (reason, "")
+
+    def _why(self, what: str, error: Exception | None) -> str:
+        """Return why there is no answer, with the end of what the process printed to stderr."""
+        if isinstance(error, ipc.FrameError) and "closed" not in str(error):
+            self._running.stop("it broke the protocol")
+            return f"{what} failed: {error}"
+        finished = self._running.wait_at_most(2.0)
+        if finished is not None:
+            self._running.kill()  # after which all of its output has arrived
+        reason = self._running.stopped or f"the process ended with {describe_exit(finished)}"
+        tail = self._running.stderr.text().strip()[-_TAIL:]
+        message = reason if reason.startswith(what) else f"{what} failed: {reason}"
+        return message + (f"; the end of its stderr:\n{tail}" if tail else "")
+
+
+def _copy_modules(root: Path, module: ModuleType | Path, packages: Sequence[ModuleType]) -> str:
+    """Copy the only files of ours that the process sees into ``root``; return the name of the module to import.
+
+    Raises:
+        ReBenchError: if the module of a package is not in one called ``sandboxed``, where the truth must not be.
+    """
+    (root / "re_bench").mkdir()
+    (root / "re_bench" / "__init__.py").touch()
+    shutil.copy(errors.__file__, root / "re_bench")
+    for package in (guest, *packages):
+        _copy_package(Path(package.__path__[0]), root, package.__name__)
+    if isinstance(module, Path):
+        shutil.copy(module, root)
+        return module.stem
+    name, file = module.__name__.split("."), Path(str(module.__file__))
+    if SANDBOXED not in name:
+        if len(name) > 1:
+            raise ReBenchError(f"{module.__name__} runs in a sandbox, so it belongs into a package {SANDBOXED}")
+        shutil.copy(file, root)
+    elif name[-1] == SANDBOXED and file.name != "__init__.py":
+        _make_packages(root, name[:-1])
+        shutil.copy(file, root.joinpath(*name[:-1]))
+    else:
+        top = name[: name.index(SANDBOXED) + 1]
+        directory = file.parent if file.name == "__init__.py" else file.parents[len(name) - len(top) - 1]
+        _copy_package(directory, root, ".".join(top))
+    return module.__name__
+
+
+def _copy_package(source: Path, root: Path, name: str) -> None:
+    parents = name.split(".")
+    _make_packages(root, parents[:-1])
+    shutil.copytree(source, root.joinpath(*parents), ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def _make_packages(root: Path, names: Sequence[str]) -> None:
+    for depth in range(1, len(names) + 1):
+        directory = root.joinpath(*names[:depth])
+        directory.mkdir(exist_ok=True)
+        (directory / "__init__.py").touch()
+
+
+def _bound(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments by name.
+
+    Raises:
+        TypeError: if there are too many, or one is missing or unknown.
+    """
+    names = list(signature.parameters)
+    bound = dict(zip(names, args, strict=False)) | kwargs
+    if len(args) > len(names) or bound.keys() != set(names) or len(args) + len(kwargs) != len(names):
+        raise TypeError(f"{signature.name} takes {', '.join(names) or 'no arguments'}, all of them once")
+    return bound
+
+
+def _argument(
+    name: str, hint: Any, value: Any, memories: ExitStack, descriptors: list[int], sizes: dict[str, int]
+) -> dict[str, Any]:
+    """Return an argument as a request has it; its memory is added to ``descriptors``, its sizes to ``sizes``."""
+    if (kind := array_type(hint)) is not None:
+        if str(value.dtype) != kind.dtype:
+            raise TypeError(f"{name} has dtype {value.dtype}; expected {kind.dtype}")
+        try:
+            kind.bind(value.shape, sizes)
+        except TypeError as error:
+            raise TypeError(f"{name} {error}") from None
+        descriptors.append(_sealed_copy(memories, value))
+        return {"array": {"dtype": kind.dtype, "shape": list(value.shape)}}
+    if (access := device_access(hint)) is not None:
+        descriptors.append(value.descriptor)
+        device = {"access": access, "name": value.name, "nbytes": value.nbytes, "size": value.size}
+        return {"device": device}
+    if hint is bytes:
+        descriptors.append(_sealed_copy(memories, value))
+        return {"bytes": len(value)}
+    if type(value) is int:
+        sizes[name] = value
+    return {"json": to_json(value)}
+
+
+def _allocated(
+    kind: ArrayType | None, memories: ExitStack, sizes: dict[str, int]
+) -> tuple[dict[str, Any] | None, int | None]:
+    """Return the dtype and shape of an array of the result, and memory for it; two times None for a JSON value."""
+    if kind is None:
+        return None, None
+    import numpy as np  # noqa: PLC0415 - half a second that many scorers do without
+
+    shape = kind.shape(sizes)
+    size = np.dtype(kind.dtype).itemsize
+    for length in shape:
+        size *= length
+    return {"dtype": kind.dtype, "shape": list(shape)}, _memory(memories, size)
+
+
+def _copied(kind: dict[str, Any], memory: int | None) -> NDArray[Any]:
+    """Return a private copy of an array of the result."""
+    import numpy as np  # noqa: PLC0415 - as above
+
+    array: NDArray[Any] = np.empty(kind["shape"], kind["dtype"])
+    view = memoryview(array).cast("B") if array.size else memoryview(b"")
+    offset = 0
+    while offset < len(view):
+        offset += os.preadv(memory or 0, [view[offset:]], offset)
+    return array
+
+
+def _checked(hint: Any, value: Any) -> Any:
+    """Return a JSON value as its annotation says.
+
+    Raises:
+        ValidationError: if it is something else.
+    """
+    return _adapter(hint).validate_json(json.dumps(value), strict=True)
+
+
+@cache
+def _adapter(hint: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(hint)
+
+
+def _sealed_copy(memories: ExitStack, data: Any) -> int:
+    """Return shared memory with a copy of a buffer that nobody can change."""
+    import numpy as np  # noqa: PLC0415 - as above
+
+    if not isinstance(data, bytes):
+        data = np.ascontiguousarray(data).reshape(-1)
+    view = memoryview(data).cast("B") if len(data) else memoryview(b"")
+    descriptor = _memory(memories, view.nbytes)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL)
+    return descriptor
+
+
+def _memory(memories: ExitStack, size: int) -> int:
+    """Return zeroed shared memory whose size nobody can change."""
+    descriptor = os.memfd_create("re-bench", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    memories.callback(os.close, descriptor)
+    os.ftruncate(descriptor, size)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    return descriptor

@@ -1,1 +1,0 @@
-"""What reads a submission inside the sandbox."""

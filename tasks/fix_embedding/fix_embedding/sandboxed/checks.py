@@ -1,0 +1,148 @@
+"""What a submission must be: one file with exactly the tensors of the large model. The scorer uses these checks too.
+
+This file stands alone, because agents get a copy of it.
+
+``read(directory, tensors)`` finds the file and returns its tensors, or raises :class:`RefusedError` with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+import stat
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors.torch import load_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILES = ("fixed_model.safetensors", "fixed_model.pth")
+HEADER = 1 << 20
+"""Bytes that a file may have beside those of the tensors."""
+
+_NAMED = 5
+_REASON = 200
+
+
+class RefusedError(ValueError):
+    """The submission is not of the right form; the message says what to do instead."""
+
+
+def read(directory: Path, tensors: Mapping[str, Mapping[str, Any]]) -> tuple[str, dict[str, torch.Tensor]]:
+    """Return the name of the submitted file and its tensors.
+
+    Args:
+        directory: where the file lies.
+        tensors: what it must hold: for each name the ``shape`` and the ``dtype``, such as ``"float32"``.
+
+    Raises:
+        RefusedError: if there is no such file, or it is not of this form.
+    """
+    path = find(directory)
+    check_size(path, tensors)
+    state = parse(path)
+    check_names(path.name, state, tensors)
+    return path.name, {name: check_tensor(name, state[name], expected) for name, expected in tensors.items()}
+
+
+def find(directory: Path) -> Path:
+    """Return the one submitted file, a regular one.
+
+    Raises:
+        RefusedError: if there is none, or both, or it is a link or anything else but a file.
+    """
+    modes = {name: mode for name in FILES if (mode := _mode(directory / name)) is not None}
+    if len(modes) != 1:
+        raise RefusedError(
+            f"there is no {' or '.join(FILES)}" if not modes else f"there are both {' and '.join(FILES)}; delete one"
+        )
+    (name, mode), *_none = modes.items()
+    if not stat.S_ISREG(mode):
+        raise RefusedError(
+            f"{name} is {'a link' if stat.S_ISLNK(mode) else 'no regular file'}; save the model itself there"
+        )
+    return directory / name
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return path.lstat().st_mode
+    except OSError:
+        return None
+
+
+def check_size(path: Path, tensors: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise RefusedError if the file is larger than the tensors and a generous header."""
+    most = HEADER + sum(
+        math.prod(expected["shape"]) * getattr(torch, expected["dtype"]).itemsize for expected in tensors.values()
+    )
+    if (size := path.stat().st_size) > most:
+        raise RefusedError(
+            f"{path.name} has {size:,} bytes, and the model's tensors with a header take {most:,} at most; save the "
+            "state dict alone, in the dtypes of large_model.pth"
+        )
+
+
+def parse(path: Path) -> Mapping[str, Any]:
+    """Return what the file holds, read in a way that runs no code of it.
+
+    Raises:
+        RefusedError: if it cannot be read so.
+    """
+    try:
+        if path.suffix == ".safetensors":
+            state = load_file(path)
+        else:
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # noqa: BLE001 - the parsers raise many kinds, all for a file that is not as it must be
+        how = "a safetensors file" if path.suffix == ".safetensors" else "a plain state dict (weights_only=True)"
+        raise RefusedError(f"{path.name} cannot be read as {how}: {_first_line(error)}") from None
+    if not isinstance(state, Mapping):
+        raise RefusedError(f"{path.name} holds a {type(state).__name__}; save the state dict, tensors by name")
+    return state
+
+
+def _first_line(error: Exception) -> str:
+    # What torch refuses comes after advice to load it all the same, which is none for us.
+    lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("Weights only load")]
+    return next(iter(lines), type(error).__name__).strip()[:_REASON]
+
+
+def check_names(file: str, state: Mapping[str, Any], tensors: Mapping[str, Any]) -> None:
+    """Raise RefusedError unless the names are exactly those of ``tensors``."""
+    missing = [name for name in tensors if name not in state]
+    extra = [ascii(name)[:80] for name in state if name not in tensors]
+    for what, names in (("lacks", missing), ("has, beside the large model's tensors,", extra)):
+        if names:
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            raise RefusedError(
+                f"{file} {what} {', '.join(names[:_NAMED])}{more}; it must have the names of large_model.pth"
+            )
+
+
+def check_tensor(name: str, tensor: Any, expected: Mapping[str, Any]) -> torch.Tensor:
+    """Return the tensor, dense in memory.
+
+    Raises:
+        RefusedError: if it is anything but a plain tensor of the expected shape and dtype with finite values.
+    """
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        raise RefusedError(f"{name} is a {type(tensor).__name__}; it must be a plain tensor")
+    tensor = tensor.detach()
+    if tensor.is_nested or tensor.layout != torch.strided or tensor.device.type != "cpu":
+        raise RefusedError(
+            f"{name} is a tensor of layout {tensor.layout} on {tensor.device}; it must be a dense one on the CPU"
+        )
+    for key, value in (("shape", list(tensor.shape)), ("dtype", str(tensor.dtype).removeprefix("torch."))):
+        if value != expected[key]:
+            raise RefusedError(f"{name} has {key} {value}; it must be {expected[key]}")
+    if not bool(torch.isfinite(tensor).all()):
+        raise RefusedError(f"{name} has values that are not finite")
+    return tensor.contiguous()
+
+
+def described(model: torch.nn.Module, dtype: str) -> dict[str, dict[str, Any]]:
+    """Return what :func:`read` and agents are told of a model's tensors: by name, its ``shape`` and ``dtype``."""
+    return {name: {"shape": list(tensor.shape), "dtype": dtype} for name, tensor in model.state_dict().items()}

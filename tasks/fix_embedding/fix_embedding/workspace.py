@@ -1,0 +1,116 @@
+"""The data and the workspaces of fix_embedding: the text, the models, and a freshly corrupted large model."""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+import shutil
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from fix_embedding.build import build
+from fix_embedding.models import Models, cached_directory, models_entry, open_models
+from fix_embedding.profiles import PROFILES, Profile
+from fix_embedding.sandboxed import checks, evaluator
+from re_bench.errors import UsageError
+from re_bench.lm import gpt, training
+from re_bench.text import batches, open_text
+from re_bench.text.prepare import prepare as prepare_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from re_bench.api import Setup
+
+EMBEDDING = "transformer.wte.weight"
+COPIED = (gpt.__file__, training.__file__, batches.__file__, checks.__file__)
+"""Modules of ours that an agent finds as they are; they import nothing else of ours."""
+
+
+def prepare(setup: Setup[Profile]) -> None:
+    """Make the text of the profile, and its models if they are neither shipped nor built yet."""
+    text = prepare_text(setup.profile.text, say=setup.log).text
+    if setup.profile.large.published:
+        _fetch(setup.profile, setup.log)
+        return
+    entry = models_entry(setup.profile_name, text)
+
+    def make(directory: Path) -> dict[str, Any]:
+        if not torch.cuda.is_available():
+            raise UsageError(
+                f"the models of profile {setup.profile_name} must be trained first, and this machine has no CUDA "
+                "device for that"
+            )
+        setup.log(f"training the models of profile {setup.profile_name}: once, some minutes on a GPU ...")
+        return build(setup.profile_name, text, directory, setup.log)
+
+    if entry.directory == cached_directory(setup.profile_name):  # otherwise they are shipped
+        entry.prepare(make, setup.log)
+
+
+def _fetch(settings: Profile, say: Callable[[str], None]) -> None:
+    from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2  # noqa: PLC0415 - profile paper alone needs it
+
+    for recipe in (settings.large, settings.small):
+        fetch_gpt2(PUBLISHED[recipe.published], say=say)
+
+
+def create(setup: Setup[Profile], directory: Path) -> None:
+    """Add the small model, text, modules and ``profile.json`` to a workspace."""
+    profile, models = setup.profile, _intact_models(setup.profile_name)
+    _save(models.small, profile.dtype, directory / "small_correct_model.pth")
+    (directory / "data").mkdir(exist_ok=True)
+    for name in ("train.bin", "tokenizer.json"):
+        shutil.copyfile(open_text(profile.text).directory / name, directory / "data" / name)
+    for module in COPIED:
+        shutil.copyfile(module, directory / Path(module).name)
+    contents = json.dumps(described(setup.profile_name, profile, models), indent=2) + "\n"
+    (directory / "profile.json").write_text(contents, encoding="utf-8")
+
+
+def add_corrupted_model(setup: Setup[Profile], directory: Path, seed: int | None) -> None:
+    """Add a freshly corrupted large model to a workspace, also as ``fixed_model.pth``, the start.
+
+    With a ``seed`` it is the same one each time; who knows the seed knows how to repair it.
+    """
+    state = corrupted(_intact_models(setup.profile_name).large, seed)
+    _save(state, setup.profile.dtype, directory / "large_model.pth")
+    shutil.copyfile(directory / "large_model.pth", directory / "fixed_model.pth")
+
+
+@cache
+def _intact_models(profile: str) -> Models:
+    """Return the models of a profile; a process that writes many workspaces reads and checks them once."""
+    return open_models(profile, open_text(PROFILES[profile].text))
+
+
+def corrupted(state: dict[str, Any], seed: int | None = None) -> dict[str, Any]:
+    """Return the state dict with the rows of the embedding in an order drawn from ``seed`` or by the system."""
+    rows = len(state[EMBEDDING])
+    draw = secrets.SystemRandom() if seed is None else random.Random(seed)
+    order = draw.sample(range(rows), rows)
+    return {**state, EMBEDDING: state[EMBEDDING][torch.tensor(order)]}
+
+
+def described(profile: str, settings: Profile, models: Models) -> dict[str, Any]:
+    """Return what ``profile.json`` tells the agent."""
+    return {
+        "profile": profile,
+        "large": asdict(settings.large.config),
+        "small": asdict(settings.small.config),
+        "context": settings.context,
+        "intact_loss": round(models.large_loss, 2),
+        "floor": settings.floor,
+        "budget": asdict(settings.budget),
+        "tensors": checks.described(evaluator.empty_model(settings.large.sizes._asdict()), settings.dtype),
+    }
+
+
+def _save(state: dict[str, Any], dtype: str, path: Path) -> None:
+    """Save plain copies in their usual order, so that nothing of where a tensor came from is in the file."""
+    torch.save({name: tensor.to(getattr(torch, dtype), copy=True).contiguous() for name, tensor in state.items()}, path)

@@ -1,0 +1,69 @@
+"""The data and the workspaces of small_scaling_law: the text as bytes, and what an agent finds of an instance."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from re_bench.errors import UsageError
+from re_bench.lm import GPT_FILE, TRAINING_FILE
+from re_bench.text import batches
+from small_scaling_law import profiles
+from small_scaling_law.answer import FILE, KEYS
+from small_scaling_law.bytes_text import FILES, open_bytes, prepare_bytes, text_of
+from small_scaling_law.grading import open_truth
+from small_scaling_law.instances import scale_of
+
+if TYPE_CHECKING:
+    from re_bench.api import Setup
+    from small_scaling_law.profiles import Scale
+
+TASK = "small_scaling_law"
+COPIED = {
+    "gpt.py": GPT_FILE,
+    "training.py": TRAINING_FILE,
+    "batches.py": Path(batches.__file__),
+    "scales.py": Path(profiles.__file__),
+}
+"""Modules of ours that an agent finds, by their names there; they import nothing else of ours."""
+
+
+def prepare(setup: Setup[Scale]) -> None:
+    """Make the bytes of the profile's text, if it has experiments.
+
+    Raises:
+        UsageError: if there is no such instance, or its truth has not been made here.
+    """
+    profile, instance = setup.profile_name, setup.instance
+    try:
+        scale = scale_of(profile, instance)
+    except ValueError as error:
+        raise UsageError(f"{TASK}: {error}") from None
+    if instance:
+        setup.log(f"instance {instance} of profile {profile}: {open_truth(profile, instance).name}")
+    if scale.experiments is not None:
+        prepare_bytes(scale.experiments.text, setup.log)
+
+
+def create(setup: Setup[Scale], directory: Path) -> None:
+    """Add text, modules, sizes and the starting answer of an instance to a workspace."""
+    profile, instance = setup.profile_name, setup.instance
+    scale = scale_of(profile, instance)
+    if scale.experiments is not None:
+        (directory / "data").mkdir(exist_ok=True)
+        source = open_bytes(scale.experiments.text)
+        for name in FILES:
+            text = text_of(np.fromfile(source / name, np.uint8), scale.experiments, instance, Path(name).stem)
+            text.tofile(directory / "data" / name)
+    for name, module in COPIED.items():
+        shutil.copyfile(module, directory / name)
+    for name, content in (
+        ("profile.json", {"profile": profile, "instance": instance, "scale": asdict(scale)}),
+        (FILE, dict(zip(KEYS, scale.default, strict=True))),
+    ):
+        (directory / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
