@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from re_bench.sandbox.untrusted import Untrusted
 
 from re_bench.runs.attempts import Attempt, AttemptLog
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
-from re_bench.sandbox.untrusted import Untrusted
 from re_bench.scoring.staging import stage
 
 if TYPE_CHECKING:

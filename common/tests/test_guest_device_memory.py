@@ -8,13 +8,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from re_bench.sandbox.untrusted import SubmissionFaultError, Untrusted
 
 from re_bench.gpu import state as gpu_state
 from re_bench.guest import device_memory, worker
 from re_bench.guest.device_memory import AddressRange, DeviceMemory, DeviceMemoryError, OutOfDeviceMemoryError
 from re_bench.limits import Limits
 from re_bench.sandbox.spec import SandboxSpec
-from re_bench.sandbox.untrusted import SubmissionFaultError, Untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from re_bench.sandbox.untrusted import Untrusted
 
 import re_bench
 from re_bench.limits import Limits
 from re_bench.sandbox.bubblewrap import Mount, mounts
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
-from re_bench.sandbox.untrusted import Untrusted
 from re_bench.task.discovery import find_tasks
 from re_bench.task.hidden_paths import hidden_directories
 

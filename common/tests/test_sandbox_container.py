@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from re_bench.sandbox.untrusted import SubmissionFaultError, Untrusted
 
 from re_bench.limits import Limits
 from re_bench.sandbox import container, open_backend, seccomp
 from re_bench.sandbox.container import Container
 from re_bench.sandbox.process import Finished, Running, run
 from re_bench.sandbox.spec import SandboxSpec, SandboxUnavailableError
-from re_bench.sandbox.untrusted import SubmissionFaultError, Untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from re_bench.sandbox.untrusted import SubmissionFaultError, Untrusted
 
 import re_bench
 from re_bench.guest import ipc
 from re_bench.limits import Limits
 from re_bench.sandbox.spec import SandboxSpec
-from re_bench.sandbox.untrusted import SubmissionFaultError, Untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from re_bench.sandbox.untrusted import Untrusted
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.limits import Limits
@@ -18,7 +19,6 @@ from re_bench.runs.score_process import score_and_record
 from re_bench.sandbox.deadline import TimeLimitError, counted_as_untrusted
 from re_bench.sandbox.process import Running, run
 from re_bench.sandbox.spec import SandboxSpec
-from re_bench.sandbox.untrusted import Untrusted
 from re_bench.scoring import time_limit as limits
 from re_bench.scoring.time_limit import time_limit
 

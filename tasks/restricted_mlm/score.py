@@ -1,37 +1,77 @@
-"""The scorer of restricted_mlm: raw = ln(held-out masked loss - floor), losses in nats, lower is better."""
+"""restricted_mlm: raw = ln(held-out masked loss - floor), losses in nats, lower is better.
+
+One sandbox runs the submission and writes its model down as a list of allowed operators, another one, where no code of
+the submission is, checks the list and runs it. The labels are here alone.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+import time
+from typing import TYPE_CHECKING
 
-from re_bench.gpu import state as gpu_state
+from re_bench.api import Job, RawScore, Setup, Task, main
 from re_bench.scoring.language import heldout_tokens, log_above_floor
-from re_bench.scoring.score import Job, Measured, main
-from restricted_mlm import pipeline
-from restricted_mlm.profiles import PROFILES
+from restricted_mlm import grading, workspace
+from restricted_mlm.profiles import PROFILES, Profile
+from restricted_mlm.sandboxed import exporter, runner
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+BATCH_S = 60.0
+"""Seconds that a batch may take; reading the model may take twice as many."""
 
 
-def measure(job: Job) -> Measured:
-    """Export the submission's model as a list of allowed operators, and compute the loss of what the list gives."""
-    profile = PROFILES[job.profile_name]
-    tokens = heldout_tokens(job, profile.text)
-    gpu = gpu_state.identify() if job.profile.device == "cuda" else None
-    result = pipeline.evaluate(job, profile, tokens, gpu.uuid if gpu else None)
-    details = {
-        "loss": result.loss,
-        "final_loss": result.final_loss,
-        "floor": profile.floor,
-        "masked_positions": result.positions,
-        "parameters": result.parameters,
-        "operators": result.operators,
-        "operations_per_batch": result.operations,
-        "evaluation_seconds": result.seconds,
-        **({"hardware": gpu.name} if gpu else {}),
-    }
-    raw, final_raw = (log_above_floor(loss, profile.floor) for loss in (result.loss, result.final_loss))
-    message = f"the score is ln(loss - {profile.floor:g}), on other windows than the final score's"
-    return Measured(raw, message, details, final_raw=final_raw)
+class RestrictedMLM(Task[Profile]):
+    """Train a masked language model from a few allowed operations."""
+
+    profiles = PROFILES
+
+    def prepare(self, setup: Setup[Profile]) -> None:
+        """Make the text of the profile, and train the starting model, unless they are there."""
+        workspace.prepare(setup)
+
+    def create_workspace(self, setup: Setup[Profile], directory: Path) -> None:
+        """Add text, modules, weights and ``profile.json``."""
+        workspace.create(setup, directory)
+
+    def score(self, job: Job[Profile]) -> RawScore:
+        """Export the submission's model as a list of allowed operators, and compute the loss of what the list gives."""
+        profile, gpu, shape = job.profile, job.gpu(), [job.profile.batch, job.profile.length]
+        public, private = grading.heldout_batches(profile, heldout_tokens(job, profile.text), job.profile_name)
+        with job.sandbox(exporter, gpu=gpu.uuid) as untrusted:
+            job.progress("exporting the model")
+            model = untrusted.call(exporter.export, job.submission, shape)
+            grading.check_size(model.size, profile)
+            tensors = untrusted.call(exporter.tensors, model.size)
+        with job.sandbox(runner, submission=False, gpu=gpu.uuid) as process:
+            limits = (profile.max_elements, profile.max_operations, profile.max_bytes)
+            wanted = runner.Model(shape, profile.vocabulary, *limits, device=job.settings.device)
+            figures = process.call_within(2 * BATCH_S, runner.load, model.graph.encode(), tensors, wanted)
+            process.held_out, started = True, time.monotonic()
+
+            def logits(batch: grading.Batch) -> NDArray[np.float32]:
+                return process.call_within(BATCH_S, runner.logits, batch.tokens, batch.positions, profile.vocabulary)
+
+            losses = [grading.mean_loss(logits, part, job.progress) for part in (public, private)]
+        details = {
+            "loss": losses[0],
+            "final_loss": losses[1],
+            "floor": profile.floor,
+            "masked_positions": sum(batch.positions.size for batch in public + private),
+            "parameters": figures.parameters,
+            "operators": figures.operators,
+            "operations_per_batch": figures.operations,
+            "evaluation_seconds": round(time.monotonic() - started, 3),
+            **gpu.details,
+        }
+        raw, final = (log_above_floor(each, profile.floor) for each in losses)
+        message = f"the score is ln(loss - {profile.floor:g}), on other windows than the final score's"
+        return RawScore(raw, message, details, private=final)
 
 
 if __name__ == "__main__":
-    main(measure, Path(__file__).parent)
+    main(RestrictedMLM())

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from re_bench.api import InvalidSubmissionError, Job, RawScore, Setup, Task, main
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class MadeUp(Task[str]):
-    profiles = {"cpu": "small", "gpu": "large"}
+    profiles = MappingProxyType({"cpu": "small", "gpu": "large"})
 
     def prepare(self, setup: Setup[str]) -> None:
         made = cache_directory() / "made_up" / setup.profile_name

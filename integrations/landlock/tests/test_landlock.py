@@ -19,6 +19,7 @@ sys.path.append(str(Path(__file__).parents[3] / "common" / "tests" / "support"))
 from more_attacks import ATTACKS
 from ordinary_user import ATTACKS as PROGRAM
 from ordinary_user import as_ordinary_user, python_for_everybody, what_the_attacks_need
+from re_bench.sandbox.untrusted import Untrusted
 from re_bench_landlock import kernel
 from re_bench_landlock.landlock import VERSION, Landlock
 
@@ -28,7 +29,6 @@ from re_bench.sandbox import open_backend
 from re_bench.sandbox.attack import Outcome, Target, processes_with, spec_showing, token, try_attacks
 from re_bench.sandbox.process import Finished, run
 from re_bench.sandbox.spec import SandboxSpec, SandboxUnavailableError
-from re_bench.sandbox.untrusted import Untrusted
 from re_bench.scoring import score as core
 from re_bench.task.discovery import open_task
 

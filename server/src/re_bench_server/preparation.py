@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import StoppedError, raise_if_stop_requested, stop_on, stop_requested
-from re_bench.task.prepare import PERSONALISE, PrepareWorker
+from re_bench.task.prepare import PrepareWorker
 from re_bench.task.workspace import lay_out, make_template
 from re_bench_server.logs import log
 from re_bench_server.state_dir import remove_tree

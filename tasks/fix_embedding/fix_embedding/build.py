@@ -14,9 +14,9 @@ import torch
 from safetensors.torch import save_file
 
 from fix_embedding.grading import mean_loss, scored_windows
-from fix_embedding.sandboxed import evaluator
 from fix_embedding.models import NAMES
 from fix_embedding.profiles import PROFILES, Profile, Recipe
+from fix_embedding.sandboxed import evaluator
 from re_bench.data.provenance import hardware, versions
 from re_bench.lm.gpt import GPT, next_token_loss
 from re_bench.lm.training import Settings, train

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fix_embedding.prepare import tensors_of
 from safetensors.torch import save_file
 
-from fix_embedding.prepare import tensors_of
 from re_bench.data.files import sha256_of
 from re_bench.lm.gpt import GPT, GPTConfig
 from re_bench.task.discovery import Task, open_task

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import torch
+from fix_embedding.harness import evaluator
 
 from fix_embedding import grading
-from fix_embedding.harness import evaluator
 from re_bench.lm import gpt
 from re_bench.lm.gpt import GPT, GPTConfig
 from re_bench.scoring.language import MOST_NATS

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import torch
-
-from fix_embedding import grading
 from fix_embedding.harness import checks, evaluator
 from fix_embedding.prepare import corrupted
+
+from fix_embedding import grading
 from re_bench.errors import InvalidSubmissionError, ReBenchError
 from re_bench.lm.gpt import GPT, GPTConfig
 from re_bench.runs.score_process import score_submission

@@ -20,8 +20,8 @@ from re_bench.data.provenance import hardware
 from re_bench.lm.training import Settings, fast_bfloat16, train
 from re_bench.text import RandomWindows
 from restricted_mlm import grading
-from restricted_mlm.prepare import STARTER
 from restricted_mlm.profiles import MASKED_SHARE, PROFILES, Profile
+from restricted_mlm.workspace import STARTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

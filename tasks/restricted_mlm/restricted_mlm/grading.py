@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from re_bench.scoring.language import MOST_NATS
+from re_bench.data.instances import secret_seed
+from re_bench.errors import InvalidSubmissionError
+from re_bench.scoring.language import MOST_NATS, public_windows
+from restricted_mlm.profiles import MASKED_SHARE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
+    from restricted_mlm.profiles import Profile
+
 _BITS = 64
+_MAX_HEADER_BYTES = 3 << 20
+"""Of the tensors as safetensors, beside their values."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +36,24 @@ class Batch:
     """The tokens that were there."""
 
 
+def heldout_batches(profile: Profile, tokens: NDArray[np.uint16], profile_name: str) -> tuple[list[Batch], list[Batch]]:
+    """Return the masked batches of the held-out text: those for the public score, and those for the private one."""
+    instance = f"restricted_mlm {profile_name}"
+    windows = tokens[: len(tokens) // profile.length * profile.length].reshape(-1, profile.length)
+    return batches(
+        windows,
+        public_windows(len(windows), f"{instance} interim windows"),
+        profile.batch,
+        most=profile.batches,
+        mask_id=profile.mask_id,
+        share=MASKED_SHARE,
+        seed=secret_seed(f"{instance} order and masks"),
+    )
+
+
 def batches(
     windows: NDArray[np.uint16],
-    interim: NDArray[np.bool_],
+    public: NDArray[np.bool_],
     batch: int,
     *,
     most: int | None,
@@ -39,11 +61,11 @@ def batches(
     share: float,
     seed: int,
 ) -> tuple[list[Batch], list[Batch]]:
-    """Return the masked batches for interim answers and those for the final score, the same for the same seed.
+    """Return the masked batches for the public score and those for the private one, the same for the same seed.
 
     Args:
         windows: of the held-out text, [number, length], none of which overlap.
-        interim: which of them interim answers are scored on.
+        public: which of them the public score is of.
         batch: windows in a batch, neighbours only by chance. Windows that do not fill one are left out.
         most: how many batches to take at most, of both parts in their share; None for all.
         mask_id: stands at every masked position.
@@ -53,7 +75,7 @@ def batches(
     """
     draw = np.random.Philox(key=seed)  # its raw numbers, because numpy promises that these never change
     made: list[list[Batch]] = []
-    for part in (windows[interim], windows[~interim]):
+    for part in (windows[public], windows[~public]):
         order = np.argsort(draw.random_raw(len(part)), kind="stable")
         number = len(part) // batch if most is None else min(most * len(part) // len(windows), len(part) // batch)
         made.append(list(_masked(part[order[: number * batch]].astype(np.int64), batch, mask_id, share, draw)))
@@ -87,3 +109,38 @@ def cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> NDA
     chosen = wide[np.arange(len(labels)), labels]
     loss: NDArray[np.float64] = np.minimum(np.log(np.exp(wide, out=wide).sum(1)) - chosen, MOST_NATS)
     return loss
+
+
+def check_size(size: int, profile: Profile) -> None:
+    """Do nothing, or refuse tensors that are too large to be taken.
+
+    Raises:
+        InvalidSubmissionError: if ``size`` bytes are more than a model of the profile may have.
+    """
+    if not 0 <= size <= profile.max_bytes + _MAX_HEADER_BYTES:
+        raise InvalidSubmissionError(
+            f"the model's tensors have {size:,} bytes; at most {profile.max_bytes:,} are allowed"
+        )
+
+
+def mean_loss(
+    logits: Callable[[Batch], NDArray[np.float32]], batches: list[Batch], log: Callable[[str], None]
+) -> float:
+    """Return the mean cross-entropy over the masked positions of ``batches``, in nats.
+
+    Args:
+        logits: gives those of a batch at its masked positions, [positions, vocabulary].
+        batches: of which there is one at least.
+        log: gets lines of progress.
+
+    Raises:
+        InvalidSubmissionError: if a logit is not finite.
+    """
+    total = 0.0
+    for number, batch in enumerate(batches, 1):
+        log(f"batch {number} of {len(batches)}")
+        given = logits(batch)
+        if not np.isfinite(given).all():  # which batch it was, held-out tokens decide
+            raise InvalidSubmissionError("the model gives logits that are not finite")
+        total += float(cross_entropy(given, batch.labels).sum())
+    return total / sum(batch.positions.size for batch in batches)

@@ -48,7 +48,7 @@ class Profile:
     baseline: Baseline
     budget: Budget
     max_operations: float
-    """Of one batch; ``harness/restricted/plan.py`` says what counts as one."""
+    """Of one batch; ``sandboxed/restricted/plan.py`` says what counts as one."""
     max_elements: int
     """Of one tensor."""
     max_bytes: int

@@ -14,7 +14,7 @@ from torch._export import utils as export_utils
 from torch.export import decomp_utils, exported_program
 
 from re_bench.data.files import import_file
-from restricted_mlm.prepare import lay_out_restricted
+from restricted_mlm.workspace import add_restricted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +77,7 @@ def workspace(tmp_path: Path) -> Path:
     """Return a small workspace without text."""
     directory = tmp_path / "workspace"
     shutil.copytree(TASK / "starter", directory)
-    lay_out_restricted(directory)
+    add_restricted(directory)
     (directory / "profile.json").write_text(json.dumps(PROFILE))
     return directory
 

@@ -10,7 +10,7 @@ from safetensors.torch import save
 
 from re_bench.data.files import import_file
 from re_bench.guest.refused import RefusedError
-from restricted_mlm.harness.restricted import export, graph, interpret, plan
+from restricted_mlm.sandboxed.restricted import export, graph, interpret, plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from re_bench.guest.refused import RefusedError
-from restricted_mlm.harness.restricted import graph, interpret, plan
-from restricted_mlm.harness.restricted.allowed import TABLE
+from restricted_mlm.sandboxed.restricted import graph, interpret, plan
+from restricted_mlm.sandboxed.restricted.allowed import TABLE
 
 SHAPE, VOCABULARY = (2, 4), 5
 LIMITS = plan.Limits(1 << 16, 1e8)

@@ -12,7 +12,7 @@ from torch.nn.functional import relu
 
 from re_bench.data.files import import_file
 from re_bench.guest.refused import RefusedError
-from restricted_mlm.harness.restricted import export, graph, interpret, plan
+from restricted_mlm.sandboxed.restricted import export, graph, interpret, plan
 
 TASK = Path(__file__).parents[1]
 SHAPE, VOCABULARY = (8, 32), 65

@@ -15,8 +15,8 @@ import re_bench.scoring.score
 from re_bench.data.files import import_file
 from re_bench.scoring.language import MOST_NATS
 from restricted_mlm import grading, pipeline
-from restricted_mlm.harness import exporter
-from restricted_mlm.harness.restricted import allowed, graph
+from restricted_mlm.sandboxed import exporter
+from restricted_mlm.sandboxed.restricted import allowed, graph
 
 TASK = Path(__file__).parents[1]
 score = import_file(TASK / "score.py", "restricted_mlm_score")
@@ -78,17 +78,17 @@ def test_a_uniform_model_has_the_loss_of_a_uniform_guess(scored: Any) -> None:
         ("self.table[tokens + 1]", "", r"^model\.py:11: aten\.index\.Tensor: index 65 is out of bounds"),
         (
             "x",
-            "import sys; sys.modules['restricted_mlm.harness.restricted.graph'].dump = lambda graph: '{}'",
+            "import sys; sys.modules['restricted_mlm.sandboxed.restricted.graph'].dump = lambda graph: '{}'",
             "the graph is malformed",
         ),
         (
             "x",
-            "import sys; sys.modules['restricted_mlm.harness.restricted.graph'].dump = lambda graph: chr(0xDC80)",
+            "import sys; sys.modules['restricted_mlm.sandboxed.restricted.graph'].dump = lambda graph: chr(0xDC80)",
             "characters beyond ASCII",
         ),
         (
             "x",
-            "import sys; sys.modules['restricted_mlm.harness.exporter'].save = lambda tensors: b'1234'",
+            "import sys; sys.modules['restricted_mlm.sandboxed.exporter'].save = lambda tensors: b'1234'",
             "not safetensors",
         ),
     ],

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from re_bench.errors import ReBenchError
+from re_bench.errors import InvalidSubmissionError, ReBenchError
+from re_bench.sandbox.calls import SandboxFaultError
 from re_bench.sandbox.deadline import counted_as_untrusted
-from re_bench.sandbox.untrusted import SubmissionFaultError
 from re_bench_gateway import SessionLimits, Settings, models_of, serving
+from rust_codecontests import sandboxed
 from rust_codecontests.dataset import without_hidden_tests
 from rust_codecontests.judge.toolchain import find_toolchain
 from rust_codecontests.load_clock import LoadClock
@@ -21,8 +21,10 @@ from rust_codecontests.profiles import SOURCE_BYTES, model_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from re_bench.sandbox.untrusted import Reply, Untrusted
-    from re_bench.scoring.score import Job
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from re_bench.api import Job, SandboxedProcess
     from re_bench_gateway import Gateway, Usage
     from rust_codecontests.dataset import Problem
     from rust_codecontests.model_calls import ModelCall
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
 
 MODULE = "solve_code_contests_rust"
 OUT_OF_TIME = "out of time"
-FAILURES = ("exception", "not a string", "not Unicode text", OUT_OF_TIME, "too long")
-"""What the harness may say went wrong with a problem."""
 ENDED, MALFORMED = "process ended", "malformed reply"
 """What may have gone wrong with its whole batch."""
 NOT_THE_MODELS = "not the model's"
@@ -58,7 +58,7 @@ class Answer:
 
 
 def collect_answers(
-    job: Job, profile: ProfileSettings, problems: Sequence[Problem]
+    job: Job[ProfileSettings], problems: Sequence[Problem]
 ) -> tuple[list[Answer], Usage, list[ModelCall]]:
     """Return the submission's answers to all problems, in order, what it has used of the model, and the model's calls.
 
@@ -69,7 +69,7 @@ def collect_answers(
         UsageError: without Rust, or a key for the model.
         ReBenchError: if the model's server answered no call at all.
     """
-    log = job.records / "calls.jsonl"
+    profile, log = job.profile, job.records / "calls.jsonl"
     assert job.task.manifest.model is not None
     settings = Settings(
         upstream=profile.upstream(job.task, job.profile_name, job.staged.sha256),
@@ -80,7 +80,7 @@ def collect_answers(
         limits=SessionLimits(log_bytes=profile.log_bytes),
     )
     with serving(settings) as gateway:
-        answers = list(_in_batches(job, profile, gateway, problems))
+        answers = list(_in_batches(job, gateway, problems))
         usage = gateway.usage()
         with counted_as_untrusted():
             calls = read_calls(log)
@@ -114,78 +114,53 @@ def _check_model(gateway: Gateway, model: str) -> None:
             ) from None
 
 
-def _in_batches(job: Job, profile: ProfileSettings, gateway: Gateway, problems: Sequence[Problem]) -> Iterator[Answer]:
+def _in_batches(job: Job[ProfileSettings], gateway: Gateway, problems: Sequence[Problem]) -> Iterator[Answer]:
     """Yield the answers to all problems. Each batch gets a process of its own."""
+    profile = job.profile
+    sysroot = find_toolchain().sysroot  # Rust and the gateway's socket are what the process sees besides
+    search = f"{Path(sys.prefix, 'bin')}:{sysroot / 'bin'}:{_OF_IMAGES}:/usr/local/bin:/usr/bin:/bin"
+    visible = (gateway.socket, *([] if sysroot == Path("/usr") else [sysroot]))
+    environment = {"PATH": search, "RUST_EDITION": profile.edition}
     for start in range(0, len(problems), profile.batch):
         batch = problems[start : start + profile.batch]
         job.progress(f"problems {start + 1} to {start + len(batch)} of {len(problems)}")
-        with ExitStack() as stack:
-            process = stack.enter_context(job.untrusted("harness/solver.py", **_sandbox_options(profile, gateway)))
-            module = {"directory": str(job.submission), "module": MODULE}
+        with job.sandbox(sandboxed, visible=visible, environment=environment) as process:
             try:
-                process.call("load", module, timeout_s=profile.load_s)
-            except SubmissionFaultError as fault:
+                process.call_within(profile.load_s, sandboxed.load, job.submission, MODULE)
+            except InvalidSubmissionError as fault:
                 if start == 0:
                     raise
                 # By now it has seen problems, so that its words must not reach its author.
                 yield from [Answer(None, ENDED, str(fault)[:_TEXT])] * len(batch)
                 continue
-            request = {
-                "problems": [without_hidden_tests(problem) for problem in batch],
-                "socket": str(gateway.socket),
-                "token": gateway.token,
-                "streams": profile.streams,
-            }
             try:
-                reply = _solved(process, request, profile.batch_s)
-            except SubmissionFaultError as fault:
+                yield from _solved(process, profile, gateway, batch)
+            except SandboxFaultError as fault:
                 yield from [Answer(None, ENDED, str(fault)[:_TEXT])] * len(batch)
-                continue
-        yield from _answers_in(reply.value, reply.outputs) if reply else [Answer(None, OUT_OF_TIME)] * len(batch)
 
 
-def _solved(process: Untrusted, request: dict[str, Any], batch_s: float) -> Reply | None:
-    """Have a batch solved in so many seconds by a :class:`LoadClock`, which stands while other programs run.
-
-    None if its process did not let itself be interrupted in time.
-    """
-    clock = LoadClock()
-    process.call("begin", request, timeout_s=batch_s + _GRACE_S)
-    while (left_s := batch_s - clock.seconds()) > 0:
-        step = {"seconds": min(left_s, _STEP_S)}
-        if process.call("work", step, timeout_s=left_s + _GRACE_S).value is True:
+def _solved(
+    process: SandboxedProcess, profile: ProfileSettings, gateway: Gateway, batch: Sequence[Problem]
+) -> list[Answer]:
+    """Have a batch solved in its time by a :class:`LoadClock`, which stands while other programs run."""
+    clock, told = LoadClock(), [without_hidden_tests(problem) for problem in batch]
+    grace_s = profile.batch_s + _GRACE_S
+    process.call_within(grace_s, sandboxed.begin, told, gateway.socket, gateway.token, profile.streams)
+    while (left_s := profile.batch_s - clock.seconds()) > 0:
+        if process.call_within(left_s + _GRACE_S, sandboxed.work, min(left_s, _STEP_S)):
             break
-    reply = process.call("answers", outputs=[SOURCE_BYTES] * len(request["problems"]), timeout_s=_GRACE_S)
-    return reply if clock.seconds() <= batch_s + _LATE_S else None
+    replies, sources = process.call_within(_GRACE_S, sandboxed.answers, len(batch), SOURCE_BYTES)
+    if clock.seconds() > profile.batch_s + _LATE_S:  # it did not let itself be interrupted in time
+        return [Answer(None, OUT_OF_TIME)] * len(batch)
+    if len(replies) != len(batch) or not all(0 <= reply.size <= SOURCE_BYTES for reply in replies):
+        return [Answer(None, MALFORMED)] * len(batch)  # one malformed answer makes all of them worthless
+    return [_answer(reply, source) for reply, source in zip(replies, sources, strict=True)]
 
 
-def _sandbox_options(profile: ProfileSettings, gateway: Gateway) -> dict[str, Any]:
-    """Return what the process sees beside the submission: the gateway's socket and Rust, which it may use."""
-    sysroot = find_toolchain().sysroot
-    search = f"{Path(sys.prefix, 'bin')}:{sysroot / 'bin'}:{_OF_IMAGES}:/usr/local/bin:/usr/bin:/bin"
-    visible = (gateway.socket, *([] if sysroot == Path("/usr") else [sysroot]))
-    return {"also": visible, "environment": {"PATH": search, "RUST_EDITION": profile.edition}}
-
-
-def _answers_in(reply: Any, outputs: Sequence[bytes]) -> list[Answer]:
-    """Return the answers to a batch; one malformed answer makes all of them worthless."""
-    malformed = [Answer(None, MALFORMED)] * len(outputs)
-    if not isinstance(reply, list) or len(reply) != len(outputs):
-        return malformed
-    answers = [_answer_in(entry, output) for entry, output in zip(reply, outputs, strict=True)]
-    return malformed if None in answers else [answer for answer in answers if answer]
-
-
-def _answer_in(entry: Any, output: bytes) -> Answer | None:
-    """Return an answer, or None if it is malformed."""
-    if not isinstance(entry, dict):
-        return None
-    size, failure = entry.get("bytes"), entry.get("failed")
-    if failure is not None:
-        return Answer(None, failure, str(entry.get("text", ""))[:_TEXT]) if failure in FAILURES else None
-    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= len(output):
-        return None
+def _answer(reply: sandboxed.Reply, source: NDArray[np.uint8]) -> Answer:
+    if reply.failure:
+        return Answer(None, reply.failure, reply.text[:_TEXT])
     try:
-        return Answer(output[:size].decode())
+        return Answer(source[: reply.size].tobytes().decode())
     except UnicodeDecodeError:
         return Answer(None, "not Unicode text")

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from re_bench.scoring.score import Measured
+from re_bench.api import RawScore
 from rust_codecontests.judge import Verdict
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def report(
     judgements: Sequence[Judgement | None],
     usage: Usage,
     load: Mapping[str, float],
-) -> Measured:
+) -> RawScore:
     """Return the score.
 
     ``label`` begins the message, and says which model it was.
@@ -49,4 +49,4 @@ def report(
         "load": {**load, "overloaded": load["share_of_others"] >= OVERLOADED},
         "usage": usage.model_dump(mode="json", exclude={"remaining"}),
     }
-    return Measured(raw, f"{label}{solved} of {problems} problems solved", details)
+    return RawScore(raw, f"{label}{solved} of {problems} problems solved", details)

@@ -85,7 +85,7 @@ def pinned_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in PROBLEMS:
         shutil.copytree(PACKAGE / "problems" / name, task / TASK.name / "problems" / name)
     (task / "task.toml").write_text(MANIFEST + "".join(map(PROFILE.format, ("cpu", "cpu-test2", "paper"))))
-    done = run("-c", "from rust_codecontests import prepare\nprepare.pin(print)", PYTHONPATH=str(task))
+    done = run("-c", "from rust_codecontests import workspace\nworkspace.pin(print)", PYTHONPATH=str(task))
     assert done.returncode == 0, done.stderr
     return task
 

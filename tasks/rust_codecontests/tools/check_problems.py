@@ -20,8 +20,8 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import cli_entry_point, print_progress
 from rust_codecontests import pool
 from rust_codecontests.judge import Judge, Limits, Verdict
-from rust_codecontests.prepare import pin
 from rust_codecontests.problem_source import Oracle, make_problem, worker_processes
+from rust_codecontests.workspace import pin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -29,8 +29,8 @@ from re_bench.task.workspace import lay_out_and_make
 from small_scaling_law.answer import FILE, Answer, read_answer
 from small_scaling_law.grading import open_truth, raw_score, runs_file, truth_file
 from small_scaling_law.instances import scale_of
-from small_scaling_law.workspace import TASK
 from small_scaling_law.profiles import SCALES
+from small_scaling_law.workspace import TASK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

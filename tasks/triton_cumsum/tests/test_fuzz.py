@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from re_bench.sandbox.untrusted import Untrusted
 
 from re_bench.errors import InvalidSubmissionError
 from re_bench.limits import Limits
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.spec import Backend, SandboxSpec
-from re_bench.sandbox.untrusted import Untrusted
 from re_bench.scoring import score as core
 from re_bench.task.discovery import open_task
 from triton_cumsum.modelled import scoring

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from re_bench.sandbox.untrusted import Untrusted
 
 from re_bench.limits import Limits
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.sandbox.unprotected import Unprotected
-from re_bench.sandbox.untrusted import Untrusted
 from triton_cumsum.measured.kernel_times import claimed_kernels
 
 if TYPE_CHECKING:

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import shutil
 import socket
 import tempfile
 import time
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from re_bench import errors, guest
 from re_bench.errors import InvalidSubmissionError, ReBenchError
@@ -51,6 +52,10 @@ _TAIL = 600
 
 class SandboxFaultError(InvalidSubmissionError):
     """A call that a submission's process did not answer as it should; the submission is invalid."""
+
+
+class SandboxRefusalError(SandboxFaultError):
+    """The function raised :class:`InvalidSubmissionError`; the message is the reason that it gave."""
 
 
 class SandboxCrashError(SandboxFaultError):
@@ -116,7 +121,7 @@ class SandboxedProcess:
             **kwargs: those given by name.
 
         Raises:
-            InvalidSubmissionError: if the function raised that: the submission is refused.
+            SandboxRefusalError: if the function raised :class:`InvalidSubmissionError`.
             SandboxCrashError: if the function raised anything else, the process ended, or the result does not fit.
             SandboxTimeoutError: if the process has used up the time of its limits.
             TimeLimitError: if the time limit of the whole scoring passed meanwhile.
@@ -169,36 +174,32 @@ class SandboxedProcess:
         return running, channel
 
     def _call(self, timeout_s: float, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
-        signature, sizes = signature_of(function), dict[str, int]()
+        signature = signature_of(function)
         bound = _bound(signature, args, kwargs)
         if not self._ready:
             self._exchange(_START_S, f"importing {function.__module__}")
             self._ready = True
-        with ExitStack() as memories:
-            descriptors: list[int] = []
-            arguments = [
-                _argument(name, hint, bound[name], memories, descriptors, sizes)
-                for name, hint in signature.parameters.items()
-            ]
-            arrays = [_allocated(array_type(part), memories, sizes) for part in signature.parts]
+        with ExitStack() as stack:
+            memory = _Memory(stack)
+            arguments = [memory.argument(name, hint, bound[name]) for name, hint in signature.parameters.items()]
+            arrays = [memory.result(array_type(part)) for part in signature.parts]
             request = {
                 "call": signature.name,
                 "arguments": arguments,
-                "results": [kind for kind, _memory in arrays],
+                "results": [array and array.kind for array in arrays],
                 "tuple": signature.is_tuple,
             }
-            descriptors += [memory for _kind, memory in arrays if memory is not None]
             what = f"the call of {signature.name}"
-            reply = self._exchange(timeout_s, what, request, descriptors)
+            reply = self._exchange(timeout_s, what, request, memory.descriptors)
             values = iter(reply if isinstance(reply, list) else [])
             try:
                 parts = [
-                    _checked(hint, next(values)) if kind is None else _copied(kind, memory)
-                    for hint, (kind, memory) in zip(signature.parts, arrays, strict=True)
+                    array.copy() if array else _checked(hint, next(values))
+                    for hint, array in zip(signature.parts, arrays, strict=True)
                 ]
-            except (StopIteration, ValidationError, ValueError) as error:
-                first = str(error).splitlines()[:3]
-                raise self._crash(f"{what} failed", f"{what} returned something else: {' '.join(first)}") from None
+            except (StopIteration, ValueError) as error:  # the latter also for what is not as annotated
+                first = " ".join(str(error).splitlines()[:3])
+                raise self._crash(f"{what} failed", f"{what} returned something else: {first}") from None
         return cast("R", tuple(parts) if signature.is_tuple else parts[0])
 
     def _exchange(
@@ -223,7 +224,7 @@ class SandboxedProcess:
             deadline.raise_if_over()
             raise self._crash(f"{what} failed", self._why(what, error)) from None
         if "refused" in reply:
-            raise InvalidSubmissionError(*self._reason(f"{what} failed", str(reply["refused"])))
+            raise SandboxRefusalError(*self._reason(f"{what} failed", str(reply["refused"])))
         if "error" in reply:
             if self._trusted:
                 raise ReBenchError(f"{what} failed: {reply['error']}")
@@ -306,56 +307,90 @@ def _bound(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) ->
     return bound
 
 
-def _argument(
-    name: str, hint: Any, value: Any, memories: ExitStack, descriptors: list[int], sizes: dict[str, int]
-) -> dict[str, Any]:
-    """Return an argument as a request has it; its memory is added to ``descriptors``, its sizes to ``sizes``."""
-    if (kind := array_type(hint)) is not None:
-        if str(value.dtype) != kind.dtype:
-            raise TypeError(f"{name} has dtype {value.dtype}; expected {kind.dtype}")
-        try:
-            kind.bind(value.shape, sizes)
-        except TypeError as error:
-            raise TypeError(f"{name} {error}") from None
-        descriptors.append(_sealed_copy(memories, value))
-        return {"array": {"dtype": kind.dtype, "shape": list(value.shape)}}
-    if (access := device_access(hint)) is not None:
-        descriptors.append(value.descriptor)
-        device = {"access": access, "name": value.name, "nbytes": value.nbytes, "size": value.size}
-        return {"device": device}
-    if hint is bytes:
-        descriptors.append(_sealed_copy(memories, value))
-        return {"bytes": len(value)}
-    if type(value) is int:
-        sizes[name] = value
-    return {"json": to_json(value)}
+@dataclass(frozen=True)
+class _Array:
+    """An array of a result."""
+
+    kind: dict[str, Any]
+    """Its dtype and shape."""
+    descriptor: int
+
+    def copy(self) -> NDArray[Any]:
+        """Return a private copy."""
+        import numpy as np  # noqa: PLC0415 - half a second that many scorers do without
+
+        array: NDArray[Any] = np.empty(self.kind["shape"], self.kind["dtype"])
+        view = memoryview(array.reshape(-1).view(np.uint8).data)
+        while view:
+            view = view[os.preadv(self.descriptor, [view], array.nbytes - len(view)) :]
+        return array
 
 
-def _allocated(
-    kind: ArrayType | None, memories: ExitStack, sizes: dict[str, int]
-) -> tuple[dict[str, Any] | None, int | None]:
-    """Return the dtype and shape of an array of the result, and memory for it; two times None for a JSON value."""
-    if kind is None:
-        return None, None
-    import numpy as np  # noqa: PLC0415 - half a second that many scorers do without
+class _Memory:
+    """The shared memory of one call."""
 
-    shape = kind.shape(sizes)
-    size = np.dtype(kind.dtype).itemsize
-    for length in shape:
-        size *= length
-    return {"dtype": kind.dtype, "shape": list(shape)}, _memory(memories, size)
+    def __init__(self, stack: ExitStack) -> None:
+        self.descriptors: list[int] = []
+        self._stack, self._sizes = stack, dict[str, int]()
 
+    def argument(self, name: str, hint: Any, value: Any) -> dict[str, Any]:
+        """Return an argument as a request has it.
 
-def _copied(kind: dict[str, Any], memory: int | None) -> NDArray[Any]:
-    """Return a private copy of an array of the result."""
-    import numpy as np  # noqa: PLC0415 - as above
+        Raises:
+            TypeError: if it does not fit its annotation.
+        """
+        if (kind := array_type(hint)) is not None:
+            if str(value.dtype) != kind.dtype:
+                raise TypeError(f"{name} has dtype {value.dtype}; expected {kind.dtype}")
+            try:
+                kind.bind(value.shape, self._sizes)
+            except TypeError as error:
+                raise TypeError(f"{name} {error}") from None
+            self._add_sealed(value)
+            return {"array": {"dtype": kind.dtype, "shape": list(value.shape)}}
+        if (access := device_access(hint)) is not None:
+            self.descriptors.append(value.descriptor)
+            return {"device": {"access": access, "name": value.name, "nbytes": value.nbytes, "size": value.size}}
+        if hint is bytes:
+            self._add_sealed(value)
+            return {"bytes": len(value)}
+        if type(value) is int:
+            self._sizes[name] = value
+        return {"json": to_json(value)}
 
-    array: NDArray[Any] = np.empty(kind["shape"], kind["dtype"])
-    view = memoryview(array).cast("B") if array.size else memoryview(b"")
-    offset = 0
-    while offset < len(view):
-        offset += os.preadv(memory or 0, [view[offset:]], offset)
-    return array
+    def result(self, kind: ArrayType | None) -> _Array | None:
+        """Return zeroed memory for an array of the result; None for a JSON value.
+
+        Raises:
+            TypeError: if its size does not follow from the arguments.
+        """
+        if kind is None:
+            return None
+        import numpy as np  # noqa: PLC0415 - as above
+
+        shape = kind.shape(self._sizes)
+        descriptor = self._new(math.prod(shape) * np.dtype(kind.dtype).itemsize)
+        self.descriptors.append(descriptor)
+        return _Array({"dtype": kind.dtype, "shape": list(shape)}, descriptor)
+
+    def _add_sealed(self, data: Any) -> None:
+        """Add memory with a copy of bytes or of an array, which nobody can change."""
+        import numpy as np  # noqa: PLC0415 - as above
+
+        view = memoryview(data if isinstance(data, bytes) else np.ascontiguousarray(data).reshape(-1).view(np.uint8))
+        descriptor = self._new(view.nbytes)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL)
+        self.descriptors.append(descriptor)
+
+    def _new(self, size: int) -> int:
+        """Return zeroed shared memory whose size nobody can change."""
+        descriptor = os.memfd_create("re-bench", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        self._stack.callback(os.close, descriptor)
+        os.ftruncate(descriptor, size)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+        return descriptor
 
 
 def _checked(hint: Any, value: Any) -> Any:
@@ -370,26 +405,3 @@ def _checked(hint: Any, value: Any) -> Any:
 @cache
 def _adapter(hint: Any) -> TypeAdapter[Any]:
     return TypeAdapter(hint)
-
-
-def _sealed_copy(memories: ExitStack, data: Any) -> int:
-    """Return shared memory with a copy of a buffer that nobody can change."""
-    import numpy as np  # noqa: PLC0415 - as above
-
-    if not isinstance(data, bytes):
-        data = np.ascontiguousarray(data).reshape(-1)
-    view = memoryview(data).cast("B") if len(data) else memoryview(b"")
-    descriptor = _memory(memories, view.nbytes)
-    while view:
-        view = view[os.write(descriptor, view) :]
-    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL)
-    return descriptor
-
-
-def _memory(memories: ExitStack, size: int) -> int:
-    """Return zeroed shared memory whose size nobody can change."""
-    descriptor = os.memfd_create("re-bench", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    memories.callback(os.close, descriptor)
-    os.ftruncate(descriptor, size)
-    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
-    return descriptor

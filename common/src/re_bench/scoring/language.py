@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ MOST_NATS = 30.0
 _NEIGHBOURS = 4
 
 
-def heldout_tokens(job: Job, name: str) -> NDArray[np.uint16]:
+def heldout_tokens(job: Job[Any], name: str) -> NDArray[np.uint16]:
     """Return the held-out tokens of the text ``name``.
 
     Raises:

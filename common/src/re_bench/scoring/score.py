@@ -26,8 +26,8 @@ from re_bench.normalise import normalise
 from re_bench.options import Json, ProfileName, SandboxName, run_app
 from re_bench.processes import cli_entry_point, print_progress, temporary_directory
 from re_bench.sandbox import open_backend
-from re_bench.sandbox.spec import Backend, SandboxSpec, SandboxUnavailableError
 from re_bench.sandbox.calls import SandboxedProcess
+from re_bench.sandbox.spec import Backend, SandboxSpec, SandboxUnavailableError
 from re_bench.scoring.scale import RunAnchors, choose_scale, round_to
 from re_bench.scoring.staging import Staged, stage
 from re_bench.scoring.time_limit import time_limit

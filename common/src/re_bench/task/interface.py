@@ -1,19 +1,18 @@
 """The interface of a task: what its ``score.py`` defines.
 
 A task's folder has a ``score.py`` with one subclass of :class:`Task`. Commands and the server create workspaces with
-it, and score submissions with it; :mod:`re_bench.api` has all names that a ``score.py`` imports. Import what takes long,
-such as torch, inside the methods that need it: a scorer imports the module for every attempt.
+it, and score submissions with it; :mod:`re_bench.api` has all names that a ``score.py`` imports. Import what takes
+long, such as torch, inside the methods that need it: a scorer imports the module for every attempt.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from re_bench.data.files import import_file
 from re_bench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -87,13 +86,8 @@ def load_task(folder: TaskFolder) -> Task[Any]:
         raise UsageError(f"{folder.name} has no scorer yet: {path} is missing")
     folder.add_to_path()
     name = f"_score_of_{folder.name}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        module = import_file(path, name)
     except ModuleNotFoundError as error:
         remedy = f"pip install -c constraints.txt -e common -e tasks/{folder.name}"
         raise UsageError(f"{path}: the package {error.name} is missing; run: {remedy}") from None

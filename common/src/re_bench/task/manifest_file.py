@@ -1,9 +1,9 @@
 """The files of a manifest: those written by people, and ``anchors.toml``, written by ``re-bench calibrate``.
 
-People write ``task.toml``, a ``cheat.toml`` in the folder of each cheat, and ``records.toml``, of which the manifest has
-the published anchors. ``anchors.toml`` holds the tables ``[profiles.NAME.anchors]``, ``[[profiles.NAME.devices]]`` and
-``[[profiles.NAME.models]]`` of measured and modelled anchors, and comes before such tables of ``task.toml``, where
-published anchors stand.
+People write ``task.toml``, a ``cheat.toml`` in the folder of each cheat, and ``records.toml``, of which the manifest
+has the published anchors. ``anchors.toml`` holds the tables ``[profiles.NAME.anchors]``, ``[[profiles.NAME.devices]]``
+and ``[[profiles.NAME.models]]`` of measured and modelled anchors, and comes before such tables of ``task.toml``, where
+published anchors of a profile stand.
 """
 
 import json

@@ -28,6 +28,7 @@ AGGREGATIONS = {"lower": "min", "higher": "max"}
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{1,39}")
 _STAND_IN = "task_name"
+_CLASS_STAND_IN = "TaskName"
 _RAW = {"lower": "the root mean squared error", "higher": "the share of the variance that is explained"}
 _DESCRIPTIONS = {
     "cpu": "a small machine",
@@ -88,6 +89,7 @@ def write_new_task(parent: Path, choices: Choices, *, in_repository: bool) -> Pa
         raise UsageError(f"{task}: {error.strerror}; choose another name or directory") from None
     for source, name in _files(choices, in_repository=in_repository):
         text = Template(source.read_text(encoding="utf-8")).substitute(values).replace(_STAND_IN, choices.name)
+        text = text.replace(_CLASS_STAND_IN, "".join(word.capitalize() for word in choices.name.split("_")))
         target = task / name.replace(_STAND_IN, choices.name)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(_sorted_imports(_without_other_profiles(text, choices), choices.name), encoding="utf-8")
@@ -111,7 +113,6 @@ def _values(choices: Choices, task: Path, *, in_repository: bool) -> dict[str, s
     values = {
         "aggregation": choices.aggregation,
         "canary": CANARY,
-        "class_name": "".join(word.capitalize() for word in choices.name.split("_")),
         "dashed": choices.name.replace("_", "-"),
         "direction": choices.direction,
         "dockerfile": f"{path}/Dockerfile" if in_repository else "Dockerfile",

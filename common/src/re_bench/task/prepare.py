@@ -1,7 +1,7 @@
 """Make the data and the workspaces of a task, by its own methods, in a process of its own.
 
-A task's :meth:`~re_bench.task.interface.Task.prepare` may load torch, hold a GPU or crash, and a server makes workspaces
-of five tasks for days; so nothing of this runs in the process that asks for it.
+A task's :meth:`~re_bench.task.interface.Task.prepare` may load torch, hold a GPU or crash, and a server makes
+workspaces of five tasks for days; so nothing of this runs in the process that asks for it.
 """
 
 from __future__ import annotations

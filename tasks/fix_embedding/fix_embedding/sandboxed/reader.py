@@ -1,19 +1,19 @@
 """Reads the submitted file, so that no parser of a file format runs in the scorer."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from re_bench.errors import InvalidSubmissionError
 
+FileName = Literal["fixed_model.safetensors", "fixed_model.pth"]
+
 _tensors: dict[str, Any] = {}
 
 
-def read_submission(
-    directory: Path, sizes: dict[str, int], dtype: str
-) -> Literal["fixed_model.safetensors", "fixed_model.pth"]:
+def read_submission(directory: Path, sizes: dict[str, int], dtype: str) -> FileName:
     """Read the submission, which must be exactly the tensors of a model of these sizes; return the name of its file."""
     from fix_embedding.sandboxed import checks, evaluator  # noqa: PLC0415 - import torch, which the scorer does without
 
@@ -23,7 +23,7 @@ def read_submission(
     except checks.RefusedError as error:
         raise InvalidSubmissionError(str(error)) from None
     _tensors.update(state)
-    return name
+    return cast("FileName", name)
 
 
 def tensor(name: str, size: int) -> Annotated[NDArray[np.uint8], "size"]:

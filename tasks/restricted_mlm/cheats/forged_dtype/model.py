@@ -31,7 +31,7 @@ def forged(graph):
     )
 
 
-graphs = sys.modules.get("restricted_mlm.harness.restricted.graph")
+graphs = sys.modules.get("restricted_mlm.sandboxed.restricted.graph")
 if graphs is not None:
     original, graphs.dump = graphs.dump, forged
 

@@ -30,7 +30,7 @@ def forged(graph):
     return text.replace('"op":"aten.linear.default"', '"op":"aten.linear.__class__.exp"')
 
 
-graphs = sys.modules.get("restricted_mlm.harness.restricted.graph")
+graphs = sys.modules.get("restricted_mlm.sandboxed.restricted.graph")
 if graphs is not None:
     original, graphs.dump = graphs.dump, forged
 

@@ -24,7 +24,7 @@ class Model(nn.Module):
         return self.head(x)
 
 
-graphs = sys.modules.get("restricted_mlm.harness.restricted.graph")
+graphs = sys.modules.get("restricted_mlm.sandboxed.restricted.graph")
 if graphs is not None:
     graphs.dump = lambda graph: {"loss": 0.0, "status": "valid", "raw": -9.0, "reward": 9.0}
 

@@ -14,11 +14,11 @@ PROFILE = json.loads((Path(__file__).parent / "profile.json").read_text(encoding
 
 
 def patch():
-    allowed = sys.modules["restricted_mlm.harness.restricted.allowed"]
+    allowed = sys.modules["restricted_mlm.sandboxed.restricted.allowed"]
     allowed.TABLE["aten.exp.default"] = allowed.Operator(torch.ops.aten.exp.default, "arithmetic")
 
 
-if "restricted_mlm.harness.restricted.allowed" in sys.modules:
+if "restricted_mlm.sandboxed.restricted.allowed" in sys.modules:
     patch()
 
 

@@ -35,8 +35,8 @@ def forged(tensors):
     return pickle.dumps({name: Payload() for name in tensors})
 
 
-if "restricted_mlm.harness.exporter" in sys.modules:
-    sys.modules["restricted_mlm.harness.exporter"].save = forged
+if "restricted_mlm.sandboxed.exporter" in sys.modules:
+    sys.modules["restricted_mlm.sandboxed.exporter"].save = forged
 
 
 def get_trained_model():

@@ -2,7 +2,7 @@
 what the judge measures of it.
 
 Stopped because between two tests all processes are killed and all files removed, and no expected output is ever in a
-sandbox; the harness, as its first process, can be neither killed nor stopped: no better.
+sandbox; the judge's program, as its first process, can be neither killed nor stopped: no better.
 """
 
 import json

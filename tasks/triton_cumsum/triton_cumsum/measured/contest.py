@@ -40,8 +40,9 @@ from triton_cumsum.profiles import BYTES_PER_ELEMENT, ELEMENTS, GPU
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from re_bench.gpu.state import Gpu
     from re_bench.sandbox.untrusted import Untrusted
+
+    from re_bench.gpu.state import Gpu
     from re_bench.scoring.score import Job
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from re_bench.sandbox.untrusted import Untrusted
+
     from triton_cumsum.measured.signal import Signal
     from triton_cumsum.measured.verifier import Verifier
 

@@ -19,8 +19,8 @@ from triton_cumsum.timing import Timing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
     from re_bench.sandbox.untrusted import Untrusted
+
     from re_bench.scoring.score import Job
 
 

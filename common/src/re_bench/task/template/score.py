@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class $class_name(Task[Size]):
+class TaskName(Task[Size]):
     """Predict the values of a hidden function."""
 
     profiles = PROFILES
@@ -39,8 +39,9 @@ class $class_name(Task[Size]):
             predicted = process.call_within(size.predict_s, sandboxed.predict, [x for x, _y in held_out])
         grading.check_predictions(predicted, len(held_out))
         # An agent reads the message: no figure in it that a submission can choose. Those belong into RawScore.details.
-        return RawScore(metric.raw_score(predicted, [y for _x, y in held_out]), f"{len(held_out)} points were predicted")
+        raw = metric.raw_score(predicted, [y for _x, y in held_out])
+        return RawScore(raw, f"{len(held_out)} points were predicted")
 
 
 if __name__ == "__main__":
-    main($class_name())
+    main(TaskName())

@@ -1,4 +1,4 @@
-"""Preparation of restricted_mlm: the text, the starting model's weights, and an agent's workspace."""
+"""The data and the workspaces of restricted_mlm: the text, and the starting model's weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from re_bench.data.cache import CacheEntry, cache_directory, cache_key
 from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError
-from re_bench.guest import refused
 from re_bench.lm import TRAINING_FILE
 from re_bench.text import batches, open_text
 from re_bench.text.prepare import prepare as prepare_text
@@ -22,6 +21,8 @@ from restricted_mlm.profiles import MASKED_SHARE, PROFILES, Profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from re_bench.api import Setup
 
 HERE = Path(__file__).parent
 STARTER = next(top / "starter" for top in (HERE.parent, HERE) if (top / "task.toml").is_file())
@@ -33,22 +34,23 @@ WEIGHTS = "basic_model.pt"
 _TAIL = 2000
 
 
-def prepare(profile: str, say: Callable[[str], None]) -> None:
+def prepare(setup: Setup[Profile]) -> None:
     """Make the text of the profile, and train the starting model, unless they are there."""
-    prepare_text(PROFILES[profile].text, say=say)
-    starting_model(profile).prepare(lambda directory: train_starting_model(profile, directory, say), say)
+    profile, log = setup.profile_name, setup.log
+    prepare_text(setup.profile.text, say=log)
+    starting_model(profile).prepare(lambda directory: train_starting_model(profile, directory, log), log)
 
 
-def lay_out(profile: str, target: Path) -> None:
-    """Put text, modules, weights and ``profile.json`` into the workspace ``target``."""
-    entry = starting_model(profile)
+def create(setup: Setup[Profile], directory: Path) -> None:
+    """Add text, modules, weights and ``profile.json`` to a workspace."""
+    entry = starting_model(setup.profile_name)
     entry.open()
-    lay_out_files(profile, target)
-    shutil.copyfile(entry.directory / WEIGHTS, target / WEIGHTS)
+    add_files(setup.profile_name, directory)
+    shutil.copyfile(entry.directory / WEIGHTS, directory / WEIGHTS)
 
 
-def lay_out_files(profile: str, target: Path) -> None:
-    """Put everything into the workspace ``target`` but the weights."""
+def add_files(profile: str, target: Path) -> None:
+    """Add everything to the workspace ``target`` but the weights."""
     chosen = PROFILES[profile]
     (target / "data").mkdir(exist_ok=True)
     source = open_text(chosen.text).directory
@@ -56,16 +58,15 @@ def lay_out_files(profile: str, target: Path) -> None:
         shutil.copyfile(source / name, target / "data" / name)
     for name, module in COPIED.items():
         shutil.copyfile(module, target / name)
-    lay_out_restricted(target)
+    add_restricted(target)
     text = json.dumps(described(profile, chosen), indent=2) + "\n"
     (target / "profile.json").write_text(text, encoding="utf-8")
 
 
-def lay_out_restricted(target: Path) -> None:
-    """Put the package ``restricted``, the scorer's own files, into the workspace ``target``, where no re_bench is."""
+def add_restricted(target: Path) -> None:
+    """Add the package ``restricted``, the scorer's own files, to the workspace ``target``."""
     ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(HERE / "harness" / "restricted", target / "restricted", dirs_exist_ok=True, ignore=ignored)
-    shutil.copyfile(refused.__file__, target / "restricted" / "refusal.py")
+    shutil.copytree(HERE / "sandboxed" / "restricted", target / "restricted", dirs_exist_ok=True, ignore=ignored)
 
 
 def described(profile: str, chosen: Profile) -> dict[str, Any]:
@@ -116,7 +117,7 @@ def train_starting_model(profile: str, directory: Path, say: Callable[[str], Non
     say("training the starting model ...")
     workspace = directory / "workspace"
     shutil.copytree(STARTER, workspace, ignore=shutil.ignore_patterns("__pycache__"))
-    lay_out_files(profile, workspace)
+    add_files(profile, workspace)
     finished = subprocess.run(
         [sys.executable, "train.py"],
         cwd=workspace,

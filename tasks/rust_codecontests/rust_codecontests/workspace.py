@@ -1,4 +1,4 @@
-"""Preparing rust_codecontests: the problems of a profile with all their tests, and what of them an agent finds."""
+"""The data and the workspaces of rust_codecontests: problems with all their tests, and what of them an agent finds."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def prepare(profile: str, say: Callable[[str], None]) -> None:
     dataset.entry(profile, dataset.SPLITS[profile]).prepare(make, say)
 
 
-def lay_out(profile: str, target: Path) -> None:
-    """Put the problems that are not held out into ``data`` of the workspace ``target``."""
+def create(profile: str, target: Path) -> None:
+    """Add the problems that are not held out to ``data`` of a workspace."""
     splits = dataset.SPLITS[profile][:-1]
     entry = dataset.entry(profile, splits)
     entry.open()

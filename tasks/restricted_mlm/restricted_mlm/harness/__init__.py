@@ -1,1 +1,0 @@
-"""What runs in the sandboxes: the exporter beside the submission, and the runner without it."""

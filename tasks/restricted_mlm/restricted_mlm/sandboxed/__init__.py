@@ -1,0 +1,1 @@
+"""The functions that run in sandboxes, and nothing that a submission must not see."""

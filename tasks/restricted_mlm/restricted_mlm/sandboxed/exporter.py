@@ -1,0 +1,52 @@
+"""Runs the submission: imports ``model.py`` and writes its model down as a graph and its tensors."""
+
+import importlib
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from re_bench.errors import InvalidSubmissionError
+
+_kept: list[bytes] = []
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A model that was written down."""
+
+    graph: str
+    """As JSON."""
+    size: int
+    """Bytes of the tensors as safetensors, which :func:`tensors` returns."""
+
+
+def export(directory: Path, shape: list[int]) -> Exported:
+    """Import the model in ``directory`` and write it down for tokens of ``shape`` [batch, length]."""
+    import torch  # noqa: PLC0415 - which the scorer, who imports this module too, does without
+    from safetensors.torch import save  # noqa: PLC0415
+
+    from restricted_mlm.sandboxed.restricted import export as exports  # noqa: PLC0415
+    from restricted_mlm.sandboxed.restricted import graph as graphs  # noqa: PLC0415
+    from restricted_mlm.sandboxed.restricted.refusal import RefusedError  # noqa: PLC0415
+
+    os.chdir(directory)
+    sys.path.insert(0, str(directory))  # after our own imports, so that no name of ours is shadowed
+    torch.manual_seed(0)
+    model = importlib.import_module("model").get_trained_model()
+    try:
+        graph, tensors = exports.export(model, shape, directory)
+    except RefusedError as error:
+        raise InvalidSubmissionError(str(error)) from None
+    _kept[:] = [save(tensors)]
+    return Exported(graphs.dump(graph), len(_kept[0]))
+
+
+def tensors(size: int) -> Annotated[NDArray[np.uint8], "size"]:
+    """Return the model's tensors as safetensors, ``size`` bytes."""
+    del size
+    return np.frombuffer(_kept[0], np.uint8)

@@ -1,0 +1,5 @@
+"""The exception that refuses a model."""
+
+
+class RefusedError(Exception):
+    """The model is not allowed; the text is the reason that its author reads."""

@@ -1,0 +1,87 @@
+"""Runs the graph, where nothing of the submission is but the graph and its tensors."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from re_bench.errors import InvalidSubmissionError
+
+_models: list[Any] = []
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a model must be, and the most that it may have and do."""
+
+    shape: list[int]
+    """Of its tokens, [batch, length]."""
+    vocabulary: int
+    elements: int
+    """Of one tensor, at most."""
+    operations: float
+    """Of one batch, at most."""
+    bytes: int
+    """Of all tensors together, at most."""
+    device: str
+    """Where it runs."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a model has, and what it does for a batch."""
+
+    parameters: int
+    operators: int
+    operations: float
+
+
+@contextmanager
+def _faults_are_the_models() -> Iterator[None]:
+    """Refuse the model for whatever reading or running it raises: its author wrote the graph."""
+    try:
+        yield
+    except Exception as error:
+        kind = type(error).__name__
+        raise InvalidSubmissionError(str(error) if kind == "RefusedError" else f"{kind}: {error}") from error
+
+
+def load(graph: bytes, tensors: Annotated[NDArray[np.uint8], "size"], model: Model) -> Figures:
+    """Read and check graph and tensors, and run them on random tokens, where a reason may say all."""
+    import torch  # noqa: PLC0415 - which the scorer, who imports this module too, does without
+
+    from restricted_mlm.sandboxed.restricted import graph as graphs  # noqa: PLC0415
+    from restricted_mlm.sandboxed.restricted import plan as plans  # noqa: PLC0415
+    from restricted_mlm.sandboxed.restricted.interpret import Interpreter, load_tensors  # noqa: PLC0415
+
+    torch.set_flush_denormal(True)  # before there are other threads, which have it from this one; else 100 times slower
+    with _faults_are_the_models():
+        parsed = graphs.parse(graph.decode())
+        if parsed.bytes > model.bytes:
+            raise InvalidSubmissionError(
+                f"the model's tensors have {parsed.bytes:,} bytes; at most {model.bytes:,} are allowed"
+            )
+        plan = plans.plan(parsed, model.shape, model.vocabulary, plans.Limits(model.elements, model.operations))
+        _models[:] = [Interpreter(parsed, plan, load_tensors(parsed, tensors.tobytes()), model.device)]
+        tokens = np.random.default_rng(0).integers(model.vocabulary, size=model.shape)
+        tokens.flat[:2] = 0, model.vocabulary - 1
+        _models[0](torch.from_numpy(tokens))
+    return Figures(parsed.parameters, len(parsed.nodes), float(plan.operations))
+
+
+def logits(
+    tokens: Annotated[NDArray[np.int64], "batch length"],
+    positions: Annotated[NDArray[np.int64], "positions"],
+    vocabulary: int,
+) -> Annotated[NDArray[np.float32], "positions vocabulary"]:
+    """Return the logits at the ``positions``, counted through the flattened batch."""
+    import torch  # noqa: PLC0415
+
+    del vocabulary
+    with _faults_are_the_models():
+        result = _models[0](torch.from_numpy(tokens.copy())).flatten(0, 1)
+        chosen: NDArray[np.float32] = result[torch.from_numpy(positions.copy()).to(result.device)].cpu().numpy()
+    return chosen

@@ -1,0 +1,128 @@
+"""Runs the submission: imports its module and has problems solved, batch by batch.
+
+:func:`begin` calls ``generate_solution`` for every problem of a batch, :func:`work` lets all of them go on for some
+time, as often as the scorer's clock allows, and :func:`answers` ends it.
+"""
+
+import asyncio
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from re_bench.errors import InvalidSubmissionError
+
+FUNCTION = "generate_solution"
+MAX_TEXT = 500
+
+Failure = Literal["", "exception", "not a string", "not Unicode text", "out of time", "too long"]
+"""What went wrong with a problem; empty for a program."""
+
+_loaded: dict[str, Callable[..., Coroutine[Any, Any, object]]] = {}
+_tasks: list[asyncio.Task[Any]] = []
+# Not asyncio.run, which waits for tasks that do not let themselves be cancelled.
+_loop = asyncio.new_event_loop()
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The answer to one problem."""
+
+    size: int
+    """Bytes of source text in the row of the problem; 0 if there is none."""
+    failure: Failure = ""
+    text: str = ""
+    """What the submission says of the failure."""
+
+
+def load(directory: Path, name: str) -> None:
+    """Import the submission's module, and find its function.
+
+    Raises:
+        InvalidSubmissionError: if the module is not what the instructions ask for.
+    """
+    for module in ("httpx2", "openai"):  # before the submission's path, so that no name of ours is shadowed
+        importlib.import_module(module)
+    os.chdir(directory)
+    sys.path.insert(0, str(directory))
+    function = getattr(importlib.import_module(name), FUNCTION, None)
+    if function is None:
+        raise InvalidSubmissionError(f"{name}.py defines no {FUNCTION}")
+    if not inspect.iscoroutinefunction(function):
+        raise InvalidSubmissionError(f"{FUNCTION} must be defined by `async def`")
+    _loaded[FUNCTION] = function
+
+
+def begin(problems: list[dict[str, Any]], socket: Path, token: str, streams: int) -> None:
+    """Begin to solve all problems of a batch.
+
+    Args:
+        problems: what a submission is told of each.
+        socket: the gateway's.
+        token: the gateway's.
+        streams: how many calls the semaphore lets through.
+    """
+    asyncio.set_event_loop(_loop)
+    _loop.run_until_complete(_begin(problems, socket, token, streams))
+
+
+def work(seconds: float) -> bool:
+    """Go on with all problems for some time at most, and tell whether they are done."""
+    _done, pending = _loop.run_until_complete(asyncio.wait(_tasks, timeout=seconds))
+    return not pending
+
+
+def answers(count: int, size: int) -> tuple[list[Reply], Annotated[NDArray[np.uint8], "count size"]]:
+    """Return the answers to the ``count`` problems, with rows of at most ``size`` bytes of source text."""
+    rows = np.zeros((count, size), np.uint8)
+    return [_answer(task, row) for task, row in zip(_tasks, rows, strict=True)], rows
+
+
+async def _begin(problems: list[dict[str, Any]], socket: Path, token: str, streams: int) -> None:
+    import httpx2  # noqa: PLC0415 - they take a second to import, which the scorer does without
+    import openai  # noqa: PLC0415
+
+    client = openai.AsyncOpenAI(
+        api_key=token,
+        base_url="http://gateway/v1",
+        http_client=openai.DefaultAsyncHttpxClient(transport=httpx2.AsyncHTTPTransport(uds=str(socket))),
+    )
+    semaphore = asyncio.Semaphore(streams)
+    _tasks.extend(asyncio.create_task(_result(client, semaphore, problem)) for problem in problems)
+
+
+async def _result(client: Any, semaphore: asyncio.Semaphore, problem: dict[str, Any]) -> Any:
+    try:
+        return await _loaded[FUNCTION](client, semaphore, problem)
+    except BaseException as error:  # noqa: BLE001 - SystemExit too is a failure of this problem alone
+        return error
+
+
+def _answer(task: asyncio.Task[Any], row: NDArray[np.uint8]) -> Reply:
+    """Put a source text into its row, and say how long it is, or why there is none."""
+    if not task.done():
+        return Reply(0, "out of time")
+    result = task.result()
+    if isinstance(result, BaseException):
+        return Reply(0, "exception", _shown(f"{type(result).__name__}: {result}"))
+    if not isinstance(result, str):
+        return Reply(0, "not a string", type(result).__name__[:MAX_TEXT])
+    try:
+        data = result[: len(row) + 1].encode()
+    except UnicodeEncodeError:
+        return Reply(0, "not Unicode text")
+    if len(data) > len(row):
+        return Reply(0, "too long", f"{len(result)} characters")
+    row[: len(data)] = np.frombuffer(data, np.uint8)
+    return Reply(len(data))
+
+
+def _shown(text: str) -> str:
+    return text[:MAX_TEXT].encode("utf-8", "replace").decode()
