@@ -22,13 +22,13 @@ __all__ = ["backend", "change", "made_up", "re_bench"]
 
 
 @pytest.fixture
-def harness(tmp_path: Path) -> Callable[[str], Path]:
-    """Return what writes a harness with the given source and returns its path."""
+def module(tmp_path: Path) -> Callable[[str], Path]:
+    """Return what writes a module for a sandbox with the given source and returns its path."""
 
     def write(source: str) -> Path:
-        directory = tmp_path / "harness_directory"
+        directory = tmp_path / "module_directory"
         directory.mkdir(exist_ok=True)
-        path = directory / "harness.py"
+        path = directory / "module.py"
         path.write_text(source)
         return path
 

@@ -20,11 +20,11 @@ REBUILD = """\
 import argparse
 from pathlib import Path
 
-import prepare  # a module of the task
+import score  # a module of the task
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--profile")
-Path(__file__).with_name("rebuilt").write_text(f"{parser.parse_args().profile} {prepare.__file__}")
+Path(__file__).with_name("rebuilt").write_text(f"{parser.parse_args().profile} {score.__file__}")
 """
 
 
@@ -43,7 +43,7 @@ def test_the_truth_is_rebuilt_first_by_a_program_that_can_import_the_task(
     manifest = (task.directory / "task.toml").read_bytes()
     done = re_bench("calibrate", task.directory, "--profile", "cpu", "--repeats", "1")
     assert done.returncode == 0, done.stderr
-    assert (task.directory / "tools" / "rebuilt").read_text() == f"cpu {task.preparer}"
+    assert (task.directory / "tools" / "rebuilt").read_text() == f"cpu {task.scorer}"
     assert f"written to {task.directory / 'anchors.toml'}\n" in done.stdout
     assert (task.directory / "task.toml").read_bytes() == manifest
 

@@ -12,18 +12,20 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pytest
 
+from re_bench.api import Job, RawScore, Task
 from re_bench.errors import ReBenchError
 from re_bench.gpu.lock import exclusive, waited_s
-from re_bench.scoring.score import GPU_WAIT, Job, Measured, score
+from re_bench.scoring.score import GPU_WAIT, score
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import Task as TaskFolder
 
 UUID = "GPU-00000000-1111-2222-3333-444444444444"
 NAME = f"re-bench-gpu-{UUID}.lock"
@@ -274,22 +276,29 @@ def test_what_was_waited_for_other_jobs_is_known(tmp_path: Path) -> None:
     assert 0.4 < waited_s() - before <= time.monotonic() - started
 
 
-def test_what_a_scorer_has_waited_is_in_its_score(
-    tmp_path: Path, made_up: Task, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("re_bench.task.choices._cuda_present", lambda: True)
+class Waiting(Task[None]):
+    """Waits for the GPU that another process holds, for longer than it may."""
 
-    def measure(_job: Job) -> Measured:
-        with exclusive(UUID, "timing", wait_s=0.5, directory=tmp_path):
+    profiles = MappingProxyType({"cpu": None, "gpu": None})
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def score(self, job: Job[None]) -> RawScore:
+        if job.profile_name == "cpu":
+            return RawScore(1.0, "")
+        with exclusive(UUID, "timing", wait_s=0.5, directory=self._directory):
             raise AssertionError
 
-    before, submission = waited_s(), made_up.directory / "baseline"
+
+def test_what_a_scorer_has_waited_is_in_its_score(
+    tmp_path: Path, made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("re_bench.task.choices._cuda_present", lambda: True)
+    before, submission, task = waited_s(), made_up.directory / "baseline", Waiting(tmp_path)
     with holder(tmp_path):
-        result = score(made_up, measure, submission, profile="gpu", sandbox="none")
+        result = score(made_up, task, submission, profile="gpu", sandbox="none")
     assert result.status == "error"
     assert result.details[GPU_WAIT] == pytest.approx(waited_s(), abs=0.01)
     assert waited_s() - before > 0.4
-    assert (
-        GPU_WAIT
-        not in score(made_up, lambda _job: Measured(1.0, ""), submission, profile="cpu", sandbox="none").details
-    )
+    assert GPU_WAIT not in score(made_up, task, submission, profile="cpu", sandbox="none").details

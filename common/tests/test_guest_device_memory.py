@@ -5,15 +5,22 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
-from re_bench.sandbox.untrusted import SubmissionFaultError, Untrusted
 
 from re_bench.gpu import state as gpu_state
 from re_bench.guest import device_memory, worker
-from re_bench.guest.device_memory import AddressRange, DeviceMemory, DeviceMemoryError, OutOfDeviceMemoryError
+from re_bench.guest.device_memory import (
+    AddressRange,
+    DeviceMemory,
+    DeviceMemoryError,
+    OutOfDeviceMemoryError,
+    SharedMapping,
+)
+from re_bench.guest.signature import MemoryHandle  # noqa: TC001 - the annotations are read at run time
 from re_bench.limits import Limits
+from re_bench.sandbox.calls import SandboxCrashError, SandboxedProcess
 from re_bench.sandbox.spec import SandboxSpec
 
 if TYPE_CHECKING:
@@ -23,19 +30,25 @@ if TYPE_CHECKING:
 
 GPU = any(Path("/dev").glob("nvidia[0-9]*"))
 LIMITS = Limits(wall_s=100, memory_mib=32768, processes=1024)
-HARNESS = """
+MODULE = """
+from typing import Annotated
 import torch
+from re_bench.guest.device_memory import SharedMapping
 
-def add(args, inputs, outputs):
-    x, y = (torch.as_tensor(memory, device="cuda").view(torch.int32) for memory in (inputs[0], outputs[0]))
-    torch.add(x, args["more"], out=y)
+def add(given: SharedMapping, wanted: Annotated[SharedMapping, "writable"], more: int) -> None:
+    x, y = (torch.as_tensor(memory, device="cuda").view(torch.int32) for memory in (given, wanted))
+    torch.add(x, more, out=y)
     torch.cuda.synchronize()
-    return [len(inputs), len(outputs)]
 
-def overwrite(args, inputs, outputs):
-    torch.as_tensor(inputs[0], device="cuda").add_(1)
+def overwrite(given: SharedMapping) -> None:
+    torch.as_tensor(given, device="cuda").add_(1)
     torch.cuda.synchronize()
 """
+
+
+def add(given: SharedMapping, wanted: Annotated[SharedMapping, "writable"], more: int) -> None: ...
+def overwrite(given: SharedMapping) -> None: ...
+def look(memory: MemoryHandle) -> tuple[int, int, str]: ...  # type: ignore[empty-body]
 
 
 def spec() -> SandboxSpec:
@@ -110,42 +123,44 @@ def test_too_little_memory_has_an_error_of_its_own(
     assert type(raised.value) is kind
 
 
-def test_a_harness_may_get_a_descriptor_to_map_by_itself(tmp_path: Path) -> None:
+def test_a_function_may_get_a_descriptor_to_map_by_itself(tmp_path: Path) -> None:
     file = tmp_path / "memory"
     file.write_text("memory")
     descriptor = os.open(file, os.O_RDONLY)
-    request = {"call": "look", "args": {}, "inputs": 0}
-    request["device"] = [{"name": "r", "nbytes": 5, "size": 6, "writable": False, "mapped": False}]
-    harness = ModuleType("harness")
-    harness.look = lambda _args, inputs, _outputs: [inputs, os.read(inputs[0]["descriptor"], 9).decode()]  # type: ignore[attr-defined]
-    reply = worker.answer(harness, request, [descriptor])
-    assert reply == {"value": [[{"descriptor": descriptor, "nbytes": 5, "size": 6}], "memory"]}
+    device = {"access": "handle", "name": "r", "nbytes": 5, "size": 6}
+    request = {"call": "look", "arguments": [{"device": device}], "results": [None], "tuple": False}
+    module = ModuleType("module")
+
+    def looked(memory: MemoryHandle) -> tuple[int, int, str]:
+        return memory.nbytes, memory.size, os.read(memory.descriptor, 9).decode()
+
+    module.look = looked  # type: ignore[attr-defined]
+    assert worker.answer(module, request, [descriptor]) == {"value": [[5, 6, "memory"]]}
     os.close(descriptor)
 
 
 @pytest.mark.skipif(not GPU, reason="needs a GPU; run by hand, see docs/sandboxes.md")
-def test_tensors_are_shared_and_calls_repeat(backend: Backend, harness: Callable[[str], Path]) -> None:
+def test_tensors_are_shared_and_calls_repeat(backend: Backend, module: Callable[[str], Path]) -> None:
     import torch  # noqa: PLC0415 - not in every environment of these tests
 
     with DeviceMemory(4_000_000) as given, DeviceMemory(4_000_000) as wanted:
         x, y = (torch.as_tensor(memory, device="cuda").view(torch.int32) for memory in (given, wanted))
         x.copy_(torch.arange(1_000_000))
         torch.cuda.synchronize()
-        with Untrusted(backend, harness(HARNESS), spec()) as process:
+        with SandboxedProcess(backend, module(MODULE), spec()) as process:
             for more in (1, 2, 3):
-                reply = process.call("add", {"more": more}, device_inputs=[given], device_outputs=[wanted])
-                assert reply.value == [1, 1]
+                process.call(add, given, wanted, more)
                 assert torch.equal(y, x + more)
 
 
 @pytest.mark.skipif(not GPU, reason="needs a GPU; run by hand, see docs/sandboxes.md")
-def test_an_honest_slip_cannot_overwrite_an_input(backend: Backend, harness: Callable[[str], Path]) -> None:
+def test_an_honest_slip_cannot_overwrite_an_input(backend: Backend, module: Callable[[str], Path]) -> None:
     import torch  # noqa: PLC0415 - as above
 
     with DeviceMemory(4_000_000) as given:
         x = torch.as_tensor(given, device="cuda").view(torch.int32)
         x.fill_(7)
         torch.cuda.synchronize()
-        with Untrusted(backend, harness(HARNESS), spec()) as process, pytest.raises(SubmissionFaultError):
-            process.call("overwrite", device_inputs=[given])
+        with SandboxedProcess(backend, module(MODULE), spec()) as process, pytest.raises(SandboxCrashError):
+            process.call(overwrite, given)
         assert torch.all(x == 7)

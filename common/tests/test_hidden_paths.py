@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from re_bench.sandbox.untrusted import Untrusted
 
-import re_bench
+import re_bench.normalise
+from re_bench.errors import ReBenchError
 from re_bench.limits import Limits
 from re_bench.sandbox.bubblewrap import Mount, mounts
+from re_bench.sandbox.calls import SandboxedProcess
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.task.discovery import find_tasks
@@ -48,45 +49,50 @@ reference = 3.0
 source = {{ kind = "published", where = "here" }}
 """
 SCORER = """
-from pathlib import Path
-from re_bench.scoring.score import Measured, main
+from re_bench.api import RawScore, Task, main
+from {name}.sandboxed import look
 
-def measure(job):
-    here = job.task.directory
-    paths = [str(path) for top in (here, here.parent / "other") for path in top.rglob("*") if path.is_file()]
-    found = {}
-    for name, also in (("away", ()), ("home", (here / "baseline", here / "reference"))):
-        for harness in ("look.py", "player/look.py"):
-            with job.untrusted(harness, also=also) as process:
-                found[f"{name} {harness}"] = process.call("look", {"paths": paths, "site": str(here.parent)}).value
-    return Measured(2.0, "", {"there": paths, **found})
+class Small(Task):
+    profiles = {{"cpu": None}}
 
-main(measure, Path(__file__).parent)
+    def score(self, job):
+        here = job.task.directory
+        paths = [str(path) for top in (here, here.parent / "other") for path in top.rglob("*") if path.is_file()]
+        found = {{}}
+        for name, visible in (("away", ()), ("home", (here / "baseline", here / "reference"))):
+            with job.sandbox(look, visible=visible) as process:
+                found[name] = process.call(look.look, paths, str(here.parent))
+        return RawScore(2.0, "", {{"there": paths, **found}})
+
+if __name__ == "__main__":
+    main(Small())
 """
 LOOK = """
 import os
 
-def look(args, inputs, outputs):
+def look(paths: list[str], site: str) -> dict[str, list[str]]:
     def readable(path):
         try:
             return bool(open(path).read())
         except OSError:
             return False
-    beside = os.path.join(os.path.dirname(__file__), "")
+    package = os.path.dirname(os.path.dirname(__file__))
     return {
-        "read": [path for path in args["paths"] if readable(path)],
-        "listed": sorted(os.path.join(top, name) for top, _, names in os.walk(args["site"]) for name in names),
-        "beside": sorted(os.path.relpath(os.path.join(top, name), beside)
-                         for top, _, names in os.walk(beside) for name in names if "__pycache__" not in top),
+        "read": [path for path in paths if readable(path)],
+        "listed": sorted(os.path.join(top, name) for top, _, names in os.walk(site) for name in names),
+        "package": sorted(os.path.relpath(os.path.join(top, name), package)
+                          for top, _, names in os.walk(package) for name in names if "__pycache__" not in top),
+        "empty": [open(os.path.join(package, "__init__.py")).read()],
     }
 """
+PACKAGE = ["__init__.py", "sandboxed/__init__.py", "sandboxed/look.py", "sandboxed/more.py"]
 
 
 def make_task(directory: Path) -> None:
     files = {
-        "task.toml": MANIFEST.format(name=directory.name), "score.py": SCORER, "truth.py": "answer = 42\n",
-        "look.py": LOOK, "player/look.py": LOOK, "player/more.py": "more = 1\n",
-        "player/__init__.py": "", "__init__.py": "secret = 1\n",
+        "task.toml": MANIFEST.format(name=directory.name), "score.py": SCORER.format(name=directory.name),
+        "truth.py": "answer = 42\n", "__init__.py": "secret = 1\n",
+        "sandboxed/look.py": LOOK, "sandboxed/more.py": "more = 1\n", "sandboxed/__init__.py": "",
         "baseline/solution.py": "1\n", "reference/solution.py": "2\n", "cheats/first/solution.py": "3\n",
     }  # fmt: skip
     for name, text in files.items():
@@ -122,14 +128,13 @@ def test_an_installed_task_is_hidden_from_its_submissions(backend: Backend, site
     details: dict[str, Any] = json.loads(done.stdout)["details"]
     assert len(details["there"]) >= 20
     named = [str(site / "small" / name / "solution.py") for name in ("baseline", "reference")]
-    for harness, beside in (("look.py", ["look.py"]), ("player/look.py", ["__init__.py", "look.py", "more.py"])):
-        away, home = details[f"away {harness}"], details[f"home {harness}"]
-        assert (away["read"], sorted(home["read"])) == ([], named)
-        assert away["beside"] == beside
-        assert str(site / "helper.py") in away["listed"]
-        hidden = (str(site / "small"), str(site / "other"))
-        assert [path for path in away["listed"] if path.startswith(hidden)] == []
-        assert [path for path in home["listed"] if path.startswith(hidden)] == named
+    away, home = details["away"], details["home"]
+    assert (away["read"], sorted(home["read"])) == ([], named)
+    assert (away["package"], away["empty"]) == (PACKAGE, [""])
+    assert str(site / "helper.py") in away["listed"]
+    hidden = (str(site / "small"), str(site / "other"))
+    assert [path for path in away["listed"] if path.startswith(hidden)] == []
+    assert [path for path in home["listed"] if path.startswith(hidden)] == named
 
 
 LOOKING = """
@@ -227,17 +232,20 @@ def test_a_hidden_directory_cannot_be_filled(backend: Backend, site: Path) -> No
     assert finished.stderr.count("Read-only file system") == 2 or "Permission denied" in finished.stderr
 
 
-def test_a_harness_in_the_directory_of_a_task_comes_alone(backend: Backend, harness: Callable[[str], Path]) -> None:
-    path = harness("import os\ndef go(a, i, o):\n    return os.listdir(os.path.dirname(__file__))\n")
-    (path.parent / "truth.py").write_text("answer = 42\n")
-    for name, expected in (
-        ("truth.py", {"harness.py"}),
-        ("__init__.py", {"harness.py", "truth.py", "__init__.py"}),
-        ("task.toml", {"harness.py"}),
-    ):
+def beside() -> list[str]: ...  # type: ignore[empty-body] # as in the sandbox
+
+
+def test_a_module_in_a_file_comes_alone(backend: Backend, module: Callable[[str], Path]) -> None:
+    path = module("import os\ndef beside() -> list[str]:\n    return os.listdir(os.path.dirname(__file__))\n")
+    for name in ("truth.py", "__init__.py", "task.toml"):
         (path.parent / name).touch()
-        with Untrusted(backend, path, SandboxSpec(limits=LIMITS)) as process:
-            assert set(process.call("go").value) - {"__pycache__"} == expected
+    with SandboxedProcess(backend, path, SandboxSpec(limits=LIMITS)) as process:
+        assert set(process.call(beside)) - {"__pycache__"} == {"module.py", "re_bench"}
+
+
+def test_a_module_outside_of_the_package_sandboxed_is_refused(backend: Backend) -> None:
+    with pytest.raises(ReBenchError, match=r"re_bench.normalise runs in a sandbox, so it belongs into a package"):
+        SandboxedProcess(backend, re_bench.normalise, SandboxSpec(limits=LIMITS))
 
 
 def test_the_deepest_path_decides(tmp_path: Path) -> None:

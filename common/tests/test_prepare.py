@@ -1,4 +1,4 @@
-"""``prepare.py`` of a task, the ways to call it, and how it ends."""
+"""Preparing a task, the ways to ask for it, and how it ends."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Command = Callable[..., subprocess.CompletedProcess[str]]
 
 TOP = Path(__file__).resolve().parents[2]
+CHATTER = '            print("chatter of a library")'
 
 
 @pytest.fixture
@@ -30,8 +31,8 @@ def fail_with(change: Change) -> Callable[[Task, str], None]:
     """Return what makes the preparation of a task raise something."""
 
     def failing(task: Task, failure: str) -> None:
-        raising = f"        from re_bench import errors\n        raise {failure}"
-        change(task, "prepare.py", '        print("chatter of a library")', raising)
+        raising = f"            from re_bench import errors\n            raise {failure}"
+        change(task, "score.py", CHATTER, raising)
 
     return failing
 
@@ -41,11 +42,11 @@ def test_it_prepares_once_and_fills_every_directory(
 ) -> None:
     (tmp_path / "into").mkdir()
     for profile in ("cpu", "gpu"):
-        assert run_preparation(made_up, profile)
+        run_preparation(made_up, profile)
         shown = capfd.readouterr()
         assert sorted(shown.err.splitlines()) == ["chatter of a library", f"made_up: making what {profile} needs"]
         assert list((tmp_path / "into").glob(profile)) == []
-        assert run_preparation(made_up, profile, tmp_path / "into")
+        run_preparation(made_up, profile, tmp_path / "into")
         assert capfd.readouterr() == ("", "")
         assert (tmp_path / "into" / "data").read_text() == f"prepared for {profile}"
         assert shown.out == ""
@@ -65,7 +66,7 @@ def test_a_wrong_request_is_refused_and_nothing_is_made(made_up: Task, tmp_path:
         ("errors.UsageError('fetch the wheels')", UsageError, "made_up, profile cpu: fetch the wheels"),
         ("errors.ReBenchError('the wheels are broken')", ReBenchError, "made_up, profile cpu: the wheels are broken"),
         ("KeyError('x')", ReBenchError, "made_up, profile cpu: KeyError: 'x'"),
-        ("SystemExit(7)", ReBenchError, "made_up: prepare.py ended with exit status 7 in profile cpu"),
+        ("SystemExit(7)", ReBenchError, "made_up: the preparation ended with exit status 7 in profile cpu"),
     ],
 )
 def test_a_failure_is_reported_with_its_reason(
@@ -81,11 +82,11 @@ def test_a_failure_is_reported_with_its_reason(
 def test_a_signal_ends_it_after_it_has_cleared_up(
     made_up: Task, tmp_path: Path, number: signal.Signals, change: Change
 ) -> None:
-    wait = f"""        import tempfile, time
-        with tempfile.TemporaryDirectory(dir={str(tmp_path)!r}, prefix="half-"):
-            say("half-way")
-            time.sleep(600)"""
-    change(made_up, "prepare.py", '        print("chatter of a library")', wait)
+    wait = f"""            import tempfile, time
+            with tempfile.TemporaryDirectory(dir={str(tmp_path)!r}, prefix="half-"):
+                setup.log("half-way")
+                time.sleep(600)"""
+    change(made_up, "score.py", CHATTER, wait)
     command = [sys.executable, "-m", "re_bench.cli", "prepare", str(made_up.directory), "--profile", "cpu"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -97,54 +98,16 @@ def test_a_signal_ends_it_after_it_has_cleared_up(
     assert list(tmp_path.glob("half-*")) == []
 
 
-def test_a_task_without_a_program_needs_nothing(made_up: Task, tmp_path: Path) -> None:
-    made_up.preparer.unlink()
-    assert not run_preparation(made_up, "cpu", tmp_path / "nowhere")
-
-
 def test_the_command_prepares_the_tasks_it_is_given(made_up: Task, tmp_path: Path, re_bench: Command) -> None:
     first = re_bench("prepare", made_up.directory, TOP / "tasks" / "triton_cumsum", "--profile", "cpu", "--json")
     assert first.returncode == 0, first.stderr
     outcomes = [(entry["task"], entry["profile"], entry["outcome"]) for entry in json.loads(first.stdout)["tasks"]]
-    assert outcomes == [("made_up", "cpu", "prepared"), ("triton_cumsum", "cpu", "nothing to prepare")]
+    assert outcomes == [("made_up", "cpu", "prepared"), ("triton_cumsum", "cpu", "prepared")]
     assert "made_up: making what cpu needs" in first.stderr
     assert (tmp_path / "cache" / "made_up" / "cpu" / "data").is_file()
     again = re_bench("prepare", made_up.directory, "--profile", "cpu")
     assert (again.returncode, again.stderr) == (0, "")
     assert again.stdout.startswith("made_up, profile cpu: prepared, ")
-
-
-WITHOUT_INSTALLED_TASKS = """
-import importlib.metadata as metadata, sys
-entry_points = metadata.entry_points
-metadata.entry_points = lambda **of: () if of == {"group": "re_bench.tasks"} else entry_points(**of)
-from re_bench.cli.main import main
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-def test_without_names_the_command_prepares_all_that_need_it(made_up: Task, tmp_path: Path) -> None:
-    def re_bench(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", WITHOUT_INSTALLED_TASKS, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=checkout)
-
-    checkout = tmp_path / "checkout"  # as a repository with this task and one that needs nothing
-    (checkout / "common").mkdir(parents=True)
-    (checkout / "noxfile.py").touch()
-    (checkout / "tasks").mkdir()
-    made_up.directory.rename(checkout / "tasks" / "made_up")
-    (checkout / "tasks" / "plain").mkdir()
-    (checkout / "tasks" / "plain" / "task.toml").write_bytes(
-        (checkout / "tasks" / "made_up" / "task.toml").read_bytes()
-    )
-    for profile, outcome in (("cpu", "prepared"), ("paper", "no such profile")):
-        done = re_bench("prepare", "--profile", profile)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.startswith(f"made_up, profile {profile}: {outcome}, ")
-        assert len(done.stdout.splitlines()) == 1
-    (checkout / "tasks" / "made_up" / "prepare.py").unlink()
-    done = re_bench("prepare")
-    assert (done.returncode, done.stdout) == (0, "no task here needs anything prepared\n")
 
 
 def test_the_command_refuses_before_it_prepares_anything(made_up: Task, tmp_path: Path, re_bench: Command) -> None:
@@ -170,7 +133,7 @@ def test_the_command_ends_with_2_where_it_cannot_be_prepared(
 def test_a_missing_package_is_named_with_what_brings_it(made_up: Task, change: Change, re_bench: Command) -> None:
     message = "re-bench: made_up, profile cpu: the package nowhere is missing; run: "
     message += "pip install -c constraints.txt -e common -e tasks/made_up"
-    change(made_up, "prepare.py", '        print("chatter of a library")', "        import nowhere.at_all")
+    change(made_up, "score.py", CHATTER, "            import nowhere.at_all")
     done = re_bench("prepare", made_up.directory, "--profile", "cpu")
     assert (done.returncode, done.stderr.splitlines()) == (2, ["made_up: making what cpu needs", message])
 
@@ -181,7 +144,7 @@ def test_modules_beside_it_are_found_and_those_of_the_current_directory_are_not(
     (made_up.directory / "beside.py").write_text("value = 'mine'\n")
     for name in ("beside", "json", "yaml"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError\n")
-    change(made_up, "prepare.py", "import shutil\n", "import json\nimport shutil\n\nimport beside\n")
+    change(made_up, "score.py", "import shutil\n", "import json\nimport shutil\n\nimport beside\n")
     done = subprocess.run(
         [Path(sys.executable).with_name("re-bench"), "prepare", made_up.directory, "--profile", "cpu"],
         capture_output=True, text=True, check=False, cwd=tmp_path,

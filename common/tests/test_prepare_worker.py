@@ -1,4 +1,4 @@
-"""A ``prepare.py`` that stays: what it is asked for, how it fails, and that it ends with whoever started it."""
+"""A task in a process of its own: what it is asked for, how it fails, and that it ends with whoever started it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 
     from re_bench.task.discovery import Task
 
-PERSONALISE = """
+RANDOMIZE = """    randomized = True
 
-def personalise(profile: str, target: Path) -> None:
-    import os
-    print("chatter of another library")
-    if target.name == "fatal":
-        os.kill(os.getpid(), 9)
-    (target / "own").write_text(f"{profile} {os.getpid()}")
-"""
+    def randomize_workspace(self, setup: Setup[str], directory: Path, seed: int | None) -> None:
+        import os
+        print("chatter of another library")
+        if directory.name == "fatal":
+            os.kill(os.getpid(), 9)
+        (directory / "own").write_text(f"{setup.profile_name} {os.getpid()} {seed}")
+
+    def score("""
 PARENT = """
 import sys, time
 from pathlib import Path
@@ -38,15 +39,13 @@ PrepareWorker(open_task(Path(sys.argv[1])), "cpu", lambda line: print(line, flus
 print("started", flush=True)
 time.sleep(600)
 """
-CHATTER = '        print("chatter of a library")'
+CHATTER = '            print("chatter of a library")'
 
 
 @pytest.fixture
-def personal(made_up: Task) -> Task:
+def personal(made_up: Task, change: Callable[[Task, str, str, str], Task]) -> Task:
     """Return the made-up task, with workspaces that differ."""
-    with made_up.preparer.open("a") as file:
-        file.write(PERSONALISE)
-    return made_up
+    return change(made_up, "score.py", "    def score(", RANDOMIZE.rstrip("\n"))
 
 
 @pytest.fixture
@@ -73,13 +72,13 @@ def test_one_program_prepares_and_fills_many_directories(
 ) -> None:
     template, one, two = directories(tmp_path, "template", "one", "two")
     worker.start()
-    assert (worker.personalises, said) == (True, ["making what cpu needs"])
-    worker.call("lay_out", template)
+    assert (worker.randomized, said) == (True, ["making what cpu needs"])
+    worker.create_workspace(template)
     assert {path.name: path.read_text() for path in template.iterdir()} == dict.fromkeys(
         ("data", "both"), "prepared for cpu"
     )
     for path in (one, two):
-        worker.call("personalise", path)
+        worker.randomize_workspace(path, 5)
     own = {(path / "own").read_text() for path in (one, two)}
     assert len(own) == 1
     pid = int(own.pop().split()[1])
@@ -87,27 +86,27 @@ def test_one_program_prepares_and_fills_many_directories(
     assert not Path(f"/proc/{pid}").exists()
 
 
-def test_a_task_without_the_function_is_known(made_up: Task) -> None:
+def test_a_task_whose_workspaces_are_alike_is_known(made_up: Task) -> None:
     worker = PrepareWorker(made_up, "cpu", print)
     worker.start()
-    assert not worker.personalises
+    assert not worker.randomized
     worker.close()
 
 
 def test_a_worker_that_fails_goes_on_and_one_that_dies_is_started_anew(worker: PrepareWorker, tmp_path: Path) -> None:
     fatal, one = directories(tmp_path, "fatal", "one")
     with pytest.raises(ReBenchError, match="FileNotFoundError"):
-        worker.call("personalise", tmp_path / "nowhere")
+        worker.randomize_workspace(tmp_path / "nowhere")
     with pytest.raises(ReBenchError, match="was killed by signal 9 in profile cpu"):
-        worker.call("personalise", fatal)
-    worker.call("personalise", one)
+        worker.randomize_workspace(fatal)
+    worker.randomize_workspace(one)
     assert (one / "own").exists()
 
 
 def test_a_stop_request_ends_the_wait_and_the_program(
     made_up: Task, change: Callable[[Task, str, str, str], Task]
 ) -> None:
-    change(made_up, "prepare.py", CHATTER, "        import time\n        time.sleep(60)")
+    change(made_up, "score.py", CHATTER, "            import time\n            time.sleep(60)")
     started = time.monotonic()
     with request_stop(), pytest.raises(StoppedError):
         PrepareWorker(made_up, "cpu", print).start()
@@ -119,7 +118,7 @@ def test_it_ends_when_its_parent_is_killed(
     made_up: Task, change: Callable[[Task, str, str, str], Task], *, busy: bool
 ) -> None:
     if busy:
-        change(made_up, "prepare.py", CHATTER, "        import time\n        time.sleep(600)")
+        change(made_up, "score.py", CHATTER, "            import time\n            time.sleep(600)")
     command = [sys.executable, "-c", PARENT, str(made_up.directory)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None

@@ -13,14 +13,15 @@ import time
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import pytest
-from re_bench.sandbox.untrusted import SubmissionFaultError, Untrusted
+from numpy.typing import NDArray  # noqa: TC002 - the annotations are read at run time
 
 from re_bench.limits import Limits
 from re_bench.sandbox import container, open_backend, seccomp
+from re_bench.sandbox.calls import SandboxCrashError, SandboxedProcess
 from re_bench.sandbox.container import Container
 from re_bench.sandbox.process import Finished, Running, run
 from re_bench.sandbox.spec import SandboxSpec, SandboxUnavailableError
@@ -220,26 +221,40 @@ def test_deleted_files_that_are_open_count_as_disk(
     assert short.wait() == 0
 
 
-def test_an_untrusted_process_answers_through_shared_memory(engine: Engine, harness: Callable[[str], Path]) -> None:
-    source = "def echo(args, inputs, outputs):\n    for a, b in zip(inputs, outputs): b[:] = a\n    return args\n"
+ECHO = """
+from typing import Annotated
+import numpy as np
+from numpy.typing import NDArray
+
+def echo(
+    text: str, data: Annotated[NDArray[np.int32], "n"]
+) -> tuple[str, Annotated[NDArray[np.int32], "n"]]:
+    return text, data
+"""
+
+
+def echo(text: str, data: Annotated[NDArray[np.int32], "n"]) -> tuple[str, Annotated[NDArray[np.int32], "n"]]: ...  # type: ignore[empty-body]
+def go() -> None: ...
+
+
+def test_a_sandboxed_process_answers_through_shared_memory(engine: Engine, module: Callable[[str], Path]) -> None:
     data = np.arange(100_003, dtype=np.int32)
-    with Untrusted(Container(), harness(source), SandboxSpec(limits=LIMITS)) as process:
-        reply = process.call("echo", {"text": "ünï"}, inputs=[data], outputs=[data.nbytes])
+    with SandboxedProcess(Container(), module(ECHO), SandboxSpec(limits=LIMITS)) as process:
+        text, array = process.call(echo, "ünï", data)
         assert len(engine.containers()) == 1
-    assert reply.value == {"text": "ünï"}
-    assert np.array_equal(np.frombuffer(reply.outputs[0], np.int32), data)
+    assert (text, np.array_equal(array, data)) == ("ünï", True)
     (command,) = engine.calls("run")
     assert command[command.index("re-bench/test") + 1 :][:2] == ["python3", "-I"]
     assert engine.containers() == []
 
 
-def test_a_faulty_submission_gets_its_reason(engine: Engine, harness: Callable[[str], Path]) -> None:
-    source = "def go(args, inputs, outputs):\n    import os; os.kill(os.getpid(), 11)\n"
+def test_a_faulty_submission_gets_its_reason(engine: Engine, module: Callable[[str], Path]) -> None:
+    source = "def go() -> None:\n    import os; os.kill(os.getpid(), 11)\n"
     with (
-        Untrusted(Container(), harness(source), SandboxSpec(limits=LIMITS)) as process,
-        pytest.raises(SubmissionFaultError, match="the process ended with signal 11"),
+        SandboxedProcess(Container(), module(source), SandboxSpec(limits=LIMITS)) as process,
+        pytest.raises(SandboxCrashError, match="the process ended with signal 11"),
     ):
-        process.call("go")
+        process.call(go)
     assert engine.containers() == []
 
 

@@ -10,12 +10,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from re_bench.sandbox.untrusted import Untrusted
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.limits import Limits
 from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.score_process import score_and_record
+from re_bench.sandbox.calls import SandboxedProcess
 from re_bench.sandbox.deadline import TimeLimitError, counted_as_untrusted
 from re_bench.sandbox.process import Running, run
 from re_bench.sandbox.spec import SandboxSpec
@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 REASON = r"the scoring reached its limit of 1 s while the submission's code or its programs ran"
 SPEC = SandboxSpec(limits=Limits(memory_mib=512))
 SLEEP = ("/usr/bin/sleep", "600")
-SPINNING = "import time\ndef spin(args, inputs, outputs):\n    while True: pass\ndef quick(*_): return 1\n"
+SPINNING = "import time\ndef spin() -> int:\n    while True: pass\ndef quick() -> int: return 1\n"
+
+
+def spin() -> int: ...  # type: ignore[empty-body] # as in the sandbox
+def quick() -> int: ...  # type: ignore[empty-body]
 
 
 @pytest.fixture(autouse=True)
@@ -40,10 +44,10 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "_LEAST_REST_S", 0.5)
 
 
-def call(backend: Backend, harness: Path, name: str) -> None:
-    with Untrusted(backend, harness, SPEC) as process:
-        process.call("quick")
-        process.call(name, timeout_s=60)
+def call(backend: Backend, module: Path, function: Callable[[], int]) -> None:
+    with SandboxedProcess(backend, module, SPEC) as process:
+        process.call(quick)
+        process.call_within(60, function)
 
 
 def several(backend: Backend) -> None:
@@ -81,10 +85,10 @@ def test_whoever_waits_for_a_program_gets_the_limit(backend: Backend, wait: Call
     assert time.monotonic() - started < 60
 
 
-def test_a_harness_that_spins_gets_the_limit(backend: Backend, harness: Callable[[str], Path]) -> None:
+def test_a_module_that_spins_gets_the_limit(backend: Backend, module: Callable[[str], Path]) -> None:
     with pytest.raises(TimeLimitError, match=REASON), time_limit(1):
-        call(backend, harness(SPINNING), "spin")
-    call(backend, harness(SPINNING), "quick")  # the limit is over with its block
+        call(backend, module(SPINNING), spin)
+    call(backend, module(SPINNING), quick)  # the limit is over with its block
 
 
 def test_trusted_code_alone_is_our_fault() -> None:

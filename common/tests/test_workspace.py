@@ -214,11 +214,11 @@ def test_copied_prepared_files_are_a_workspaces_own(made_up: Task, tmp_path: Pat
         path.write_text("prepared before")
     (template / "deep" / "program").chmod(0o755)
 
-    def personalise(directory: Path) -> None:
+    def randomize(directory: Path) -> None:
         for name in ("own", "both"):
             (directory / name).write_text("of one workspace")
 
-    lay_out(made_up, workspace, "cheats/words", profile="cpu", template=template, personalise=personalise)
+    lay_out(made_up, workspace, "cheats/words", profile="cpu", template=template, randomize=randomize)
     assert not (tmp_path / "cache").exists()
     assert (workspace / "data").read_text() == "prepared before"
     assert os.access(workspace / "deep" / "program", os.X_OK)
@@ -229,17 +229,23 @@ def test_copied_prepared_files_are_a_workspaces_own(made_up: Task, tmp_path: Pat
     assert ((workspace / "own").read_text(), (workspace / "both").read_text()) == ("of one workspace", "baseline")
 
 
-def test_with_a_drawing_what_is_a_workspaces_own_is_the_same_each_time(made_up: Task, tmp_path: Path) -> None:
-    own = (
-        "\n\nimport random\n\n\ndef personalise(profile, target, drawing=None):\n"
-        "    draw = random.SystemRandom() if drawing is None else random.Random(drawing)\n"
-        "    (target / 'own').write_text(str(draw.getrandbits(128)))\n"
-    )
-    with made_up.preparer.open("a") as file:
-        file.write(own)
+RANDOMIZE = """    randomized = True
+
+    def randomize_workspace(self, setup: Setup[str], directory: Path, seed: int | None) -> None:
+        import random
+        draw = random.SystemRandom() if seed is None else random.Random(seed)
+        (directory / "own").write_text(str(draw.getrandbits(128)))
+
+    def score("""
+
+
+def test_with_a_seed_what_is_a_workspaces_own_is_the_same_each_time(
+    made_up: Task, tmp_path: Path, change: Callable[[Task, str, str, str], Task]
+) -> None:
+    change(made_up, "score.py", "    def score(", RANDOMIZE)
     drawn = {}
-    for name, drawing in {"one": 1 << 100, "same": 1 << 100, "other": 7, "free": None}.items():
-        lay_out(made_up, tmp_path / name, profile="cpu", drawing=drawing)
+    for name, seed in {"one": 1 << 100, "same": 1 << 100, "other": 7, "free": None}.items():
+        lay_out(made_up, tmp_path / name, profile="cpu", seed=seed)
         drawn[name] = (tmp_path / name / "own").read_text()
     assert drawn["one"] == drawn["same"]
     assert len(set(drawn.values())) == 3

@@ -19,7 +19,6 @@ sys.path.append(str(Path(__file__).parents[3] / "common" / "tests" / "support"))
 from more_attacks import ATTACKS
 from ordinary_user import ATTACKS as PROGRAM
 from ordinary_user import as_ordinary_user, python_for_everybody, what_the_attacks_need
-from re_bench.sandbox.untrusted import Untrusted
 from re_bench_landlock import kernel
 from re_bench_landlock.landlock import VERSION, Landlock
 
@@ -27,10 +26,12 @@ from re_bench.errors import UsageError
 from re_bench.limits import Limits
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.attack import Outcome, Target, processes_with, spec_showing, token, try_attacks
+from re_bench.sandbox.calls import SandboxedProcess
 from re_bench.sandbox.process import Finished, run
 from re_bench.sandbox.spec import SandboxSpec, SandboxUnavailableError
 from re_bench.scoring import score as core
 from re_bench.task.discovery import open_task
+from re_bench.task.interface import load_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -127,14 +128,15 @@ def test_every_check_as_we_are(name: str) -> None:
     assert outcome.held == (name not in expected), outcome.why
 
 
-def test_a_harness_answers_by_a_connection_that_it_inherits(harness: Callable[[str], Path]) -> None:
-    source = (
-        "import os\ndef go(args, inputs, outputs):\n    outputs[0][:] = inputs[0]\n    return os.environ['TMPDIR']\n"
-    )
-    with Untrusted(Landlock(), harness(source), SandboxSpec(limits=Limits(wall_s=30))) as process:
-        reply = process.call("go", inputs=[b"abc"], outputs=[3])
-        own = Path(reply.value)
-        assert (reply.outputs, own.is_dir()) == ((b"abc",), True)
+def own_directory() -> str: ...  # type: ignore[empty-body] # as in the sandbox
+
+
+def test_a_process_answers_by_a_connection_that_it_inherits(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text("import os\ndef own_directory() -> str:\n    return os.environ['TMPDIR']\n")
+    with SandboxedProcess(Landlock(), module, SandboxSpec(limits=Limits(wall_s=30))) as process:
+        own = Path(process.call(own_directory))
+        assert own.is_dir()
     assert not own.exists()
 
 
@@ -212,7 +214,7 @@ def test_a_task_whose_submissions_need_a_socket_is_refused(tmp_path: Path) -> No
     with pytest.raises(
         SandboxUnavailableError, match="cannot be scored in the sandbox 'landlock': its submissions reach"
     ):
-        core.score(task, lambda _job: pytest.fail("it was scored"), tmp_path, profile="cpu", sandbox="landlock")
+        core.score(task, load_task(task), tmp_path, profile="cpu", sandbox="landlock")
 
 
 def test_the_server_refuses_sessions_in_it(tmp_path: Path) -> None:

@@ -1,0 +1,369 @@
+"""A sandboxed process runs typed functions; whatever else it does becomes a reason, never a crash of the scorer."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray  # noqa: TC002 - the annotations are read at run time
+
+import re_bench
+from re_bench.errors import ReBenchError
+from re_bench.guest import ipc
+from re_bench.limits import Limits
+from re_bench.sandbox.calls import (
+    SandboxCrashError,
+    SandboxedProcess,
+    SandboxFaultError,
+    SandboxRefusalError,
+    SandboxTimeoutError,
+)
+from re_bench.sandbox.spec import SandboxSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from re_bench.sandbox.spec import Backend
+
+SPEC = SandboxSpec(limits=Limits(wall_s=100, memory_mib=512, processes=40))
+CHANNEL = "import gc, socket\nchannel = next(o for o in gc.get_objects() if isinstance(o, socket.socket))\n"
+TYPES = """
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+import numpy as np
+from numpy.typing import NDArray
+"""
+
+json_values = st.recursive(st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(), st.lists, max_leaves=5)
+
+
+@dataclass(frozen=True)
+class Pair:
+    name: str
+    path: Path
+    places: tuple[int, ...] = ()
+
+
+# The scorer's own copies of the functions below, of which it reads name and annotations.
+def go() -> Any: ...
+def swap(pair: Pair, numbers: dict[str, list[float]], raw: bytes) -> tuple[Pair, dict[str, list[float]], int]: ...
+def echo(value: Any) -> Any: ...
+def number() -> int: ...
+def kind() -> Literal["a", "b"]: ...
+def losses(
+    windows: Annotated[NDArray[np.int64], "n length"], scale: float
+) -> Annotated[NDArray[np.float32], "n length-1"]: ...
+def both(size: int) -> tuple[str, Annotated[NDArray[np.uint8], "size"]]: ...
+def unknown() -> Annotated[NDArray[np.uint8], "size"]: ...
+
+
+def ask(backend: Backend, module: Path, timeout_s: float = 100, **options: Any) -> object:
+    with SandboxedProcess(backend, module, SPEC, **options) as process:
+        return process.call_within(timeout_s, go)
+
+
+FUNCTIONS = (
+    TYPES
+    + """
+@dataclass(frozen=True)
+class Pair:
+    name: str
+    path: Path
+    places: tuple[int, ...] = ()
+
+def swap(pair: Pair, numbers: dict[str, list[float]], raw: bytes) -> tuple[Pair, dict[str, list[float]], int]:
+    return Pair(pair.path.name, Path(pair.name), (*pair.places, 3)), {"x": numbers["y"]}, len(raw)
+
+def losses(
+    windows: Annotated[NDArray[np.int64], "n length"], scale: float
+) -> Annotated[NDArray[np.float32], "n length-1"]:
+    return (windows[:, 1:] * scale).astype(np.float32)
+
+def both(size: int) -> tuple[str, Annotated[NDArray[np.uint8], "size"]]:
+    return "text", np.full(size, 7, np.uint8)
+
+def number() -> int:
+    return "1"
+
+def kind() -> Literal["a", "b"]:
+    return "c"
+
+def echo(value: Any) -> Any:
+    return value
+"""
+)
+
+
+def test_values_and_arrays_go_in_and_come_back(backend: Backend, module: Callable[[str], Path]) -> None:
+    windows = np.arange(600_000, dtype=np.int64).reshape(-1, 3)
+    with SandboxedProcess(backend, module(FUNCTIONS), SPEC) as process:
+        pair = Pair("left", Path("/some/right"), (1, 2))
+        assert process.call(swap, pair, numbers={"y": [0.5]}, raw=b"1234") == (
+            Pair("right", Path("left"), (1, 2, 3)),
+            {"x": [0.5]},
+            4,
+        )
+        assert np.array_equal(process.call(losses, windows, 0.5), windows[:, 1:] * np.float32(0.5))
+        assert process.call(losses, windows[:0], 0.5).shape == (0, 2)
+        text, array = process.call(both, 5)
+        assert (text, array.tolist(), array.flags.writeable) == ("text", [7] * 5, True)
+        assert process.call(echo, {"text": "ünï", "list": [1, None, 2.5]}) == {"text": "ünï", "list": [1, None, 2.5]}
+
+
+def test_what_does_not_fit_an_annotation_is_an_internal_error_before_the_call(
+    backend: Backend, module: Callable[[str], Path]
+) -> None:
+    with SandboxedProcess(backend, module(FUNCTIONS), SPEC) as process:
+        for arguments, reason in (
+            ((np.zeros((2, 3), np.int32), 1.0), "windows has dtype int32; expected int64"),
+            ((np.zeros(3, np.int64), 1.0), "windows has 1 dimensions; expected n length"),
+            ((np.zeros((2, 0), np.int64), 1.0), "length-1 is negative"),
+            ((np.zeros((2, 3), np.int64),), "losses takes windows, scale, all of them once"),
+        ):
+            with pytest.raises(TypeError, match=reason):
+                process.call(losses, *arguments)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="the size of 'size' is not known before the call"):
+            process.call(unknown)
+
+
+@pytest.mark.parametrize(("function", "reason"), [(number, "valid integer"), (kind, "Input should be 'a' or 'b'")])
+def test_a_result_of_another_type_is_a_crash(
+    backend: Backend, module: Callable[[str], Path], function: Callable[[], object], reason: str
+) -> None:
+    fails = pytest.raises(SandboxCrashError, match=f"returned something else.*{reason}")
+    with SandboxedProcess(backend, module(FUNCTIONS), SPEC) as process, fails:
+        process.call(function)
+
+
+def test_an_array_of_another_shape_is_a_crash(backend: Backend, module: Callable[[str], Path]) -> None:
+    source = FUNCTIONS.replace("np.full(size, 7, np.uint8)", "np.full(size + 1, 7, np.uint8)")
+    fails = pytest.raises(SandboxCrashError, match=r"a result is uint8 \[6\]; its annotation says uint8 \[5\]")
+    with SandboxedProcess(backend, module(source), SPEC) as process, fails:
+        process.call(both, 5)
+
+
+def test_refusal_crash_time_out_and_internal_error_are_told_apart(
+    backend: Backend, module: Callable[[str], Path]
+) -> None:
+    refuse = "from re_bench.errors import InvalidSubmissionError\ndef go() -> object:\n"
+    refuse += "    raise InvalidSubmissionError('no good')\n"
+    with pytest.raises(SandboxRefusalError, match=r"^no good$"):
+        ask(backend, module(refuse))
+    fault = module("def go() -> object:\n    raise KeyError('x')\n")
+    with pytest.raises(SandboxCrashError, match="KeyError: 'x'"):
+        ask(backend, fault)
+    with pytest.raises(ReBenchError, match="the call of go failed: KeyError: 'x'") as caught:
+        ask(backend, fault, trusted=True)
+    assert not isinstance(caught.value, SandboxFaultError)
+    hang = module("import time\ndef go() -> object:\n    time.sleep(60)\n")
+    with pytest.raises(SandboxTimeoutError, match=r"the call of go took longer than 0\.5 s"):
+        ask(backend, hang, timeout_s=0.5)
+    with pytest.raises(SandboxTimeoutError):
+        ask(backend, hang, timeout_s=0.5, trusted=True)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("raise ValueError('too short')", "ValueError: too short"),
+        ("raise SystemExit(0)", "SystemExit: 0"),
+        ("import os; os._exit(0)", "the process ended with exit status 0"),
+        ("import os, sys; print('my last words', file=sys.stderr, flush=True); os._exit(3)", "my last words"),
+        ("import os; os.kill(os.getpid(), 11)", "the process ended with signal 11"),
+        ("return object()", "the process ended"),
+        ("return float('nan')", "the process ended"),
+        ("return 'x' * 5_000_000", "longer than the"),
+        (f"{CHANNEL}channel.sendall(b'\\0\\0\\0\\2\\0\\0\\0\\0[]'); return 1", "no JSON object"),
+        (f"{CHANNEL}channel.sendall(b'\\0\\0\\0\\3\\0\\0\\0\\0NaN'); return 1", "no JSON"),
+        (f"{CHANNEL}channel.sendall(b'\\0\\0\\0\\2\\0\\0\\0\\7{{}}'); return 1", "file descriptors"),
+        (f"{CHANNEL}channel.close(); import time; time.sleep(60)", "failed"),
+    ],
+)
+def test_a_fault_becomes_a_reason(backend: Backend, module: Callable[[str], Path], body: str, reason: str) -> None:
+    lines = body.splitlines()
+    source = "def go() -> object:\n" + "".join(f"    {line}\n" for line in lines)
+    with pytest.raises(SandboxCrashError) as caught:
+        ask(backend, module(source))
+    assert reason in str(caught.value)
+
+
+def test_a_deeply_nested_answer_is_no_crash_of_ours(backend: Backend, module: Callable[[str], Path]) -> None:
+    text = "b'[' * 500_000"
+    send = f"t = {text}\n    channel.sendall(struct.pack('>II', len(t), 0) + t)"
+    source = f"import struct\n{CHANNEL}def go() -> object:\n    {send}\n"
+    with pytest.raises(SandboxCrashError, match="no JSON"):
+        ask(backend, module(source))
+
+
+def test_a_paused_process_stands_still_with_all_its_children(backend: Backend, module: Callable[[str], Path]) -> None:
+    spinning = "import os\nif os.fork() == 0:\n    while True: pass\ndef go() -> object: return 1\n"
+    with SandboxedProcess(backend, module(spinning), SPEC) as process:
+        assert process.call(go) == 1
+        with process.paused():
+            before = process.cpu_seconds()
+            time.sleep(0.5)
+            paused = process.cpu_seconds() - before
+        assert process.call(go) == 1
+        deadline = time.monotonic() + 60 * (backend.name != "container")
+        while (running := process.cpu_seconds() - before) <= paused and time.monotonic() < deadline:
+            time.sleep(0.05)
+    assert paused <= 0.03  # three ticks
+    if backend.name != "container":  # whose processes are not ours to pause, or to count
+        assert running > paused
+
+
+def test_a_module_that_cannot_be_imported_says_why(backend: Backend, module: Callable[[str], Path]) -> None:
+    with pytest.raises(SandboxCrashError, match="ModuleNotFoundError: No module named 'nowhere'"):
+        ask(backend, module("import nowhere"))
+
+
+def test_results_are_of_the_size_asked_for_and_arguments_cannot_be_changed(
+    backend: Backend, module: Callable[[str], Path]
+) -> None:
+    source = (
+        TYPES
+        + """
+import os, mmap
+
+def losses(
+    windows: Annotated[NDArray[np.int64], "n length"], scale: float
+) -> Annotated[NDArray[np.float32], "n length-1"]:
+    try:
+        windows[0, 0] = 5
+    except ValueError as error:
+        assert "read-only" in str(error)
+    else:
+        raise AssertionError
+    for name in os.listdir("/proc/self/fd"):
+        try: os.ftruncate(int(name), 1 << 30)
+        except OSError: pass
+    return np.ones((windows.shape[0], windows.shape[1] - 1), np.float32)
+"""
+    )
+    with SandboxedProcess(backend, module(source), SPEC) as process:
+        assert process.call(losses, np.zeros((2, 3), np.int64), 1.0).tolist() == [[1.0, 1.0]] * 2
+
+
+def test_the_scorer_takes_no_file_descriptors(backend: Backend, module: Callable[[str], Path]) -> None:
+    source = (
+        f"import array, socket, struct\n{CHANNEL}"
+        "def go() -> object:\n"
+        "    rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0]))\n"
+        "    channel.sendmsg([struct.pack('>II', 13, 0) + b'{\"value\":[1]}'], [rights])\n"
+        "    return 2\n"
+    )
+    with SandboxedProcess(backend, module(source), SPEC) as process:
+        assert process.call(go) == 1
+
+
+def test_the_process_sees_its_module_and_nothing_else_of_ours(backend: Backend, module: Callable[[str], Path]) -> None:
+    source = (
+        "import glob, os\n"
+        "def go() -> object:\n"
+        "    return [name for place in os.environ['PLACES'].split(':') for name in glob.glob(place + '/*')]\n"
+    )
+    places = [str(parent) for parent in Path(re_bench.__file__).resolve().parents[:3]]
+    spec = SandboxSpec(environment={"PLACES": ":".join(places)}, limits=SPEC.limits)
+    with SandboxedProcess(backend, module(source), spec) as process:
+        assert process.call(go) == []
+
+
+@given(st.dictionaries(st.text(), json_values))
+def test_messages_arrive_as_they_were_sent(message: dict[str, object]) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ipc.send(ours, message)
+        assert ipc.receive(theirs, 1 << 20, accept_descriptors=False) == (message, [])
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_message_or_a_frame_error(data: bytes) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(data)
+        ours.shutdown(socket.SHUT_WR)
+        try:
+            message, _none = ipc.receive(theirs, 1 << 10, accept_descriptors=False)
+        except ipc.FrameError:
+            return
+        assert isinstance(message, dict)
+
+
+def test_a_message_longer_than_allowed_is_not_read() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(struct.pack(">II", 101, 0))
+        with pytest.raises(ipc.FrameError, match="longer than the 100 allowed"):
+            ipc.receive(theirs, 100, accept_descriptors=False)
+
+
+def test_a_process_that_stops_reading_does_not_block_the_scorer(
+    backend: Backend, module: Callable[[str], Path]
+) -> None:
+    source = (
+        "import struct, time\n"
+        f"{CHANNEL}"
+        "def go() -> object:\n"
+        "    channel.sendall(struct.pack('>II', 13, 0) + b'{\"value\":[1]}')\n"
+        "    time.sleep(60)\n"
+    )
+    with SandboxedProcess(backend, module(source), SPEC) as process:
+        assert process.call(go) == 1
+        with pytest.raises(SandboxTimeoutError, match=r"the call of echo took longer than 1 s"):
+            process.call_within(1, echo, "x" * 10_000_000)
+
+
+def test_an_answer_that_trickles_in_is_stopped_in_time(backend: Backend, module: Callable[[str], Path]) -> None:
+    send = "\n    for c in b'{\"value\": 1}': channel.sendall(bytes([c])); time.sleep(0.4)"
+    head = "channel.sendall(struct.pack('>II', 12, 0))"
+    source = f"import struct, time\n{CHANNEL}def go() -> object:\n    {head}{send}\n"
+    with pytest.raises(SandboxTimeoutError, match=r"longer than 1 s"):
+        ask(backend, module(source), timeout_s=1)
+
+
+def test_numbers_beyond_range_and_deep_arguments_are_faults(backend: Backend, module: Callable[[str], Path]) -> None:
+    with pytest.raises(ipc.FrameError, match="beyond the range"):
+        ipc.decode(b'{"value": 1e999}')
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with SandboxedProcess(backend, module(FUNCTIONS), SPEC) as process, pytest.raises(RecursionError):
+        process.call(echo, deep)
+
+
+TELLING = """
+import os, sys
+def start() -> int: return 1
+def tell(how: str) -> object:
+    print("secret 4711", file=sys.stderr, flush=True)
+    if how == "raise": raise ValueError("secret 4711")
+    if how == "exit": os._exit(47)
+    while True: pass
+"""
+
+
+def tell(how: str) -> object: ...
+
+
+@pytest.mark.parametrize("how", ["raise", "exit", "never"])
+def test_a_process_that_has_held_out_data_cannot_tell_of_it(
+    backend: Backend, module: Callable[[str], Path], how: str
+) -> None:
+    with SandboxedProcess(backend, module(TELLING), SPEC) as process:
+        process.held_out = True
+        with pytest.raises(SandboxFaultError) as caught:
+            process.call_within(2 if how == "never" else 60, tell, how)
+    short = "took longer than 2 s" if how == "never" else "failed"
+    assert str(caught.value) == f"the call of tell {short}; details withheld: the process had held-out data"
+    assert {"raise": "ValueError: secret 4711", "exit": "exit status 47", "never": "took longer than 2 s"}[how] in (
+        caught.value.withheld
+    )
