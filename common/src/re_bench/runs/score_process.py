@@ -10,7 +10,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
+from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu.devices import only_gpus
 from re_bench.processes import print_progress, run_program, temporary_directory
 from re_bench.runs.attempts import Attempt, AttemptLog, FinalScore
@@ -39,6 +39,7 @@ def score_submission(
     sandbox: str | None = None,
     records: Path | None = None,
     *,
+    keep: Path | None = None,
     instance: Instance | None = None,
     gpu: str | None = None,
 ) -> Score:
@@ -52,6 +53,7 @@ def score_submission(
         profile: a profile's name, or ``auto``.
         sandbox: a backend's name, if not the default.
         records: an existing directory that gets the scorer's own logs, if they are to be kept.
+        keep: an existing directory that gets the scorer's staged copy, under its hash.
         instance: whose number the scorer takes instead of the chosen one's; needs the profile's own name.
         gpu: UUID of the GPU to score on, if not the first that CUDA shows us.
 
@@ -64,6 +66,7 @@ def score_submission(
     program = [str(task.scorer), "--solution", str(submission), "--profile", profile, "--json"]
     program += ["--sandbox", sandbox] if sandbox else []
     program += ["--records", str(records)] if records else []
+    program += ["--keep", str(keep)] if keep else []
     program += task.chat_model.words() if task.chat_model else []
     limit = _time_limit(task, profile)
     environment = instance_environment(task, profile, instance) | only_gpus(gpu)
@@ -137,7 +140,7 @@ def score_and_record(
     details: Mapping[str, str] | None = None,
     handed_in: Elapsed | None = None,
 ) -> tuple[Score, FinalScore]:
-    """Keep a copy of ``submission`` beside ``log``, score the copy, and append the attempt; see :func:`record`.
+    """Score ``submission``, keep the scorer's staged copy beside ``log``, and append the attempt; see :func:`record`.
 
     The scorer's own logs are kept beside ``log`` too, in :class:`AttemptRecords`. What ``details`` say of the agent's
     circumstances is added to the score's own. ``handed_in`` is the run's time when the submission was handed in, if
@@ -151,22 +154,16 @@ def score_and_record(
     """
     started, name = time.monotonic(), profile_name(task, profile)
     instance = instance_details(instance_of(task, name))
-    try:
-        copy, kept = Store(log).keep(submission, task.manifest.staging), True
-    except InvalidSubmissionError:
-        copy, kept = submission, False  # too large to keep, which the scorer reports and the log records
-    except OSError as error:
-        raise UsageError(f"{log}: a copy of the submission cannot be kept beside it: {error.strerror}") from None
-    with AttemptRecords(log).incoming() as records:
+    with Store(log).incoming() as copy, AttemptRecords(log).incoming() as records:
         try:
-            score = score_submission(task, copy, profile, sandbox, records.directory)
+            score = score_submission(task, submission, profile, sandbox, records.directory, keep=copy.directory)
         except UsageError:
             raise
         except ReBenchError as error:
             print_progress(str(error))
             seconds = time.monotonic() - started
             score = Score.error(task.name, name, str(error), seconds=seconds, details=instance)
-            score = replace(score, submission=copy.name if kept else "")
+            score = replace(score, submission=copy.sha256)
         score = replace(score, details={**score.details, **(details or {})})
         final = record(task, score, log, handed_in)
         records.keep(final.attempt)

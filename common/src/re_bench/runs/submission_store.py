@@ -8,18 +8,16 @@ import re
 import shutil
 import tempfile
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
 from re_bench.processes import print_progress
 from re_bench.sandbox import resource_usage
-from re_bench.scoring.staging import stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from re_bench.limits import Bounds
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 MAX_BYTES = 512 << 20
@@ -29,28 +27,44 @@ _INCOMING = ".incoming-"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
+@dataclass(frozen=True)
+class IncomingCopy:
+    """The copy of a submission whose scoring has not ended."""
+
+    directory: Path
+    """Where the scorer puts it."""
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the copy, or "" while there is none."""
+        return next((path.name for path in self.directory.iterdir() if _HASH.fullmatch(path.name)), "")
+
+
 class Store:
     """The directory ``LOG.submissions`` beside an attempt log; only its owner can look into it."""
 
     def __init__(self, log: Path) -> None:
         self.directory = log.with_name(f"{log.name}.submissions")
 
-    def keep(self, submission: Path, bounds: Bounds | None = None) -> Path:
-        """Copy what ``bounds`` include of ``submission`` into the store, unless it is there already; return the copy.
+    @contextmanager
+    def incoming(self) -> Iterator[IncomingCopy]:
+        """Make a directory into which a scorer puts its staged copy, and move that into the store at the end.
 
         Raises:
-            UsageError: if it is no directory that can be read.
-            InvalidSubmissionError: if it is larger than a submission may be.
+            UsageError: if it cannot be made.
         """
-        self.directory.mkdir(mode=0o700, exist_ok=True)
-        incoming = Path(tempfile.mkdtemp(prefix=".incoming-", dir=self.directory))
         try:
-            staged = stage(submission, incoming / "copy", bounds)
-            copy = self.directory / staged.sha256
-            with suppress(OSError):  # it is there already, with the same content
-                staged.directory.rename(copy)
-            return copy
+            self.directory.mkdir(mode=0o700, exist_ok=True)
+            incoming = Path(tempfile.mkdtemp(prefix=_INCOMING, dir=self.directory))
+        except OSError as error:
+            raise UsageError(f"{self.directory}: submissions cannot be kept there: {error.strerror}") from None
+        copy = IncomingCopy(incoming)
+        try:
+            yield copy
         finally:
+            if copy.sha256:
+                with suppress(OSError):  # it is there already, with the same content
+                    (incoming / copy.sha256).rename(self.directory / copy.sha256)
             shutil.rmtree(incoming)
 
     def trim(self, size: int) -> None:

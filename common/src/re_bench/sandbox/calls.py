@@ -377,7 +377,8 @@ class _Memory:
         """Add memory with a copy of bytes or of an array, which nobody can change."""
         import numpy as np  # noqa: PLC0415 - as above
 
-        view = memoryview(data if isinstance(data, bytes) else np.ascontiguousarray(data).reshape(-1).view(np.uint8))
+        array = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else np.ascontiguousarray(data).reshape(-1)
+        view = memoryview(array.view(np.uint8).data)
         descriptor = self._new(view.nbytes)
         while view:
             view = view[os.write(descriptor, view) :]

@@ -28,8 +28,8 @@ from re_bench.processes import cli_entry_point, print_progress, temporary_direct
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.calls import SandboxedProcess
 from re_bench.sandbox.spec import Backend, SandboxSpec, SandboxUnavailableError
+from re_bench.scoring import staging
 from re_bench.scoring.scale import RunAnchors, choose_scale, round_to
-from re_bench.scoring.staging import Staged, stage
 from re_bench.scoring.time_limit import time_limit
 from re_bench.task.chat_model import NO_MODEL, ModelOptions
 from re_bench.task.choices import (
@@ -176,7 +176,7 @@ class Job(Generic[ProfileT]):
     """The task's own settings of the profile."""
     settings: Profile
     """The profile's entry of ``task.toml``."""
-    staged: Staged
+    staged: staging.Staged
     """The scorer's own copy of the submission."""
     backend: Backend
     records: Path
@@ -274,10 +274,11 @@ def scorer_app(folder: TaskFolder, task: Task[Any]) -> App:
         model: ModelOptions = NO_MODEL,
         sandbox: SandboxName = None,
         records: Annotated[Path | None, Parameter(help="Keep the scoring's own logs in this directory.")] = None,
+        keep: Annotated[Path | None, Parameter(help="Keep the staged copy in this directory, under its hash.")] = None,
         json: Json = False,
     ) -> int:
         chosen = choose_model(folder, profile_name(folder, profile), model.chosen())
-        result = score(chosen, task, solution, profile=profile, sandbox=sandbox, records=records)
+        result = score(chosen, task, solution, profile=profile, sandbox=sandbox, records=records, keep=keep)
         print(result.to_json() if json else describe(chosen, result), flush=True)
         return EXIT_STATUS[result.status]
 
@@ -292,6 +293,7 @@ def score(
     profile: str = "auto",
     sandbox: str | None = None,
     records: Path | None = None,
+    keep: Path | None = None,
 ) -> Score:
     """Stage a submission and score it in this process; whatever fails after staging has begun is in the score.
 
@@ -302,6 +304,7 @@ def score(
         profile: a profile's name, or ``auto``.
         sandbox: a backend's name, if not the default.
         records: an existing directory for :attr:`Job.records`, if they are to be kept.
+        keep: an existing directory that gets the staged copy, under its hash.
 
     Raises:
         UsageError: if this cannot be done here.
@@ -318,10 +321,12 @@ def score(
         records = records or directory / "records"
         try:
             records.mkdir(mode=0o700, exist_ok=True)
-            staged = stage(submission, directory / "submission", folder.manifest.staging)
+            staged = staging.stage(submission, directory / "submission", folder.manifest.staging)
             blank = replace(
                 blank, submission=staged.sha256, details={"skipped": staged.skipped, **model_details(folder, name)}
             )
+            if keep is not None:
+                staging.keep(staged, keep)
             _check_presence(folder, staged)
             with time_limit(entry.time_limit_s):
                 measured = task.score(Job(folder, name, settings, entry, staged, backend, records, instance))
@@ -386,7 +391,7 @@ def _rounded(task: TaskFolder, raw: float) -> float:
     return round_to(raw, task.manifest.resolution)
 
 
-def _check_presence(task: TaskFolder, staged: Staged) -> None:
+def _check_presence(task: TaskFolder, staged: staging.Staged) -> None:
     names = task.manifest.submission
     if not any(_is_file(staged.directory / name) for name in names):
         links = "".join(f"; {name} is a link to no file" for name in names if (staged.directory / name).is_symlink())

@@ -61,7 +61,7 @@ def check_task(directory: Path, today: dt.date | None = None) -> Report:
         note = Note(directory, "installed as a wheel; check the directory that it was made from")
         return Report((), (note,), is_checked=False)
     files = TaskFiles(directory, top, today or dt.datetime.now(dt.UTC).date())
-    checks = (*FILE_CHECKS, _version_is_raised, _dockerfile_hides, _project_is_right, _locks_are_of_today, _has_a_row)
+    checks = (*FILE_CHECKS, _version_is_raised, _project_is_right, _locks_are_of_today, _has_a_row)
     found = [entry for check in checks for entry in check(files)]
     return Report(
         tuple(entry for entry in found if isinstance(entry, Problem)),
@@ -225,27 +225,6 @@ def copies_and_installs(path: Path, text: str, root: Path, pins: dict[str, str])
                 yield Problem(path, step.line, f"{what}: pip install --no-deps --require-hashes -r /opt/locks/NAME.txt")
         if step.text.startswith("ARG TORCH=") and step.text != (wanted := f"ARG TORCH=torch=={pins.get('torch')}"):
             yield Problem(path, step.line, f"{step.text} is not the pin of constraints.txt: write {wanted}")
-
-
-def _dockerfile_hides(files: TaskFiles) -> Found:
-    """Yield what an image takes that no agent may see, what it installs unlocked, and another user than ``agent``."""
-    path = files.directory / "Dockerfile"
-    if not (text := text_of(path)):
-        return
-    root, own = (files.top, f"tasks/{files.name}/") if files.top else (files.directory, "")
-    yield from copies_and_installs(
-        path, text, root, pinned(text_of(files.top / "constraints.txt")) if files.top else {}
-    )
-    for step in dockerfile_steps(text):
-        for source in step.sources:
-            part = source.removeprefix(own).strip("/").partition("/")[0]
-            if not (source.startswith("images/locks/") or (source.startswith(own) and part in SHOWN_TO_AGENTS)):
-                allowed = ", ".join(SHOWN_TO_AGENTS)
-                yield Problem(path, step.line, f"copies {source}; agents may see {allowed} of a task: leave it out")
-    users = [step for step in dockerfile_steps(text) if step.text.startswith("USER ")]
-    if not users or users[-1].text != "USER agent":
-        line = users[-1].line if users else len(text.splitlines())
-        yield Problem(path, line, "does not end as the user agent: add USER agent")
 
 
 def _project_is_right(files: TaskFiles) -> Found:

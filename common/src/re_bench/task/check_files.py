@@ -10,7 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from re_bench.errors import ReBenchError
 from re_bench.task import CANARY
+from re_bench.task.discovery import open_task
+from re_bench.task.generated import INSTRUCTIONS, generated_files
 from re_bench.task.manifest import CHEAT, RECORDS, Records
 from re_bench.task.manifest_file import ManifestError, anchors_file, anchors_text, load, read_table
 
@@ -346,6 +349,24 @@ def _instructions_fit_the_manifest(files: TaskFiles) -> Found:
         yield Problem(path, 1, f"does not name {' or '.join(manifest.submission)}, which is to be submitted: say so")
 
 
+def _generated_files_are_current(files: TaskFiles) -> Found:
+    """Yield the files that are not what their templates give."""
+    if files.manifest is None:
+        return
+    try:
+        generated = generated_files(open_task(files.directory))
+    except ReBenchError as error:
+        yield Problem(files.directory / INSTRUCTIONS, 1, str(error))
+        return
+    for path, text in generated.items():
+        if text_of(path) != text:
+            yield Problem(path, 1, "is not what its template gives: type re-bench check --fix", partial(_write, path, text))
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
 FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
     _manifest_is_valid,
     _programs_are_there,
@@ -358,5 +379,6 @@ FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
     _cheats_are_described,
     _cheats_say_how_they_fail,
     _instructions_fit_the_manifest,
+    _generated_files_are_current,
 )
-"""In the order of their problems. Each reads files, and runs none of them."""
+"""In the order of their problems. The last imports ``score.py``; all others only read files."""

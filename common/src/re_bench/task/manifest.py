@@ -254,6 +254,17 @@ class Meter(Table):
     """The profiles that have experiments; all of them if None."""
 
 
+class Image(Table):
+    """What the agent's image has besides Python, the workspace and the instructions."""
+
+    packages: tuple[Line, ...] = Field(default=(), strict=False)
+    """Debian packages."""
+    python: bool = False
+    """Whether it has the Python packages of ``images/locks/TASK.txt``."""
+    torch: bool = False
+    """Whether it has torch."""
+
+
 class Rebuild(Table):
     """The program that makes a task's computed truth anew."""
 
@@ -330,6 +341,7 @@ class Manifest(Table):
     model: Model | None = None
     meter: Meter | None = None
     rebuild: Rebuild | None = None
+    image: Image = Field(default_factory=Image)
     programs: dict[Line, Line] = Field(default_factory=dict)
     """Programs that scorers and agents need besides Python, each with the Debian packages that bring it."""
 

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Literal
 
 from re_bench.errors import UsageError
 from re_bench.task import CANARY
+from re_bench.task.discovery import open_task
+from re_bench.task.generated import write_generated_files
 from re_bench.task.profile_names import PROFILES
 
 if TYPE_CHECKING:
@@ -93,6 +95,7 @@ def write_new_task(parent: Path, choices: Choices, *, in_repository: bool) -> Pa
         target = task / name.replace(_STAND_IN, choices.name)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(_sorted_imports(_without_other_profiles(text, choices), choices.name), encoding="utf-8")
+    write_generated_files(open_task(task))
     return task
 
 
@@ -115,14 +118,11 @@ def _values(choices: Choices, task: Path, *, in_repository: bool) -> dict[str, s
         "canary": CANARY,
         "dashed": choices.name.replace("_", "-"),
         "direction": choices.direction,
-        "dockerfile": f"{path}/Dockerfile" if in_repository else "Dockerfile",
         "first_profile": choices.first_profile,
         "hook": "../hatch_build.py" if in_repository else "hatch_build.py",
         "id": choices.id,
-        "instructions": f"{path}/instructions.md" if in_repository else "instructions.md",
         "path": choices.name if in_repository else f"./{task.name}",
         "raw": _RAW[choices.direction],
-        "root": "the repository's root" if in_repository else "this directory",
         "title": choices.title,
         "unit": _RAW[choices.direction].removeprefix("the "),
     }
@@ -140,7 +140,7 @@ def _values(choices: Choices, task: Path, *, in_repository: bool) -> dict[str, s
 def _files(choices: Choices, *, in_repository: bool) -> Iterator[tuple[Path, str]]:
     """Yield the files of the template, each with its name in the task."""
     chosen = TEMPLATE / "direction" / choices.direction
-    for top, left_out in ((TEMPLATE, {"direction", "profile.toml", "__pycache__"}), (chosen, {"__pycache__"})):
+    for top, left_out in ((TEMPLATE, {"direction", "profile.toml", "Dockerfile.j2", "__pycache__"}), (chosen, {"__pycache__"})):
         for path in sorted(top.rglob("*")):
             name = path.relative_to(top)
             if path.is_file() and name.parts[0] not in left_out and "__pycache__" not in name.parts:
