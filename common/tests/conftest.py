@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 
-from task_fixtures import backend, change, made_up, re_bench
+from task_fixtures import change, made_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["backend", "change", "made_up", "re_bench"]
+__all__ = ["change", "made_up"]
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
-import forked_commands
 import pytest
 
 from re_bench.runs.job_resources import default_jobs
 from re_bench.runs.validate import default_repeats
+from re_bench.testing import run_command, run_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ MEET = """
 
 def validated(task: Task, *arguments: str) -> tuple[int, dict[str, Any], str]:
     """Validate profile cpu; return the exit status, the rows by solution, and stderr."""
-    done = forked_commands.re_bench("validate", task.directory, "--profile", "cpu", "--json", *arguments)
+    done = run_command("validate", task.directory, "--profile", "cpu", "--json", *arguments)
     reports = json.loads(done.stdout)["reports"] if done.stdout else [{"rows": []}]
     return done.returncode, {row["variant"]: row for row in reports[0]["rows"]}, done.stderr
 
@@ -200,10 +200,10 @@ def test_a_baseline_without_a_score_is_nothing_to_compare_with(
 
 def test_what_cannot_be_done_here_is_no_row_but_the_end(made_up: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(made_up.directory))
-    status, rows, stderr = validated(made_up)
-    assert (status, rows) == (2, {})
+    done = run_process("validate", made_up.directory, "--profile", "cpu", "--json")
+    assert (done.returncode, done.stdout) == (2, "")
     told = "re-bench: made_up cannot run here: sandbox: prlimit, setpriv not found"
-    assert stderr.splitlines()[-1].startswith(told)
+    assert done.stderr.splitlines()[-1].startswith(told)
 
 
 def test_side_by_side_where_the_manifest_says_so(made_up: Task, backend: Backend, change: Change) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.task.workspace import lay_out, lay_out_and_make, make
+from re_bench.testing import run_process
 
 if TYPE_CHECKING:
     import subprocess
@@ -137,15 +138,15 @@ def test_a_cheat_is_made_by_its_own_command(backend: Backend, made_up: Task, tmp
 
 
 def test_a_solution_without_a_command_needs_no_sandbox(
-    made_up: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, re_bench: Command
+    made_up: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     arguments = ("workspace", made_up.directory, tmp_path / "workspace", "--profile", "cpu")
-    refused = re_bench(*arguments, "--with", "reference")
+    refused = run_process(*arguments, "--with", "reference")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "re-bench: no sandbox: " in refused.stderr
     assert not (tmp_path / "workspace").exists()
-    assert re_bench(*arguments).returncode == 0
+    assert run_process(*arguments).returncode == 0
 
 
 @pytest.mark.usefixtures("backend")
