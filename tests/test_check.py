@@ -159,6 +159,14 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
         replace(MANIFEST, '["cpu", "gpu"] # paper', '["cpu-9"] # paper'),
         r"task\.toml:\d+: cheats\.lying_ledger: there is no profile cpu-9",
     ),
+    "cheat's docstring": (
+        replace("cheats/lying_ledger/make.py", '"""', 'x = """'),
+        r"lying_ledger/make\.py:1: has no docstring: say what",
+    ),
+    "cheat's module": (
+        append("cheats/lying_ledger/make.py", f"\n# {TASK}.nowhere\n"),
+        r"lying_ledger/make\.py:\d+: there is no module small_scaling_law\.nowhere",
+    ),
     "direction": (replace(INSTRUCTIONS, "higher is", "lower is"), r"instructions\.md:\d+: says that lower is better"),
     "submission": (
         lambda task: (task / INSTRUCTIONS).write_text((task / INSTRUCTIONS).read_text().replace("answer.json", "a.b")),

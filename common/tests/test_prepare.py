@@ -97,11 +97,6 @@ def test_a_signal_ends_it_after_it_has_cleared_up(
     assert list(tmp_path.glob("half-*")) == []
 
 
-def test_a_task_without_a_program_needs_nothing(made_up: Task, tmp_path: Path) -> None:
-    made_up.preparer.unlink()
-    assert not run_preparation(made_up, "cpu", tmp_path / "nowhere")
-
-
 def test_the_command_prepares_the_tasks_it_is_given(made_up: Task, tmp_path: Path, re_bench: Command) -> None:
     first = re_bench("prepare", made_up.directory, TOP / "tasks" / "triton_cumsum", "--profile", "cpu", "--json")
     assert first.returncode == 0, first.stderr
@@ -156,15 +151,6 @@ def test_the_command_refuses_before_it_prepares_anything(made_up: Task, tmp_path
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith(text)
     assert not (tmp_path / "cache").exists()
-
-
-def test_the_command_ends_with_2_where_it_cannot_be_prepared(
-    made_up: Task, re_bench: Command, fail_with: Callable[[Task, str], None]
-) -> None:
-    fail_with(made_up, 'errors.UsageError("no wheels here")')
-    done = re_bench("prepare", made_up.directory, "--profile", "cpu")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[1:] == ["re-bench: made_up, profile cpu: no wheels here"]
 
 
 def test_a_missing_package_is_named_with_what_brings_it(made_up: Task, change: Change, re_bench: Command) -> None:

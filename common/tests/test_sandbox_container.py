@@ -23,7 +23,7 @@ from re_bench.sandbox import container, open_backend, seccomp
 from re_bench.sandbox.container import Container
 from re_bench.sandbox.process import Finished, Running, run
 from re_bench.sandbox.spec import SandboxSpec, SandboxUnavailableError
-from re_bench.sandbox.untrusted import SubmissionFaultError, Untrusted
+from re_bench.sandbox.untrusted import Untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,11 +90,6 @@ def shell(script: str, limits: Limits = LIMITS, **environment: str) -> Finished:
 
 def pairs(command: list[str], option: str) -> list[str]:
     return [value for word, value in pairwise(command) if word == option]
-
-
-@pytest.mark.usefixtures("engine")
-def test_a_program_that_wants_to_be_first_has_no_process_before_it() -> None:
-    assert "--init" not in Container().launch(["true"], SandboxSpec(first=True)).command
 
 
 def test_the_command_line_is_this_and_nothing_else(engine: Engine, tmp_path: Path) -> None:
@@ -233,16 +228,6 @@ def test_an_untrusted_process_answers_through_shared_memory(engine: Engine, harn
     assert engine.containers() == []
 
 
-def test_a_faulty_submission_gets_its_reason(engine: Engine, harness: Callable[[str], Path]) -> None:
-    source = "def go(args, inputs, outputs):\n    import os; os.kill(os.getpid(), 11)\n"
-    with (
-        Untrusted(Container(), harness(source), SandboxSpec(limits=LIMITS)) as process,
-        pytest.raises(SubmissionFaultError, match="the process ended with signal 11"),
-    ):
-        process.call("go")
-    assert engine.containers() == []
-
-
 def test_the_container_is_removed_after_the_end_and_after_a_limit(engine: Engine, tmp_path: Path) -> None:
     assert shell("exit 0").status == 0
     work = tmp_path / "work"
@@ -335,13 +320,6 @@ def test_a_missing_image_says_how_to_build_it(engine: Engine, monkeypatch: pytes
     monkeypatch.setenv("RE_BENCH_CONTAINER_IMAGE", "re-bench/other")
     with pytest.raises(SandboxUnavailableError, match=rf"No such image: re-bench/other; build it \({build}\)"):
         open_backend("container")
-
-
-def test_the_engine_is_asked_once_per_process(engine: Engine) -> None:
-    first = open_backend("container")
-    open_backend("container")
-    assert first.name == f"container ({engine.name}, re-bench/test)"
-    assert [len(engine.calls(command)) for command in ("version", "image", "run")] == [1, 1, 1]
 
 
 def test_docker_comes_before_podman_unless_one_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -246,14 +246,6 @@ def test_with_a_drawing_what_is_a_workspaces_own_is_the_same_each_time(made_up: 
     assert len(set(drawn.values())) == 3
 
 
-def test_calibration_makes_the_reference_too(backend: Backend, made_up: Task, re_bench: Command) -> None:
-    del backend  # there is one
-    done = re_bench("calibrate", made_up.directory, "--profile", "cpu", "--repeats", "1", "--json")
-    assert done.returncode == 0, done.stderr
-    anchors = json.loads(done.stdout)["anchors"]
-    assert (anchors["starting"], anchors["reference"]) == (0.0, 10.0)
-
-
 def test_after_its_command_a_workspace_is_its_owners_alone(backend: Backend, made_up: Task, tmp_path: Path) -> None:
     del backend  # there is one
     workspace, outside = tmp_path / "workspace", tmp_path / "outside"

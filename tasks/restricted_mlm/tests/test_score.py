@@ -15,8 +15,6 @@ import re_bench.scoring.score
 from re_bench.data.files import import_file
 from re_bench.scoring.language import MOST_NATS
 from restricted_mlm import grading, pipeline
-from restricted_mlm.harness import exporter
-from restricted_mlm.harness.restricted import allowed, graph
 
 TASK = Path(__file__).parents[1]
 score = import_file(TASK / "score.py", "restricted_mlm_score")
@@ -190,19 +188,3 @@ def test_a_reason_spells_no_heldout_tokens(scored: Any, monkeypatch: pytest.Monk
     assert outcome["status"] == "invalid"
     assert re.search("the call of run failed; no more is told", outcome["message"]), outcome["message"]
     assert not re.search("[0-9]", outcome["message"])
-
-
-@pytest.mark.parametrize("path", sorted((TASK / "cheats").glob("*/model.py")), ids=lambda path: path.parent.name)
-def test_cheats_say_what_they_try_and_what_stops_them(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert text.startswith('"""Cheat: ')
-    assert "\nStopped because " in text or "no better" in text
-
-
-def test_cheats_that_reach_into_the_exporter_name_modules_that_it_has() -> None:
-    """A cheat whose target is not found attacks nothing, and would be refused for a reason that shows nothing."""
-    texts = [path.read_text(encoding="utf-8") for path in sorted((TASK / "cheats").glob("*/model.py"))]
-    targets = [set(re.findall(r'"(restricted_mlm\.[^"]+)"', text)) for text in texts if "sys.modules" in text]
-    assert len(targets) == 6
-    assert all(targets)
-    assert set().union(*targets) == {allowed.__name__, graph.__name__, exporter.__name__}

@@ -320,10 +320,3 @@ def test_the_reference_keeps_the_budget_and_answers(tiny: Task, tmp_path: Path) 
     report = json.loads((tmp_path / "workspace" / "report.json").read_text())
     assert len(report["losses"]) == 3
     assert all(len(report[name]["percentiles_5_50_95"]) == 3 for name in ("n_embd", "loss_prediction"))
-
-
-def test_cheats_say_what_they_try_and_what_stops_them() -> None:
-    for path in (TASK / "cheats").glob("*/make.py"):
-        text = path.read_text()
-        assert text.startswith('"""'), path
-        assert "\nStopped by: " in text, path

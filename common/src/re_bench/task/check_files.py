@@ -327,6 +327,21 @@ def _cheats_say_how_they_fail(files: TaskFiles) -> Found:
             yield Problem(files.toml, line, f"cheats.{name}: {text}")
 
 
+def _cheats_say_what_they_try(files: TaskFiles) -> Found:
+    """Yield programs of cheats without a docstring, and modules of the task that they name and that are not there."""
+    for path in sorted(files.directory.glob("cheats/*/*.py")):
+        text = text_of(path)
+        try:
+            if not ast.get_docstring(ast.parse(text)):
+                yield Problem(path, 1, "has no docstring: say what the cheat tries, and what stops it")
+        except (SyntaxError, ValueError):
+            continue  # some cheats are no Python
+        for name in sorted(set(re.findall(rf"\b{files.name}(?:\.\w+)+", text))):
+            module = files.directory.joinpath(*name.split("."))
+            if not module.is_dir() and not module.with_suffix(".py").is_file():
+                yield Problem(path, line_with(text, name), f"there is no module {name}: name the one that it attacks")
+
+
 def _faults(files: TaskFiles, cheat: Cheat) -> Iterator[tuple[str, str]]:
     profiles = set(files.manifest.profiles) if files.manifest else set()
     for where, expected in ("", cheat), *((f"on.{profile}.", entry) for profile, entry in cheat.on.items()):
@@ -364,6 +379,7 @@ FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
     _canaries_are_there,
     _cheats_have_folder_and_table,
     _cheats_say_how_they_fail,
+    _cheats_say_what_they_try,
     _instructions_fit_the_manifest,
 )
 """In the order of their problems. Each reads files, and runs none of them."""
