@@ -118,15 +118,6 @@ def test_another_folder_called_tasks_is_no_part_of_the_repository(tmp_path: Path
     assert repository_of_tasks(tmp_path / "tasks") == tmp_path.resolve()
 
 
-def test_the_end_of_the_input_is_no_answer(tmp_path: Path) -> None:
-    controller, terminal = pty.openpty()
-    os.write(controller, b"A curve\n\x04")
-    command = [sys.executable, "-m", "re_bench.cli", "new", NAME]
-    done = subprocess.run(command, cwd=tmp_path, stdin=terminal, capture_output=True, text=True, check=False)
-    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
-    assert "no answer; type --yes to be asked nothing" in done.stderr
-
-
 def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
     controller, terminal = pty.openpty()
     os.write(controller, b"A curve\n\nsideways\nhigher\nlast\ngpu\n")

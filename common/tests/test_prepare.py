@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -75,26 +74,6 @@ def test_a_failure_is_reported_with_its_reason(
     with pytest.raises(ReBenchError) as caught:
         run_preparation(made_up, "cpu")
     assert (type(caught.value), str(caught.value)) == (kind, reason)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_after_it_has_cleared_up(
-    made_up: Task, tmp_path: Path, number: signal.Signals, change: Change
-) -> None:
-    wait = f"""        import tempfile, time
-        with tempfile.TemporaryDirectory(dir={str(tmp_path)!r}, prefix="half-"):
-            say("half-way")
-            time.sleep(600)"""
-    change(made_up, "prepare.py", '        print("chatter of a library")', wait)
-    command = [sys.executable, "-m", "re_bench.cli", "prepare", str(made_up.directory), "--profile", "cpu"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        while "half-way" not in process.stderr.readline():
-            assert process.poll() is None
-        assert len(list(tmp_path.glob("half-*"))) == 1
-        process.send_signal(number)
-        assert (process.wait(60), process.stderr.read()) == (128 + number, "")
-    assert list(tmp_path.glob("half-*")) == []
 
 
 def test_the_command_prepares_the_tasks_it_is_given(made_up: Task, tmp_path: Path, re_bench: Command) -> None:

@@ -95,41 +95,30 @@ def processes_of(directory: Path) -> list[str]:
 
 
 @SIGNALS
-@pytest.mark.parametrize("when", AT_WORK)
-def test_a_stopped_validation_leaves_nothing(
-    waiting: Callable[[str], Task], tmp_path: Path, when: str, number: signal.Signals
-) -> None:
-    task = waiting(when)
-    arguments: list[str | Path] = ["validate", task.directory, "--profile", "cpu", "--jobs", "2"]
-    status, stderr = stopped(arguments, when, tmp_path, number)
-    assert (status, processes_of(tmp_path), list((tmp_path / "tmp").iterdir())) == (128 + number, [], [])
-    assert "Traceback" not in stderr
-
-
-@SIGNALS
 @pytest.mark.parametrize(
     ("command", "when"),
-    [("workspace", "preparing"), ("workspace", "making"), ("calibrate", "making"), ("prepare", "preparing")],
+    [
+        *(("validate", when) for when in AT_WORK),
+        ("workspace", "preparing"),
+        ("workspace", "making"),
+        ("calibrate", "making"),
+        ("prepare", "preparing"),
+        ("score", "scoring"),
+    ],
 )
-def test_so_does_every_other_command(
+def test_a_stopped_command_leaves_nothing(
     waiting: Callable[[str], Task], tmp_path: Path, command: str, when: str, number: signal.Signals
 ) -> None:
     task, workspace = waiting(when), tmp_path / "tmp" / "re-bench-workspace-mine" / "workspace"
-    more: list[str | Path] = [workspace, "--with", "reference"] if command == "workspace" else []
-    status, stderr = stopped([command, task.directory, *more, "--profile", "cpu"], when, tmp_path, number)
+    more: dict[str, list[str | Path]] = {
+        "workspace": [workspace, "--with", "reference"],
+        "validate": ["--jobs", "2"],
+        "score": [task.directory / "baseline"],
+    }
+    words = [command, task.directory, *more.get(command, []), "--profile", "cpu"]
+    status, stderr = stopped(words, when, tmp_path, number)
     assert (status, processes_of(tmp_path), workspace.exists()) == (128 + number, [], False)
     assert [path for path in (tmp_path / "tmp").iterdir() if path != workspace.parent] == []
-    assert "Traceback" not in stderr
-
-
-@SIGNALS
-def test_a_stopped_scoring_leaves_nothing(
-    waiting: Callable[[str], Task], tmp_path: Path, number: signal.Signals
-) -> None:
-    task = waiting("scoring")
-    arguments: list[str | Path] = ["score", task.directory, task.directory / "baseline", "--profile", "cpu"]
-    status, stderr = stopped(arguments, "scoring", tmp_path, number)
-    assert (status, processes_of(tmp_path), list((tmp_path / "tmp").iterdir())) == (128 + number, [], [])
     assert "Traceback" not in stderr
 
 

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -194,17 +193,8 @@ def test_without_libseccomp_the_filter_is_the_engines_and_the_name_says_so(
     assert pairs(engine.calls("run")[0], "--security-opt") == ["no-new-privileges"]
 
 
-@pytest.mark.parametrize("begins_with_another", [False, True])
 @pytest.mark.usefixtures("engine")
-def test_deleted_files_that_are_open_count_as_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, begins_with_another: bool
-) -> None:
-    # Podman's monitor ends when it has started the one that stays.
-    find, short = container.Engine.first_process, subprocess.Popen(["/bin/sleep", "0.3"])
-    before = [short.pid] * begins_with_another
-    monkeypatch.setattr(
-        container.Engine, "first_process", lambda self, name: before.pop() if before else find(self, name)
-    )
+def test_deleted_files_that_are_open_count_as_disk(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     script = f"exec 9> {work}/file; rm {work}/file; head -c 20000000 /dev/zero >&9; sleep 120"
@@ -212,7 +202,6 @@ def test_deleted_files_that_are_open_count_as_disk(
     finished = run(Container(), ["bash", "-c", script], SandboxSpec(writable={str(work): work}, limits=limits))
     assert finished.stopped == "it wrote more than 8 MiB into its writable directories"
     assert finished.seconds < 60
-    assert short.wait() == 0
 
 
 def test_an_untrusted_process_answers_through_shared_memory(engine: Engine, harness: Callable[[str], Path]) -> None:
@@ -271,40 +260,25 @@ def test_what_podman_forgets_of_a_container_is_ended(place: Path) -> None:
     assert not outlive_client(engine).exists()
 
 
-def test_cleaning_up_takes_bounded_time_and_never_fails(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(container, "_REMOVAL_S", 0.3)
-    launches = [Container().launch(["true"], SandboxSpec()) for _ in range(3)]
-    engine.goes_wrong("hangs at rm")
-    started = time.monotonic()
-    launches[0].cleanup()
-    assert time.monotonic() - started < 50
+def test_cleaning_up_never_fails(engine: Engine) -> None:
+    launches = [Container().launch(["true"], SandboxSpec()) for _ in range(2)]
     engine.goes_wrong("down")
-    launches[1].cleanup()
+    launches[0].cleanup()
     engine.path.unlink()
-    launches[2].cleanup()
+    launches[1].cleanup()
 
 
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
         ("down", r"`\w+ version` failed: Cannot connect to the Docker daemon.*; start its daemon"),
-        ("hangs at version", r"`\w+ version` gave no answer in 2 s; start its daemon"),
-        ("hangs at image", r"`\w+ image inspect re-bench/test` gave no answer in 2 s"),
         ("volumes", "declares the volumes /data.*build it without VOLUME"),
         ("nonsense", "describes the image re-bench/test in an unknown form"),
         ("no python", "cannot run python3 of re-bench/test.*executable file not found"),
         ("no limits", "the limits do not hold .*PIDs limit discarded.*cgroup"),
     ],
 )
-def test_what_cannot_hold_says_why(engine: Engine, monkeypatch: pytest.MonkeyPatch, how: str, reason: str) -> None:
-    ask = container.Engine.ask
-
-    def ask_without_patience(self: container.Engine, words: list[str], remedy: str) -> str:
-        with monkeypatch.context() as patch:
-            patch.setattr(container, "_ANSWER_S", 2.0 if how == f"hangs at {words[0]}" else 60.0)
-            return ask(self, words, remedy)
-
-    monkeypatch.setattr(container.Engine, "ask", ask_without_patience)
+def test_what_cannot_hold_says_why(engine: Engine, how: str, reason: str) -> None:
     engine.goes_wrong(how)
     with pytest.raises(SandboxUnavailableError, match=f"no container sandbox: .*{reason}"):
         open_backend("container")

@@ -20,7 +20,6 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.text import open_text
 from re_bench.text.corpus import Wheel
 from re_bench.text.prepare import prepare
-from re_bench.text.prepared import FILES
 from re_bench.text.split import is_held_out
 from re_bench.text.vocabulary import END, END_OF_TEXT
 
@@ -85,18 +84,6 @@ def test_what_is_there_is_not_made_again_and_needs_no_wheels(tmp_path: Path, whe
     assert set(first.seconds) == {"wheels", "read", "split", "vocabulary", "encode"}
     assert second.seconds == {}
     assert (second.text.directory / "train.bin").stat().st_mtime_ns == written
-
-
-@pytest.mark.parametrize("file", [*FILES, "manifest.json"])
-def test_a_changed_byte_is_found_named_and_mended(tmp_path: Path, wheel: Wheel, file: str) -> None:
-    directory = make(tmp_path, wheel).text.directory
-    whole = (directory / file).read_bytes()
-    (directory / file).write_bytes(b"\x07" + whole[1:])
-    named = directory.name if file == "manifest.json" else file
-    with pytest.raises(ReBenchError, match=rf"{named}.*run: python -m re_bench.text prepare {NAME}"):
-        open_text(NAME, cache=tmp_path / "cache", wheels=[wheel])
-    assert make(tmp_path, wheel).seconds
-    assert (directory / file).read_bytes() == whole
 
 
 def test_a_text_of_other_wheels_is_named(tmp_path: Path, wheel: Wheel) -> None:

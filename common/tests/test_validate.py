@@ -86,17 +86,6 @@ def test_cheats_share_what_is_drawn_and_cannot_change_it_for_each_other(drawing:
     assert stderr.count("made_up: cheats/words: made in ") == 1
 
 
-def test_what_takes_longest_is_started_first(made_up: Task, backend: Backend, tmp_path: Path) -> None:
-    del backend  # there is one
-    (tmp_path / "given").mkdir()
-    (tmp_path / "given" / "number").write_text("3")
-    status, rows, stderr = validated(made_up, "--solution", str(tmp_path / "given"), "--jobs", "1")
-    assert status == 0, stderr
-    ended = [line.split("made_up: ")[1].split(":")[0] for line in stderr.splitlines() if line.startswith("[")]
-    assert ended == ["reference", "baseline", "--solution", "cheats/words"]
-    assert list(rows) == ["baseline", "reference", "cheats/words", "--solution"]
-
-
 @pytest.mark.parametrize("variant", ["reference", "cheats/words"])
 def test_a_solution_that_cannot_be_made_fails_alone(made_up: Task, backend: Backend, variant: str) -> None:
     del backend  # there is one
@@ -115,19 +104,6 @@ def test_a_solution_that_cannot_be_made_fails_alone(made_up: Task, backend: Back
     assert len(verdict) < 200
     assert score["message"] in stderr
     assert "Traceback (most recent call last)" not in stderr
-
-
-def test_a_solution_that_cannot_be_copied_fails_alone(made_up: Task, backend: Backend) -> None:
-    del backend  # there is one
-    (made_up.directory / "cheats" / "words" / "link").symlink_to("nowhere")
-    status, rows, _stderr = validated(made_up)
-    assert status == 1
-    assert {name: row["holds"] for name, row in rows.items()} == {
-        "baseline": True, "reference": True, "cheats/words": False,
-    }  # fmt: skip
-    (score,) = rows["cheats/words"]["scores"]
-    assert (score["status"], score["raw"]) == ("error", None)
-    assert "No such file or directory" in score["message"]
 
 
 def test_a_cheat_is_compared_with_its_honest_base(drawing: Task, change: Change) -> None:

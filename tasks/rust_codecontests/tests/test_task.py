@@ -308,11 +308,6 @@ def test_the_reference_finds_the_program_in_an_answer(programs: Any, answer: str
     assert programs.program_in(answer).strip() == MAIN
 
 
-def test_the_reference_finds_no_program_where_there_is_none(programs: Any) -> None:
-    assert programs.program_in("```python\nprint(1)\n```\nuse this") == ""
-    assert programs.key(f"// one\n{MAIN}") == programs.key(f"{MAIN}\n/* two */")
-
-
 def test_the_reference_elects_what_agrees_with_most() -> None:
     votes = import_file(TASK / "reference" / "votes.py", "rust_reference_votes")
     assert votes.elected([["1", "2"], ["1", "3"], ["1", "3"]], [1, 1, 1]) == 1
