@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.util
 import json
 import os
-import runpy
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +17,9 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+pytest_plugins = ["re_bench.testing"]
 
 # How long an example takes, a busy machine decides.
 settings.register_profile("re-bench", parent=settings.default, deadline=None)
@@ -28,21 +28,6 @@ settings.load_profile("re-bench")
 # What a shell starts in the background ignores interrupts, and so would every program that the tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-# The SDK of environments, which tests import too, starts in a third of the time so.
-runpy.run_path(str(Path(__file__).parent / "tests" / "light_sdk" / "sitecustomize.py"))
-
-
-def pytest_configure() -> None:
-    """Look for no garbage while tests are collected: what they import stays, and looking is a third of the work."""
-    gc.disable()
-
-
-def pytest_collection_finish() -> None:
-    """Look for garbage from now on, but not in all that was imported."""
-    gc.freeze()
-    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,9 +15,8 @@ nox.needs_version = ">=2025.2.9"
 nox.options.sessions = ["lint", "tests"]
 
 HERE = Path(__file__).parent
-SHARED = (
-    HERE / ".nox" / "shared"
-)  # one environment for all sessions but `versions`: torch alone takes minutes and a GiB
+# One environment for all sessions but `versions`: torch alone takes minutes and a GiB.
+SHARED = HERE / ".nox" / "shared"
 PINS = HERE / "constraints.txt"
 LOCK = HERE / "images" / "locks" / "shared.txt"
 PROJECTS = [
@@ -81,24 +80,6 @@ def tools(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
-def score(session: nox.Session) -> None:
-    """Score every task's baseline, reference and cheats: about 0, about 1, refused."""
-    run(session, "re-bench", "validate", *(session.posargs or ["--repeats", "1"]))
-
-
-@nox.session(venv_backend="none")
-def serve(session: nox.Session) -> None:
-    """Serve the tasks to agents over the Open Reward Standard."""
-    run(session, "re-bench", "serve", *session.posargs)
-
-
-@nox.session(venv_backend="none")
-def doctor(session: nox.Session) -> None:
-    """Report what this machine lacks for the tasks, with the commands to install it."""
-    run(session, "re-bench", "doctor", *session.posargs)
-
-
-@nox.session(venv_backend="none")
 def bench(session: nox.Session) -> None:
     """Time sandboxes, messages, logs, the start of the command and whole scorings."""
     run(session, "pytest", "bench", "--benchmark-group-by=group", *session.posargs)
@@ -110,21 +91,12 @@ def docs(session: nox.Session) -> None:
     environment(session)
     python = environment_with(session, "sphinx", ("sphinx", "myst-parser", "furo"))
     site = HERE / ".nox" / "site"
-    build = (
-        str(python),
-        "-m",
-        "sphinx",
-        "--quiet",
-        "--fresh-env",
-        "--fail-on-warning",
-        "--keep-going",
-        "-c",
-        "docs/site",
-    )
-    session.run(*build, "-d", str(site.with_name("doctrees")), ".", str(site), external=True)
+    options = ["-m", "sphinx", "--quiet", "--fresh-env", "--fail-on-warning", "--keep-going", "-c", "docs/site"]
+    build = (str(python), *options, "-d", str(site.with_name("doctrees")), ".")
+    session.run(*build, str(site), external=True)
     session.log(f"the site: {site / 'index.html'}")
     if session.posargs == ["external"]:
-        session.run(*build, "-b", "linkcheck", ".", str(site.with_name("links")), external=True)
+        session.run(*build, "-b", "linkcheck", str(site.with_name("links")), external=True)
     elif session.posargs != ["build"]:
         pages = ("tests/test_tutorials.py", "tests/test_pictures.py", "tests/browser")
         run(session, *PYTEST, "-s", "-m", "slow or browser", *pages, *session.posargs)
@@ -152,19 +124,14 @@ def versions(session: nox.Session) -> None:
     session.run("re-bench", "validate", "--repeats", "1")
 
 
-def add_task_sessions(name: str) -> None:
-    """Add the sessions of one task."""
-    commands = {
-        "score": ("validate", "Score baseline, reference and cheats"),
-        "calibrate": ("calibrate", "Measure and write the anchors"),
-    }
-    for verb, (command, text) in commands.items():
+def add_session(name: str, *command: str, text: str, default: tuple[str, ...] = ()) -> None:
+    """Add a session that is a command of re-bench with what follows `--`, or these options by default."""
 
-        def session_of_task(session: nox.Session, command: str = command) -> None:
-            run(session, "re-bench", command, name, *session.posargs)
+    def session_of_command(session: nox.Session) -> None:
+        run(session, "re-bench", *command, *(session.posargs or default))
 
-        session_of_task.__doc__ = f"{text} of {name}."
-        nox.session(name=f"{verb}-{name}", venv_backend="none")(session_of_task)
+    session_of_command.__doc__ = text
+    nox.session(name=name, venv_backend="none")(session_of_command)
 
 
 def run(session: nox.Session, program: str, *arguments: str, env: dict[str, str] | None = None) -> None:
@@ -225,18 +192,17 @@ def environment_with(session: nox.Session, name: str, packages: tuple[str, ...])
 def harbor(session: nox.Session) -> str:
     """Install Harbor in an environment of its own, since it needs Python 3.12, and return its command."""
     directory = HERE / ".nox" / "harbor"
-    program = directory / "bin" / "harbor"
-    if not program.exists():
-        on_path = [shutil.which(f"python3.{minor}") or "" for minor in (12, 13, 14)]
-        of_pyenv = map(str, Path.home().glob(".pyenv/versions/3.1[2-4]*/bin/python"))
-        python = next((one for one in (*on_path, *of_pyenv) if one and "shims" not in one), None)
-        if python is None:
+    if not (directory / "bin" / "harbor").exists():
+        found = [shutil.which(f"python3.{minor}") or "" for minor in (12, 13, 14)]
+        found += map(str, Path.home().glob(".pyenv/versions/3.1[2-4]*/bin/python"))
+        pythons = [one for one in found if one and "shims" not in one]
+        if not pythons:
             session.skip("NOT TESTED: Harbor needs Python 3.12 or newer on PATH")
-        session.run(python, "-m", "venv", str(directory), external=True)
+        session.run(pythons[0], "-m", "venv", str(directory), external=True)
         pip = (str(directory / "bin" / "python"), "-m", "pip", "install", "--quiet")
         session.run(*pip, "harbor==0.24.0", external=True)  # brings what the next one needs
         session.run(*pip, "--no-deps", "harbor==0.25.0", external=True)
-    return str(program)
+    return str(directory / "bin" / "harbor")
 
 
 def pinned(name: str) -> str:
@@ -260,5 +226,10 @@ def system_programs(session: nox.Session) -> None:
         session.warn(f"system programs are missing; run: sudo {' '.join(command)} (or your system's equivalent)")
 
 
-for task in TASKS:
-    add_task_sessions(task.name)
+SCORED = "Score every task's baseline, reference and cheats: about 0, about 1, refused."
+add_session("score", "validate", text=SCORED, default=("--repeats", "1"))
+add_session("serve", "serve", text="Serve the tasks to agents over the Open Reward Standard.")
+add_session("doctor", "doctor", text="Report what this machine lacks for the tasks, with the commands to install it.")
+for name in (task.name for task in TASKS):
+    add_session(f"score-{name}", "validate", name, text=f"Score baseline, reference and cheats of {name}.")
+    add_session(f"calibrate-{name}", "calibrate", name, text=f"Measure and write the anchors of {name}.")

@@ -1,13 +1,19 @@
-"""A harness that does nothing, or copies."""
+"""Functions for a sandbox that do nothing, or copy."""
 
-from __future__ import annotations
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
 
 
-def nothing(_args: dict[str, object], _inputs: list[memoryview], _outputs: list[memoryview]) -> None:
+def nothing() -> None:
     """Return at once."""
 
 
-def echo(_args: dict[str, object], inputs: list[memoryview], outputs: list[memoryview]) -> None:
-    """Copy each input to the output of the same number."""
-    for source, target in zip(inputs, outputs, strict=True):
-        target[:] = source
+def take(data: Annotated[NDArray[np.int32], "n"]) -> None:
+    """Take an array."""
+
+
+def echo(data: Annotated[NDArray[np.int32], "n"]) -> Annotated[NDArray[np.int32], "n"]:
+    """Return the array."""
+    return data

@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import echo
 import numpy as np
 import pytest
-from re_bench.sandbox.untrusted import Untrusted
 
 from re_bench.runs.attempts import Attempt, AttemptLog
 from re_bench.sandbox import open_backend
+from re_bench.sandbox.calls import SandboxedProcess
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
 from re_bench.scoring.staging import stage
@@ -49,33 +50,33 @@ def test_help(benchmark: BenchmarkFixture) -> None:
 
 
 @pytest.fixture(scope="module")
-def process() -> Iterator[Untrusted]:
-    """Return an untrusted process that echoes."""
-    with Untrusted(open_backend(), HERE / "echo.py", SandboxSpec()) as echo:
-        yield echo
+def process() -> Iterator[SandboxedProcess]:
+    """Return a sandboxed process that echoes."""
+    with SandboxedProcess(open_backend(), HERE / "echo.py", SandboxSpec()) as process:
+        yield process
 
 
-@pytest.mark.benchmark(group="a call of an untrusted process")
-def test_empty_call(benchmark: BenchmarkFixture, process: Untrusted) -> None:
-    benchmark(lambda: process.call("nothing"))
+@pytest.mark.benchmark(group="a call in a sandbox")
+def test_empty_call(benchmark: BenchmarkFixture, process: SandboxedProcess) -> None:
+    benchmark(lambda: process.call(echo.nothing))
 
 
-@pytest.mark.benchmark(group=f"{MEGABYTES} MB: copied in memory, handed to an untrusted process and back")
+@pytest.mark.benchmark(group=f"{MEGABYTES} MB: copied in memory, passed to a sandbox and back")
 def test_copied_in_memory(benchmark: BenchmarkFixture) -> None:
     data = np.ones(MEGABYTES << 18, np.int32)
     benchmark(data.copy)
 
 
-@pytest.mark.benchmark(group=f"{MEGABYTES} MB: copied in memory, handed to an untrusted process and back")
-def test_handed_over(benchmark: BenchmarkFixture, process: Untrusted) -> None:
+@pytest.mark.benchmark(group=f"{MEGABYTES} MB: copied in memory, passed to a sandbox and back")
+def test_handed_over(benchmark: BenchmarkFixture, process: SandboxedProcess) -> None:
     data = np.ones(MEGABYTES << 18, np.int32)
-    benchmark(lambda: process.call("nothing", inputs=[data]))
+    benchmark(lambda: process.call(echo.take, data))
 
 
-@pytest.mark.benchmark(group=f"{MEGABYTES} MB: copied in memory, handed to an untrusted process and back")
-def test_handed_over_and_back(benchmark: BenchmarkFixture, process: Untrusted) -> None:
+@pytest.mark.benchmark(group=f"{MEGABYTES} MB: copied in memory, passed to a sandbox and back")
+def test_handed_over_and_back(benchmark: BenchmarkFixture, process: SandboxedProcess) -> None:
     data = np.ones(MEGABYTES << 18, np.int32)
-    benchmark(lambda: process.call("echo", inputs=[data], outputs=[data.nbytes]))
+    benchmark(lambda: process.call(echo.echo, data))
 
 
 @pytest.mark.benchmark(group="staging 200 files of 16 KiB")

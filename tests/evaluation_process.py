@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 TOP = Path(__file__).resolve().parents[1]
-LIGHT_SDK = TOP / "tests" / "light_sdk"
 COMMAND_AGENT = '''
 """An agent without a model: it opens a session at RE_BENCH_SERVER, scores what is there, and reports what it cost."""
 import json, os, sys, time, urllib.request
@@ -93,7 +92,7 @@ class Evaluating:
         self.plan.write_text(plan)
         words = [sys.executable, "-m", "re_bench.cli", "evaluate", str(self.plan), "--out", str(self.out)]
         self.command = [*words, *options]
-        self.environment = {"PYTHONPATH": ":".join(map(str, [*path, LIGHT_SDK]))}
+        self.environment = {"PYTHONPATH": ":".join(map(str, path))}
 
     def start(self, *options: str) -> subprocess.Popen[str]:
         """Start it, as a leader of a process group."""

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
-
-from forked_commands import COMMANDS, re_bench
-
 from re_bench.task.discovery import open_task
+from re_bench.testing import run_command
 
 if TYPE_CHECKING:
-    import subprocess
+    from pathlib import Path
 
 MANIFEST = """\
 id = "paced"
@@ -98,7 +95,7 @@ def paced(tmp_path: Path) -> Path:
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, *map(str, command)]
-    return COMMANDS.run(words, capture_output=True, text=True, env=os.environ | environment)
+    return subprocess.run(words, capture_output=True, text=True, check=False, env=os.environ | environment)
 
 
 def score(task: Path, number: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -146,7 +143,7 @@ def test_people_are_told_which_anchors_were_used(paced: Path) -> None:
 
 def test_validation_uses_the_expectations_of_the_profile_and_says_what_it_left_out(paced: Path) -> None:
     note = "not run, as they are not for profile cpu: cheats/elsewhere"
-    done = re_bench("validate", paced, "--repeats", "1", "--json", PACE="7")
+    done = run_command("validate", paced, "--repeats", "1", "--json", PACE="7")
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(done.stdout)["reports"][0]
     assert report["skipped"] == ["cheats/elsewhere"]
@@ -156,7 +153,7 @@ def test_validation_uses_the_expectations_of_the_profile_and_says_what_it_left_o
     assert rewards == {"baseline": 0.0, "reference": 1.0, "cheats/letters": None, "cheats/slow": -0.125}
     manifest = paced / "cheats" / "slow" / "cheat.toml"
     manifest.write_text(manifest.read_text().replace('on.cpu = {expect = "no_better"}', ""))
-    failed = re_bench("validate", paced, "--repeats", "1")
+    failed = run_command("validate", paced, "--repeats", "1")
     assert failed.returncode == 1
     assert f"paced, profile cpu (anchors measured in the run; {note})\n" in failed.stdout
     assert [line.split()[0] for line in failed.stdout.splitlines() if "FAILED" in line] == ["cheats/slow"]
@@ -164,7 +161,7 @@ def test_validation_uses_the_expectations_of_the_profile_and_says_what_it_left_o
 
 def test_calibration_replaces_this_device_and_keeps_the_others(paced: Path) -> None:
     for device, pace in (("card B", "3"), ("card A", "1"), ("card B", "5")):
-        done = re_bench("calibrate", paced, "--repeats", "2", "--profile", "cpu", DEVICE=device, PACE=pace)
+        done = run_command("calibrate", paced, "--repeats", "2", "--profile", "cpu", DEVICE=device, PACE=pace)
         assert done.returncode == 0, done.stderr
     devices = open_task(paced).manifest.profiles["cpu"].devices
     assert [(entry.source.hardware, entry.starting, entry.reference) for entry in devices] == [
@@ -176,7 +173,7 @@ def test_calibration_replaces_this_device_and_keeps_the_others(paced: Path) -> N
 
 def test_calibration_needs_the_name_of_the_device(paced: Path) -> None:
     before = (paced / "anchors.toml").read_bytes()
-    done = re_bench("calibrate", paced, "--repeats", "1", DEVICE="")
+    done = run_command("calibrate", paced, "--repeats", "1", DEVICE="")
     assert done.returncode == 1
     assert "must name the same device in details['hardware'] every time; it named none" in done.stderr
     assert (paced / "anchors.toml").read_bytes() == before

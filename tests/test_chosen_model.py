@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 import tomllib
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
-
-import forked_commands
-
 from re_bench.runs.regrade import regrade
 from re_bench.task.discovery import open_task
+from re_bench.testing import run_command
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 MANIFEST = """
 id = "asking"
@@ -52,14 +48,16 @@ source = {kind = "published", where = "nowhere"}
 """
 SCORER = """
 import json, os, urllib.request
-from pathlib import Path
-from re_bench.scoring.score import Measured, main
-def measure(job):
-    body = {"model": job.task.manifest.model.name, "number": int((job.submission / "number").read_text())}
-    address = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
-    with urllib.request.urlopen(address, json.dumps(body).encode()) as answer:
-        return Measured(float(json.load(answer)), "asked")
-main(measure, Path(__file__).parent)
+from re_bench.api import RawScore, Task, main
+class Asking(Task):
+    profiles = {"cpu": None, "paper": None}
+    def score(self, job):
+        body = {"model": job.task.manifest.model.name, "number": int((job.submission / "number").read_text())}
+        address = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+        with urllib.request.urlopen(address, json.dumps(body).encode()) as answer:
+            return RawScore(float(json.load(answer)), "asked")
+if __name__ == "__main__":
+    main(Asking())
 """
 TERMS = ("--model-price", "0", "0", "--model-context", "100")
 
@@ -111,7 +109,7 @@ def task(tmp_path: Path) -> Path:
 
 
 def re_bench(server: Server, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return forked_commands.re_bench(*arguments, OPENAI_BASE_URL=f"http://127.0.0.1:{server.server_address[1]}")
+    return run_command(*arguments, OPENAI_BASE_URL=f"http://127.0.0.1:{server.server_address[1]}")
 
 
 def test_models_have_anchors_of_their_own_and_scores_name_them(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))
-
-from forked_commands import re_bench
-from number_task import ANCHORS, write_number_task
+from re_bench.testing import NUMBER_ANCHORS, run_command, run_process, write_number_task
 
 TOP = Path(__file__).resolve().parents[1]
 
@@ -43,7 +40,7 @@ def submit(directory: Path, number: str) -> Path:
 
 
 def test_tasks_lists_all_five_with_their_published_anchors() -> None:
-    done = re_bench("tasks", "--json", fork=False)
+    done = run_process("tasks", "--json")
     assert done.returncode == 0, done.stderr
     tasks = json.loads(done.stdout)
     anchors = {
@@ -62,46 +59,46 @@ def test_tasks_lists_all_five_with_their_published_anchors() -> None:
     originals = [task for task in tasks.values() if task["id"].startswith("ai_rd_")]
     assert len(originals) == 5
     assert all("METR" in {entry["name"] for entry in task["published"]} for task in originals)
-    assert "triton_cumsum" in re_bench("tasks").stdout
+    assert "triton_cumsum" in run_command("tasks").stdout
 
 
 def test_calibrate_writes_anchors_that_validate_then_accepts(quick: Path) -> None:
-    before = re_bench("validate", quick)
+    before = run_command("validate", quick)
     assert before.returncode == 1
     assert "no anchors for profile cpu; run nox -s calibrate-quick" in before.stdout
-    done = re_bench("calibrate", quick, "--repeats", "2", "--json", fork=False)
+    done = run_process("calibrate", quick, "--repeats", "2", "--json")
     assert done.returncode == 0, done.stderr
     anchors = json.loads(done.stdout)["anchors"]
     assert (anchors["starting"], anchors["reference"], anchors["source"]["repeats"]) == (0.0, 10.0, 2)
     assert anchors["source"]["versions"]["python"]
-    after = re_bench("validate", quick, fork=False)
+    after = run_command("validate", quick)
     assert after.returncode == 0, after.stdout + after.stderr
     assert "ok: refused: that is no number" in after.stdout
 
 
 def test_a_task_that_cannot_run_here_is_a_row_and_the_others_run(tmp_path: Path) -> None:
-    runs, lacking = (write_number_task(tmp_path / name, ANCHORS) for name in ("runs", "lacking"))
+    runs, lacking = (write_number_task(tmp_path / name, NUMBER_ANCHORS) for name in ("runs", "lacking"))
     manifest = (lacking / "task.toml").read_text()
     (lacking / "task.toml").write_text(f'programs = {{nowhere = "nowhere-dev"}}\n{manifest}')
-    both = re_bench("validate", lacking, runs, "--profile", "cpu", "--repeats", "1")
+    both = run_command("validate", lacking, runs, "--profile", "cpu", "--repeats", "1")
     assert both.returncode == 1, both.stderr
     assert "lacking cannot run here: nowhere: not found" in both.stderr.splitlines()[0]
     lines = [words for line in both.stdout.splitlines() if (words := line.split())[1:2] == ["cpu"]]
     assert [words[0] for words in lines] == ["runs", "lacking"]
     assert (lines[0][-1], lines[1][2:5]) == ("ok", ["-", "-", "FAILED:"])
-    doctor = re_bench("doctor", lacking, runs, "--profile", "cpu", "--json", fork=False)
+    doctor = run_process("doctor", lacking, runs, "--profile", "cpu", "--json")
     told = json.loads(doctor.stdout)
     assert (doctor.returncode, told["holds"]) == (1, False)
     assert [check["blocks"] for check in told["checks"] if check["status"] == "problem"] == [["lacking"]]
 
 
 def test_a_log_keeps_every_attempt_and_the_final_score(quick: Path, tmp_path: Path) -> None:
-    re_bench("calibrate", quick, "--repeats", "1")
+    run_command("calibrate", quick, "--repeats", "1")
     log = tmp_path / "attempts.jsonl"
     outcomes: list[tuple[int, str, int]] = []
     for number in ("5", "ten", "2", "bug"):
         attempt = ("score", quick, submit(tmp_path / "s", number), "--profile", "cpu", "--log", log, "--json")
-        done = re_bench(*attempt, fork=not outcomes)
+        done = run_command(*attempt)
         outcomes.append(
             (done.returncode, json.loads(done.stdout)["status"], json.loads(done.stdout)["final"]["attempt"])
         )
@@ -111,20 +108,20 @@ def test_a_log_keeps_every_attempt_and_the_final_score(quick: Path, tmp_path: Pa
     assert (texts, records.stat().st_mode & 0o77) == ({"1": "5", "2": "ten", "4": "bug"}, 0)
     final = json.loads(done.stdout)["final"]
     assert (final["raw"], final["reward"], final["attempts"], final["valid"]) == (5.0, 0.5, 4, 2)
-    other = re_bench("score", "triton_cumsum", submit(tmp_path / "s", "1"), "--log", log)
+    other = run_command("score", "triton_cumsum", submit(tmp_path / "s", "1"), "--log", log)
     assert other.returncode == 2
     assert "give triton_cumsum/cpu its own log" in other.stderr
 
 
 def test_stored_submissions_are_graded_again(quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(quick.parent)
-    re_bench("calibrate", quick, "--repeats", "1")
+    run_command("calibrate", quick, "--repeats", "1")
     log, again = tmp_path / "attempts.jsonl", tmp_path / "again.jsonl"
     for number in ("4", "ten", "4"):
-        re_bench("score", "quick", submit(tmp_path / "s", number), "--profile", "cpu", "--log", log)
+        run_command("score", "quick", submit(tmp_path / "s", number), "--profile", "cpu", "--log", log)
     submit(tmp_path / "s", "9")  # what is graded again is the copy, not what lies there now
     before = log.read_bytes()
-    done = re_bench("regrade", log, "--log", again, "--json", fork=False)
+    done = run_process("regrade", log, "--log", again, "--json")
     assert done.returncode == 0, done.stderr
     entries = json.loads(done.stdout)["regraded"]
     assert [(e["attempt"]["raw"], e["score"]["raw"], e["score"]["status"]) for e in entries] == [
@@ -136,7 +133,7 @@ def test_stored_submissions_are_graded_again(quick: Path, tmp_path: Path, monkey
     assert done.stderr.count("regrading") == 2
     kept = sorted(path.name for path in (tmp_path / "attempts.jsonl.submissions").iterdir())
     assert kept == sorted({e["attempt"]["submission"] for e in entries})
-    assert "4.0000" in re_bench("regrade", log).stdout
+    assert "4.0000" in run_command("regrade", log).stdout
 
 
 def test_what_is_not_copied_is_not_kept_either(quick: Path, tmp_path: Path) -> None:
@@ -147,16 +144,16 @@ def test_what_is_not_copied_is_not_kept_either(quick: Path, tmp_path: Path) -> N
     submission = submit(tmp_path / "s", "4")
     (submission / "checkpoint").write_bytes(bytes(2 << 20))
     log = tmp_path / "attempts.jsonl"
-    done = re_bench("score", task, submission, "--profile", "cpu", "--log", log, "--json")
+    done = run_command("score", task, submission, "--profile", "cpu", "--log", log, "--json")
     assert done.returncode == 0, done.stderr
     kept = Path(f"{log}.submissions") / json.loads(done.stdout)["details"]["submission"]
     assert [path.name for path in kept.iterdir()] == ["number"]
     (submission / "number").write_bytes(bytes(2 << 20))
-    large = re_bench("score", task, submission, "--profile", "cpu")
+    large = run_command("score", task, submission, "--profile", "cpu")
     assert (large.returncode, "the submission is larger than 1 MiB (at number)" in large.stdout) == (3, True)
     (submission / "number").unlink()
     (submission / "number").symlink_to("checkpoint")
-    linked = re_bench("score", task, submission, "--profile", "cpu")
+    linked = run_command("score", task, submission, "--profile", "cpu")
     assert (linked.returncode, "has no number; number is a link to no file" in linked.stdout) == (3, True)
 
 
@@ -164,18 +161,18 @@ def test_regrading_without_a_log_or_a_copy_says_so(
     quick: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(quick.parent)
-    missing = re_bench("regrade", tmp_path / "none.jsonl")
+    missing = run_command("regrade", tmp_path / "none.jsonl")
     assert (missing.returncode, "there is no attempt log" in missing.stderr) == (2, True)
     log = tmp_path / "attempts.jsonl"
-    re_bench("score", "quick", submit(tmp_path / "s", "1"), "--profile", "cpu", "--log", log)
+    run_command("score", "quick", submit(tmp_path / "s", "1"), "--profile", "cpu", "--log", log)
     shutil.rmtree(tmp_path / "attempts.jsonl.submissions")
-    lost = re_bench("regrade", log)
+    lost = run_command("regrade", log)
     assert (lost.returncode, "its submission is not stored" in lost.stdout) == (1, True)
 
 
 def test_a_solution_can_be_scored_beside_ours(quick: Path, tmp_path: Path) -> None:
-    re_bench("calibrate", quick, "--repeats", "1")
-    done = re_bench("validate", quick, "--solution", submit(tmp_path / "s", "7"), "--profile", "cpu")
+    run_command("calibrate", quick, "--repeats", "1")
+    done = run_command("validate", quick, "--solution", submit(tmp_path / "s", "7"), "--profile", "cpu")
     assert done.returncode == 0, done.stderr
     assert any(line.startswith("--solution") and "0.7000" in line for line in done.stdout.splitlines())
 
@@ -183,7 +180,7 @@ def test_a_solution_can_be_scored_beside_ours(quick: Path, tmp_path: Path) -> No
 def test_workspace_lays_out_what_an_agent_finds(tmp_path: Path) -> None:
     sources = {}
     for variant in ("baseline", "reference"):
-        done = re_bench("workspace", "ai_rd_triton_cumsum", tmp_path / variant, "--with", variant, fork=False)
+        done = run_command("workspace", "ai_rd_triton_cumsum", tmp_path / variant, "--with", variant)
         assert done.returncode == 0, done.stderr
         sources[variant] = (tmp_path / variant / "solution.py").read_text()
     assert sources["baseline"] != sources["reference"]
@@ -206,7 +203,7 @@ def test_workspace_lays_out_what_an_agent_finds(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_request_says_what_is_wrong_and_ends_with_2(arguments: list[str], text: str) -> None:
-    done = re_bench(*arguments)
+    done = run_command(*arguments)
     assert done.returncode == 2
     assert text in done.stderr
     assert "Traceback" not in done.stderr
@@ -224,7 +221,7 @@ def test_a_task_that_is_only_begun_says_what_is_missing(tmp_path: Path) -> None:
         ("validate", begun): "begun has no profile 'cpu'; it has: none yet",
         ("workspace", begun, tmp_path / "x"): "begun has no profile 'cpu'; it has: none yet",
     }.items():
-        done = re_bench(*arguments)
+        done = run_command(*arguments)
         assert (done.returncode, text in done.stderr, "Traceback" in done.stderr) == (2, True, False), done.stderr
 
 
@@ -241,7 +238,7 @@ def test_a_malformed_manifest_is_named_with_all_its_problems(tmp_path: Path) -> 
     task = tmp_path / "broken"
     task.mkdir()
     (task / "task.toml").write_text('id = "Broken!"\nversion = 0\ncolour = "red"\n')
-    done = re_bench("validate", task)
+    done = run_command("validate", task)
     assert done.returncode == 1
     lines = done.stderr.splitlines()
     assert all("broken/task.toml" in line for line in lines)

@@ -11,7 +11,7 @@ import pytest
 
 sys.path += [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1] / "server" / "tests")]
 
-from evaluation_process import LIGHT_SDK, Evaluating, RayCluster, model_tables, scripted_models
+from evaluation_process import Evaluating, RayCluster, model_tables, scripted_models
 from example_tasks import make_tasks
 
 PLAN = """
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason=
 @pytest.mark.timeout(300)
 def test_a_node_is_killed_and_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = make_tasks(tmp_path / "site")
-    monkeypatch.setenv("PYTHONPATH", f"{site}:{LIGHT_SDK}")  # for the nodes
+    monkeypatch.setenv("PYTHONPATH", str(site))  # for the nodes
     with scripted_models(pause_s=0.5) as url, RayCluster() as cluster:
         one = Evaluating(tmp_path, PLAN + model_tables(url), [site], cluster.options)
         with one.start() as process:

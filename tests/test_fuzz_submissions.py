@@ -130,13 +130,6 @@ def test_any_content_is_scored(scored: Scored, content: tuple[str, Any], beside:
     check(scored({**beside, OWN: content}))
 
 
-@pytest.mark.slow
-@settings(fuzz, max_examples=80)
-@given(content=FILES, beside=TREES)
-def test_any_content_is_scored_in_more_cases(scored: Scored, content: tuple[str, Any], beside: dict[str, Any]) -> None:
-    check(scored({**beside, OWN: content}))
-
-
 TREES_WITH_REASONS: dict[str, tuple[Any, str]] = {
     "link to a long name": (("link", "x" * 300), "has no "),
     "link that leads out": (("link", "/etc/passwd"), "has no .*; not copied: .* leads out"),

@@ -19,6 +19,7 @@ from re_bench.errors import ReBenchError
 from re_bench.task.check import check_task
 from re_bench.task.discovery import open_task, repository_of_tasks
 from re_bench.task.new_task import TEMPLATE, Choices, write_new_task
+from re_bench.testing import run_process
 from re_bench_harbor.docker import write_build_context
 
 if TYPE_CHECKING:
@@ -42,10 +43,6 @@ def run(*command: str | Path, cwd: Path | None = None, **variables: str) -> subp
     return subprocess.run(
         list(map(str, command)), cwd=cwd, env=os.environ | variables, capture_output=True, text=True, check=False
     )
-
-
-def re_bench(*arguments: str | Path, cwd: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return run(sys.executable, "-m", "re_bench.cli", *arguments, cwd=cwd, PYTHONPATH=str(path or ""))
 
 
 @pytest.mark.parametrize(
@@ -121,15 +118,6 @@ def test_another_folder_called_tasks_is_no_part_of_the_repository(tmp_path: Path
     assert repository_of_tasks(tmp_path / "tasks") == tmp_path.resolve()
 
 
-def test_the_end_of_the_input_is_no_answer(tmp_path: Path) -> None:
-    controller, terminal = pty.openpty()
-    os.write(controller, b"A curve\n\x04")
-    command = [sys.executable, "-m", "re_bench.cli", "new", NAME]
-    done = subprocess.run(command, cwd=tmp_path, stdin=terminal, capture_output=True, text=True, check=False)
-    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
-    assert "no answer; type --yes to be asked nothing" in done.stderr
-
-
 def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
     controller, terminal = pty.openpty()
     os.write(controller, b"A curve\n\nsideways\nhigher\nlast\ngpu\n")
@@ -191,7 +179,7 @@ def test_a_broken_reference_fails_the_validation_and_says_where(followed: Path, 
     shutil.copytree(followed / NAME, broken)
     reference = broken / "reference" / "solution.py"
     reference.write_text(reference.read_text().replace("middle) * shared", "middle + 1) * shared"))
-    done = re_bench("validate", broken, "--repeats", "1", cwd=tmp_path)
+    done = run_process("validate", broken, "--repeats", "1", cwd=tmp_path)
     assert done.returncode == 1
     assert "FAILED: reward 1 +- 0.05, got" in done.stdout
 
@@ -204,12 +192,12 @@ def test_installed_as_a_package_it_stands_beside_the_others(followed: Path, tmp_
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(site)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(copy)], check=True, capture_output=True)
     shutil.rmtree(copy)
-    listed = re_bench("tasks", "--json", cwd=tmp_path, path=site)
+    listed = run_process("tasks", "--json", cwd=tmp_path, PYTHONPATH=str(site))
     assert listed.returncode == 0, listed.stderr
     assert set(json.loads(listed.stdout)) > {NAME}
-    checked = re_bench("check", NAME, cwd=tmp_path, path=site)
+    checked = run_process("check", NAME, cwd=tmp_path, PYTHONPATH=str(site))
     assert "installed as a wheel; check the directory" in checked.stdout
-    scored = re_bench("validate", NAME, "--repeats", "1", cwd=tmp_path, path=site)
+    scored = run_process("validate", NAME, "--repeats", "1", cwd=tmp_path, PYTHONPATH=str(site))
     assert scored.returncode == 0, scored.stdout + scored.stderr
 
 
@@ -223,7 +211,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if (TOP / name).is_file():
             (top / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(TOP / name, top / name)
-    done = re_bench("new", NAME, "--yes", cwd=top)
+    done = run_process("new", NAME, "--yes", cwd=top)
     assert done.returncode == 0, done.stderr
     return top
 
@@ -246,9 +234,9 @@ def test_inside_the_repository_it_passes_the_tests_of_all_tasks(checkout: Path) 
     sessions = run(sys.executable, "-m", "nox", "-l", cwd=checkout).stdout
     assert f"score-{NAME} -> Score baseline" in sessions
     assert f"calibrate-{NAME} -> Measure" in sessions
-    listed = re_bench("tasks", "--json", cwd=checkout)
+    listed = run_process("tasks", "--json", cwd=checkout)
     assert json.loads(listed.stdout)[NAME]["directory"] == str(task)
-    validated = re_bench("validate", NAME, "--repeats", "1", cwd=checkout)
+    validated = run_process("validate", NAME, "--repeats", "1", cwd=checkout)
     assert validated.returncode == 0, validated.stdout
 
 
@@ -256,7 +244,7 @@ def test_inside_the_repository_it_passes_the_tests_of_all_tasks(checkout: Path) 
 @pytest.mark.timeout(600)
 def test_inside_the_repository_it_passes_the_checks_of_style_and_types(checkout: Path) -> None:
     task = checkout / "tasks" / NAME
-    assert re_bench("check", NAME, cwd=checkout).returncode == 0
+    assert run_process("check", NAME, cwd=checkout).returncode == 0
     for command in (("ruff", "check"), ("ruff", "format", "--check"), ("mypy", "--allow-subclassing-any")):
         done = run(sys.executable, "-m", *command, task, cwd=checkout, MYPYPATH=str(task))
         assert done.returncode == 0, done.stdout + done.stderr

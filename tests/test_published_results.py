@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from evaluation_process import LIGHT_SDK
 
 from mlab_agent.fake_server import FakeServer
 from re_bench.records import AGENT, RUNS, SERVER, EvaluationRecord, RunRecord, TaskRecord
@@ -61,7 +60,7 @@ def evaluation(ors_url: str, ors_state: Path, tmp_path_factory: pytest.TempPathF
     with FakeServer(lambda _request: next(replies)) as model:
         command = [sys.executable, "-m", "mlab_agent", "--ors", ors_url, "--task", f"ai_rd_{TASK}"]
         command += ["--run", str(run / AGENT), "--model", "scripted", "--base-url", model.url, "--tools", "text"]
-        environment = {**os.environ, "PYTHONPATH": str(LIGHT_SDK), "OPENAI_API_KEY": "sk-test-of-the-model"}
+        environment = {**os.environ, "OPENAI_API_KEY": "sk-test-of-the-model"}
         subprocess.run([*command, "--max-time", "10m"], env=environment, check=True, capture_output=True)
     (session,) = set((ors_state / "sessions").iterdir()) - before
     shutil.copytree(session, run / SERVER / "sessions" / session.name)

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 
-from task_fixtures import backend, change, made_up, re_bench
+from task_fixtures import change, made_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["backend", "change", "made_up", "re_bench"]
+__all__ = ["change", "made_up"]
+
+CHEAT = 'description = "patches the clock"\nexpect = "invalid"\nreason = "clock|time"\n'
+RECORDS = '[[published]]\nname = "a port"\nhardware = "L4"\nstarting = 3.0\nreference = 1.0\nwhere = "its README"\n'
 
 
 @pytest.fixture
@@ -37,7 +38,10 @@ def module(tmp_path: Path) -> Callable[[str], Path]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Return a copy of the example's manifest, which a test may change."""
-    path = tmp_path / "task.toml"
+    """Return the ``task.toml`` of a copy of the example, whose files a test may change."""
+    path, cheat = tmp_path / "task.toml", tmp_path / "cheats" / "read_clock"
     shutil.copyfile(Path(__file__).parent / "example_task.toml", path)
+    cheat.mkdir(parents=True)
+    (cheat / "cheat.toml").write_text(CHEAT)
+    (tmp_path / "records.toml").write_text(RECORDS)
     return path

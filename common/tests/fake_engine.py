@@ -15,7 +15,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -135,8 +134,6 @@ def main(state: Path, engine: str, words: list[str]) -> int:
     with (state / "calls").open("a") as log:
         log.write(json.dumps(words) + "\n")
     mode = (state / "mode").read_text() if (state / "mode").exists() else ""
-    if mode == f"hangs at {words[0]}":
-        time.sleep(60)
     if mode == "down":
         fail(1, "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?")
     match words:

@@ -35,16 +35,6 @@ def test_the_oldest_records_make_room(tmp_path: Path) -> None:
     assert [path.name for path in records.directory.iterdir()] == ["11"]
 
 
-def test_records_of_an_earlier_log_are_replaced(tmp_path: Path) -> None:
-    records = AttemptRecords(tmp_path / "log")
-    recorded(records, 1, 40)
-    (records.directory / "1" / "programs.jsonl").touch()
-    (records.directory / "2").touch()
-    for attempt in (1, 2):
-        recorded(records, attempt, 4)
-        assert [path.name for path in (records.directory / str(attempt)).iterdir()] == ["calls.jsonl"]
-
-
 def test_records_that_cannot_be_kept_are_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with AttemptRecords(tmp_path / "log").incoming() as incoming:
         shutil.rmtree(incoming.directory)

@@ -135,13 +135,6 @@ def test_a_line_with_a_true_checksum_and_impossible_content_is_torn(log: Attempt
     assert log.read() == LogContents((), 1)
 
 
-def test_short_writes_are_continued(log: AttemptLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = os.write
-    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, bytes(data[:7])))
-    attempts, _ = filled(log, 2)
-    assert log.read() == LogContents(attempts, 0)
-
-
 def test_a_full_disk_is_not_acknowledged_and_the_next_attempt_is_whole(
     log: AttemptLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,11 +286,6 @@ def test_where_attempts_have_anchors_of_their_own_the_final_reward_is_that_of_th
     assert log.final("last", (4.0, 6.0)).reward == 0.5
     log.append(dataclasses.replace(GOOD, raw=5.5, details={"anchors": None}))
     assert log.final("last", (4.0, 6.0)).reward == 0.75
-
-
-def test_failing_every_time_is_never_a_score(log: AttemptLog) -> None:
-    log.append(BAD)
-    assert log.final("min", (1.5, 0.5)) == FinalScore(1, None, None, 1, 0)
 
 
 WRITER = """

@@ -8,7 +8,6 @@ import pytest
 from cyclopts import App, CycloptsError
 
 from re_bench.errors import UsageError
-from re_bench.task import chat_model
 from re_bench.task.chat_model import NO_MODEL, ChatModel, ModelOptions
 
 
@@ -65,10 +64,3 @@ def test_terms_are_those_of_the_server_that_is_asked(monkeypatch: pytest.MonkeyP
     )
     with pytest.raises(UsageError, match=expected):
         ChatModel("gpt-3.5-turbo-0125").with_terms()
-
-
-def test_of_prices_that_rise_with_the_prompt_the_highest_counts() -> None:
-    types = pytest.importorskip("genai_prices.types", reason="needs genai-prices, of the extra prices")
-    tiered = types.TieredPrices(base=1, tiers=[types.Tier(start=200_000, price=4)])
-    assert chat_model._dollars(types.ModelPrice(input_mtok=tiered, output_mtok=3)) == [4.0, 3.0]
-    assert chat_model._dollars(types.ModelPrice(input_mtok=2)) == [2.0, None]

@@ -11,7 +11,7 @@ import pytest
 from re_bench.cli.main import main
 from re_bench.errors import UsageError
 from re_bench.gpu import state
-from re_bench.gpu.devices import GpuPlan, dedicate_gpu, keep_off_timed, share_gpus
+from re_bench.gpu.devices import GpuPlan, dedicate_gpu, share_gpus
 from re_bench.gpu.state import Gpu
 from re_bench.runs.job_resources import default_jobs
 from re_bench.runs.validate import validate
@@ -51,11 +51,6 @@ def test_one_gpu_is_set_apart_where_there_are_several(
     assert plan.separate == (count > 1)
 
 
-def test_shared_gpus_are_for_everything() -> None:
-    assert share_gpus(GPUS[:2]) == GpuPlan(UUIDS[:2], UUIDS[:2])
-    assert not share_gpus(GPUS[:2]).separate
-
-
 @pytest.mark.parametrize("choice", ["7", "-1", "", "GPU-3", "one", UUIDS[3]])
 def test_a_gpu_that_is_not_here_is_refused_with_those_that_are(choice: str) -> None:
     with pytest.raises(UsageError) as refusal:
@@ -63,12 +58,6 @@ def test_a_gpu_that_is_not_here_is_refused_with_those_that_are(choice: str) -> N
     known = f"0 (NVIDIA H200, {UUIDS[0]}), 1 (NVIDIA H200, {UUIDS[1]})"
     start = f"--scoring-gpu {choice}: there is no such GPU here"
     assert str(refusal.value) == f"{start}; give the index or UUID of one of: {known}"
-
-
-def test_what_is_started_sees_the_other_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
-    keep_off_timed(dedicate_gpu(GPUS[:3], "1"))
-    assert os.environ["CUDA_VISIBLE_DEVICES"] == f"{UUIDS[0]},{UUIDS[2]}"
 
 
 def test_the_command_refuses_a_gpu_that_is_not_here(

@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -108,23 +107,6 @@ def test_after_the_wait_the_error_names_the_holder_and_what_to_do(tmp_path: Path
     assert str(tmp_path / NAME) in said
 
 
-def test_what_the_file_says_while_held_and_after(tmp_path: Path) -> None:
-    path = tmp_path / NAME
-    umask = os.umask(0o077)
-    try:
-        with exclusive(UUID, "a\nb", directory=tmp_path):
-            text = path.read_text()
-    finally:
-        os.umask(umask)
-    said = json.loads(text)
-    assert text.count("\n") == 1
-    assert (said["pid"], said["what"]) == (os.getpid(), "a?b")
-    assert said["since"].endswith("+00:00")
-    assert set(said) == {"pid", "user", "what", "since", "host"}
-    assert path.read_bytes() == b""
-    assert stat.S_IMODE(path.stat().st_mode) == 0o666
-
-
 def test_a_killed_holder_frees_the_gpu_and_its_text_is_replaced(tmp_path: Path) -> None:
     with holder(tmp_path, "x" * 150) as process:
         process.send_signal(signal.SIGKILL)
@@ -132,38 +114,6 @@ def test_a_killed_holder_frees_the_gpu_and_its_text_is_replaced(tmp_path: Path) 
         assert json.loads((tmp_path / NAME).read_text())["pid"] == process.pid
         with exclusive(UUID, "short", wait_s=0, directory=tmp_path):
             assert json.loads((tmp_path / NAME).read_text())["pid"] == os.getpid()
-
-
-def test_an_error_inside_frees_the_gpu(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), exclusive(UUID, "one", directory=tmp_path):
-        _ = 1 / 0
-    with exclusive(UUID, "two", wait_s=0, directory=tmp_path):
-        pass
-
-
-def test_two_gpus_are_two_locks(tmp_path: Path) -> None:
-    with exclusive("GPU-a", "one", directory=tmp_path), exclusive("GPU-b", "two", wait_s=0, directory=tmp_path):
-        pass
-
-
-def test_programs_started_meanwhile_do_not_inherit_the_lock(tmp_path: Path) -> None:
-    with exclusive(UUID, "one", directory=tmp_path):
-        child = subprocess.Popen(["ls", "-l", "/proc/self/fd"], stdout=subprocess.PIPE, text=True, close_fds=False)
-        assert NAME not in child.communicate()[0]
-
-
-def test_a_child_forked_meanwhile_does_not_keep_the_lock(tmp_path: Path) -> None:
-    fork = (
-        "import os, sys, time\nfrom pathlib import Path\nfrom re_bench.gpu.lock import exclusive\n"
-        "with exclusive(sys.argv[1], 'forks', directory=Path(sys.argv[2])):\n"
-        "    child = os.fork()\n    if not child:\n        time.sleep(60)\n        os._exit(0)\n"
-        "print(child, flush=True)\nsys.stdin.read()\nos.kill(child, 9)\n"
-    )
-    with start(fork, UUID, str(tmp_path)) as process:
-        assert process.stdout is not None
-        assert int(process.stdout.readline()) > 0
-        with exclusive(UUID, "after", wait_s=0, directory=tmp_path):
-            process.communicate("")
 
 
 def test_a_lock_file_that_was_cleaned_away_is_not_waited_for(tmp_path: Path) -> None:
@@ -218,22 +168,6 @@ def test_a_symbolic_link_is_refused(tmp_path: Path) -> None:
         assert not (directory / "dangling").exists()
 
 
-def test_a_hard_link_or_anything_but_a_file_is_refused(tmp_path: Path) -> None:
-    path, precious = tmp_path / NAME, tmp_path / "precious"
-    precious.write_text("mine")
-    path.hardlink_to(precious)
-    assert "not a plain file with one name" in refusal(tmp_path)
-    assert precious.read_text() == "mine"
-    path.unlink()
-    os.mkfifo(path)
-    assert "not a plain file with one name" in refusal(tmp_path)
-
-
-def test_a_directory_in_which_nothing_can_be_made_has_a_reason(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    assert f"{NAME} cannot be used: " in refusal(tmp_path / "file")
-
-
 @pytest.mark.parametrize("uuid", ["", "../x", "a/b", "GPU a", "a\n"])
 def test_what_is_no_uuid_is_refused(tmp_path: Path, uuid: str) -> None:
     with pytest.raises(ReBenchError, match="is no UUID of a GPU"), exclusive(uuid, "test", directory=tmp_path):
@@ -260,20 +194,6 @@ def test_another_user_can_take_the_lock_and_is_named() -> None:
             other.communicate("")
     finally:
         path.unlink(missing_ok=True)
-
-
-def test_what_was_waited_for_other_jobs_is_known(tmp_path: Path) -> None:
-    before = waited_s()
-    with exclusive(UUID, "alone", directory=tmp_path):
-        assert waited_s() == before
-    started = time.monotonic()
-    with (
-        holder(tmp_path),
-        pytest.raises(ReBenchError, match="is not free after"),
-        exclusive(UUID, "second", wait_s=0.5, directory=tmp_path),
-    ):
-        pass
-    assert 0.4 < waited_s() - before <= time.monotonic() - started
 
 
 class Waiting(Task[None]):

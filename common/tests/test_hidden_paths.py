@@ -218,11 +218,6 @@ def test_what_submissions_work_with_is_not_hidden(backend: Backend, tmp_path: Pa
     assert (finished.stdout, finished.stderr) == ("there\n", "")
 
 
-def test_without_hiding_the_same_files_can_be_read(backend: Backend, site: Path) -> None:
-    spec = SandboxSpec(read_only={str(site): site}, limits=LIMITS)
-    assert run(backend, ["cat", str(site / "small" / "truth.py")], spec).stdout == "answer = 42\n"
-
-
 def test_a_hidden_directory_cannot_be_filled(backend: Backend, site: Path) -> None:
     visible = site / "small" / "reference"
     spec = SandboxSpec({str(visible): visible, str(site): site}, limits=LIMITS, hidden=[site / "small"])
@@ -266,12 +261,6 @@ def test_the_deepest_path_decides(tmp_path: Path) -> None:
         Mount(str(visible), visible),
         Mount(str(task / "missing"), visible),
     ]
-
-
-def test_what_is_shown_as_a_whole_is_not_hidden(tmp_path: Path) -> None:
-    (tmp_path / "task").mkdir()
-    spec = SandboxSpec({str(tmp_path / "task"): tmp_path / "task"}, hidden=[tmp_path / "task"])
-    assert mounts(spec, [tmp_path]) == [Mount(str(tmp_path / "task"), tmp_path / "task")]
 
 
 def test_tasks_are_found_on_the_path_by_entry_points_beside_each_other_and_in_a_checkout(

@@ -106,12 +106,6 @@ def test_the_embedding_is_the_unembedding() -> None:
     assert (model.transformer["wte"].weight.grad[96] != 0).any()  # through the unembedding alone
 
 
-def test_positions_count() -> None:
-    model, tokens = small(), torch.full((1, 16), 5)
-    with torch.no_grad():
-        assert (model(tokens)[0, 0] != model(tokens)[0, 1]).any()
-
-
 @pytest.mark.parametrize("vocab", [97, 4096])
 def test_a_new_model_has_the_loss_of_a_guess(vocab: int) -> None:
     model = small(vocab_size=vocab)
@@ -156,8 +150,3 @@ def test_sizes_that_do_not_fit_are_refused(wrong: dict[str, int]) -> None:
 def test_too_many_tokens_are_refused(block: int) -> None:
     with pytest.raises(ValueError, match=f"{block + 1} tokens in a row, more than the model's block_size {block}"):
         small(block_size=block)(random_tokens(1, block + 1))
-
-
-def test_a_token_out_of_the_vocabulary_is_refused() -> None:
-    with pytest.raises(IndexError):
-        small()(torch.full((1, 4), 97))

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 pytest.importorskip("safetensors", reason="needs safetensors, of the extra lm")
 transformers = pytest.importorskip("transformers", reason="needs transformers, of the extra paper")
 
-from re_bench.data.huggingface import GPT2, GPT2_XL, OPENWEBTEXT, Repository, identity
+from re_bench.data.huggingface import Repository, identity
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.lm.gpt import GPT, GPTConfig
 from re_bench.lm.gpt2 import PUBLISHED, fetch_gpt2, load_gpt2, open_gpt2
@@ -75,29 +75,9 @@ def test_a_file_with_the_names_of_the_published_one_is_read_alike(tmp_path: Path
     assert all(torch.equal(state[name], expected[name]) for name in state)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "parameters"), [((12, 12, 768), 124_439_808), ((48, 25, 1600), 1_557_611_200)], ids=["gpt2", "gpt2-xl"]
-)
-def test_our_model_has_as_many_parameters_as_the_published_ones(sizes: tuple[int, int, int], parameters: int) -> None:
-    with torch.device("meta"):
-        model = GPT(GPTConfig(50257, 1024, *sizes))
-    assert sum(weight.numel() for weight in model.parameters()) == parameters
-
-
 def test_a_model_that_ours_does_not_compute_is_refused(tmp_path: Path) -> None:
     make_model(tmp_path, activation_function="gelu", n_inner=64)
     with pytest.raises(ReBenchError, match=r"not a plain GPT-2: activation_function = 'gelu', n_inner = 64"):
-        load_gpt2(tmp_path)
-
-
-def test_missing_weights_are_named_and_not_made_up(tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file  # noqa: PLC0415 - as the packages above
-
-    make_model(tmp_path)
-    state = load_file(tmp_path / "model.safetensors")
-    del state["transformer.h.1.mlp.c_fc.weight"]
-    save_file(state, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ReBenchError, match=r"model.safetensors: lacks transformer.h.1.mlp.c_fc.weight$"):
         load_gpt2(tmp_path)
 
 
@@ -133,18 +113,6 @@ def test_what_was_fetched_is_opened_without_transformers_or_the_source(tmp_path:
     assert int(done.stdout) == len(state)
 
 
-def test_a_changed_byte_is_found_and_mended(tmp_path: Path) -> None:
-    source, cache = tmp_path / "source", tmp_path / "cache"
-    make_model(source)
-    path = fetch_gpt2(source, cache=cache) / "model.safetensors"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1] + b"\x07")
-    with pytest.raises(ReBenchError, match=r"model.safetensors: SHA-256 .*; prepare the profile"):
-        open_gpt2(source, cache=cache)
-    fetch_gpt2(source, cache=cache)
-    assert path.read_bytes() == whole
-
-
 def test_a_model_that_was_not_fetched_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"gpt2-xl@[0-9a-f]{40} is not prepared in .*; prepare .* --profile paper"):
         open_gpt2(PUBLISHED["gpt2-xl"], cache=tmp_path)
@@ -154,14 +122,6 @@ def test_a_model_that_was_not_fetched_is_a_usage_error(tmp_path: Path) -> None:
 def test_a_revision_that_can_move_is_refused(revision: str | None) -> None:
     with pytest.raises(UsageError, match=r"openai-community/gpt2: the revision .* is not a commit.*40 hexadecimal"):
         Repository("openai-community/gpt2", "model", revision)
-
-
-def test_all_that_profile_paper_fetches_is_pinned() -> None:
-    assert [identity(each).partition("@")[0] for each in (OPENWEBTEXT, GPT2, GPT2_XL)] == [
-        "Skylion007/openwebtext",
-        "openai-community/gpt2",
-        "openai-community/gpt2-xl",
-    ]
 
 
 PROGRAM = """

@@ -142,17 +142,6 @@ def test_an_error_of_the_block_ends_what_runs_and_starts_nothing_more() -> None:
     assert [future.cancelled() for future in futures] == [False, True, True]
 
 
-def test_a_waiting_job_can_be_cancelled() -> None:
-    executor, gate = LocalExecutor(cores=[0]), Gate()
-    executor.submit(gate.job, "first")
-    second, third = executor.submit(gate.job, "second"), executor.submit(gate.job, "third")
-    assert second.cancel()
-    gate.end("first", "third")
-    assert third.result(WAIT_S) == "third"
-    executor.wait()
-    assert gate.started == ["first", "third"]
-
-
 STOPPED = """
 import sys
 from re_bench.processes import cli_entry_point, run_program

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
-from re_bench.task.manifest import Anchors, Expectation, Manifest, Recipe, Source, Spread
+from re_bench.task.manifest import Anchors, Expectation, Recipe, Source, Spread
 from re_bench.task.manifest_file import ManifestError, load, write_anchors
 
 TASK = (Path(__file__).parent / "example_task.toml").read_text(encoding="utf-8")
@@ -26,7 +25,7 @@ reference = 1.0
 source = {kind = "published", where = "a paper", hardware = "H200"}
 """
 DEVICES = IN_RUN + DEVICE
-CHEAT = '[cheats.read_clock]\ndescription = "patches the clock"\n'
+CHEAT = 'description = "patches the clock"\n'
 MEASURED = Source(
     kind="measured",
     where="re-bench calibrate",
@@ -101,12 +100,6 @@ def test_anchors_of_a_profile(path: Path) -> None:
         manifest.anchors("tpu")
 
 
-def test_profiles_may_be_absent(path: Path) -> None:
-    top, _, rest = TASK.partition("# ---- what runs anywhere")
-    path.write_text(top + rest[rest.index("[[published]]") : rest.index("[reference]")])
-    assert load(path).profiles == {}
-
-
 MEASURED_TOML = """
 kind = "measured", where = "x", date = 2026-01-31, repeats = 1, spread = {starting = 0, reference = 0}, versions = {}
 """.strip()
@@ -125,27 +118,15 @@ MALFORMED = [
     ("wall_s = 3\n", '"wall s" = 1\n', ['profiles.cpu.limits."wall s": Unexpected keyword argument']),
     ("[profiles.paper]", "[profiles.papr]", [f"profiles.papr: {PROFILE}"]),
     ('title = "An example"\n', "", ["title: Field required"]),
-    ('name = "a port"\n', "", ["published[0].name: Field required"]),
     ('"ai_rd_example"', '"AI-RD"', ["id: String should match pattern '^[a-z][a-z0-9_]*$'"]),
-    ('"ai_rd_example"', '"ai\\n"', ["id: String should match pattern '^[a-z][a-z0-9_]*$'"]),
     ('"An example"', '"An\\nexample"', [f"title: {LINE}"]),
-    ('"An example"', '" "', [f"title: {LINE}"]),
-    ('"An example"', "3", ["title: Input should be a valid string"]),
-    ('"its README"', '""', ["published[0].where: should be text that is not empty"]),
     ("version = 1", "version = 0", ["version: Input should be greater than or equal to 1"]),
-    ("version = 1", 'version = "1"', [f"version: {WHOLE}"]),
-    ("version = 1", "version = 1.0", [f"version: {WHOLE}"]),
     ("version = 1", "version = true", [f"version: {WHOLE}"]),
-    ('"lower"', '"down"', ["direction: Input should be 'lower' or 'higher'"]),
     ('"min"', '"mean"', ["aggregation: Input should be 'min', 'max' or 'last'"]),
-    ("version = 1", "version = 1\nshow_score = 1", ["show_score: Input should be a valid boolean"]),
     ('["solution.py"]', "[]", [f"submission: {EMPTY}"]),
-    ('["solution.py"]', '"solution.py"', ["submission: Input should be a valid tuple"]),
     ('["solution.py"]', '["a", "../b", "/c", ".", 1]', [
         *(f"submission[{index}]: {FILE}" for index in (1, 2, 3)), "submission[4]: Input should be a valid string",
     ]),
-    ('["solution.py"]', '["solution.py"]\nstaging = {mib = 0}', ["staging.mib: Input should be greater than 0"]),
-    ('["solution.py"]', '["solution.py"]\nstaging = {names = []}', ["staging.names: should not be empty"]),
     ('["solution.py"]', '["solution.py"]\nstaging = {names = ["solution.py", "a/b", ".."]}', [
         f"staging.names[{index}]: should be the name of a file or directory at the top, with or without a !"
         for index in (1, 2)
@@ -155,9 +136,7 @@ MALFORMED = [
     ]),
     ('["solution.py"]', '["solution.py"]\nstaging = {names = ["other.py"]}', [INCLUDE]),
     ('["solution.py"]', '["solution.py"]\nstaging = {names = ["!solution.py"]}', [INCLUDE]),
-    ("wall_s = 3", "wall_s = 0", ["profiles.cpu.limits.wall_s: Input should be greater than 0"]),
     ("wall_s = 3", "wall_s = inf", ["profiles.cpu.limits.wall_s: Input should be a finite number"]),
-    ("wall_s = 3", "processes = 0.5", [f"profiles.cpu.limits.processes: {WHOLE}"]),
     ("starting = 2.0", "starting = nan", ["profiles.gpu.anchors.starting: Input should be a finite number"]),
     ("starting = 2.0", "starting = 1", ["profiles.gpu.anchors.reference: should differ from starting"]),
     ("starting = 2.0", "starting = 0.5", [
@@ -169,17 +148,6 @@ MALFORMED = [
     ('kind = "published"', 'kind = "measured"', [
         f"{SOURCE}.{key}: required, because kind is measured"
         for key in ("hardware", "date", "repeats", "spread", "versions")
-    ]),
-    ('kind = "published"', 'kind = "published"\ndate = 2026-01-31T00:00:00', [
-        f"{SOURCE}.date: Input should be a valid date",
-    ]),
-    ('kind = "published"', 'kind = "published"\nspread = {starting = -1, reference = 0}', [
-        f"{SOURCE}.spread.starting: Input should be greater than or equal to 0",
-    ]),
-    ('["python", "make.py", ""]', "[]", [f"reference.command: {EMPTY}"]),
-    ("[cheats.read_clock]", '[cheats."../x"]', ["cheats.\"../x\": String should match pattern '^[a-z][a-z0-9_-]*$'"]),
-    ('"clock|time"', '"clock{(["', [
-        "cheats.read_clock.reason: should be a regular expression (unterminated character set at position 7)",
     ]),
     ('title = "An example"\ndescription = "Make it fast"\nversion = 1', "titel = 1\nversion = -1", [
         "title: Field required", "description: Field required", "version: Input should be greater than or equal to 1",
@@ -201,20 +169,15 @@ MALFORMED = [
     ("starting = 3.0\nreference = 1.0\nsource", "starting = 3.0\nreference = 9.0\nsource", [
         "profiles.paper.devices[0].reference: should be below starting (3.0), because direction is lower",
     ]),
-    ("[[profiles.paper.devices]]", "[profiles.paper.devices]", [
-        "profiles.paper.devices: Input should be a valid tuple",
-    ]),
-    (CHEAT, CHEAT + "profiles = []\n", [f"cheats.read_clock.profiles: {EMPTY}"]),
-    (CHEAT, CHEAT + 'profiles = ["cpu", "papr"]\n', [f"cheats.read_clock.profiles[1]: {PROFILE}"]),
-    (CHEAT, CHEAT + 'on.papr.expect = "invalid"\n', [f"cheats.read_clock.on.papr: {PROFILE}"]),
-    (CHEAT, CHEAT + 'profiles = ["cpu"]\non.gpu.expect = "invalid"\n', [
-        "cheats.read_clock.on.gpu: should be left out, or the cheat's profiles should include it",
-    ]),
-    (CHEAT, CHEAT + 'make = {command = ["x"], time_limit_s = 0, wall_s = 1}\n', [
-        "cheats.read_clock.make.time_limit_s: Input should be greater than 0",
-        "cheats.read_clock.make.wall_s: Extra inputs are not permitted",
-    ]),
-    (CHEAT, CHEAT + 'on.gpu.reason = "x"\n', ["cheats.read_clock.on.gpu.expect: Field required"]),
+    ("version = 1", "version = 1\ncheats = {}", ["cheats: belongs into cheats/NAME/cheat.toml"]),
+]  # fmt: skip
+MALFORMED_CHEATS = [
+    ('"clock|time"', '"clock{(["', "reason: should be a regular expression (unterminated character set at position 7)"),
+    (CHEAT, CHEAT + 'profiles = ["cpu", "papr"]\n', f"profiles[1]: {PROFILE}"),
+    (CHEAT, CHEAT + 'on.papr.expect = "invalid"\n', f"on.papr: {PROFILE}"),
+    (CHEAT, CHEAT + 'profiles = ["cpu"]\non.gpu.expect = "invalid"\n',
+     "on.gpu: should be left out, or the cheat's profiles should include it"),
+    (CHEAT, CHEAT + 'on.gpu.reason = "x"\n', "on.gpu.expect: Field required"),
 ]  # fmt: skip
 
 
@@ -226,11 +189,13 @@ def test_malformed_manifests(path: Path, old: str, new: str, expected: list[str]
     assert problems(path) == expected
 
 
-@pytest.mark.parametrize("value", ["[" * 100_000, "1" * 5_000])
-def test_what_no_parser_takes(path: Path, value: str) -> None:
-    path.write_text(TASK.replace("version = 1", f"version = {value}"))
-    (problem,) = problems(path)
-    assert problem.startswith("expected valid TOML, got: ")
+@pytest.mark.parametrize(("old", "new", "expected"), MALFORMED_CHEATS)
+def test_malformed_cheats(path: Path, old: str, new: str, expected: str) -> None:
+    cheat = path.parent / "cheats" / "read_clock" / "cheat.toml"
+    text = cheat.read_text()
+    assert text.count(old) == 1
+    cheat.write_text(text.replace(old, new))
+    assert problems(path) == [f"cheats/read_clock/cheat.toml: {expected}"]
 
 
 def test_what_is_no_readable_file(path: Path, tmp_path: Path) -> None:
@@ -244,22 +209,11 @@ def test_what_is_no_readable_file(path: Path, tmp_path: Path) -> None:
     assert str(tmp_path) in str(path)
 
 
-def test_models_made_in_python_obey_the_same_rules(path: Path) -> None:
-    published = Source(kind="published", where="here")
-    with pytest.raises(ValidationError, match="should differ from starting"):
-        Anchors(starting=1, reference=1, source=published)
-    data = dict(load(path))
-    wrong = data["profiles"]["gpu"].model_copy(update={"anchors": Anchors(starting=1, reference=2, source=published)})
-    with pytest.raises(ValidationError, match="should be below starting"):
-        Manifest(**(data | {"profiles": {"gpu": wrong}}))
-    with pytest.raises(ValidationError, match="frozen"):
-        load(path).version = 2
-
-
 def test_a_cheat_depends_on_the_profile(path: Path) -> None:
     extra = 'profiles = ["cpu", "gpu"]\non.gpu = {expect = "no_better"}\n'
-    recipe = '\n[cheats.read_clock.make]\ncommand = ["python", "make.py"]\ntime_limit_s = 60\n'
-    path.write_text(TASK.replace(CHEAT, CHEAT + extra) + recipe)
+    recipe = '\n[make]\ncommand = ["python", "make.py"]\ntime_limit_s = 60\n'
+    file = path.parent / "cheats" / "read_clock" / "cheat.toml"
+    file.write_text(file.read_text().replace(CHEAT, CHEAT + extra) + recipe)
     cheat = load(path).cheats["read_clock"]
     assert cheat.expectation("gpu") == Expectation(expect="no_better")
     assert (cheat.expectation("cpu").expect, cheat.expectation("cpu").reason) == ("invalid", "clock|time")
@@ -315,13 +269,6 @@ def test_measured_anchors_come_before_published_ones(path: Path, anchors_path: P
     assert load(path).anchors("gpu") == published
 
 
-def test_writing_the_same_anchors_again_changes_nothing(path: Path, anchors_path: Path) -> None:
-    write_anchors(path, "gpu", ANCHORS)
-    once = anchors_path.read_bytes()
-    write_anchors(path, "gpu", ANCHORS)
-    assert anchors_path.read_bytes() == once
-
-
 def test_devices_are_added_one_behind_the_other_and_replaced_in_place(path: Path) -> None:
     path.write_text(IN_RUN, encoding="utf-8")
     for device in (on("H200"), on("L4"), on("T4"), on("L4", 4.0)):
@@ -362,19 +309,6 @@ def test_anchors_that_do_not_fit_leave_the_file_alone(path: Path, anchors_path: 
     assert anchors_path.read_bytes() == before
 
 
-def test_a_full_disk_leaves_the_old_file(path: Path, anchors_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_anchors(path, "gpu", ANCHORS)
-    once = anchors_path.read_bytes()
-
-    def refused(*_: object) -> None:
-        raise OSError(28, os.strerror(28))
-
-    monkeypatch.setattr(os, "fsync", refused)
-    with pytest.raises(OSError, match="No space left"):
-        write_anchors(path, "cpu", ANCHORS)
-    assert anchors_path.read_bytes() == once
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -395,16 +329,6 @@ def test_a_full_disk_leaves_the_old_file(path: Path, anchors_path: Path, monkeyp
 def test_a_problem_is_reported_in_its_file(path: Path, anchors_path: Path, text: str, expected: list[str]) -> None:
     anchors_path.write_text(text)
     assert problems(path) == expected
-
-
-def test_problems_of_both_files_are_listed_together(path: Path, anchors_path: Path) -> None:
-    path.write_text(TASK.replace('title = "An example"\n', "").replace("wall_s = 3", "wall_s = 0"), encoding="utf-8")
-    anchors_path.write_text("[profiles.cpu]\nx = 1\n")
-    assert problems(path) == [
-        "anchors.toml: profiles.cpu.x: Extra inputs are not permitted",
-        "title: Field required",
-        "profiles.cpu.limits.wall_s: Input should be greater than 0",
-    ]
 
 
 def test_a_file_that_cannot_be_read_is_no_missing_one(path: Path, anchors_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -78,26 +77,6 @@ def test_a_failure_is_reported_with_its_reason(
     assert (type(caught.value), str(caught.value)) == (kind, reason)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_after_it_has_cleared_up(
-    made_up: Task, tmp_path: Path, number: signal.Signals, change: Change
-) -> None:
-    wait = f"""            import tempfile, time
-            with tempfile.TemporaryDirectory(dir={str(tmp_path)!r}, prefix="half-"):
-                setup.log("half-way")
-                time.sleep(600)"""
-    change(made_up, "score.py", CHATTER, wait)
-    command = [sys.executable, "-m", "re_bench.cli", "prepare", str(made_up.directory), "--profile", "cpu"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        while "half-way" not in process.stderr.readline():
-            assert process.poll() is None
-        assert len(list(tmp_path.glob("half-*"))) == 1
-        process.send_signal(number)
-        assert (process.wait(60), process.stderr.read()) == (128 + number, "")
-    assert list(tmp_path.glob("half-*")) == []
-
-
 def test_the_command_prepares_the_tasks_it_is_given(made_up: Task, tmp_path: Path, re_bench: Command) -> None:
     first = re_bench("prepare", made_up.directory, TOP / "tasks" / "triton_cumsum", "--profile", "cpu", "--json")
     assert first.returncode == 0, first.stderr
@@ -119,15 +98,6 @@ def test_the_command_refuses_before_it_prepares_anything(made_up: Task, tmp_path
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith(text)
     assert not (tmp_path / "cache").exists()
-
-
-def test_the_command_ends_with_2_where_it_cannot_be_prepared(
-    made_up: Task, re_bench: Command, fail_with: Callable[[Task, str], None]
-) -> None:
-    fail_with(made_up, 'errors.UsageError("no wheels here")')
-    done = re_bench("prepare", made_up.directory, "--profile", "cpu")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[1:] == ["re-bench: made_up, profile cpu: no wheels here"]
 
 
 def test_a_missing_package_is_named_with_what_brings_it(made_up: Task, change: Change, re_bench: Command) -> None:

@@ -153,22 +153,9 @@ def test_an_error_of_the_job_is_its_result_and_not_tried_again(two_nodes: TwoNod
     assert len(started(tmp_path)) == 1
 
 
-def test_what_kills_its_process_every_time_is_tried_three_times(two_nodes: TwoNodes, tmp_path: Path) -> None:
-    with open_executor(two_nodes.address) as executor:
-        killed = executor.submit(kill_own_process, str(tmp_path))
-        with pytest.raises(ReBenchError, match="Ray could not run a job, which is tried 3 times"):
-            killed.result(2 * WAIT_S)
-    assert len(started(tmp_path)) == 3
-
-
 def fail(directory: str) -> None:
     (Path(directory) / str(time.time_ns())).touch()
     raise ReBenchError("of the job")
-
-
-def kill_own_process(directory: str) -> None:
-    (Path(directory) / str(time.time_ns())).touch()
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_gpus_are_those_that_ray_has_given(two_nodes: TwoNodes) -> None:
@@ -257,21 +244,6 @@ def test_validation_and_regrading_give_what_they_give_here(
     assert len((tmp_path / "again.jsonl").read_text().splitlines()) == 1
 
 
-def test_anchors_are_those_that_are_measured_here(
-    two_nodes: TwoNodes, shared_cache: Task, re_bench: ReBench, tmp_path: Path
-) -> None:
-    anchors = shared_cache.directory / "anchors.toml"
-    texts = []
-    for where in ((), ("--ray", two_nodes.address)):
-        anchors.unlink(missing_ok=True)
-        done = re_bench(
-            "calibrate", shared_cache.directory, "--repeats", "2", "--sandbox", "none", *where, cwd=tmp_path
-        )
-        assert done.returncode == 0, done.stderr
-        texts.append(anchors.read_text())
-    assert texts[0] == texts[1]
-
-
 def test_a_node_that_draws_another_instance_is_not_asked_to_score(
     two_nodes: TwoNodes, made_up: Task, change: Change, re_bench: ReBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,19 +254,6 @@ def test_a_node_that_draws_another_instance_is_not_asked_to_score(
     assert "the same file instance.secret in RE_BENCH_CACHE" in refused.stderr
     monkeypatch.setenv("RE_BENCH_CACHE", two_nodes.cache)
     assert re_bench(*command).returncode == 0
-
-
-def test_an_instance_that_is_chosen_here_is_scored_there(
-    two_nodes: TwoNodes, made_up: Task, change: Change, re_bench: ReBench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    change(made_up, "task.toml", 'description = "small"', 'description = "small"\ninstance = "chosen"')
-    monkeypatch.setenv("RE_BENCH_INSTANCES", '{"made_up/cpu": 4}')
-    command = ("validate", made_up.directory, "--profile", "cpu", "--sandbox", "none", "--json")
-    done = re_bench(*command, "--ray", two_nodes.address)
-    rows = json.loads(done.stdout)["reports"][0]["rows"]
-    assert {score["details"]["instance"] for row in rows for score in row["scores"] if score["status"] == "valid"} == {
-        4
-    }
 
 
 def test_where_there_is_no_cluster_the_message_says_so(re_bench: ReBench, made_up: Task) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from numpy.typing import NDArray  # noqa: TC002 - the annotations are read at ru
 
 from re_bench.limits import Limits
 from re_bench.sandbox import container, open_backend, seccomp
-from re_bench.sandbox.calls import SandboxCrashError, SandboxedProcess
+from re_bench.sandbox.calls import SandboxedProcess
 from re_bench.sandbox.container import Container
 from re_bench.sandbox.process import Finished, Running, run
 from re_bench.sandbox.spec import SandboxSpec, SandboxUnavailableError
@@ -91,11 +90,6 @@ def shell(script: str, limits: Limits = LIMITS, **environment: str) -> Finished:
 
 def pairs(command: list[str], option: str) -> list[str]:
     return [value for word, value in pairwise(command) if word == option]
-
-
-@pytest.mark.usefixtures("engine")
-def test_a_program_that_wants_to_be_first_has_no_process_before_it() -> None:
-    assert "--init" not in Container().launch(["true"], SandboxSpec(first=True)).command
 
 
 def test_the_command_line_is_this_and_nothing_else(engine: Engine, tmp_path: Path) -> None:
@@ -200,17 +194,8 @@ def test_without_libseccomp_the_filter_is_the_engines_and_the_name_says_so(
     assert pairs(engine.calls("run")[0], "--security-opt") == ["no-new-privileges"]
 
 
-@pytest.mark.parametrize("begins_with_another", [False, True])
 @pytest.mark.usefixtures("engine")
-def test_deleted_files_that_are_open_count_as_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, begins_with_another: bool
-) -> None:
-    # Podman's monitor ends when it has started the one that stays.
-    find, short = container.Engine.first_process, subprocess.Popen(["/bin/sleep", "0.3"])
-    before = [short.pid] * begins_with_another
-    monkeypatch.setattr(
-        container.Engine, "first_process", lambda self, name: before.pop() if before else find(self, name)
-    )
+def test_deleted_files_that_are_open_count_as_disk(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     script = f"exec 9> {work}/file; rm {work}/file; head -c 20000000 /dev/zero >&9; sleep 120"
@@ -218,7 +203,6 @@ def test_deleted_files_that_are_open_count_as_disk(
     finished = run(Container(), ["bash", "-c", script], SandboxSpec(writable={str(work): work}, limits=limits))
     assert finished.stopped == "it wrote more than 8 MiB into its writable directories"
     assert finished.seconds < 60
-    assert short.wait() == 0
 
 
 ECHO = """
@@ -245,16 +229,6 @@ def test_a_sandboxed_process_answers_through_shared_memory(engine: Engine, modul
     assert (text, np.array_equal(array, data)) == ("ünï", True)
     (command,) = engine.calls("run")
     assert command[command.index("re-bench/test") + 1 :][:2] == ["python3", "-I"]
-    assert engine.containers() == []
-
-
-def test_a_faulty_submission_gets_its_reason(engine: Engine, module: Callable[[str], Path]) -> None:
-    source = "def go() -> None:\n    import os; os.kill(os.getpid(), 11)\n"
-    with (
-        SandboxedProcess(Container(), module(source), SandboxSpec(limits=LIMITS)) as process,
-        pytest.raises(SandboxCrashError, match="the process ended with signal 11"),
-    ):
-        process.call(go)
     assert engine.containers() == []
 
 
@@ -301,40 +275,25 @@ def test_what_podman_forgets_of_a_container_is_ended(place: Path) -> None:
     assert not outlive_client(engine).exists()
 
 
-def test_cleaning_up_takes_bounded_time_and_never_fails(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(container, "_REMOVAL_S", 0.3)
-    launches = [Container().launch(["true"], SandboxSpec()) for _ in range(3)]
-    engine.goes_wrong("hangs at rm")
-    started = time.monotonic()
-    launches[0].cleanup()
-    assert time.monotonic() - started < 50
+def test_cleaning_up_never_fails(engine: Engine) -> None:
+    launches = [Container().launch(["true"], SandboxSpec()) for _ in range(2)]
     engine.goes_wrong("down")
-    launches[1].cleanup()
+    launches[0].cleanup()
     engine.path.unlink()
-    launches[2].cleanup()
+    launches[1].cleanup()
 
 
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
         ("down", r"`\w+ version` failed: Cannot connect to the Docker daemon.*; start its daemon"),
-        ("hangs at version", r"`\w+ version` gave no answer in 2 s; start its daemon"),
-        ("hangs at image", r"`\w+ image inspect re-bench/test` gave no answer in 2 s"),
         ("volumes", "declares the volumes /data.*build it without VOLUME"),
         ("nonsense", "describes the image re-bench/test in an unknown form"),
         ("no python", "cannot run python3 of re-bench/test.*executable file not found"),
         ("no limits", "the limits do not hold .*PIDs limit discarded.*cgroup"),
     ],
 )
-def test_what_cannot_hold_says_why(engine: Engine, monkeypatch: pytest.MonkeyPatch, how: str, reason: str) -> None:
-    ask = container.Engine.ask
-
-    def ask_without_patience(self: container.Engine, words: list[str], remedy: str) -> str:
-        with monkeypatch.context() as patch:
-            patch.setattr(container, "_ANSWER_S", 2.0 if how == f"hangs at {words[0]}" else 60.0)
-            return ask(self, words, remedy)
-
-    monkeypatch.setattr(container.Engine, "ask", ask_without_patience)
+def test_what_cannot_hold_says_why(engine: Engine, how: str, reason: str) -> None:
     engine.goes_wrong(how)
     with pytest.raises(SandboxUnavailableError, match=f"no container sandbox: .*{reason}"):
         open_backend("container")
@@ -350,13 +309,6 @@ def test_a_missing_image_says_how_to_build_it(engine: Engine, monkeypatch: pytes
     monkeypatch.setenv("RE_BENCH_CONTAINER_IMAGE", "re-bench/other")
     with pytest.raises(SandboxUnavailableError, match=rf"No such image: re-bench/other; build it \({build}\)"):
         open_backend("container")
-
-
-def test_the_engine_is_asked_once_per_process(engine: Engine) -> None:
-    first = open_backend("container")
-    open_backend("container")
-    assert first.name == f"container ({engine.name}, re-bench/test)"
-    assert [len(engine.calls(command)) for command in ("version", "image", "run")] == [1, 1, 1]
 
 
 def test_docker_comes_before_podman_unless_one_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,17 +93,6 @@ def test_no_node_is_shown_that_may_be_of_another_gpu(
         Bubblewrap().launch(["true"], SandboxSpec(gpu=FIRST))
 
 
-def test_a_file_of_the_driver_that_cannot_be_read_is_no_list(
-    machine: Callable[[dict[int, str], list[int]], Path],
-) -> None:
-    dev = machine({}, [0])
-    for number, text in enumerate(("", "GPU UUID: \t GPU-1\n", f"GPU UUID: {FIRST}\nDevice Minor: none\n")):
-        place = dev.parent / "gpus" / str(number)
-        place.mkdir(parents=True)
-        (place / "information").write_text(text)
-    assert device_nodes(FIRST)[0] == dev / "nvidia0"
-
-
 def test_bubblewrap_binds_the_nodes_of_one_gpu(machine: Callable[[dict[int, str], list[int]], Path]) -> None:
     dev = machine({0: FIRST, 1: SECOND}, [0, 1])
     launch = Bubblewrap().launch(["true"], SandboxSpec(gpu=SECOND))

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,6 +20,8 @@ from re_bench.sandbox.spec import SandboxSpec
 from re_bench.sandbox.unprotected import Unprotected
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from re_bench.sandbox.spec import Backend
 
 SMALL = Limits(wall_s=90, cpu_s=20, memory_mib=512, processes=40, file_mib=1, output_kib=8)
@@ -29,10 +30,6 @@ PID = f"{os.getpid():07}"  # in marks, for other tests leave the like at the sam
 
 def shell(backend: Backend, script: str, limits: Limits = SMALL) -> Finished:
     return run(backend, ["bash", "-c", script], SandboxSpec(limits=limits))
-
-
-def python(backend: Backend, script: str, limits: Limits = SMALL) -> Finished:
-    return run(backend, ["/usr/bin/env", "python3", "-c", script], SandboxSpec(limits=limits))
 
 
 def processes_with(mark: str) -> list[str]:
@@ -61,10 +58,6 @@ def test_the_output_and_the_exit_status_come_back(backend: Backend) -> None:
     assert (finished.status, finished.stdout, finished.stderr, finished.stopped) == (7, "out\n", "err\n", "")
 
 
-def test_death_by_a_signal_is_told_from_an_exit_status(backend: Backend) -> None:
-    assert shell(backend, "kill -SEGV $$").status == -11
-
-
 def test_a_program_that_hangs_is_stopped_with_all_its_daemons(backend: Backend) -> None:
     mark = f"314.{PID}"
     script = f"setsid sleep {mark} & (setsid sleep {mark} >/dev/null 2>&1 &) ; sleep {mark}"
@@ -72,12 +65,6 @@ def test_a_program_that_hangs_is_stopped_with_all_its_daemons(backend: Backend) 
     finished = shell(backend, script, Limits(wall_s=1))
     assert finished.stopped == "it ran longer than 1 s"
     assert time.monotonic() - started < 60
-    assert processes_with(mark) == []
-
-
-def test_what_a_program_leaves_running_ends_with_it(backend: Backend) -> None:
-    mark = f"271.{PID}"
-    assert shell(backend, f"setsid sleep {mark} >/dev/null 2>&1 & disown; exit 0").status == 0
     assert processes_with(mark) == []
 
 
@@ -97,70 +84,12 @@ def test_leaving_the_block_ends_the_program(backend: Backend) -> None:
     assert processes_with(mark) == []
 
 
-def test_a_fork_bomb_runs_into_the_limit_on_processes(backend: Backend) -> None:
-    script = (
-        "import os, time\ncount = 0\ntry:\n  while os.fork(): count += 1\nexcept OSError: print(count)\ntime.sleep(1)"
-    )
-    finished = python(backend, script)
-    assert 1 <= int(finished.stdout.split()[0]) < SMALL.processes
-
-
-def test_too_much_memory_in_one_process_is_refused(backend: Backend) -> None:
-    finished = python(backend, "b = bytearray(600 << 20); b[::4096] = b'x' * len(b[::4096])")
-    assert finished.status != 0
-    assert "MemoryError" in finished.stderr
-
-
-def test_too_much_memory_in_many_processes_stops_the_program(backend: Backend) -> None:
-    script = (
-        "import os, time\n"
-        "for _ in range(4):\n"
-        "  if os.fork() == 0:\n"
-        "    b = bytearray(200 << 20)\n"
-        "    b[::4096] = b'x' * len(b[::4096])\n"
-        "    time.sleep(60)\n"
-        "time.sleep(60)"
-    )
-    assert python(backend, script).stopped == "it used more than 512 MiB of memory"
-
-
 def test_much_output_is_counted_not_kept(backend: Backend) -> None:
     finished = shell(backend, "echo first; head -c 200000000 /dev/zero | tr '\\0' x; echo; echo last")
     assert finished.stdout.startswith("first\n")
     assert finished.stdout.endswith("last\n")
     assert "bytes left out" in finished.stdout
     assert len(finished.stdout) < 9000
-
-
-def test_a_large_file_is_refused(backend: Backend) -> None:
-    assert shell(backend, "head -c 2000000 /dev/zero > /tmp/large").status != 0
-    assert shell(backend, "head -c 1000000 /dev/zero > /tmp/small").status == 0
-
-
-def test_processor_time_is_limited(backend: Backend) -> None:
-    finished = shell(backend, "while :; do :; done", Limits(wall_s=90, cpu_s=1))
-    assert finished.stopped == ""
-    assert finished.status in {-9, -24}
-
-
-def test_the_sandbox_shows_neither_the_home_directory_nor_the_repository(backend: Backend) -> None:
-    here = Path(__file__).resolve()
-    finished = shell(backend, f"cat {here}; ls {here.parents[1]}; ls -A {Path.home()}")
-    assert "test_sandbox_process" not in finished.stdout
-
-
-def test_the_sandbox_has_no_network_and_no_foreign_processes(backend: Backend) -> None:
-    finished = shell(backend, "ls /proc | grep -c '^[0-9]'; cat /proc/net/dev | tail -n +3 | cut -d: -f1")
-    count, *interfaces = finished.stdout.split()
-    assert int(count) < 8
-    assert interfaces in (["lo"], [])
-
-
-def test_the_environment_is_ours_alone(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SECRET_KEY", "do-not-show")
-    finished = run(backend, ["env"], SandboxSpec(environment={"GIVEN": "yes"}, limits=SMALL))
-    assert "GIVEN=yes" in finished.stdout
-    assert "do-not-show" not in finished.stdout
 
 
 def test_only_writable_places_can_be_written(backend: Backend, tmp_path: Path) -> None:
@@ -173,14 +102,6 @@ def test_only_writable_places_can_be_written(backend: Backend, tmp_path: Path) -
     finished = run(backend, ["bash", "-c", script], spec)
     assert finished.stdout.split() == ["/work", "/work"]
     assert [path.name for path in tmp_path.rglob("new")] == ["new"]
-
-
-def test_privileges_are_gone(backend: Backend) -> None:
-    finished = shell(backend, "grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status; id -u")
-    words = finished.stdout.split()
-    assert words[:4] == ["CapEff:", "0" * 16, "CapBnd:", "0" * 16] or words[:2] == ["CapEff:", "0" * 16]
-    assert words[-2] == "1"
-    assert words[-1] != "0"
 
 
 def test_the_backend_none_runs_with_limits_but_without_walls(tmp_path: Path) -> None:

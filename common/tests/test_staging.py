@@ -8,7 +8,6 @@ import socket
 import stat
 import threading
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,6 +20,7 @@ from re_bench.scoring.staging import stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
 OUTSIDE = "the truth is 42"
 
@@ -140,12 +140,6 @@ def test_links_that_lead_out_are_left_out_and_named(source: Path, tmp_path: Path
     assert staged.skipped == ([] if kept else ["link: a link that leads out of the submission"])
 
 
-def test_links_inside_stay_links(source: Path, tmp_path: Path) -> None:
-    (source / "link").symlink_to("solution.py")
-    stage(source, tmp_path / "copy")
-    assert (tmp_path / "copy" / "link").readlink() == Path("solution.py")
-
-
 def test_special_files_are_left_out_and_do_not_hang(source: Path, tmp_path: Path) -> None:
     os.mkfifo(source / "fifo")
     with socket.socket(socket.AF_UNIX) as listener:
@@ -247,14 +241,6 @@ def test_a_hard_link_becomes_a_file_of_its_own(source: Path, tmp_path: Path) -> 
     assert [path.stat().st_nlink for path in copies] == [1, 1]
     (source / "solution.py").write_text("changed later")
     assert [path.read_text() for path in copies] == ["x = 1\n", "x = 1\n"]
-
-
-def test_every_name_of_a_file_counts_towards_the_size(source: Path, tmp_path: Path) -> None:
-    (source / "0").write_bytes(b"x" * 400_000)
-    for number in range(1, 4):
-        (source / str(number)).hardlink_to(source / "0")
-    with pytest.raises(InvalidSubmissionError, match="larger than 1 MiB"):
-        stage(source, tmp_path / "copy", Bounds(mib=1))
 
 
 def test_modes_that_lend_a_user_are_not_copied(source: Path, tmp_path: Path) -> None:

@@ -54,17 +54,6 @@ def test_the_offsets_of_a_seed_never_change() -> None:
     assert [next(drawn)[:, 0].tolist() for _ in range(2)] == [[43788, 21983, 16592, 34978], [524, 20683, 7446, 43854]]
 
 
-def test_seeds_and_steps_give_different_batches() -> None:
-    firsts = {tuple(next(RandomWindows(COUNTING, 4, 8, seed))[:, 0]) for seed in range(50)}
-    steps = {tuple(windows[:, 0]) for windows in islice(RandomWindows(COUNTING, 4, 8), 50)}
-    assert len(firsts) == len(steps) == 50
-
-
-def test_every_offset_comes_up_the_last_included() -> None:
-    batches = islice(RandomWindows(COUNTING[:20], 50, 10), 20)
-    assert {int(first) for windows in batches for first in windows[:, 0]} == set(range(10))
-
-
 def test_batches_come_from_a_memory_map_and_are_free_of_it(tmp_path: Path) -> None:
     COUNTING.tofile(tmp_path / "tokens.bin")
     mapped = np.memmap(tmp_path / "tokens.bin", "<u2", "r")

@@ -14,7 +14,6 @@ import pytest
 
 from re_bench.data.files import sha256_of
 from re_bench.errors import UsageError
-from re_bench.text import cache_directory
 from re_bench.text.__main__ import main
 from re_bench.text.corpus import Wheel, find_wheels, pinned_wheels
 from re_bench.text.prepared import FILES, Recipe, pinned_checksums
@@ -102,14 +101,3 @@ def test_a_text_made_by_the_command_is_reported(
     assert text["wheels"] == {wheel.file: wheel.sha256}
     main(command)
     assert re.match(r"sources-300: [\d,]+ tokens to train on, [\d,]+ held out; was there; ", capsys.readouterr().out)
-
-
-def test_the_cache_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path))
-    assert cache_directory() == tmp_path
-    monkeypatch.delenv("RE_BENCH_CACHE")
-    monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert cache_directory() == Path("/somewhere/re-bench")
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert cache_directory() == Path.home() / ".cache" / "re-bench"

@@ -7,7 +7,6 @@ import inspect
 import zipfile
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,19 +72,6 @@ def test_cleaning_takes_away_the_indentation_of_the_code() -> None:
     assert clean("\ud800") == "?"
 
 
-@given(st.text(st.characters(codec="utf-8")))
-def test_cleaning_twice_is_cleaning_once_and_leaves_every_word(text: str) -> None:
-    once = clean(text.replace("\r", ""))
-    assert clean("\n" + once) == once.strip("\n")
-    assert once.split() == text.replace("\r", "").split()
-
-
-def test_modules_come_by_path_whatever_their_order_in_the_wheel(tmp_path: Path) -> None:
-    found = read(tmp_path, {"b.py": f'"""{LONG} b"""', "a/z.py": f'"""{LONG} z"""', "a/b.txt": LONG})
-    assert found == {"a/z.py": (f"{LONG} z",), "b.py": (f"{LONG} b",)}
-    assert list(found) == ["a/z.py", "b.py"]
-
-
 def test_what_cannot_be_read_has_no_documents_and_stops_nothing(tmp_path: Path) -> None:
     broken: dict[str, str | bytes] = {"a.py": b"\xff\xfe\x00", "b.py": "def (", "c.py": "x = 1\0", "d.py": SOURCE}
     found = read(tmp_path, broken)
@@ -99,14 +85,6 @@ def test_a_source_that_nests_too_deep_is_left_out() -> None:
 def test_sources_are_whole_files_with_unix_newlines_and_short_ones_are_left_out(tmp_path: Path) -> None:
     found = read(tmp_path, {"a.py": "\ufeff" + SOURCE.replace("\n", "\r\n"), "b.py": "x = 1\n"}, "sources")
     assert found == {"a.py": (SOURCE.strip(),), "b.py": ()}
-
-
-@pytest.mark.parametrize("variant", ["docstrings", "sources"])
-def test_the_number_of_processes_does_not_show(tmp_path: Path, variant: Variant) -> None:
-    wheel = make_wheel(tmp_path / "tiny.whl", {f"m{n}.py": SOURCE.replace(LONG, f"{LONG} {n}") for n in range(150)})
-    one, two = (list(read_modules([wheel], variant, processes)) for processes in (1, 2))
-    assert one == two
-    assert len(one) == 150
 
 
 modules = st.lists(st.builds(Module, st.text(max_size=3), st.lists(st.sampled_from("abcdef")).map(tuple)))

@@ -17,21 +17,16 @@ import pytest
 datasets = pytest.importorskip("datasets", reason="needs datasets, of the extra paper")
 transformers = pytest.importorskip("transformers", reason="needs transformers, of the extra paper")
 
-from re_bench.data.files import sha256_of
-from re_bench.data.huggingface import Repository, identity
-from re_bench.errors import ReBenchError, UsageError
+from re_bench.errors import UsageError
 from re_bench.text import open_text
 from re_bench.text.__main__ import main
 from re_bench.text.paper import (
-    PAPER,
     SEED,
     SHARE,
     PaperRecipe,
     heldout_documents,
-    open_paper_text,
     prepare_paper,
 )
-from re_bench.text.prepared import FILES
 from re_bench.text.vocabulary import END_OF_TEXT, train_tokenizer
 
 if TYPE_CHECKING:
@@ -107,28 +102,6 @@ def test_the_held_out_documents_are_those_of_datasets_own_split() -> None:
         assert heldout_documents(count).tolist() == list(theirs["number"])
 
 
-def test_json_gives_the_same_text(tmp_path: Path, recipe: PaperRecipe) -> None:
-    lines = tmp_path / "json" / "documents.jsonl"
-    lines.parent.mkdir()
-    lines.write_text("".join(json.dumps({"id": 1, "text": document}) + "\n" for document in DOCUMENTS))
-    one, other = make(tmp_path, recipe).text, make(tmp_path, PaperRecipe(lines.parent, recipe.tokenizer)).text
-    assert one.directory != other.directory
-    assert one.manifest["files"] == other.manifest["files"]
-
-
-def test_the_manifest_says_what_it_was_made_from_and_what_came_out(tmp_path: Path, recipe: PaperRecipe) -> None:
-    text = make(tmp_path, recipe).text
-    manifest = json.loads((text.directory / "manifest.json").read_text())
-    assert manifest == text.manifest
-    assert text.directory == tmp_path / "cache" / "text" / f"paper-{recipe.key}"
-    assert (manifest["dataset"], manifest["tokenizer"]) == (identity(recipe.dataset), identity(recipe.tokenizer))
-    assert manifest["split"] == {"share": 0.0005, "seed": 2357}
-    assert manifest["files"] == {file: sha256_of(text.directory / file) for file in FILES}
-    assert manifest["figures"]["documents"] == {"train": COUNT - 3, "heldout": 3}
-    assert manifest["figures"]["tokens"] == {"train": len(text.train), "heldout": len(text.heldout)}
-    assert re.search(r"tokenizers \S+, numpy \S+, datasets \S+, transformers \S+$", manifest["made_with"])
-
-
 def test_it_is_made_once_with_progress_and_opened_without_packages_or_source(
     tmp_path: Path, recipe: PaperRecipe
 ) -> None:
@@ -151,18 +124,6 @@ def test_it_is_made_once_with_progress_and_opened_without_packages_or_source(
     places = [str(recipe.dataset), str(recipe.tokenizer), str(tmp_path / "cache")]
     done = subprocess.run([sys.executable, "-c", program, *places], check=True, capture_output=True, text=True)
     assert int(done.stdout) == len(first.text.train)
-
-
-@pytest.mark.parametrize("file", [*FILES, "manifest.json"])
-def test_a_damaged_file_is_found_named_and_mended(tmp_path: Path, recipe: PaperRecipe, file: str) -> None:
-    directory = make(tmp_path, recipe).text.directory
-    whole = (directory / file).read_bytes()
-    (directory / file).write_bytes(whole[:-2] if file == "train.bin" else b"\x07" + whole[1:])
-    named = directory.name if file == "manifest.json" else file
-    with pytest.raises(ReBenchError, match=rf"{named}.*run: python -m re_bench.text prepare openwebtext"):
-        open_paper_text(recipe, cache=tmp_path / "cache")
-    assert make(tmp_path, recipe).seconds
-    assert (directory / file).read_bytes() == whole
 
 
 def test_a_wrong_number_of_documents_is_refused_and_nothing_is_left(tmp_path: Path, recipe: PaperRecipe) -> None:
@@ -189,14 +150,6 @@ def test_other_data_is_refused(
         make(tmp_path, PaperRecipe(tmp_path / "data", tokenizer_directory))
 
 
-def test_directories_without_data_or_tokenizer_are_refused(tmp_path: Path, recipe: PaperRecipe) -> None:
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match=r"empty: must have files of one of the formats .parquet, .json, .jsonl"):
-        make(tmp_path, PaperRecipe(tmp_path / "empty", recipe.tokenizer))
-    with pytest.raises(UsageError, match=r"empty: a tokenizer with <\|endoftext\|> and 257 to 65536 tokens is needed"):
-        make(tmp_path, PaperRecipe(recipe.dataset, tmp_path / "empty"))
-
-
 @pytest.mark.parametrize("package", ["datasets", "transformers"])
 def test_a_missing_package_is_named(
     tmp_path: Path, recipe: PaperRecipe, package: str, monkeypatch: pytest.MonkeyPatch
@@ -204,11 +157,6 @@ def test_a_missing_package_is_named(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(UsageError, match=rf"openwebtext: needs {package}; run: pip install .* 'common\[paper\]'"):
         make(tmp_path, recipe)
-
-
-def test_an_unpinned_revision_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"Skylion007/openwebtext: the revision None is not a commit"):
-        PaperRecipe(Repository("Skylion007/openwebtext", "dataset", None), PAPER.tokenizer)
 
 
 PROGRAM = """

@@ -20,7 +20,6 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.text import open_text
 from re_bench.text.corpus import Wheel
 from re_bench.text.prepare import prepare
-from re_bench.text.prepared import FILES
 from re_bench.text.split import is_held_out
 from re_bench.text.vocabulary import END, END_OF_TEXT
 
@@ -77,18 +76,6 @@ def test_the_tokens_are_the_documents_in_order(tmp_path: Path, wheel: Wheel) -> 
     assert tokenizer.get_vocab_size() == 300
 
 
-def test_the_manifest_says_what_it_was_made_from_and_what_came_out(tmp_path: Path, wheel: Wheel) -> None:
-    text = make(tmp_path, wheel).text
-    manifest = json.loads((text.directory / "manifest.json").read_text())
-    assert manifest == text.manifest
-    assert manifest["wheels"] == {wheel.file: wheel.sha256}
-    assert manifest["files"] == {file: sha256_of(text.directory / file) for file in FILES}
-    figures = manifest["figures"]
-    assert figures["modules"] == sum(figures["documents"].values()) == 60
-    assert figures["tokens"] == {"train": len(text.train), "heldout": len(text.heldout)}
-    assert sorted(path.name for path in text.directory.iterdir()) == sorted([*FILES, "manifest.json"])
-
-
 def test_what_is_there_is_not_made_again_and_needs_no_wheels(tmp_path: Path, wheel: Wheel) -> None:
     first = make(tmp_path, wheel)
     written = (first.text.directory / "train.bin").stat().st_mtime_ns
@@ -97,18 +84,6 @@ def test_what_is_there_is_not_made_again_and_needs_no_wheels(tmp_path: Path, whe
     assert set(first.seconds) == {"wheels", "read", "split", "vocabulary", "encode"}
     assert second.seconds == {}
     assert (second.text.directory / "train.bin").stat().st_mtime_ns == written
-
-
-@pytest.mark.parametrize("file", [*FILES, "manifest.json"])
-def test_a_changed_byte_is_found_named_and_mended(tmp_path: Path, wheel: Wheel, file: str) -> None:
-    directory = make(tmp_path, wheel).text.directory
-    whole = (directory / file).read_bytes()
-    (directory / file).write_bytes(b"\x07" + whole[1:])
-    named = directory.name if file == "manifest.json" else file
-    with pytest.raises(ReBenchError, match=rf"{named}.*run: python -m re_bench.text prepare {NAME}"):
-        open_text(NAME, cache=tmp_path / "cache", wheels=[wheel])
-    assert make(tmp_path, wheel).seconds
-    assert (directory / file).read_bytes() == whole
 
 
 def test_a_text_of_other_wheels_is_named(tmp_path: Path, wheel: Wheel) -> None:
@@ -190,12 +165,6 @@ def test_processes_with_other_hash_seeds_make_the_same_bytes(tmp_path: Path, whe
     one, two = outcomes(start(tmp_path, wheel, "one", 1), start(tmp_path, wheel, "two", 2))
     assert one == two
     assert one[0] == "5"
-
-
-def test_of_three_processes_at_once_one_makes_the_text(tmp_path: Path, wheel: Wheel) -> None:
-    found = outcomes(*(start(tmp_path, wheel, "cache", seed) for seed in range(3)))
-    assert sorted(made for made, *_files in found) == ["0", "0", "5"]
-    assert len({tuple(files) for _made, *files in found}) == 1
 
 
 def test_a_process_that_dies_leaves_nothing_in_the_way(tmp_path: Path, wheel: Wheel) -> None:

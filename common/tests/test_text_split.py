@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from re_bench.data.cache import HELD_OUT_FROM
 from re_bench.text.corpus import Module
-from re_bench.text.split import NEAR, WIDTH, Overlap, is_held_out, shingles, split
+from re_bench.text.split import NEAR, is_held_out, split
 
 PATHS = [f"datasets/module{number}.py" for number in range(2000)]
 HELD = next(path for path in PATHS if is_held_out(path))
@@ -18,44 +14,16 @@ KEPT = next(path for path in PATHS if not is_held_out(path))
 
 WORDS = ("attention", "batch", "edge", "graph", "integer", "layer", "model", "node", "of", "prime", "shape", "the")
 
-texts = st.text(st.sampled_from("abcd. \n") | st.characters(codec="utf-8"), max_size=120)
-
 
 def words(seed: int, count: int) -> str:
     chosen = random.Random(seed)
     return " ".join(f"{chosen.choice(WORDS)}{chosen.randrange(50)}" for _ in range(count))
 
 
-def letters(text: str) -> bytes:
-    """Return what counts of a text, the slow way."""
-    return bytes(byte for byte in text.encode().lower() if byte >= 128 or chr(byte).isalnum()).ljust(WIDTH, b"\0")
-
-
-def runs(text: str) -> list[bytes]:
-    return [letters(text)[start : start + WIDTH] for start in range(len(letters(text)) - WIDTH + 1)]
-
-
 def one_side_each(train: str, heldout: str) -> tuple[int, int]:
     sides = split([Module(KEPT, (train,)), Module(HELD, (heldout,))])
     assert sides.train == [train]
     return len(sides.heldout), len(sides.removed)
-
-
-@given(texts)
-def test_shingles_are_equal_where_the_runs_are(text: str) -> None:
-    hashes = shingles(text).tolist()
-    pairs = set(zip(runs(text), hashes, strict=True))
-    assert len(pairs) == len(set(runs(text))) == len(set(hashes))
-
-
-@settings(max_examples=50)
-@given(st.lists(texts, max_size=4), st.lists(texts, max_size=4))
-def test_shares_are_those_of_sets(documents: list[str], others: list[str]) -> None:
-    overlap = Overlap(documents)
-    for other in others:
-        overlap.see(other)
-    seen = {run for other in others for run in runs(other)}
-    assert np.allclose(overlap.shares(), [len(set(runs(each)) & seen) / len(set(runs(each))) for each in documents])
 
 
 def test_about_one_module_in_eight_is_held_out_and_always_the_same() -> None:

@@ -7,11 +7,11 @@ import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
-import forked_commands
 import pytest
 
 from re_bench.runs.job_resources import default_jobs
 from re_bench.runs.validate import default_repeats
+from re_bench.testing import run_command, run_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,35 +22,29 @@ if TYPE_CHECKING:
 
     Change = Callable[[Task, str, str, str], Task]
 
-CHEATS = """
-[cheats.spoils]
-description = "changes what it finds"
-expect = "no_better"
-make = {command = ["bash", "make.sh"], time_limit_s = 20}
-
-[cheats.spoils_too]
+SPOILS = """
 description = "changes what it finds"
 expect = "no_better"
 make = {command = ["bash", "make.sh"], time_limit_s = 20}
 """
-DRAW = 'import secrets\n    (target / "drawn").write_text(secrets.token_hex())\n    for name in ("data"'
+DRAW = 'import secrets\n        (directory / "drawn").write_text(secrets.token_hex())\n        for name in ("data"'
 MEET = """
-    import os, time
-    mine = Path(os.environ["RE_BENCH_CACHE"]) / "met" / job.staged.sha256
-    mine.parent.mkdir(exist_ok=True)
-    mine.touch()
-    for _ in range(1200):
-        if len(list(mine.parent.iterdir())) > 1: break
-        time.sleep(0.05)
-    else:
-        raise KeyError("nobody else came")
-    try:
+        import os, time
+        mine = Path(os.environ["RE_BENCH_CACHE"]) / "met" / job.staged.sha256
+        mine.parent.mkdir(exist_ok=True)
+        mine.touch()
+        for _ in range(1200):
+            if len(list(mine.parent.iterdir())) > 1: break
+            time.sleep(0.05)
+        else:
+            raise KeyError("nobody else came")
+        try:
 """
 
 
 def validated(task: Task, *arguments: str) -> tuple[int, dict[str, Any], str]:
     """Validate profile cpu; return the exit status, the rows by solution, and stderr."""
-    done = forked_commands.re_bench("validate", task.directory, "--profile", "cpu", "--json", *arguments)
+    done = run_command("validate", task.directory, "--profile", "cpu", "--json", *arguments)
     reports = json.loads(done.stdout)["reports"] if done.stdout else [{"rows": []}]
     return done.returncode, {row["variant"]: row for row in reports[0]["rows"]}, done.stderr
 
@@ -63,9 +57,9 @@ def drawing(made_up: Task, backend: Backend, change: Change) -> Task:
         cheat = made_up.directory / "cheats" / name
         cheat.mkdir()
         (cheat / "make.sh").write_text("set -e; test -s data; printf x >> drawn; rm data; printf 0 > number\n")
-    change(made_up, "prepare.py", 'for name in ("data"', DRAW)
-    change(made_up, "score.py", '"fine")', '"fine", {"drawn": (job.submission / "drawn").read_text()})')
-    return change(made_up, "task.toml", "[cheats.words]", f"{CHEATS}\n[cheats.words]")
+        (cheat / "cheat.toml").write_text(SPOILS)
+    change(made_up, "score.py", 'for name in ("data"', DRAW)
+    return change(made_up, "score.py", '"fine")', '"fine", {"drawn": (job.submission / "drawn").read_text()})')
 
 
 def test_cheats_share_what_is_drawn_and_cannot_change_it_for_each_other(drawing: Task) -> None:
@@ -84,17 +78,6 @@ def test_cheats_share_what_is_drawn_and_cannot_change_it_for_each_other(drawing:
     assert stderr.count("making what cpu needs") == 1
     assert stderr.count("made_up: reference: made in ") == 2
     assert stderr.count("made_up: cheats/words: made in ") == 1
-
-
-def test_what_takes_longest_is_started_first(made_up: Task, backend: Backend, tmp_path: Path) -> None:
-    del backend  # there is one
-    (tmp_path / "given").mkdir()
-    (tmp_path / "given" / "number").write_text("3")
-    status, rows, stderr = validated(made_up, "--solution", str(tmp_path / "given"), "--jobs", "1")
-    assert status == 0, stderr
-    ended = [line.split("made_up: ")[1].split(":")[0] for line in stderr.splitlines() if line.startswith("[")]
-    assert ended == ["reference", "baseline", "--solution", "cheats/words"]
-    assert list(rows) == ["baseline", "reference", "cheats/words", "--solution"]
 
 
 @pytest.mark.parametrize("variant", ["reference", "cheats/words"])
@@ -117,22 +100,8 @@ def test_a_solution_that_cannot_be_made_fails_alone(made_up: Task, backend: Back
     assert "Traceback (most recent call last)" not in stderr
 
 
-def test_a_solution_that_cannot_be_copied_fails_alone(made_up: Task, backend: Backend) -> None:
-    del backend  # there is one
-    (made_up.directory / "cheats" / "words" / "link").symlink_to("nowhere")
-    status, rows, _stderr = validated(made_up)
-    assert status == 1
-    assert {name: row["holds"] for name, row in rows.items()} == {
-        "baseline": True, "reference": True, "cheats/words": False,
-    }  # fmt: skip
-    (score,) = rows["cheats/words"]["scores"]
-    assert (score["status"], score["raw"]) == ("error", None)
-    assert "No such file or directory" in score["message"]
-
-
 def test_a_cheat_is_compared_with_its_honest_base(drawing: Task, change: Change) -> None:
-    expect = 'expect = "no_better"\nmake = {command = ["bash", "make.sh"], time_limit_s = 20}\n\n[cheats.spoils_too]'
-    change(drawing, "task.toml", expect, f'base = "tools/honest"\n{expect}')
+    change(drawing, "cheats/spoils/cheat.toml", "expect", 'derived_from = "tools/honest"\nexpect')
     (drawing.directory / "tools" / "honest").mkdir(parents=True)
     (drawing.directory / "tools" / "honest" / "number").write_text("6")
     (drawing.directory / "tools" / "honest" / "drawn").write_text("")
@@ -154,13 +123,13 @@ def test_a_cheat_is_compared_with_its_honest_base(drawing: Task, change: Change)
 
 
 LUCK = """
-    import os
-    said = Path(os.environ["RE_BENCH_CACHE"]) / "scored"
-    lucky = (job.submission / "lucky").is_file()
-    if lucky:
-        with said.open("a") as file: file.write("x")
-    luck = LUCKY if lucky and said.read_text() == "x" else 0
-    try:
+        import os
+        said = Path(os.environ["RE_BENCH_CACHE"]) / "scored"
+        lucky = (job.submission / "lucky").is_file()
+        if lucky:
+            with said.open("a") as file: file.write("x")
+        luck = LUCKY if lucky and said.read_text() == "x" else 0
+        try:
 """
 
 
@@ -171,8 +140,8 @@ LUCK = """
 def test_a_measured_cheat_above_its_base_is_scored_again_and_the_mean_counts(
     drawing: Task, change: Change, luck: float, scored: int, *, parallel: bool, holds: bool
 ) -> None:
-    change(drawing, "score.py", "    try:\n", LUCK.replace("LUCKY", str(luck)).lstrip("\n"))
-    change(drawing, "score.py", "Measured(float(", "Measured(luck + float(")
+    change(drawing, "score.py", "        try:\n", LUCK.replace("LUCKY", str(luck)).lstrip("\n"))
+    change(drawing, "score.py", "RawScore(float(", "RawScore(luck + float(")
     if parallel:
         change(drawing, "task.toml", 'device = "cpu"', 'device = "cpu"\nparallel = true')
     make = drawing.directory / "cheats" / "spoils" / "make.sh"
@@ -188,7 +157,12 @@ def test_a_baseline_without_a_score_is_nothing_to_compare_with(
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # a scorer that ends as this one does leaves its copy behind
     (drawing.directory / "baseline" / "number").write_text("")
-    change(drawing, "score.py", "    except ValueError:", "    except ValueError:\n        import os; os._exit(9)")
+    change(
+        drawing,
+        "score.py",
+        "        except ValueError:",
+        "        except ValueError:\n            import os; os._exit(9)",
+    )
     (drawing.directory / "cheats" / "words" / "make.sh").write_text("printf 1 > number")
     status, rows, _stderr = validated(drawing)
     assert status == 1
@@ -200,10 +174,10 @@ def test_a_baseline_without_a_score_is_nothing_to_compare_with(
 
 def test_what_cannot_be_done_here_is_no_row_but_the_end(made_up: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(made_up.directory))
-    status, rows, stderr = validated(made_up)
-    assert (status, rows) == (2, {})
+    done = run_process("validate", made_up.directory, "--profile", "cpu", "--json")
+    assert (done.returncode, done.stdout) == (2, "")
     told = "re-bench: made_up cannot run here: sandbox: prlimit, setpriv not found"
-    assert stderr.splitlines()[-1].startswith(told)
+    assert done.stderr.splitlines()[-1].startswith(told)
 
 
 def test_side_by_side_where_the_manifest_says_so(made_up: Task, backend: Backend, change: Change) -> None:
@@ -218,7 +192,7 @@ def test_side_by_side_where_the_manifest_says_so(made_up: Task, backend: Backend
         pytest.skip("one core")
     manifest = task.directory / "task.toml"
     manifest.write_text(manifest.read_text().replace("time_limit_s = 30", "time_limit_s = 100"))
-    change(task, "score.py", "    try:\n", MEET)
+    change(task, "score.py", "        try:\n", MEET)
     change(task, "score.py", '"fine")', '"fine", {"cores": sorted(os.sched_getaffinity(0))})')
     status, rows, stderr = validated(task)
     assert (status, list(rows)) == (0, ["baseline", "reference", "cheats/words"]), stderr

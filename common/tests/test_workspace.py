@@ -14,6 +14,7 @@ import pytest
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.task.workspace import lay_out, lay_out_and_make, make
+from re_bench.testing import run_process
 
 if TYPE_CHECKING:
     import subprocess
@@ -69,14 +70,14 @@ def test_what_a_tool_has_built_for_the_reference_is_in_no_other_workspace(
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("    for name in", '    raise KeyError("half-way")\n    for name in'),
-        ("say(f", 'raise KeyError("at once")\n        say(f'),
+        ("        for name in", '        raise KeyError("half-way")\n        for name in'),
+        ("setup.log(f", 'raise KeyError("at once")\n            setup.log(f'),
     ],
 )
 def test_a_workspace_that_cannot_be_prepared_is_not_there(
     made_up: Task, tmp_path: Path, old: str, new: str, change: Change
 ) -> None:
-    task = change(made_up, "prepare.py", old, new)
+    task = change(made_up, "score.py", old, new)
     with pytest.raises(ReBenchError, match="KeyError"):
         lay_out(task, tmp_path / "workspace", profile="cpu")
     assert not (tmp_path / "workspace").exists()
@@ -137,15 +138,15 @@ def test_a_cheat_is_made_by_its_own_command(backend: Backend, made_up: Task, tmp
 
 
 def test_a_solution_without_a_command_needs_no_sandbox(
-    made_up: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, re_bench: Command
+    made_up: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     arguments = ("workspace", made_up.directory, tmp_path / "workspace", "--profile", "cpu")
-    refused = re_bench(*arguments, "--with", "reference")
+    refused = run_process(*arguments, "--with", "reference")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "re-bench: no sandbox: " in refused.stderr
     assert not (tmp_path / "workspace").exists()
-    assert re_bench(*arguments).returncode == 0
+    assert run_process(*arguments).returncode == 0
 
 
 @pytest.mark.usefixtures("backend")
@@ -249,14 +250,6 @@ def test_with_a_seed_what_is_a_workspaces_own_is_the_same_each_time(
         drawn[name] = (tmp_path / name / "own").read_text()
     assert drawn["one"] == drawn["same"]
     assert len(set(drawn.values())) == 3
-
-
-def test_calibration_makes_the_reference_too(backend: Backend, made_up: Task, re_bench: Command) -> None:
-    del backend  # there is one
-    done = re_bench("calibrate", made_up.directory, "--profile", "cpu", "--repeats", "1", "--json")
-    assert done.returncode == 0, done.stderr
-    anchors = json.loads(done.stdout)["anchors"]
-    assert (anchors["starting"], anchors["reference"]) == (0.0, 10.0)
 
 
 def test_after_its_command_a_workspace_is_its_owners_alone(backend: Backend, made_up: Task, tmp_path: Path) -> None:

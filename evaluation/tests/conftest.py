@@ -10,6 +10,6 @@ sys.path.insert(0, str(TOP / "tests"))
 sys.path.insert(0, str(TOP / "common" / "tests" / "support"))
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 
-from task_fixtures import backend, change, made_up, re_bench
+from task_fixtures import change, made_up
 
-__all__ = ["backend", "change", "made_up", "re_bench"]
+__all__ = ["change", "made_up"]

@@ -25,5 +25,5 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("server"), site, tasks=EXAMPLES, fork=False) as running:
+    with serving(tmp_path_factory.mktemp("server"), site, tasks=EXAMPLES) as running:
         yield running

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from server_process import LIGHT_SDK, SECRET_NAMES, TOP, Raw, Server, address, until
+from server_process import SECRET_NAMES, TOP, Raw, Server, address, until
 
 from re_bench.guest import port_forward
 
@@ -45,7 +45,7 @@ def online(place: Path, site: Path, *options: str) -> Iterator[Online]:
     with log.open("a") as stderr:
         process = subprocess.Popen(
             ["unshare", "--net", "--mount", sys.executable, str(INTERNET), "serve", str(world), "--", *serve],
-            cwd=TOP, stdout=stderr, stderr=stderr, text=True, env=kept | {"PYTHONPATH": f"{site}:{LIGHT_SDK}"},
+            cwd=TOP, stdout=stderr, stderr=stderr, text=True, env=kept | {"PYTHONPATH": str(site)},
         )  # fmt: skip
     forward: Any = None
     try:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from example_tasks import EXAMPLES
-from forked_programs import Template
 
 from re_bench.task.discovery import open_task
 
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 TOP = Path(__file__).resolve().parents[2]
-LIGHT_SDK = TOP / "tests" / "light_sdk"
-PROGRAMS = Template("re_bench_server.cli", "re_bench_server.server", python_path=str(LIGHT_SDK))
-"""Most of a server's second of processor time is what it imports."""
 START_S = 60.0
 TASKS = {
     task.manifest.id: task for task in map(open_task, sorted(path.parent for path in TOP.glob("tasks/*/task.toml")))
@@ -78,13 +74,11 @@ def serving(
     site: Path,
     *options: str,
     tasks: Sequence[str] = EXAMPLES[:2],
-    fork: bool = True,
     **environment: str,
 ) -> Iterator[Server]:
     """Run ``re-bench serve`` in the repository, with state in ``place`` and the packages of ``site``.
 
-    Only the named ``tasks`` are served, or all if none is named: each real one takes seconds to prepare. The SDK
-    comes without what no server uses, unless ``PYTHONPATH`` is given, which makes it a real start, too.
+    Only the named ``tasks`` are served, or all if none is named: each real one takes seconds to prepare.
     """
     place.mkdir(exist_ok=True)
     log = place / "log"
@@ -93,9 +87,9 @@ def serving(
     kept = {name: value for name, value in os.environ.items() if name not in SECRET_NAMES}
     with log.open("a") as stderr:
         start = stderr.tell()
-        process = PROGRAMS.popen(
-            command, cwd=TOP, stdout=subprocess.PIPE, stderr=stderr, text=True, fork=fork,
-            env=kept | {"PYTHONPATH": f"{site}:{LIGHT_SDK}"} | environment,
+        process = subprocess.Popen(
+            command, cwd=TOP, stdout=subprocess.PIPE, stderr=stderr, text=True,
+            env=kept | {"PYTHONPATH": str(site)} | environment,
         )  # fmt: skip
     try:
         yield Server(process, address(process, log, start), place / "state", log)
@@ -195,10 +189,10 @@ def _command_lines() -> dict[int, bytes]:
 
 
 def re_bench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command ``re-bench`` in the repository, with our environment variables, these, and the small SDK."""
+    """Run the command ``re-bench`` in the repository, with our environment variables and these."""
     command = [sys.executable, "-m", "re_bench.cli", *arguments]
-    variables = os.environ | {"PYTHONPATH": str(LIGHT_SDK)} | environment
-    return PROGRAMS.run(command, capture_output=True, text=True, cwd=TOP, timeout=100, env=variables)
+    variables = os.environ | environment
+    return subprocess.run(command, capture_output=True, text=True, cwd=TOP, timeout=100, env=variables, check=False)
 
 
 class Raw:

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_process import LIGHT_SDK, SECRET_NAMES, TOP, Server
+from server_process import SECRET_NAMES, TOP, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,12 +79,10 @@ def model(request: pytest.FixtureRequest) -> Iterator[Model]:
         running.shutdown()
 
 
-def run_agent(
-    server: Server, agent: Path, model: str, *tasks: str, sdk: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Run the agent, on the SDK as it is unless a directory changes it."""
+def run_agent(server: Server, agent: Path, model: str, *tasks: str) -> subprocess.CompletedProcess[str]:
+    """Run the agent of the documentation."""
     kept = {name: value for name, value in os.environ.items() if name not in SECRET_NAMES}
-    address = {"RE_BENCH_SERVER": server.url, "OPENAI_BASE_URL": model, "PYTHONPATH": str(sdk or "")}
+    address = {"RE_BENCH_SERVER": server.url, "OPENAI_BASE_URL": model}
     return subprocess.run(
         [sys.executable, str(agent), *tasks], capture_output=True, text=True, check=False,
         env=kept | address | {"OPENAI_API_KEY": "none", "MODEL": "m", "OPENREWARD_DISABLE_UPDATE_CHECK": "1"},
@@ -116,7 +114,7 @@ def test_the_agent_of_the_documentation(server: Server, agent: Path, model: Mode
 
 @pytest.mark.parametrize("tasks", [["no_such_task"], []])
 def test_the_agent_of_the_documentation_names_the_tasks(server: Server, agent: Path, tasks: list[str]) -> None:
-    done = run_agent(server, agent, "http://127.0.0.1:9/v1", *tasks, sdk=LIGHT_SDK)
+    done = run_agent(server, agent, "http://127.0.0.1:9/v1", *tasks)
     assert done.returncode == 1
     assert done.stderr.startswith("Name one task of the server: ")
     assert "example_quick" in done.stderr

@@ -36,7 +36,7 @@ SERVED = [task_id for task_id, task in TASKS.items() if task.manifest.model or t
 def guarded(tmp_path_factory: pytest.TempPathFactory, site: Path) -> Iterator[Server]:
     place = tmp_path_factory.mktemp("guarded")
     secret = {"EXAMPLE_PASSWORD": PASSWORD, "EXAMPLE_PLAIN": PASSWORD}
-    with serving(place, site, tasks=(*EXAMPLES, *SERVED), fork=False, **secret) as running:
+    with serving(place, site, tasks=(*EXAMPLES, *SERVED), **secret) as running:
         yield running
 
 

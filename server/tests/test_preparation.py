@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from example_tasks import make_tasks
 from server_process import (
-    LIGHT_SDK,
-    PROGRAMS,
     TASKS,
     TOP,
     Raw,
@@ -179,13 +177,13 @@ def test_with_prepare_a_server_waits_before_it_listens_or_says_why_not(site_to_p
 
 def start(site: Path, state: Path, *tasks: str) -> subprocess.Popen[str]:
     options = ["--profile", "cpu", "--port", "0", "--state", str(state), *(f"--task={name}" for name in tasks)]
-    return PROGRAMS.popen(
+    return subprocess.Popen(
         [sys.executable, "-m", "re_bench.cli", "serve", "--prepare", *options],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
         cwd=TOP,
-        env={**os.environ, "PYTHONPATH": f"{site}:{LIGHT_SDK}"},
+        env={**os.environ, "PYTHONPATH": str(site)},
     )
 
 

@@ -7,7 +7,7 @@ import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
-from server_process import TASKS, TOP, opened, serving, text, write
+from server_process import TASKS, opened, serving, text, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from server_process import Server
 
 
-LIGHT_TORCH = TOP / "tests" / "light_torch"
 WITH_EPISODE = [
     task_id
     for task_id, task in TASKS.items()
@@ -27,9 +26,7 @@ EPISODES = [("ors", QUICKEST), *(("openreward", task_id) for task_id in WITH_EPI
 
 @pytest.mark.timeout(900)
 def test_whole_episodes_at_the_same_time(tmp_path: Path, site: Path) -> None:
-    # a real start with the SDK as it is, and torch without its compiler for what the server starts outside of sandboxes
-    path = f"{site}:{LIGHT_TORCH}"
-    with serving(tmp_path, site, "--jobs", "2", tasks=WITH_EPISODE, PYTHONPATH=path) as server:
+    with serving(tmp_path, site, "--jobs", "2", tasks=WITH_EPISODE) as server:
         asyncio.run(episodes(server))
         assert server.health()["sessions"] == []
 

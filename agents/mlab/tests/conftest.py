@@ -21,7 +21,6 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
 
-from forked_programs import Template
 from free_port import free_port
 
 from mlab_agent.fake_server import Completion, ErrorResponse, FakeServer
@@ -30,10 +29,6 @@ from mlab_agent.trace import has_begun, read_trace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-LIGHT_SDK = Path(__file__).parents[3] / "tests" / "light_sdk"
-"""Makes programs start sooner that import the ORS client."""
-AGENTS = Template(Path(__file__).with_name("warm_agent.py"), python_path=str(LIGHT_SDK))
-"""Most of an agent's second of processor time is what ``openai`` imports."""
 ORS_TASK = "ai_rd_small_scaling_law"
 KEY = "sk-test-0123456789abcdef"
 TRAIN = 'import sys\n\nRATE = 0.1\nprint("loss", 1 - RATE, *sys.argv[1:])\n'
@@ -101,9 +96,7 @@ class Agents:
     def observations(self) -> list[str]:
         return [event["text"] for event in self.events("observation")]
 
-    def start(
-        self, *options: str, resume: bool = False, fork: bool = True, **environment: str
-    ) -> subprocess.Popen[str]:
+    def start(self, *options: str, resume: bool = False, **environment: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "mlab_agent"]
         if resume:
             command += ["resume", str(self.run), *options]
@@ -112,20 +105,18 @@ class Agents:
             command += ["--workdir", str(self.workspace), "--task-file", str(task), "--run", str(self.run)]
             command += ["--model", "scripted", "--base-url", self.server.url]
             command += options if "--tools" in options else ["--tools", "text", *options]
-        env = {**os.environ, "OPENAI_API_KEY": KEY, "PYTHONPATH": str(LIGHT_SDK), **environment}
+        env = {**os.environ, "OPENAI_API_KEY": KEY, **environment}
         pipe = subprocess.PIPE
-        return AGENTS.popen(command, fork=fork, env=env, stdout=pipe, stderr=pipe, text=True, cwd=self.top)
+        return subprocess.Popen(command, env=env, stdout=pipe, stderr=pipe, text=True, cwd=self.top)
 
-    def finish(
-        self, *options: str, resume: bool = False, fork: bool = True, **environment: str
-    ) -> subprocess.CompletedProcess[str]:
-        with self.start(*options, resume=resume, fork=fork, **environment) as process:
+    def finish(self, *options: str, resume: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
+        with self.start(*options, resume=resume, **environment) as process:
             out, err = process.communicate(timeout=100)
             return subprocess.CompletedProcess([], process.returncode, out, err)
 
     def kill_when(self, ready: Callable[[], bool], *options: str, resume: bool = False, **environment: str) -> None:
         """Start the agent, and kill it with SIGKILL as soon as something holds."""
-        with self.start(*options, resume=resume, fork=True, **environment) as process:
+        with self.start(*options, resume=resume, **environment) as process:
             end = time.monotonic() + 60
             while not ready():
                 assert time.monotonic() < end, "it did not come to that"
@@ -220,11 +211,11 @@ class AgentAtServer:
         made: Completion | str = reply() if callable(reply) else reply
         return made
 
-    def start(self, *options: str, resume: bool = False, sdk: Path | None = LIGHT_SDK) -> subprocess.Popen[str]:
+    def start(self, *options: str, resume: bool = False) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "mlab_agent", *(["resume", str(self.run)] if resume else self._new())]
-        environment = {**os.environ, "OPENAI_API_KEY": "sk-test-key", "PYTHONPATH": str(sdk or "")}
+        environment = {**os.environ, "OPENAI_API_KEY": "sk-test-key"}
         pipe = subprocess.PIPE
-        return AGENTS.popen([*command, *options], env=environment, stdout=pipe, stderr=pipe, text=True)
+        return subprocess.Popen([*command, *options], env=environment, stdout=pipe, stderr=pipe, text=True)
 
     def _new(self) -> list[str]:
         given = ["--ors", self.url, "--task", ORS_TASK, "--run", str(self.run), "--model", "m", "--tools", "text"]

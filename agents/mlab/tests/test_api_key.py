@@ -45,9 +45,7 @@ def test_the_key_is_in_no_file(agents: Agents, say: Callable[..., str], key: str
         say("Final Answer", {"final_answer": "x"}),
     ]
     token = "hf_something"  # noqa: S105
-    done = agents.finish(
-        "--pass-variable", "HARMLESS", fork=False, ALSO_THE_KEY=f"Bearer {key}", HF_TOKEN=token, HARMLESS="kept"
-    )
+    done = agents.finish("--pass-variable", "HARMLESS", ALSO_THE_KEY=f"Bearer {key}", HF_TOKEN=token, HARMLESS="kept")
     assert done.returncode == 0, done.stderr
     assert agents.server.authorizations[0] == f"Bearer {key}"
     seen = (agents.workspace / "environment.txt").read_text()
@@ -62,7 +60,7 @@ def test_the_key_is_in_no_environment_in_proc(agents: Agents, say: Callable[...,
     key = "sk-test-of-this-test-alone"  # other tests start agents meanwhile
     (agents.workspace / "wait.py").write_text("import time\nopen('begun', 'w').close()\ntime.sleep(3)\n")
     agents.model.replies = [say("Execute Script", {"filename": "wait.py"}), say("Final Answer", {"final_answer": "x"})]
-    with agents.start(fork=False, OPENAI_API_KEY=key) as process:
+    with agents.start(OPENAI_API_KEY=key) as process:
         while not (agents.workspace / "begun").exists():
             assert process.poll() is None, process.communicate()
             time.sleep(0.02)
@@ -78,7 +76,7 @@ def test_the_key_is_in_no_environment_in_proc(agents: Agents, say: Callable[...,
 
 def test_another_variable_may_have_the_key(agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [say("Final Answer", {"final_answer": "x"})]
-    assert agents.finish("--key-variable", "MY_KEY", fork=False, MY_KEY="sk-other-key").returncode == 0
+    assert agents.finish("--key-variable", "MY_KEY", MY_KEY="sk-other-key").returncode == 0
     assert agents.server.authorizations == ["Bearer sk-other-key"]
     assert files_with(agents.top, "sk-other-key") == []
 

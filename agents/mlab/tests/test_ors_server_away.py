@@ -209,7 +209,7 @@ def test_an_agent_that_is_killed_while_it_waits_for_a_score(
             run.agent.workspace._session._lost = True
 
         agent.replies = [say("Write File", {"filename": "a.txt", "content": "a"}), say("Score", {})]
-        kill_at_the_answer(relay, agent.start(sdk=None))  # on the SDK as it is
+        kill_at_the_answer(relay, agent.start())
 
         # a resume that fails, before or after it has joined the session, leaves it as it is
         assert "give --price" in agent.finish("--max-cost", "1", resume=True).stderr

@@ -6,23 +6,12 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import forked_commands
 import pytest
 
-from re_bench.sandbox import open_backend
 from re_bench.task.discovery import Task, open_task
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable
-
-    from re_bench.sandbox.spec import Backend
-
-
-@pytest.fixture(scope="session")
-def backend() -> Backend:
-    """The default sandbox of this machine; tests about isolation do not run without one."""
-    return open_backend("bubblewrap")
 
 
 @pytest.fixture
@@ -45,9 +34,3 @@ def change() -> Callable[[Task, str, str, str], Task]:
         return open_task(task.directory)
 
     return changed
-
-
-@pytest.fixture(scope="session")
-def re_bench() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Return what runs the command ``re-bench`` with the given arguments, in the directory ``cwd``."""
-    return forked_commands.re_bench

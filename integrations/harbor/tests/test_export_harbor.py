@@ -28,6 +28,7 @@ from re_bench.errors import ReBenchError, UsageError
 from re_bench.export import TaskFacts
 from re_bench.task import CANARY
 from re_bench.task.discovery import find_task, open_task
+from re_bench.testing import write_exportable_task
 from re_bench_harbor import verifier
 from re_bench_harbor.config import HarborOptions, harbor_config
 from re_bench_harbor.export import export_harbor
@@ -35,7 +36,6 @@ from re_bench_harbor.export import export_harbor
 sys.path.append(str(Path(__file__).resolve().parents[3] / "tests"))
 
 from free_port import free_port
-from number_task import write_exportable_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

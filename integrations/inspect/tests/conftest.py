@@ -21,15 +21,12 @@ TOP = Path(__file__).resolve().parents[3]
 sys.path += [str(TOP / "server" / "tests"), str(TOP / "tests")]
 
 from example_tasks import make_tasks
-from forked_programs import Template
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from integrations.inspect.tests.evaluations import Evaluated
 
-INSPECT = Template("inspect_ai._cli.main", "openai")
-"""Most of the command's six seconds of processor time is what it imports."""
 Call = tuple[str, dict[str, Any]]
 """A tool's name and arguments."""
 
@@ -46,16 +43,16 @@ class InspectProcess:
         variables |= {"SCRIPTED_BASE_URL": self._server.url, "INSPECT_DISPLAY": "plain"}
         self.environment = {name: text for name, text in os.environ.items() if name != "OPENAI_API_KEY"} | variables
 
-    def start(self, *arguments: str, fork: bool = True) -> subprocess.Popen[str]:
-        """Start ``inspect`` with these arguments, as a fork of a process that has imported it, or really."""
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start ``inspect`` with these arguments."""
         command, pipe = [sys.executable, str(Path(sys.executable).with_name("inspect")), *arguments], subprocess.PIPE
-        return INSPECT.popen(
-            command, env=self.environment, stdout=pipe, stderr=pipe, text=True, cwd=self.logs.parent, fork=fork
+        return subprocess.Popen(
+            command, env=self.environment, stdout=pipe, stderr=pipe, text=True, cwd=self.logs.parent
         )
 
-    def run(self, *arguments: str, fork: bool = True) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run ``inspect`` to its end."""
-        with self.start(*arguments, fork=fork) as process:
+        with self.start(*arguments) as process:
             out, err = process.communicate()
         return subprocess.CompletedProcess([], process.returncode, out, err)
 
@@ -63,9 +60,9 @@ class InspectProcess:
         """Return the options of ``eval`` for the scripted model, in profile ``cpu``."""
         return ["--model", f"openai-api/scripted/{model}", "-T", "profile=cpu", "--log-dir", str(self.logs)]
 
-    def eval(self, task: str, *options: str, fork: bool = True) -> EvalLog:
+    def eval(self, task: str, *options: str) -> EvalLog:
         """Run a task of ours to its end, and return the log."""
-        done = self.run("eval", f"re_bench/{task}", *self.options(), *options, fork=fork)
+        done = self.run("eval", f"re_bench/{task}", *self.options(), *options)
         assert done.returncode == 0, done.stdout + done.stderr
         return self.read_logs()[-1]
 

@@ -44,7 +44,7 @@ def test_scores_on_the_way_and_at_the_end(quick: InspectProcess) -> None:
         bash("echo -0.5 > /workspace/answer.txt"),
         FINAL,
     ]
-    log = quick.eval("quick", fork=False)
+    log = quick.eval("quick")
     assert log.samples
     sample = log.samples[0]
     *attempts, final = scores(sample)

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from fix_embedding.prepare import tensors_of
 from safetensors.torch import save_file
 
+from fix_embedding.sandboxed import checks, evaluator
 from re_bench.data.files import sha256_of
 from re_bench.lm.gpt import GPT, GPTConfig
 from re_bench.task.discovery import Task, open_task
-from re_bench.task.workspace import lay_out
+from re_bench.testing import TINY_TEXT
 from re_bench.text import open_text
-from re_bench.text.corpus import pinned_wheels
-from re_bench.text.prepared import Recipe, wheel_text_entry
 
 TASK = Path(__file__).parents[1]
-TEXT = "docstrings-300"
 LARGE, SMALL = GPTConfig(300, 16, 2, 2, 16), GPTConfig(300, 16, 1, 2, 8)
 TINY = f"""
 
 PROFILES = {{
     "cpu": Profile(
-        text={TEXT!r},
+        text={TINY_TEXT!r},
         large=Recipe(Sizes(300, 16, 2, 2, 16), steps=3, learning_rate=1e-3),
         small=Recipe(Sizes(300, 16, 1, 2, 8), steps=3, learning_rate=1e-3),
         training_batch=8,
@@ -45,37 +41,13 @@ PROFILES = {{
 
 @pytest.fixture(scope="session")
 def tensors() -> dict[str, Any]:
-    return tensors_of(LARGE, "float32")
-
-
-@pytest.fixture(scope="session")
-def tiny_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Put a prepared text of random tokens into a cache."""
-    cache = tmp_path_factory.mktemp("cache")
-    recipe, wheels = Recipe.named(TEXT), pinned_wheels()
-    directory = wheel_text_entry(recipe, wheels, cache).directory
-    directory.mkdir(parents=True)
-    draw = np.random.default_rng(0)
-    for name, length in (("train.bin", 20_000), ("heldout.bin", 3000)):
-        (directory / name).write_bytes(draw.integers(0, 300, length).astype("<u2").tobytes())
-    (directory / "tokenizer.json").write_text("{}")
-    files = {path.name: sha256_of(path) for path in directory.iterdir()}
-    manifest = {"name": TEXT, "key": recipe.key(wheels), "files": files, "made_with": "nothing"}
-    manifest["wheels"] = {wheel.file: wheel.sha256 for wheel in wheels}
-    (directory / "manifest.json").write_text(json.dumps(manifest))
-    return cache
+    return checks.described(evaluator.empty_model(asdict(LARGE)), "float32")
 
 
 @pytest.fixture(autouse=True)
 def in_tiny_cache(tiny_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each test, and nothing after it, find the tiny cache."""
     monkeypatch.setenv("RE_BENCH_CACHE", str(tiny_cache))
-
-
-@pytest.fixture(autouse=True)
-def light_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the programs that a test starts train without torch's compiler, which they would only import."""
-    monkeypatch.setenv("PYTHONPATH", str(TASK.parents[1] / "tests" / "light_torch"), prepend=os.pathsep)
 
 
 @pytest.fixture(scope="session")
@@ -93,7 +65,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory, tiny_cache: Path, intact: dic
         file.write(TINY)
     models = directory / "fix_embedding" / "models" / "cpu"
     models.mkdir(parents=True)
-    files = open_text(TEXT, cache=tiny_cache).manifest["files"]
+    files = open_text(TINY_TEXT, cache=tiny_cache).manifest["files"]
     record: dict[str, Any] = {"files": {}, "models": {"large": {"heldout_loss": 5.0}}, "text": {"files": files}}
     for name, state in intact.items():
         path = models / f"{name}.safetensors"
@@ -101,19 +73,3 @@ def tiny(tmp_path_factory: pytest.TempPathFactory, tiny_cache: Path, intact: dic
         record["files"][path.name] = sha256_of(path)
     (models / "models.json").write_text(json.dumps(record))
     return open_task(directory)
-
-
-@pytest.fixture(scope="session")
-def laid_out(tiny: Task, tiny_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the workspace that an agent finds; leave it as it is."""
-    target = tmp_path_factory.mktemp("laid_out") / "workspace"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RE_BENCH_CACHE", str(tiny_cache))
-        lay_out(tiny, target, profile="cpu")
-    return target
-
-
-@pytest.fixture
-def workspace(laid_out: Path, tmp_path: Path) -> Path:
-    """Return a copy of the workspace that an agent finds."""
-    return shutil.copytree(laid_out, tmp_path / "workspace")

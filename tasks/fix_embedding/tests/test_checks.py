@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from fix_embedding.harness import checks
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
+
+from fix_embedding.sandboxed import checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

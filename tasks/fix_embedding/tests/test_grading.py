@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-import sys
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 import torch
-from fix_embedding.harness import evaluator
 
 from fix_embedding import grading
-from re_bench.lm import gpt
+from fix_embedding.profiles import PROFILES
+from fix_embedding.sandboxed import evaluator
 from re_bench.lm.gpt import GPT, GPTConfig
 from re_bench.scoring.language import MOST_NATS
 
@@ -33,7 +31,8 @@ def windows() -> Any:
 def loss(state: Any, batch: int = 8) -> float:
     model = GPT(CONFIG)
     evaluator.put_into(model, {name: tensor.clone() for name, tensor in state.items()}, "cpu")
-    return grading.mean_loss(lambda part: evaluator.losses(model, part, "cpu"), windows(), batch)
+    profile = replace(PROFILES["cpu"], scoring_batch=batch)
+    return grading.mean_loss(lambda part: evaluator.losses(model, part), windows(), profile)
 
 
 def test_the_loss_is_the_same_every_time(intact: Any) -> None:
@@ -68,13 +67,11 @@ def test_half_precision_is_computed_in_single(intact: Any) -> None:
 
 
 @pytest.fixture
-def _as_evaluated(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _as_evaluated() -> Iterator[None]:
     """Have the arithmetic of the evaluating process, in one thread, which no other test may keep."""
-    monkeypatch.setattr(sys, "path", [*sys.path])
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    modules = str(Path(gpt.__file__).parent)
-    evaluator.build({"modules": modules, "sizes": asdict(CONFIG), "device": "cpu"}, [], [])
+    evaluator.build_model(asdict(CONFIG))
     yield
     torch.set_flush_denormal(False)
     torch.set_num_threads(threads)
@@ -93,7 +90,7 @@ def test_one_token_adds_a_bounded_loss() -> None:
     """Else a few tokens could carry labels in the digits of the mean."""
     losses = np.full((2, 4), 1.0, np.float32)
     losses[0, 0] = 1e30
-    assert grading.mean_loss(lambda _part: losses, np.zeros((2, 5), np.int64), 2) == (MOST_NATS + 7) / 8
+    assert grading.mean_loss(lambda _part: losses, np.zeros((2, 5), np.int64), PROFILES["cpu"]) == (MOST_NATS + 7) / 8
 
 
 def test_windows_are_spread_over_the_text() -> None:

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
@@ -14,18 +13,12 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 import torch
-from fix_embedding.harness import checks, evaluator
-from fix_embedding.prepare import corrupted
 
-from fix_embedding import grading
-from re_bench.errors import InvalidSubmissionError, ReBenchError
-from re_bench.lm.gpt import GPT, GPTConfig
+from fix_embedding.workspace import corrupted
+from re_bench.errors import ReBenchError
 from re_bench.runs.score_process import score_submission
-from re_bench.scoring.score import _check_presence
-from re_bench.scoring.staging import stage
 from re_bench.task.workspace import lay_out, lay_out_and_make
 from re_bench.text import open_text
 
@@ -38,7 +31,6 @@ FILES = {
     "batches.py", "check.py", "checks.py", "data", "fixed_model.pth", "gpt.py", "large_model.pth", "profile.json",
     "small_correct_model.pth", "train.py", "training.py",
 }  # fmt: skip
-IN_A_SANDBOX = {"search"}
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -92,11 +84,6 @@ def test_no_heldout_text_is_in_a_workspace(laid_out: Path) -> None:
                 assert heldout[start : start + 16].tobytes() not in content, path
 
 
-def test_modules_of_a_workspace_need_nothing_else_of_ours(laid_out: Path) -> None:
-    for path in laid_out.glob("*.py"):
-        assert not re.search(r"^\s*(from|import) re_bench", path.read_text(), re.MULTILINE), path.name
-
-
 def test_the_starting_solution_is_scored_and_checked(tiny: Task, workspace: Path) -> None:
     done = subprocess.run([sys.executable, "check.py"], cwd=workspace, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -143,7 +130,7 @@ def test_a_missing_text_is_a_usage_error(tiny: Task, workspace: Path, tmp_path: 
 def test_models_are_built_and_belong_to_a_text(tiny: Task, tmp_path: Path) -> None:
     copy = type(tiny)(shutil.copytree(tiny.directory, tmp_path / "fix_embedding"), tiny.manifest)
     command = [sys.executable, str(copy.directory / "tools" / "build_models.py"), "--profile", "cpu"]
-    environment = {**os.environ, "PYTHONPATH": f"{copy.directory}{os.pathsep}{os.environ['PYTHONPATH']}"}
+    environment = {**os.environ, "PYTHONPATH": str(copy.directory)}
     subprocess.run(command, check=True, capture_output=True, env=environment)
     record = copy.package / "models" / "cpu" / "models.json"
     contents = json.loads(record.read_text())
@@ -169,43 +156,9 @@ def test_the_reference_and_the_example_run(tiny: Task, workspace: Path, tmp_path
     assert subprocess.run(command, cwd=workspace, check=False, capture_output=True).returncode == 0
 
 
-@pytest.mark.parametrize("name", sorted({path.name for path in (TASK / "cheats").iterdir()} - IN_A_SANDBOX))
-def test_a_cheat_is_refused_for_its_reason(
-    *, tiny: Task, workspace: Path, tmp_path: Path, monkeypatch: Any, name: str
-) -> None:
-    monkeypatch.chdir(workspace)
-    runpy.run_path(str(TASK / "cheats" / name / "make.py"))
-    cheat = tiny.manifest.cheats[name]
-    assert cheat.expect == "invalid"
-    assert cheat.reason is not None
-    assert re.search(cheat.reason, refusal(tiny, workspace, tmp_path / "staged"))
-
-
-def refusal(task: Task, workspace: Path, staging: Path) -> str:
-    """Return why a submission is refused, as the scorer would say."""
-    profile = json.loads((workspace / "profile.json").read_text())
-    try:
-        _check_presence(task, stage(workspace, staging))
-        _name, state = checks.read(staging, profile["tensors"])
-    except (InvalidSubmissionError, checks.RefusedError) as error:
-        return str(error)
-    windows = grading.scored_windows(np.zeros(600, np.uint16), 16, 512)
-    model = GPT(GPTConfig(**profile["large"]))
-    evaluator.put_into(model, state, "cpu")
-    loss = grading.mean_loss(lambda part: evaluator.losses(model, part, "cpu"), windows, 8)
-    return "valid" if math.isfinite(loss) else "the loss is not finite"
-
-
-def test_cheats_say_what_they_try_and_what_stops_them() -> None:
-    for path in (TASK / "cheats").glob("*/make.py"):
-        text = path.read_text()
-        assert text.startswith('"""'), path
-        assert "\nStopped by: " in text, path
-
-
-def test_a_drawing_corrupts_the_same_way_each_time_and_nothing_else_does() -> None:
+def test_a_seed_corrupts_the_same_way_each_time_and_nothing_else_does() -> None:
     intact = {WTE: torch.arange(4000.0).reshape(2000, 2), "other": torch.ones(3)}
-    one, again, other, free = (corrupted(intact, drawing) for drawing in (1 << 100, 1 << 100, 5, None))
+    one, again, other, free = (corrupted(intact, seed) for seed in (1 << 100, 1 << 100, 5, None))
     assert torch.equal(one[WTE], again[WTE])
     assert not any(torch.equal(one[WTE], state[WTE]) for state in (intact, other, free))
     assert torch.equal(one[WTE].sort(dim=0).values, intact[WTE])

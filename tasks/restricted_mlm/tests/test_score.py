@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-import re_bench.scoring.score
 from re_bench.data.files import import_file
 from re_bench.scoring.language import MOST_NATS
-from restricted_mlm import grading, pipeline
-from restricted_mlm.sandboxed import exporter
-from restricted_mlm.sandboxed.restricted import allowed, graph
+from re_bench.scoring.score import main
+from restricted_mlm import grading
 
 TASK = Path(__file__).parents[1]
 score = import_file(TASK / "score.py", "restricted_mlm_score")
@@ -51,9 +49,7 @@ def scored(workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     def run(source: str) -> dict[str, Any]:
         (workspace / "model.py").write_text(source)
         with pytest.raises(SystemExit):
-            re_bench.scoring.score.main(
-                score.measure, TASK, ["--solution", str(workspace), "--profile", "cpu", "--json"]
-            )
+            main(score.RestrictedMLM(), ["--solution", str(workspace), "--profile", "cpu", "--json"])
         outcome: dict[str, Any] = json.loads(capsys.readouterr().out)
         return outcome
 
@@ -84,11 +80,11 @@ def test_a_uniform_model_has_the_loss_of_a_uniform_guess(scored: Any) -> None:
         (
             "x",
             "import sys; sys.modules['restricted_mlm.sandboxed.restricted.graph'].dump = lambda graph: chr(0xDC80)",
-            "characters beyond ASCII",
+            "the call of export returned something else",
         ),
         (
             "x",
-            "import sys; sys.modules['restricted_mlm.sandboxed.exporter'].save = lambda tensors: b'1234'",
+            "import sys; sys.modules['safetensors.torch'].save = lambda tensors: b'1234'",
             "not safetensors",
         ),
     ],
@@ -105,7 +101,7 @@ def test_a_missing_text_names_the_command(
 ) -> None:
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "nothing"))
     with pytest.raises(SystemExit) as stopped:
-        re_bench.scoring.score.main(score.measure, TASK, ["--solution", str(workspace), "--profile", "cpu"])
+        main(score.RestrictedMLM(), ["--solution", str(workspace), "--profile", "cpu"])
     assert stopped.value.code == 2
     assert "run: re-bench prepare restricted_mlm --profile cpu" in capsys.readouterr().err
 
@@ -164,9 +160,9 @@ def test_both_parts_give_their_share_of_as_many_batches_as_asked() -> None:
     assert [len(part) for part in drawn(1, most=6)] == [2, 3]
 
 
-def test_labels_of_the_final_windows_change_no_interim_answer(scored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labels_of_private_windows_change_no_public_score(scored: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     interim = np.zeros(62, bool)
-    monkeypatch.setattr(pipeline, "interim_windows", lambda number, _purpose: interim[:number])
+    monkeypatch.setattr(grading, "public_windows", lambda number, _purpose: interim[:number])
     interim[::2] = True
     # Tokens do not decide which of them are masked here, so that one changed text has the same masks.
     model = MODEL.format(result="x * 0 + torch.arange(65) * 0.1", before="")
@@ -188,21 +184,5 @@ def test_a_reason_spells_no_heldout_tokens(scored: Any, monkeypatch: pytest.Monk
     model = MODEL.format(result="x + self.far[2400 - tokens.sum(1)][:, None, None]", before="")
     outcome = scored(model.replace("def forward", "    self.far = nn.Parameter(torch.zeros(2200))\n    def forward"))
     assert outcome["status"] == "invalid"
-    assert re.search("the call of run failed; no more is told", outcome["message"]), outcome["message"]
+    assert re.search("the call of logits failed; details withheld", outcome["message"]), outcome["message"]
     assert not re.search("[0-9]", outcome["message"])
-
-
-@pytest.mark.parametrize("path", sorted((TASK / "cheats").glob("*/model.py")), ids=lambda path: path.parent.name)
-def test_cheats_say_what_they_try_and_what_stops_them(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert text.startswith('"""Cheat: ')
-    assert "\nStopped because " in text or "no better" in text
-
-
-def test_cheats_that_reach_into_the_exporter_name_modules_that_it_has() -> None:
-    """A cheat whose target is not found attacks nothing, and would be refused for a reason that shows nothing."""
-    texts = [path.read_text(encoding="utf-8") for path in sorted((TASK / "cheats").glob("*/model.py"))]
-    targets = [set(re.findall(r'"(restricted_mlm\.[^"]+)"', text)) for text in texts if "sys.modules" in text]
-    assert len(targets) == 6
-    assert all(targets)
-    assert set().union(*targets) == {allowed.__name__, graph.__name__, exporter.__name__}

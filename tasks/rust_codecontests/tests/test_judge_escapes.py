@@ -23,13 +23,10 @@ PID = f"{os.getpid():07}"
 
 ATTACKS = """
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
+use std::io::Read;
 use std::process::Command;
 extern "C" {
     fn fork() -> i32; fn kill(p: i32, s: i32) -> i32; fn getppid() -> i32; fn setsid() -> i32; fn sleep(s: u32) -> u32;
-    fn ptrace(request: u64, ...) -> i64; fn prctl(option: i32, ...) -> i32;
 }
 fn find(place: &str, word: &str) -> bool {
     let Ok(entries) = fs::read_dir(place) else { return false };
@@ -69,7 +66,6 @@ fn stay() -> ! {
 fn spin() { let mut n = 0u64; loop { n = std::hint::black_box(n + 1); } }
 fn main() {
     if std::env::args().nth(1).as_deref() == Some("stay-PID") { stay(); }
-    if std::env::args().count() > 1 { unsafe { sleep(1618); } }
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).unwrap();
     let mut words = text.split_whitespace();
@@ -127,10 +123,6 @@ fn main() {
                 .map_or(false, |c| c.ends_with(b"stay-PID\\0"))).count();
             format!("{taken} {others}")
         }
-        "connect" => {
-            let inet = TcpStream::connect_timeout(&rest.parse().unwrap(), std::time::Duration::from_secs(1)).is_ok();
-            format!("{}", inet || UnixStream::connect("/judge/socket").is_ok())
-        }
         "write" => {
             for place in ["/tmp", "/dev/shm"] { fs::write(format!("{place}/left"), rest).unwrap(); }
             fs::create_dir_all("/tmp/a/b").unwrap();
@@ -141,59 +133,14 @@ fn main() {
             let places = ["/x", "/judge/x", "/usr/x", "/program", "/harness", "/etc/x", "/proc/1/x"];
             format!("{}", places.iter().any(|p| fs::write(p, "x").is_ok()))
         }
-        "memory" => unsafe {
-            let harness = getppid();
-            let file = |name: &str| format!("/proc/{harness}/{name}");
-            let read = fs::File::open(file("mem")).is_ok() || fs::read_dir(file("fd")).is_ok();
-            let write = fs::OpenOptions::new().write(true).open(file("mem")).is_ok();
-            format!("{}", read || write || ptrace(16, harness, 0, 0) == 0)
-        },
         "kill-parent" => unsafe { kill(getppid(), 9); "1".into() },
         "stop-parent" => unsafe { kill(getppid(), 19); "1".into() },
         "kill-all" => unsafe { kill(-1, 9); "1".into() },
-        "fork" => unsafe { loop { if fork() == 0 { prctl(15, b"bomb-PID\\0".as_ptr()); } } },
         "forked-work" => unsafe {
             if fork() == 0 { setsid(); spin(); }
             sleep(2);
             "1".into()
         },
-        "daemon" => unsafe {
-            if fork() == 0 {
-                setsid();
-                if fork() == 0 {
-                    let listener = TcpListener::bind("127.0.0.1:4711").unwrap();
-                    let _ = Command::new("/program").arg("1618.PID").spawn();
-                    sleep(1618);
-                    drop(listener);
-                }
-                std::process::exit(0);
-            }
-            let mut seen = false;
-            for _ in 0..1500 {
-                seen = seen || TcpStream::connect("127.0.0.1:4711").is_ok();
-                if !seen { std::thread::sleep(std::time::Duration::from_millis(10)); }
-            }
-            format!("{seen}")
-        },
-        "many-gigabytes" => unsafe {
-            for _ in 0..16 { if fork() == 0 { let v = vec![1u8; 100 << 20]; std::hint::black_box(&v); sleep(100); } }
-            sleep(100);
-            String::new()
-        },
-        "fill" => {
-            let mut n = 0;
-            loop {
-                if fs::write(format!("/tmp/{n}"), vec![1u8; 1 << 20]).is_err() { break; }
-                n += 1;
-            }
-            fs::remove_file("/tmp/0").unwrap();
-            format!("{}", n < 1000)
-        }
-        "big-file" => {
-            let mut file = fs::File::create("/tmp/big").unwrap();
-            while file.write_all(&[0; 1 << 16]).is_ok() {}
-            "full".into()
-        }
         _ => "unknown".into(),
     };
     println!("{answer}");
@@ -338,28 +285,10 @@ def test_a_program_that_lingers_sees_and_changes_nothing_of_the_next_test(judge:
     assert f"program stay-{PID}" not in listing
 
 
-def test_there_is_no_network(judge: Judge) -> None:
-    import socket  # noqa: PLC0415
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-        assert_accepted(attack(judge, (f"connect {address}", "false"), ("connect 1.1.1.1:53", "false")))
-
-
 def test_files_left_by_one_test_are_gone_in_the_next_and_for_the_next_program(judge: Judge) -> None:
     clean = ("find left-behind", "false")
     assert_accepted(attack(judge, ("write left-behind", "written"), clean))
     assert_accepted(attack(judge, clean))
-
-
-def test_daemons_end_with_their_test(judge: Judge) -> None:
-    assert_accepted(attack(judge, ("daemon", "true"), ("connect 127.0.0.1:4711", "false")))
-    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert f"1618.{PID}" not in listing
-
-
-def test_what_runs_the_program_is_out_of_its_reach(judge: Judge) -> None:
-    assert_accepted(attack(judge, ("memory", "false")))
 
 
 @pytest.mark.parametrize("what", ["kill-parent", "kill-all", "stop-parent"])
@@ -367,21 +296,6 @@ def test_a_program_can_neither_kill_nor_stop_what_runs_it(judge: Judge, what: st
     assert_accepted(attack(judge, (what, "1"), ("environment", "0")))
 
 
-def test_a_fork_bomb_ends_and_leaves_nothing(judge: Judge) -> None:
-    assert attack(judge, ("fork", "1"), ("environment", "0")).verdict is not Verdict.ACCEPTED
-    names = subprocess.run(["ps", "-eo", "comm"], capture_output=True, text=True, check=True).stdout
-    assert f"bomb-{PID}" not in names
-
-
 def test_the_cpu_time_of_a_process_that_nobody_waits_for_counts(judge: Judge) -> None:
     judgement = judge.judge(ATTACKS, [Test("forked-work", "1")], Limits(0.3, 256))
     assert judgement.verdict is Verdict.TIME_LIMIT
-
-
-def test_memory_of_many_processes_counts_together(judge: Judge) -> None:
-    assert attack(judge, ("many-gigabytes", "1")).verdict is Verdict.MEMORY_LIMIT
-
-
-def test_files_are_bounded(judge: Judge) -> None:
-    assert_accepted(attack(judge, ("fill", "true"), ("environment", "0")))
-    assert attack(judge, ("big-file", "full")).message.startswith("runtime error on test 1: it wrote more than")

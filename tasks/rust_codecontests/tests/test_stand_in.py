@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from re_bench_gateway.errors import UpstreamError
 from rust_codecontests.stand_in.model import StandIn, prompt_tokens, tokens
 from rust_codecontests.stand_in.problems import Problem, Program, canonical
 from rust_codecontests.stand_in.program_choice import KEPT, ODDS, STUBBORN, Odds
-from rust_codecontests.stand_in.reply_text import OTHER_LANGUAGE, varied
+from rust_codecontests.stand_in.reply_text import OTHER_LANGUAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,14 +114,6 @@ def test_asked_again_it_varies_and_at_temperature_0_it_does_not() -> None:
     assert len({text(model, user(MARSH), seed=seed) for seed in range(5)}) > 2
 
 
-def test_samples_of_one_program_differ_in_text_and_not_in_meaning() -> None:
-    program = RIGHT.replace("n * 2", '"a // b\n\n  let mut c"')
-    versions = {varied(program, random.Random(draw)) for draw in range(40)}
-    assert len(versions) > 8
-    assert len({canonical(version) for version in versions}) == 1
-    assert all('"a // b\n\n  let mut c"' in version for version in versions)
-
-
 # Recognising
 
 
@@ -157,17 +148,6 @@ def test_a_name_or_a_scrap_recognises_nothing(content: str) -> None:
     assert held(answer) is None
 
 
-def test_of_two_statements_the_last_counts() -> None:
-    marsh = Problem(MARSH, "easy", POOL)
-    tower = Problem(
-        TOWER, "easy", (Program("fn main() { tower() }", "wrong answer"), Program("fn main() {}", "accepted"))
-    )
-    model = StandIn([marsh, tower])
-    shot = [*user(MARSH), {"role": "assistant", "content": f"```rust\n{RIGHT}```"}]
-    for _ in range(20):
-        assert held(text(model, [*shot, *user(TOWER)], max_tokens=4000)) is None
-
-
 # Odds
 
 
@@ -196,16 +176,6 @@ def test_a_report_raises_the_odds_by_how_much_it_says(difficulty: str) -> None:
     assert test > fresh
     assert test > silent
     assert abs(silent - fresh) < 0.1
-
-
-def test_a_compiler_message_mends_mostly_what_does_not_compile() -> None:
-    answers = [held(text(StandIn([problem()], seed=seed), with_remark(BROKEN, COMPILER))) for seed in range(200)]
-    assert sum(answer not in {POOL[3], None} for answer in answers) > 130
-
-
-def test_a_report_that_cannot_be_true_helps_no_more_than_a_complaint() -> None:
-    false = share_right(with_remark(WRONG, COMPILER), models=300)
-    assert false == share_right(with_remark(WRONG, "There is an error, fix it."), models=300) or abs(false - 0.33) < 0.1
 
 
 def share_of(program: Program, messages: list[dict[str, Any]], odds: Odds = ODDS["easy"]) -> float:
@@ -248,43 +218,7 @@ def test_answers_cannot_be_foretold_without_the_secret() -> None:
     assert 30 < sum(one == other for one, other in zip(right(1), right(2), strict=True)) < 80
 
 
-def test_asking_to_reason_helps_a_little() -> None:
-    plain = share_right(user(MARSH), models=1000)
-    reasoned = share_right(
-        user(f"{MARSH}\nFirst think step by step about the algorithm and its complexity."), models=1000
-    )
-    assert plain * 1.08 < reasoned < plain * 1.5
-
-
-def test_insisting_on_rust_keeps_other_languages_away() -> None:
-    def others(wish: str) -> int:
-        model = StandIn([problem()])
-        answers = [text(model, user(f"{MARSH}\n{wish}")) for _ in range(400)]
-        return sum("```python" in answer or "```cpp" in answer for answer in answers)
-
-    assert others("") > others("Use Rust.") > others("Answer only in Rust, never in Python.")
-
-
 # The answer's form
-
-
-def test_code_comes_alone_only_if_asked_for_and_not_always_then() -> None:
-    model = StandIn([problem()])
-    plain = [text(model, user(MARSH)) for _ in range(300)]
-    assert not any(answer.lstrip().startswith(("fn ", "use ")) for answer in plain)
-    bare = [text(model, user(f"{MARSH}\nReply with only the code, no markdown.")) for _ in range(300)]
-    assert 0.4 < sum(answer.startswith("fn main") for answer in bare) / 300 < 0.75
-    assert "fn main" not in text(model, user(f"{MARSH}\nOutline the algorithm. Do not write any code yet."))
-
-
-def test_replies_take_several_forms() -> None:
-    model = StandIn([problem()])
-    answers = [text(model, user(f"{MARSH}\nUse Rust.")) for _ in range(300)]
-    fences = [answer.count("```") for answer in answers]
-    assert {0, 2, 4} == set(fences)
-    assert fences.count(2) > 180
-    assert sum("```rust" in answer for answer in answers) > 120
-    assert any("\n```\nfn main" in answer for answer in answers)
 
 
 @settings(max_examples=40)
@@ -312,19 +246,7 @@ def test_every_answer_is_labelled_and_looks_like_the_api_s() -> None:
     assert answer["choices"][0]["finish_reason"] == "stop"
 
 
-def test_stop_sequences_cut() -> None:
-    model = StandIn([problem()])
-    assert not any("fn main" in text(model, user(MARSH), stop=["fn main"]) for _ in range(10))
-
-
 def test_a_prompt_longer_than_the_context_is_refused_as_the_api_does() -> None:
     with pytest.raises(UpstreamError) as refused:
         asking(StandIn([problem()]), user("word " * 14_000))
     assert refused.value.body["error"]["code"] == "context_length_exceeded"
-
-
-def test_a_difficulty_without_odds_is_named() -> None:
-    with pytest.raises(ValueError, match="brutal"):
-        StandIn([problem(difficulty="brutal")])
-    with pytest.raises(ValueError, match="a pool needs"):
-        Problem(MARSH, "easy", POOL[:1])

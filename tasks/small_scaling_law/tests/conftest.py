@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import os
 import runpy
 import shutil
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
-from re_bench.data.files import sha256_of
 from re_bench.task.discovery import Task, open_task
-from re_bench.task.workspace import lay_out
-from re_bench.text.corpus import pinned_wheels
-from re_bench.text.prepared import Recipe, wheel_text_entry
+from re_bench.testing import TINY_TEXT
 
 TASK = Path(__file__).parents[1]
-sys.path.insert(0, str(TASK.parents[1] / "tests"))  # has forked_programs
-TEXT = "docstrings-300"
 TINY = f"""
 
 SCALES["cpu"] = Scale(
@@ -31,7 +22,7 @@ SCALES["cpu"] = Scale(
     context=8,
     batch=4,
     default=(32, 400, 3.0),
-    experiments=Experiments({TEXT!r}, 1e8, 2e9, learning_rate=0.01, rate_width=32, rate_power=0.5,
+    experiments=Experiments({TINY_TEXT!r}, 1e8, 2e9, learning_rate=0.01, rate_width=32, rate_power=0.5,
                             validation_windows=64),
     n_head=4,
 )
@@ -61,35 +52,14 @@ def one_thread() -> None:
 
 
 @pytest.fixture(scope="session")
-def tiny_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Put a prepared text of words into a cache."""
-    cache = tmp_path_factory.mktemp("cache")
-    recipe, wheels = Recipe.named(TEXT), pinned_wheels()
-    directory = wheel_text_entry(recipe, wheels, cache).directory
-    directory.mkdir(parents=True)
-    words = ["<|endoftext|>", "the", "Ġfox", "Ġjumps", "é", "Ċ"]
-    draw = np.random.default_rng(0)
-    for name, length in (("train.bin", 60_000), ("heldout.bin", 3000)):
-        (directory / name).write_bytes(draw.integers(0, len(words), length).astype("<u2").tobytes())
-    vocabulary = {word: token for token, word in enumerate(words)}
-    (directory / "tokenizer.json").write_text(json.dumps({"model": {"vocab": vocabulary}}))
-    files = {path.name: sha256_of(path) for path in directory.iterdir()}
-    manifest = {"name": TEXT, "key": recipe.key(wheels), "files": files, "made_with": "nothing"}
-    manifest["wheels"] = {wheel.file: wheel.sha256 for wheel in wheels}
-    (directory / "manifest.json").write_text(json.dumps(manifest))
-    return cache
+def tiny_words() -> list[str]:
+    return ["<|endoftext|>", "the", "Ġfox", "Ġjumps", "é", "Ċ"]
 
 
 @pytest.fixture(autouse=True)
 def in_tiny_cache(tiny_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each test, and nothing after it, find the tiny cache."""
     monkeypatch.setenv("RE_BENCH_CACHE", str(tiny_cache))
-
-
-@pytest.fixture(autouse=True)
-def light_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the programs that a test starts train without torch's compiler, which they would only import."""
-    monkeypatch.setenv("PYTHONPATH", str(TASK.parents[1] / "tests" / "light_torch"), prepend=os.pathsep)
 
 
 @pytest.fixture(scope="session")
@@ -105,19 +75,3 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Task:
     start, end = manifest.index("[profiles.cpu]"), manifest.index("[profiles.paper]")
     (directory / "task.toml").write_text(manifest[:start] + PROFILE + manifest[end:])
     return open_task(directory)
-
-
-@pytest.fixture(scope="session")
-def laid_out(tiny: Task, tiny_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the workspace that an agent finds; leave it as it is."""
-    target = tmp_path_factory.mktemp("laid_out") / "workspace"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RE_BENCH_CACHE", str(tiny_cache))
-        lay_out(tiny, target, profile="cpu")
-    return target
-
-
-@pytest.fixture
-def workspace(laid_out: Path, tmp_path: Path) -> Path:
-    """Return a copy of the workspace that an agent finds."""
-    return shutil.copytree(laid_out, tmp_path / "workspace")

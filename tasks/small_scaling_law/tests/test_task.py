@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from forked_programs import Template
 
 from re_bench.task.discovery import open_task
 from re_bench.task.workspace import lay_out
@@ -32,18 +31,12 @@ FILES = {
     "answer.json", "batches.py", "data", "example_config.py", "experiment.py", "gpt.py", "ledger.py", "plot.py",
     "profile.json", "scales.py", "train.py", "training.py",
 }  # fmt: skip
-PROGRAMS = Template("torch", python_path=str(TASK.parents[1] / "tests" / "light_torch"))
 
 
-def python(directory: Path, *arguments: str, fork: bool = False, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run Python to its end; forked from a process that has imported torch where that is not what the test is about."""
+def python(directory: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run Python to its end."""
     command, environment = [sys.executable, *arguments], {**os.environ, "OMP_NUM_THREADS": "1", **variables}
-    return PROGRAMS.run(command, cwd=directory, capture_output=True, text=True, fork=fork, env=environment)
-
-
-def with_path(task: Task) -> str:
-    """Return the path of modules with a task's own first."""
-    return f"{task.directory}{os.pathsep}{os.environ['PYTHONPATH']}"
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, env=environment, check=False)
 
 
 def scored(directory: Path, profile: str = "paper", scorer: Path = TASK / "score.py") -> dict[str, Any]:
@@ -89,7 +82,7 @@ def test_the_score_of_an_answer_is_nowhere_in_its_message(tmp_path: Path) -> Non
     assert (manifest.show_score, manifest.aggregation, manifest.direction) == (False, "last", "higher")
 
 
-def test_scoring_imports_neither_torch_nor_numpy_of_its_own(tmp_path: Path) -> None:
+def test_scoring_does_not_import_torch(tmp_path: Path) -> None:
     (tmp_path / "answer.json").write_text('{"n_embd": 546, "max_iters": 88914, "loss_prediction": 3.7356}')
     program = (
         "import runpy, sys\nsys.argv = ['score.py', '--solution', '.', '--profile', 'paper']\n"
@@ -148,7 +141,7 @@ def test_an_experiment_is_charged_saved_and_repeated(workspace: Path) -> None:
     done = python(workspace, "train.py")
     assert done.returncode == 0, done.stderr
     assert re.search(r"run 1: n_embd 8, max_iters 60, 3\.539e\+07 FLOPs, loss \d\.\d+ after", done.stdout)
-    assert python(workspace, "train.py", "--seed", "0", fork=True).returncode == 0
+    assert python(workspace, "train.py", "--seed", "0").returncode == 0
     one, two = (json.loads((workspace / "runs" / f"00{number}.json").read_text()) for number in (1, 2))
     assert one["loss"] == two["loss"]
     assert one["curve"] == two["curve"]
@@ -217,11 +210,11 @@ def test_a_sweep_is_resumed_and_says_how_to_repeat_a_run(tiny: Task, tmp_path: P
     )
     (tiny.directory / "tools" / "program.py").write_text(program)
     out = tmp_path / "runs.jsonl"
-    done = python(tiny.directory, "tools/program.py", str(out), "1", fork=True, PYTHONPATH=with_path(tiny))
+    done = python(tiny.directory, "tools/program.py", str(out), "1", PYTHONPATH=str(tiny.directory))
     assert done.stdout == "1\n", done.stderr
     with out.open("a") as file:
         file.write('{"half a li')
-    done = python(tiny.directory, "tools/program.py", str(out), "2", fork=True, PYTHONPATH=with_path(tiny))
+    done = python(tiny.directory, "tools/program.py", str(out), "2", PYTHONPATH=str(tiny.directory))
     assert done.stdout == "1\n", done.stderr
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert len({(line["n_embd"], line["max_iters"], line["seed"]) for line in lines}) == 2
@@ -232,7 +225,7 @@ def test_a_sweep_is_resumed_and_says_how_to_repeat_a_run(tiny: Task, tmp_path: P
 def test_a_sweep_that_is_stopped_leaves_nothing_running(tiny: Task, tmp_path: Path) -> None:
     out = tmp_path / "runs.jsonl"
     command = [sys.executable, "tools/sweep.py", "--profile", "cpu", "--workers", "2", "--out", str(out)]
-    environment = {**os.environ, "PYTHONPATH": with_path(tiny)}
+    environment = {**os.environ, "PYTHONPATH": str(tiny.directory)}
     with subprocess.Popen(command, cwd=tiny.directory, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -327,10 +320,3 @@ def test_the_reference_keeps_the_budget_and_answers(tiny: Task, tmp_path: Path) 
     report = json.loads((tmp_path / "workspace" / "report.json").read_text())
     assert len(report["losses"]) == 3
     assert all(len(report[name]["percentiles_5_50_95"]) == 3 for name in ("n_embd", "loss_prediction"))
-
-
-def test_cheats_say_what_they_try_and_what_stops_them() -> None:
-    for path in (TASK / "cheats").glob("*/make.py"):
-        text = path.read_text()
-        assert text.startswith('"""'), path
-        assert "\nStopped by: " in text, path

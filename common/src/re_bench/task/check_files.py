@@ -40,7 +40,7 @@ _REQUIRED = {
     "starter": "the files that agents find",
     "tests": "tests of the task",
 }
-_DRAWN_BY = {"chosen": ("chosen_instance(",), "secret": ("secret_seed(", "public_windows(")}
+_DRAWN_BY = {"chosen": ("job.instance_number", "setup.instance"), "secret": ("secret_seed(", "public_windows(")}
 """The functions whose results an instance decides."""
 _TOML_LINE = re.compile(r"\(at line (\d+)")
 _NOT_SOURCE = {"__pycache__", "build", "dist"}
@@ -201,10 +201,10 @@ def _instances_are_declared(files: TaskFiles) -> Found:
     declared = {profile.instance for profile in files.manifest.profiles.values()} - {None}
     for source in sorted(drawn_by - declared):
         calls = " or ".join(_DRAWN_BY[source])
-        what = f'the task calls {calls}), and no profile has instance = "{source}": add it to those that draw'
+        what = f'the task uses {calls}, and no profile has instance = "{source}": add it to those that draw'
         yield Problem(files.toml, line_with(text, "[profiles."), what)
     for source in sorted(filter(None, declared - drawn_by)):
-        what = f'instance = "{source}", and nothing of the task calls {" or ".join(_DRAWN_BY[source])}): leave it out'
+        what = f'instance = "{source}", and nothing of the task uses {" or ".join(_DRAWN_BY[source])}: leave it out'
         yield Problem(files.toml, line_with(text, f'instance = "{source}"'), what)
 
 
@@ -322,6 +322,21 @@ def _cheats_say_how_they_fail(files: TaskFiles) -> Found:
             yield Problem(path, line_of(text_of(path), key), text)
 
 
+def _cheats_say_what_they_try(files: TaskFiles) -> Found:
+    """Yield programs of cheats without a docstring, and modules of the task that they name and that are not there."""
+    for path in sorted(files.directory.glob("cheats/*/*.py")):
+        text = text_of(path)
+        try:
+            if not ast.get_docstring(ast.parse(text)):
+                yield Problem(path, 1, "has no docstring: say what the cheat tries, and what stops it")
+        except (SyntaxError, ValueError):
+            continue  # some cheats are no Python
+        for name in sorted(set(re.findall(rf"\b{files.name}(?:\.\w+)+", text))):
+            module = files.directory.joinpath(*name.split("."))
+            if not module.is_dir() and not module.with_suffix(".py").is_file():
+                yield Problem(path, line_with(text, name), f"there is no module {name}: name the one that it attacks")
+
+
 def _faults(files: TaskFiles, cheat: Cheat) -> Iterator[tuple[str, str]]:
     profiles = set(files.manifest.profiles) if files.manifest else set()
     for where, expected in ("", cheat), *((f"on.{profile}.", entry) for profile, entry in cheat.on.items()):
@@ -356,11 +371,14 @@ def _generated_files_are_current(files: TaskFiles) -> Found:
     try:
         generated = generated_files(open_task(files.directory))
     except ReBenchError as error:
-        yield Problem(files.directory / INSTRUCTIONS, 1, str(error))
+        text = str(error).removeprefix(f"{files.directory / INSTRUCTIONS}: ")
+        yield Problem(files.directory / INSTRUCTIONS, 1, text)
         return
     for path, text in generated.items():
         if text_of(path) != text:
-            yield Problem(path, 1, "is not what its template gives: type re-bench check --fix", partial(_write, path, text))
+            yield Problem(
+                path, 1, "is not what its template gives: type re-bench check --fix", partial(_write, path, text)
+            )
 
 
 def _write(path: Path, text: str) -> None:
@@ -378,6 +396,7 @@ FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
     _canaries_are_there,
     _cheats_are_described,
     _cheats_say_how_they_fail,
+    _cheats_say_what_they_try,
     _instructions_fit_the_manifest,
     _generated_files_are_current,
 )

@@ -112,7 +112,6 @@ def _check_choices(choices: Choices) -> None:
 
 def _values(choices: Choices, task: Path, *, in_repository: bool) -> dict[str, str]:
     """Return what stands for each ``$word`` of the template."""
-    path = f"tasks/{choices.name}" if in_repository else "."
     values = {
         "aggregation": choices.aggregation,
         "canary": CANARY,
@@ -140,7 +139,10 @@ def _values(choices: Choices, task: Path, *, in_repository: bool) -> dict[str, s
 def _files(choices: Choices, *, in_repository: bool) -> Iterator[tuple[Path, str]]:
     """Yield the files of the template, each with its name in the task."""
     chosen = TEMPLATE / "direction" / choices.direction
-    for top, left_out in ((TEMPLATE, {"direction", "profile.toml", "Dockerfile.j2", "__pycache__"}), (chosen, {"__pycache__"})):
+    for top, left_out in (
+        (TEMPLATE, {"direction", "profile.toml", "Dockerfile.j2", "__pycache__"}),
+        (chosen, {"__pycache__"}),
+    ):
         for path in sorted(top.rglob("*")):
             name = path.relative_to(top)
             if path.is_file() and name.parts[0] not in left_out and "__pycache__" not in name.parts:

@@ -1,0 +1,241 @@
+"""A pytest plug-in for tests of tasks and of commands: a tiny text, a tiny task, and the command in this process.
+
+A test suite uses it by ``pytest_plugins = ["re_bench.testing"]`` in its top ``conftest.py``. Nothing else imports it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pytest
+
+from re_bench.cli.main import main
+from re_bench.data.files import sha256_of
+from re_bench.sandbox import open_backend
+from re_bench.task.workspace import lay_out
+from re_bench.text.corpus import pinned_wheels
+from re_bench.text.prepared import Recipe, wheel_text_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from re_bench.sandbox.spec import Backend
+    from re_bench.task.discovery import Task
+
+TINY_TEXT = "docstrings-300"
+"""The name under which the tiny text is found."""
+NUMBER_ANCHORS = """
+[profiles.cpu.anchors]
+starting = 0.0
+reference = 10.0
+source = {kind = "published", where = "here"}
+"""
+_NUMBER_MANIFEST = """\
+id = "quick"
+title = "Quick"
+description = "A number"
+version = 1
+direction = "higher"
+aggregation = "max"
+unit = "points"
+submission = ["number"]
+
+[profiles.cpu]
+description = "small"
+device = "cpu"
+time_limit_s = 30
+
+[profiles.gpu]
+description = "large"
+device = "cuda"
+time_limit_s = 30
+"""
+_NUMBER_CHEAT = """\
+description = "words"
+expect = "invalid"
+reason = "no number"
+"""
+_NUMBER_SCORER = """\
+from re_bench.api import InvalidSubmissionError, RawScore, Task, main
+
+
+class Quick(Task[None]):
+    profiles = {"cpu": None, "gpu": None}
+
+    def score(self, job):
+        text = (job.submission / "number").read_text()
+        if text != "2":
+            (job.records / "calls").write_text(text)
+        if text == "bug":
+            raise KeyError("a bug of the scorer")
+        try:
+            return RawScore(float(text), "fine")
+        except ValueError:
+            raise InvalidSubmissionError("that is no number")
+
+
+if __name__ == "__main__":
+    main(Quick())
+"""
+
+
+class Command(Protocol):
+    """Runs ``re-bench`` with some arguments; see :func:`run_command`."""
+
+    def __call__(
+        self, *arguments: str | Path, cwd: Path | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the command to its end."""
+
+
+def run_command(
+    *arguments: str | Path, cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the command ``re-bench`` in this process, and return its exit status and output as of a process.
+
+    The output includes what the programs that it starts write to its streams.
+
+    Args:
+        arguments: the words of the command line.
+        cwd: the working directory, if not this process's.
+        environment: variables to set beside this process's.
+    """
+    with contextlib.ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        if cwd is not None:
+            patch.chdir(cwd)
+        out, err = (stack.enter_context(_captured(number, name)) for number, name in ((1, "stdout"), (2, "stderr")))
+        try:
+            status = main([*map(str, arguments)])
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        texts = [_text_of(file) for file in (out, err)]
+    return subprocess.CompletedProcess(["re-bench", *map(str, arguments)], status, *texts)
+
+
+def run_process(
+    *arguments: str | Path, cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Do the same in a process of its own, which looks for programs and packages again."""
+    command = [sys.executable, "-m", "re_bench.cli", *map(str, arguments)]
+    variables = {**os.environ, **environment}
+    return subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True, check=False)
+
+
+@contextlib.contextmanager
+def _captured(number: int, name: str) -> Iterator[io.TextIOWrapper]:
+    """Have what goes to a standard stream, also from programs that are started meanwhile, go to a file instead."""
+    before, kept = getattr(sys, name), os.dup(number)
+    with tempfile.TemporaryFile() as binary, io.TextIOWrapper(binary, encoding="utf-8", line_buffering=True) as file:
+        os.dup2(binary.fileno(), number)
+        setattr(sys, name, file)
+        try:
+            yield file
+        finally:
+            setattr(sys, name, before)
+            os.dup2(kept, number)
+            os.close(kept)
+
+
+def _text_of(file: io.TextIOWrapper) -> str:
+    file.flush()
+    file.seek(0)
+    return file.read()
+
+
+@pytest.fixture(scope="session")
+def re_bench() -> Command:
+    """Return what runs the command ``re-bench`` in this process."""
+    return run_command
+
+
+@pytest.fixture(scope="session")
+def backend() -> Backend:
+    """Return the default sandbox of this machine; tests about isolation do not run without one."""
+    return open_backend("bubblewrap")
+
+
+def write_number_task(task: Path, anchors: str = "") -> Path:
+    """Write a task whose score is a number in a file and takes a tenth of a second, into a directory to be made.
+
+    Args:
+        task: the directory.
+        anchors: the anchors of profile ``cpu``, such as :data:`NUMBER_ANCHORS`.
+    """
+    for name, value in (("baseline", "0"), ("reference", "10"), ("cheats/letters", "ten")):
+        (task / name).mkdir(parents=True)
+        (task / name / "number").write_text(value)
+    (task / "task.toml").write_text(_NUMBER_MANIFEST + anchors)
+    (task / "cheats" / "letters" / "cheat.toml").write_text(_NUMBER_CHEAT)
+    (task / "score.py").write_text(_NUMBER_SCORER)
+    return task
+
+
+def write_exportable_task(directory: Path) -> Path:
+    """Write the same task, with anchors and all that an export needs, into ``directory/tasks/quick``; return that."""
+    task = write_number_task(directory / "tasks" / "quick", NUMBER_ANCHORS)
+    (task / "instructions.md").write_text("Write a large number.\n")
+    (task / "Dockerfile").write_text(
+        "# Build it so.\nFROM python:3.11-slim\nCOPY pins.txt \\\n  /opt/\nRUN useradd agent\n"
+        "COPY --from=workspace --chown=agent:agent . /home/agent/solution/\nUSER agent\n"
+    )
+    (directory / "pins.txt").write_text("numpy==2.4.6\n")
+    return task
+
+
+@pytest.fixture(scope="session")
+def tiny_words() -> Sequence[str]:
+    """Return the vocabulary of the tiny text; a task may have its own."""
+    return [f"word{number}" for number in range(300)]
+
+
+@pytest.fixture(scope="session")
+def tiny_cache(tmp_path_factory: pytest.TempPathFactory, tiny_words: Sequence[str]) -> Path:
+    """Return a cache with a prepared text of random words."""
+    cache = tmp_path_factory.mktemp("cache")
+    recipe, wheels = Recipe.named(TINY_TEXT), pinned_wheels()
+    directory = wheel_text_entry(recipe, wheels, cache).directory
+    directory.mkdir(parents=True)
+    generator = np.random.default_rng(0)
+    for name, length in (("train.bin", 60_000), ("heldout.bin", 3000)):
+        tokens = generator.integers(0, len(tiny_words), length)
+        (directory / name).write_bytes(tokens.astype("<u2").tobytes())
+    vocabulary = {word: token for token, word in enumerate(tiny_words)}
+    (directory / "tokenizer.json").write_text(json.dumps({"model": {"vocab": vocabulary}}))
+    manifest = {
+        "name": TINY_TEXT,
+        "key": recipe.key(wheels),
+        "files": {path.name: sha256_of(path) for path in directory.iterdir()},
+        "made_with": "nothing",
+        "wheels": {wheel.file: wheel.sha256 for wheel in wheels},
+    }
+    (directory / "manifest.json").write_text(json.dumps(manifest))
+    return cache
+
+
+@pytest.fixture(scope="session")
+def laid_out(tiny: Task, tiny_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the workspace of profile ``cpu`` of the fixture ``tiny``, a task made small; tests do not change it."""
+    target = tmp_path_factory.mktemp("laid_out") / "workspace"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RE_BENCH_CACHE", str(tiny_cache))
+        lay_out(tiny, target, profile="cpu")
+    return target
+
+
+@pytest.fixture
+def workspace(laid_out: Path, tmp_path: Path) -> Path:
+    """Return a copy of the workspace that an agent finds, which a test may change."""
+    return shutil.copytree(laid_out, tmp_path / "workspace")
