@@ -141,11 +141,13 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "nothing": (remove("cheats/fifo/make.py"), r"cheats/fifo/cheat\.toml:1: there is nothing beside it"),
     "no description": (append("cheats/idle/answer.json", "{}"), r"cheats/idle:1: there is no cheat\.toml"),
-    "stale": (append("Dockerfile", "USER root
-"), r"Dockerfile:1: is not what its template gives"),
-    "template": (replace("instructions.md.j2", "constants.LEAST_SHARE", "constants.LEAST"), r"instructions\.md\.j2:1: .*LEAST"),
+    "stale": (append("Dockerfile", "USER root\n"), r"Dockerfile:1: is not what its template gives"),
+    "template": (
+        replace("instructions.md.j2", "constants.LEAST_SHARE", "constants.LEAST"),
+        r"instructions\.md\.j2:1: .*LEAST",
+    ),
     "few": (
-        lambda task: [shutil.rmtree(path) for path in sorted((task / "cheats").iterdir())[1:]],
+        lambda task: [remove(f"cheats/{path.name}")(task) for path in sorted((task / "cheats").iterdir())[1:]],
         r"task\.toml:1: 1 cheats, 4 at least",
     ),
     "reason": (
@@ -187,7 +189,7 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
         r"pyproject\.toml:\d+: 'numpy =' is no requirement: write PACKAGE",
     ),
     "pin": (replace("../../constraints.txt", "numpy==", "# numpy=="), r"pyproject\.toml:\d+: numpy has no pin"),
-    "lock": (remove(f"../../images/locks/{TASK}.txt"), r"Dockerfile:\d+: images/locks/small_scaling_law\.txt is missing"),
+    "lock": (remove(f"../../images/locks/{TASK}.txt"), r"Dockerfile:\d+: images/locks/small_scaling_law\.txt is mis"),
     "stale lock": (
         replace("../../images/locks.toml", '["matplotlib", "numpy", "scipy"]', '["numpy", "scipy", "pandas"]'),
         r"Dockerfile:\d+: images/locks/small_scaling_law\.txt is stale, it lacks pandas: type nox -s lock -- small_s",

@@ -1,5 +1,6 @@
 """Of a task that lies among the packages a sandbox shows, a submission sees what the scorer names, and nothing else."""
 
+# mypy: disable-error-code="empty-body"
 from __future__ import annotations
 
 import json
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import re_bench.normalise
+import re_bench
+import re_bench.data.files
 from re_bench.errors import ReBenchError
 from re_bench.limits import Limits
 from re_bench.sandbox.bubblewrap import Mount, mounts
@@ -227,7 +229,7 @@ def test_a_hidden_directory_cannot_be_filled(backend: Backend, site: Path) -> No
     assert finished.stderr.count("Read-only file system") == 2 or "Permission denied" in finished.stderr
 
 
-def beside() -> list[str]: ...  # type: ignore[empty-body] # as in the sandbox
+def beside() -> list[str]: ...
 
 
 def test_a_module_in_a_file_comes_alone(backend: Backend, module: Callable[[str], Path]) -> None:
@@ -239,8 +241,8 @@ def test_a_module_in_a_file_comes_alone(backend: Backend, module: Callable[[str]
 
 
 def test_a_module_outside_of_the_package_sandboxed_is_refused(backend: Backend) -> None:
-    with pytest.raises(ReBenchError, match=r"re_bench.normalise runs in a sandbox, so it belongs into a package"):
-        SandboxedProcess(backend, re_bench.normalise, SandboxSpec(limits=LIMITS))
+    with pytest.raises(ReBenchError, match=r"re_bench.data.files runs in a sandbox, so it belongs into a package"):
+        SandboxedProcess(backend, re_bench.data.files, SandboxSpec(limits=LIMITS))
 
 
 def test_the_deepest_path_decides(tmp_path: Path) -> None:
