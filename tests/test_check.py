@@ -119,7 +119,7 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
     "no grading": (remove(f"{TASK}/grading.py"), r"grading\.py:1: is missing: the truth"),
     "syntax": (append("starter/train.py", "\ndef :\n"), r"starter/train\.py:\d+: no valid Python: invalid syntax"),
     "long": (
-        replace(SCORER, "\n\n\ndef", f"\n{'x = 1' + chr(10)}" * 1 + "\n" * 60 + "\n\n\ndef"),
+        replace(SCORER, "\n\n\nclass", "\nx = 1\n" + "\n" * 60 + "\n\n\nclass"),
         r"score\.py:80: \d+ lines",
     ),
     "docstring": (

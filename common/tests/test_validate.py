@@ -30,6 +30,7 @@ make = {command = ["bash", "make.sh"], time_limit_s = 20}
 DRAW = 'import secrets\n        (directory / "drawn").write_text(secrets.token_hex())\n        for name in ("data"'
 MEET = """
         import os, time
+        from pathlib import Path
         mine = Path(os.environ["RE_BENCH_CACHE"]) / "met" / job.staged.sha256
         mine.parent.mkdir(exist_ok=True)
         mine.touch()
@@ -124,6 +125,7 @@ def test_a_cheat_is_compared_with_its_honest_base(drawing: Task, change: Change)
 
 LUCK = """
         import os
+        from pathlib import Path
         said = Path(os.environ["RE_BENCH_CACHE"]) / "scored"
         lucky = (job.submission / "lucky").is_file()
         if lucky:

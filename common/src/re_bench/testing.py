@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -20,14 +21,15 @@ import pytest
 
 from re_bench.cli.main import main
 from re_bench.data.files import sha256_of
+from re_bench.runs.submission_store import Store
 from re_bench.sandbox import open_backend
+from re_bench.scoring.staging import keep, stage
 from re_bench.task.workspace import lay_out
 from re_bench.text.corpus import pinned_wheels
 from re_bench.text.prepared import Recipe, wheel_text_entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from re_bench.sandbox.spec import Backend
     from re_bench.task.discovery import Task
@@ -193,6 +195,17 @@ def write_exportable_task(directory: Path) -> Path:
     )
     (directory / "pins.txt").write_text("numpy==2.4.6\n")
     return task
+
+
+def keep_submission(log: Path, submission: Path) -> Path:
+    """Put a submission into the store beside an attempt log, as a scorer does, and return the copy."""
+    store = Store(log).directory
+    store.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as directory:
+        staged = stage(submission, Path(directory) / "copy")
+        if not (store / staged.sha256).exists():
+            keep(staged, store)
+    return store / staged.sha256
 
 
 @pytest.fixture(scope="session")

@@ -168,11 +168,10 @@ def line_of(text: str, key: str) -> int:
 
 
 def _manifest_is_valid(files: TaskFiles) -> Found:
-    """Yield what is wrong with ``task.toml`` and ``anchors.toml``."""
+    """Yield what is wrong with the files of the manifest."""
     for text in files.manifest_problems:
-        path = next(path for path in (anchors_file(files.toml), files.toml) if text.startswith(f"{path}: "))
-        rest = text.removeprefix(f"{path}: ")
-        found = _TOML_LINE.search(rest)
+        name, _colon, rest = text.partition(": ")
+        path, found = Path(name), _TOML_LINE.search(rest)
         yield Problem(path, int(found[1]) if found else line_of(text_of(path), rest.partition(": ")[0]), rest)
 
 
@@ -238,22 +237,14 @@ def _anchors_are_measured(files: TaskFiles) -> Found:
                 yield Problem(file, line_of(text_of(file), key), what)
 
 
-def _records_are_valid(files: TaskFiles) -> Found:
-    """Yield what is wrong with ``records.toml``."""
+def _records_are_of_profiles(files: TaskFiles) -> Found:
+    """Yield records of profiles that the task does not have."""
     path = files.directory / RECORDS
-    if not path.is_file():
+    if files.manifest is None or not path.is_file():
         return
-    try:
-        records = read_table(path, Records)
-    except ManifestError as error:
-        for text in error.problems:
-            rest = text.removeprefix(f"{path}: ")
-            yield Problem(path, line_of(text_of(path), rest.partition(": ")[0]), rest)
-        return
-    if files.manifest is not None:
-        for name in sorted({record.profile for record in records.records} - set(files.manifest.profiles)):
-            line = line_with(text_of(path), f'profile = "{name}"')
-            yield Problem(path, line, f"task.toml has no profile {name!r}: correct the record or the manifest")
+    for name in sorted({record.profile for record in read_table(path, Records).records} - set(files.manifest.profiles)):
+        line = line_with(text_of(path), f'profile = "{name}"')
+        yield Problem(path, line, f"task.toml has no profile {name!r}: correct the record or the manifest")
 
 
 def _files_are_there(files: TaskFiles) -> Found:
@@ -390,7 +381,7 @@ FILE_CHECKS: tuple[Callable[[TaskFiles], Found], ...] = (
     _programs_are_there,
     _instances_are_declared,
     _anchors_are_measured,
-    _records_are_valid,
+    _records_are_of_profiles,
     _files_are_there,
     _scorer_is_short,
     _canaries_are_there,
