@@ -41,6 +41,7 @@ class Server:
     def __init__(self) -> None:
         self.answer: Callable[[dict[str, Any]], Any] = lambda _request: "fine"
         self.notes: list[tuple[str, dict[str, Any]]] = []
+        self.models: list[Model] = []
         self.spending = Spending()
         self.waits = Waits()
         self.fake = FakeServer(self.respond)
@@ -50,7 +51,8 @@ class Server:
 
     def model(self, left: float | None = None, **settings: Any) -> Model:
         chosen = ModelSettings(name="m", base_url=self.fake.url, **{"first_wait_s": 0.01, **settings})
-        return Model(chosen, "key", self.spending, self.note, lambda: left, waits=self.waits)
+        self.models.append(Model(chosen, "key", self.spending, self.note, lambda: left, waits=self.waits))
+        return self.models[-1]
 
     def note(self, kind: str, fields: dict[str, Any]) -> None:
         self.notes.append((kind, fields))
@@ -64,6 +66,8 @@ def server() -> Iterator[Server]:
     made = Server()
     with made.fake:
         yield made
+    for model in made.models:
+        model._client.close()  # no other test is to be warned of its sockets
 
 
 def test_a_reply_is_counted_and_noted(server: Server) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
 _RETRIED_STATUSES = frozenset({408, 409, 425, 429})
+_LONGEST_WAIT_S = 60.0
 _LONGEST_REQUESTED_WAIT_S = 3600.0  # what a server asks for beyond that is no temporary failure
 
 
@@ -80,7 +81,7 @@ class Model(LanguageModel):
         settings = self.settings
         if attempt > settings.attempts:
             raise ModelError(f"{settings.base_url} did not answer in {settings.attempts} attempts; the last: {failure}")
-        seconds = wait_before(attempt, headers, first_s=settings.first_wait_s, longest_s=settings.longest_wait_s)
+        seconds = wait_before(attempt, headers, settings.first_wait_s)
         if seconds > _LONGEST_REQUESTED_WAIT_S:
             raise ModelError(f"{settings.base_url} asks to wait for {seconds:.0f} s; its failure: {failure}")
         self._emit("retry", {"attempt": attempt, "wait_s": round(seconds, 3), "error": failure})
@@ -122,7 +123,7 @@ def _arguments(arguments: Any) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments or {})
 
 
-def wait_before(attempt: int, headers: Mapping[str, str], *, first_s: float = 1.0, longest_s: float = 60.0) -> float:
+def wait_before(attempt: int, headers: Mapping[str, str], first_s: float = 1.0) -> float:
     """Return the seconds to wait before attempt number ``attempt`` (2 is the first repeat).
 
     What the server requests (``Retry-After-Ms``, ``Retry-After`` in seconds or as a date) has priority; else the wait
@@ -138,4 +139,4 @@ def wait_before(attempt: int, headers: Mapping[str, str], *, first_s: float = 1.
         requested.append(float(headers.get("retry-after-ms", "")) / 1000)
     if 0 <= requested[-1] < float("inf"):
         return requested[-1]
-    return float(min(longest_s, first_s * 2.0 ** (attempt - 2)) * random.uniform(0.5, 1.0))
+    return float(min(_LONGEST_WAIT_S, first_s * 2.0 ** (attempt - 2)) * random.uniform(0.5, 1.0))

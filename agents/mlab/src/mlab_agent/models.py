@@ -281,7 +281,6 @@ class ModelSettings:
     attempts: int = 8
     """How often a call is tried before it fails."""
     first_wait_s: float = 1.0
-    longest_wait_s: float = 60.0
 
 
 class LanguageModel(abc.ABC):

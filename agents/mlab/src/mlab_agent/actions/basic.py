@@ -66,7 +66,7 @@ def write_file(context: Context, filename: Filename, content: _Content) -> str:
 
     Comes back: whether it was written
     """
-    data = _encoded(content)
+    data = content.encode()
     context.save(filename, data)
     return f"Wrote {filename}: {len(data)} bytes, {_count_lines(content)} lines."
 
@@ -79,7 +79,7 @@ def append_file(context: Context, filename: Filename, content: _Content) -> str:
     """
     context.workspace.check_writable(filename)
     before = context.workspace.read_bytes(filename) if context.workspace.exists(filename) else b""
-    data = before + _encoded(content)
+    data = before + content.encode()
     context.save(filename, data)
     return f"Appended {len(data) - len(before)} bytes to {filename}, which now has {len(data)}."
 
@@ -158,7 +158,7 @@ def execute_script(
     if time_limit <= 0:
         raise WorkspaceError("there is no time left to run anything; give the final answer")
     result = context.workspace.execute(filename, arguments, time_limit)
-    if result.status is None:
+    if result.timed_out or result.status is None:
         limit = " at its time limit," if result.timed_out else ""
         parts = [f"Stopped{limit} after {result.seconds:.1f} s; there is no exit status."]
     else:
@@ -201,12 +201,3 @@ def _one_line(name: str) -> str:
 
 def _count_lines(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n") and bool(text))
-
-
-def _encoded(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise WorkspaceError(
-            f"the content cannot be written as UTF-8: character {error.start} is half of a character"
-        ) from None
