@@ -45,7 +45,7 @@ def instant(agent: Agent, text: Callable[[], str]) -> None:
         agent.emit("reply", purpose=purpose, **made.record(), seconds=0.0)
         return made
 
-    agent._conversation._model.complete = complete  # type: ignore[assignment, method-assign]  # noqa: SLF001 - the model is not what is timed
+    agent.clients.model.complete = complete  # type: ignore[assignment, method-assign]  # the model is not what is timed
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ for candidate in "${MLAB_AGENT_PYTHON:-}" python3 python "$environment/bin/pytho
 done
 if [ -z "$python" ]; then # needs the package index, so a task without network should bring the packages
     python="$environment/bin/python"
-    python3 -m venv "$environment" && "$python" -m pip install --quiet "json-repair>=0.50" "openai>=1.50" "pydantic>=2" && works "$python" || {
+    python3 -m venv "$environment" && "$python" -m pip install --quiet "json-repair>=0.50" "openai>=1.50" "pydantic>=2.4" && works "$python" || {
         echo "main.sh: needs Python 3.11 or newer with json-repair, openai and pydantic, and could not install them" >&2
         exit 2
     }

@@ -6,8 +6,6 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from mlab_agent.actions import ACTIONS, SCORE, find
 from mlab_agent.fake_server import Completion, ErrorResponse
 
@@ -130,11 +128,10 @@ def test_text_where_tools_were_offered_is_read_too(agents: Agents, say: Callable
     assert "train.py" in agents.observations()[0]
 
 
-@pytest.mark.parametrize("wrong", ["{bad", '{"filename": 3, "more": 1}', ""])
-def test_a_malformed_native_call_is_answered(agents: Agents, wrong: str) -> None:
+def test_a_malformed_native_call_is_answered(agents: Agents) -> None:
     agents.model.replies = [
         Completion("", ("no_such_tool", "{}")),
-        Completion("", ("read_file", wrong)),
+        Completion("", ("read_file", "{bad")),
         Completion("", ("write_file", '{"filename": "a", "content": "half of'), truncated=True),
         Completion("no call at all"),
         Completion("", ("final_answer", '{"final_answer": "y"}')),
@@ -151,9 +148,3 @@ def test_a_malformed_native_call_is_answered(agents: Agents, wrong: str) -> None
     shown = json.dumps(agents.server.requests[-1]["messages"])
     assert "no call at all" in shown
     assert agents.submission == "y"
-
-
-def test_the_fast_model_serves_actions(agents: Agents, say: Callable[..., str]) -> None:
-    agents.model.replies = [say(*ALL[6][:2]), say("Final Answer", {"final_answer": "x"})]
-    assert agents.finish("--fast-model", "cheap").returncode == 0
-    assert [request["model"] for request in agents.server.requests] == ["scripted", "cheap", "scripted"]

@@ -37,10 +37,10 @@ def test_a_reply_in_the_format_of_the_seed() -> None:
 
 @pytest.mark.parametrize("action", ACTIONS.values(), ids=lambda action: action.name)
 def test_every_action_by_its_arguments_and_by_those_of_mlagentbench(action: Action) -> None:
-    values = {"string": "text", "integer": 3, "number": 2.5, "strings": ["a"]}
-    whole = {argument.name: values[argument.kind] for argument in action.arguments}
+    values = {"string": "text", "integer": 3, "number": 2.5, "array": ["a"]}
+    whole = {name: values[kind["type"]] for name, kind in action.schema["properties"].items()}
     assert read(one(action.name, whole)).input == whole
-    also = {(argument.aliases or (argument.name,))[0]: values[argument.kind] for argument in action.arguments}
+    also = {action.aliases(name)[0]: value for name, value in whole.items()}
     assert read(one(f"{action.name} (AI)", also)).input == whole
     assert set(action.schema["required"]) <= set(whole)
 
@@ -106,9 +106,9 @@ def test_what_is_repaired(input_: str, expected: str, note: str) -> None:
         ('{"filename": "a", "colour": "b"}', 'Read File has no argument "colour"; its arguments: "filename"'),
         ("{}", 'Read File needs "filename", which is missing'),
         ("", 'Read File needs "filename", which is missing'),
-        ('{"filename": ["a"]}', '"filename" must be a string, not ["a"]'),
-        ('{"filename": true}', '"filename" must be a string, not true'),
-        ('{"filename": null}', '"filename" must be a string, not null'),
+        ('{"filename": ["a"]}', '"filename": Input should be a valid string, not ["a"]'),
+        ('{"filename": true}', '"filename": Input should be a valid string, not true'),
+        ('{"filename": null}', '"filename": Input should be a valid string, not null'),
         ('["a.py"]', "the input must be a JSON object"),
         ("a.py", "the input must be a JSON object"),
         ('{"filename": "\\ud800"}', "half of a character"),
@@ -165,7 +165,7 @@ def test_native_tool_calls() -> None:
     assert response.input == {"filename": "a.py", "arguments": ["--n", "1", "x y"], "time_limit_s": 30.0}
     assert (response.tool, response.notes) == ("execute_script", ())
     wrong = read("", ToolCall("execute_script", '{"filename": "a.py", "time_limit_s": -1}'))
-    assert '"time_limit_s" must be a number above 0, not -1' in wrong.complaint
+    assert '"time_limit_s": Input should be greater than 0, not -1' in wrong.complaint
     assert read("", ToolCall("score", "")).action == "Score"
     assert "There is no tool 'fly'" in read("", ToolCall("fly", "{}")).complaint
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from agents.mlab.tests.test_every_action import ALL as ALL_BUT_SCORE
+from agents.mlab.tests.test_every_action import serve
 from integrations.inspect.tests.evaluations import TASK, Scripted, output, running, step
 
 from mlab_agent.actions import ACTIONS, find
@@ -21,54 +22,12 @@ if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput
     from integrations.inspect.tests.evaluations import Evaluated, Request
 
-ALL: list[tuple[str, dict[str, Any], str]] = [
-    ("List Files", {"directory": "."}, "train.py  62 bytes"),
-    ("Read File", {"filename": "train.py"}, "RATE = 0.1"),
-    ("Write File", {"filename": "notes/a.txt", "content": "one\n"}, "Wrote notes/a.txt: 4 bytes"),
-    ("Append File", {"filename": "notes/a.txt", "content": "two\n"}, "Appended 4 bytes"),
-    ("Copy File", {"source": "notes/a.txt", "destination": "b.txt"}, "Copied notes/a.txt to b.txt"),
-    (
-        "Inspect Script Lines",
-        {"filename": "train.py", "start_line_number": 3, "end_line_number": 3},
-        "train.py has 4 lines. Lines 3 to 3:\nRATE = 0.1",
-    ),
-    ("Understand File", {"filename": "train.py", "query": "the rate"}, "The rate is 0.1."),
-    (
-        "Edit Script",
-        {"filename": "train.py", "edit_instruction": "RATE = 0.1 -> RATE = 0.2", "save_filename": "train.py"},
-        "-RATE = 0.1\n+RATE = 0.2",
-    ),
-    ("Execute Script", {"filename": "train.py", "arguments": ["--deep", "a b"]}, "loss 0.8 --deep a b"),
-    (
-        "Edit Script Segment",
-        {
-            "filename": "train.py",
-            "start_line_number": 3,
-            "end_line_number": 3,
-            "edit_instruction": "RATE = 0.2 -> RATE = 0.5",
-            "save_filename": "other.py",
-        },
-        "+RATE = 0.5",
-    ),
-    ("Undo Edit Script", {"filename": "train.py"}, "RATE = 0.1"),
-    ("Execute Script", {"filename": "other.py"}, "Exit status 0"),
-    ("Score", {}, "Score: I"),
-    ("Final Answer", {"final_answer": "0.5: it is best"}, "The answer was handed in."),
-]
+ALL = [*ALL_BUT_SCORE[:-1], ("Score", {}, "Score: I"), ALL_BUT_SCORE[-1]]
 
 
 async def edit(request: Request) -> str:
     """Play the model of edits."""
-    prompt = request.messages[0].text
-    marked = re.search(r"^(EDIT-\w+) TEXT\n(.*)^\1 END", prompt, re.MULTILINE | re.DOTALL)
-    change = re.search(r"What to do: (.*) -> (.*)", prompt)
-    assert marked
-    assert change
-    return f"{marked[1]} WHOLE\n{marked[2].replace(change[1], change[2])}{marked[1]} DONE"
-
-
-def test_all_are_here() -> None:
-    assert {name for name, _given, _seen in ALL} == {*ACTIONS}
+    return serve(request.messages[0].text)
 
 
 def check(done: Evaluated) -> None:

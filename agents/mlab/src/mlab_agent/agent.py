@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import traceback
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mlab_agent import prompt
 from mlab_agent.actions import FINAL_ANSWER, SCORE, Context, Limits, actions_for
-from mlab_agent.helper_calls import HelperCalls
+from mlab_agent.conversation import Conversation
 from mlab_agent.models import BudgetSpent, ModelError
 from mlab_agent.replies import Response, plain, read_response
 from mlab_agent.state import write_usage
@@ -15,7 +16,6 @@ from mlab_agent.workspaces.files import WorkspaceError, WorkspaceLostError
 
 if TYPE_CHECKING:
     from mlab_agent.budget import Budget
-    from mlab_agent.models import Reply
     from mlab_agent.parts import Clients
     from mlab_agent.state import Outcome, PendingAction, RunState
     from mlab_agent.trace import Trace
@@ -41,88 +41,65 @@ class RunStopped(BaseException):
         """As that of an :class:`~mlab_agent.state.Outcome`."""
 
 
+@dataclass(kw_only=True)
 class Agent:
-    """The research agent of MLAgentBench. Everything it does goes through its trace.
+    """The research agent of MLAgentBench. Everything it does goes through its trace."""
 
-    Attributes:
-        ending: whether the end of the run is being written, so that nothing is left for a `RunStopped` to end.
-    """
+    workspace: Workspace
+    clients: Clients
+    state: RunState
+    """Empty, or resumed from the trace."""
+    trace: Trace
+    budget: Budget
+    snapshots: bool = True
+    """Whether the workspace is saved after each step; without, the run cannot be resumed."""
+    limits: Limits = field(default_factory=Limits)
+    """Of actions."""
+    tools: str = "auto"
+    """``auto``, ``native`` or ``text``."""
+    max_malformed: int = 10
+    """So many malformed replies in a row end the run."""
+    repeat_remark: int = 3
+    """The model is told that it did the same so many times in a row; 0 for never."""
+    new_workspace: bool = False
+    """Whether the workspace is not the one of the trace, so that it is to be restored."""
+    ending: bool = field(default=False, init=False)
+    """Whether the end of the run is being written, so that nothing is left for a `RunStopped` to end."""
 
-    def __init__(
-        self,
-        *,
-        workspace: Workspace,
-        clients: Clients,
-        state: RunState,
-        trace: Trace,
-        budget: Budget,
-        snapshots: bool = True,
-        limits: Limits | None = None,
-        tools: str = "auto",
-        max_malformed: int = 10,
-        repeat_remark: int = 3,
-        new_workspace: bool = False,
-    ) -> None:
-        """Put an agent together.
-
-        Args:
-            workspace: where the files are.
-            clients: of the models.
-            state: of the run; empty, or resumed from its trace.
-            trace: where all events are written.
-            budget: the limits of the run.
-            snapshots: whether the workspace is saved after each step; without, the run cannot be resumed.
-            limits: of actions.
-            tools: ``auto``, ``native`` or ``text``.
-            max_malformed: so many malformed replies in a row end the run.
-            repeat_remark: the model is told that it did the same so many times in a row; 0 for never.
-            new_workspace: whether the workspace is not the one of the trace, so that it is to be restored.
-        """
-        self.workspace = workspace
-        self.state = state
-        self._trace = trace
-        self._budget = budget
-        self._snapshots = snapshots
-        self._max_malformed = max_malformed
-        self._repeat_remark = repeat_remark
-        self._new_workspace = new_workspace
-        self.ending = False
+    def __post_init__(self) -> None:
         self._rewards = 0
-        self._actions = actions_for(workspace)
-        helper_calls = HelperCalls(clients.fast, clients.edit, state, self.emit)
-        self._conversation = prompt.Conversation(state, clients.model, helper_calls, self._actions, tools)
+        self._actions = actions_for(self.workspace)
+        self._conversation = Conversation(self.state, self.clients, self._actions, self.tools, self.emit)
         self._context = Context(
-            workspace=workspace,
-            writes=state.writes_of,
+            workspace=self.workspace,
+            writes=self.state.writes_of,
             emit=self.emit,
-            ask=helper_calls.ask,
-            limits=limits or Limits(),
-            seconds_left=budget.working_seconds_left,
+            ask=self._conversation.ask,
+            limits=self.limits,
+            seconds_left=self.budget.working_seconds_left,
         )
 
     def emit(self, kind: str, **fields: Any) -> None:
         """Write an event to the trace, and apply it to the state."""
-        self.state.apply(self._trace.add(kind, **fields))
-        write_usage(self._trace.path.parent, kind, self.state)
+        self.state.apply(self.trace.add(kind, **fields))
+        write_usage(self.trace.path.parent, kind, self.state)
 
     def run(self) -> Outcome:
         """Work until the end; an answer is handed in however the run ends."""
         try:
             self._work()
-        except RunStopped as error:
+        except RunStopped as error:  # which may come while another error is being dealt with, too
             self._end(error.reason, detail=str(error))
         except KeyboardInterrupt as error:
             self._end("stopped", detail=str(error) or "interrupted")
         return self.state.outcome()
 
     def _work(self) -> None:
-        """Work until the end, or until `RunStopped`; that may come while an error is being dealt with, too."""
         try:
             self.prepare()
             while self.state.end is None:
                 if not self._end_at_limit():
                     self.execute(self.get_response())
-                    self._check_malformed()
         except BudgetSpent as error:
             self._end(error.cap, detail=str(error))
         except ModelError as error:
@@ -143,11 +120,11 @@ class Agent:
                 self._repeat(state.pending)
             self._end("final answer", detail="the episode has ended")
             return
-        if not self._snapshots:
+        if not self.snapshots:
             return
         if state.snapshot is None:
             self.emit("snapshot", name=self.workspace.snapshot())
-        elif state.pending is not None or state.rewind is not None or self._new_workspace:
+        elif state.pending is not None or state.rewind is not None or self.new_workspace:
             self.workspace.restore(state.snapshot)
         if state.rewind is not None:
             self.emit("restored")
@@ -157,20 +134,22 @@ class Agent:
     def get_response(self, tail: str = "", only: str | None = None) -> Response:
         """Ask for one completion with the history until now, and parse it.
 
-        Args:
-            tail: a text for the end of the prompt.
-            only: the name of the one action that is allowed; None for all.
+        ``tail`` is a text for the end of the prompt, ``only`` the name of the one action that is allowed.
         """
-        if self.state.unread is not None:  # a killed process had received it already
-            return self._read(self.state.unread)
-        budget = "Each observation says what is left of your budget." if self.state.steps else self._budget.line(0)
-        task = prompt.task_text(self.state.task, self.workspace.root, budget)
-        return self._read(self._conversation.next_reply(task, tail, only))
+        reply = self.state.unread  # a killed process had received it already
+        if reply is None:
+            budget = "Each observation says what is left of your budget." if self.state.steps else self.budget.line(0)
+            task = prompt.task_text(self.state.task, self.workspace.root, budget)
+            reply = self._conversation.next_reply(task, tail, only)
+        return read_response(reply, self._actions, native=self._conversation.native)
 
     def execute(self, response: Response) -> str:
         """Carry out the action of a response, or reject it; return the observation. The history gets both."""
         if response.action is None:
-            return self._reject(response)
+            text = self._reject(response)
+            if self.state.rejected_in_row >= self.max_malformed:
+                self._end("malformed", detail=f"{self.max_malformed} replies in a row could not be acted on")
+            return text
         return self._carry_out(
             fields={name: plain(text) for name, text in response.fields.items()},
             action=response.action,
@@ -190,38 +169,27 @@ class Agent:
             self.emit("message", text=message)
         if self.state.snapshot is None:
             self.prepare()
-        while self.state.end is None:
-            if self._end_at_limit():
-                break
+        while self.state.end is None and not self._end_at_limit():
             response = self.get_response()
             if not response.tries_to_act:
                 self._reject(response)
                 return response.reply.text
             self.execute(response)
-            self._check_malformed()
         return self.state.outcome().answer
-
-    def _read(self, reply: Reply) -> Response:
-        return read_response(reply, self._actions, native=self._conversation.native)
 
     def _end_at_limit(self) -> bool:
         """If a limit is reached, allow the model one call for its final answer, and end; tell whether that is so."""
-        limit = self._budget.reached(self.state.steps)
+        limit = self.budget.reached(self.state.steps)
         if limit is None:
             return False
         response = self.get_response(prompt.final_answer_request(limit), only=FINAL_ANSWER.name)
         if response.action == FINAL_ANSWER.name:
             self.execute(response)
-        if self.state.end is None:
-            self._end(limit, detail="the limit was reached before a final answer")
+        self._end(limit, detail="the limit was reached before a final answer")
         return True
 
-    def _check_malformed(self) -> None:
-        if self.state.end is None and self.state.rejected_in_row >= self._max_malformed:
-            self._end("malformed", detail=f"{self._max_malformed} replies in a row could not be acted on")
-
     def _reject(self, response: Response) -> str:
-        text = f"{response.complaint}\n{self._budget.line(self.state.steps)}"
+        text = f"{response.complaint}\n{self.budget.line(self.state.steps)}"
         self.emit("malformed", reply=response.text, text=text)
         return text
 
@@ -244,9 +212,9 @@ class Agent:
         handed_in = None
         self.workspace.step = self.state.next_step
         try:
-            result = self._actions[action.action].run(self._context, action.input)
+            result = self._actions[action.action].run(self._context, **action.input)
             if action.action == FINAL_ANSWER.name:
-                handed_in = str(action.input[FINAL_ANSWER.arguments[0].name])
+                handed_in = str(action.input["final_answer"])
         except (WorkspaceLostError, BudgetSpent, MemoryError):
             raise
         except WorkspaceError as error:
@@ -266,9 +234,9 @@ class Agent:
     def _observe(self, action: PendingAction, result: str, handed_in: str | None = None) -> str:
         notes = [f"[{note}]" for note in action.notes]
         repetition = self.state.repetition(action)
-        if self._repeat_remark and repetition >= self._repeat_remark:
+        if self.repeat_remark and repetition >= self.repeat_remark:
             notes.append(_REPEATED.format(action.action, repetition))
-        text = "\n".join([*notes, result, self._budget.line(self.state.steps + 1)])
+        text = "\n".join([*notes, result, self.budget.line(self.state.steps + 1)])
         self._emit_rewards()
         self.emit("observation", text=text, snapshot=self._snapshot(action.action), handed_in=handed_in)
         return text
@@ -281,7 +249,7 @@ class Agent:
 
     def _snapshot(self, action: str) -> str | None:
         """Save the workspace after an action; None if it cannot have changed, or cannot be saved."""
-        if not self._snapshots or action in _READ_ONLY_ACTIONS or self.workspace.finished:
+        if not self.snapshots or action in _READ_ONLY_ACTIONS or self.workspace.finished:
             return None
         try:
             return self.workspace.snapshot()
@@ -292,7 +260,7 @@ class Agent:
             return None
 
     def _end(self, reason: str, answer: str | None = None, detail: str = "", *, hand_in: bool = True) -> None:
-        """End the run; unless the model gave an answer, hand in its last Research Plan and Status if that can be."""
+        """End the run, once; unless the model gave an answer, hand in its last Research Plan and Status if possible."""
         if self.state.end is not None:
             return
         self.ending = True

@@ -30,11 +30,10 @@ class Budget:
     def working_seconds_left(self) -> float | None:
         """Return the seconds left for work, without the reserve for the final answer; None without a limit."""
         left = self.seconds_left()
-        return None if self.max_seconds is None or left is None else left - self._reserve(self.max_seconds)
+        return None if left is None else left - self._reserve()
 
-    @staticmethod
-    def _reserve(seconds: float) -> float:
-        return min(_MAX_RESERVE_S, _RESERVE_SHARE * seconds)
+    def _reserve(self) -> float:
+        return min(_MAX_RESERVE_S, _RESERVE_SHARE * (self.max_seconds or 0.0))
 
     def reached(self, steps: int) -> str | None:
         """Return the limit that is reached after so many steps, ``steps`` or ``time``; None if none is."""
@@ -45,42 +44,38 @@ class Budget:
 
     def line(self, steps: int) -> str:
         """Return the line about the budget that the model sees after so many steps."""
-        shown = [*self._run_limits(steps), *self._spending_limits()]
-        if not shown:
-            return "[Budget left: no limit]"
-        line = f"[Budget left: {', '.join(text for text, _share in shown)}]"
-        if self.reached(steps):
-            return f"{line}\n[The budget is used up. Only Final Answer is carried out now.]"
-        if min(share for _text, share in shown) < _WARNING_SHARE:
-            return f"{line}\n[Little is left. Put the best result so far in place, then give the Final Answer.]"
-        return line
-
-    def _run_limits(self, steps: int) -> list[tuple[str, float]]:
-        """Return what is left of steps and of the time, in words, each with the share that it is."""
         shown = []
         if self.max_steps is not None:
             shown.append((f"{self.max_steps - steps} of {self.max_steps} steps", 1 - steps / self.max_steps))
         left = self.working_seconds_left()
         if self.max_seconds is not None and left is not None:
-            working = self.max_seconds - self._reserve(self.max_seconds)
+            working = self.max_seconds - self._reserve()
             shown.append((f"{duration(max(left, 0.0))} of {duration(working)}", left / working))
-        return shown
+        shown += self._spending_limits()
+        line = f"[Budget left: {', '.join(text for text, _share in shown) or 'no limit'}]"
+        if self.reached(steps):
+            return f"{line}\n[The budget is used up. Only Final Answer is carried out now.]"
+        if min((share for _text, share in shown), default=1.0) < _WARNING_SHARE:
+            return f"{line}\n[Little is left. Put the best result so far in place, then give the Final Answer.]"
+        return line
 
     def _spending_limits(self) -> list[tuple[str, float]]:
-        """Return what is left of money and tokens, in words, each with the share that it is."""
+        """Return what is left of money and tokens as text, each with the share that it is."""
         caps, spending, shown = self.spending.caps, self.spending, []
         if caps.dollars is not None:
             unpriced = f" (without {spending.unpriced_calls} calls of unknown cost)" if spending.unpriced_calls else ""
-            text = f"${max(caps.dollars - spending.dollars, 0):.2f} of ${caps.dollars:.2f}{unpriced}"
-            shown.append((text, 1 - spending.dollars / caps.dollars if caps.dollars else 0.0))
+            left = max(caps.dollars - spending.dollars, 0.0)
+            shown.append(
+                (f"${left:.2f} of ${caps.dollars:.2f}{unpriced}", left / caps.dollars if caps.dollars else 0.0)
+            )
         if caps.tokens is not None:
-            text = f"{max(caps.tokens - spending.tokens, 0)} of {caps.tokens} tokens"
-            shown.append((text, 1 - spending.tokens / caps.tokens if caps.tokens else 0.0))
+            left = max(caps.tokens - spending.tokens, 0)
+            shown.append((f"{left} of {caps.tokens} tokens", left / caps.tokens if caps.tokens else 0.0))
         return shown
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in words, such as ``1 h 05 min``."""
+    """Return a duration as text, such as ``1 h 05 min``."""
     if seconds < _MINUTE:
         return f"{seconds:.0f} s"
     minutes = int(seconds // _MINUTE)

@@ -10,11 +10,13 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from mlab_agent.models import Message, ToolCall, assistant, tool_result, user
+from mlab_agent.models import user
 from mlab_agent.truncate import truncate_middle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from mlab_agent.models import Message
 
 PLAN = "Research Plan and Status"
 _OBSERVATION = "Observation:\n"
@@ -29,7 +31,8 @@ class RejectedReply:
 
     def messages(self) -> list[Message]:
         """Return the exchange: the reply itself, and what was wrong with it."""
-        return [assistant(self.reply or "(an empty reply)"), user(_OBSERVATION + self.complaint)]
+        reply = {"role": "assistant", "content": self.reply or "(an empty reply)"}
+        return [reply, user(_OBSERVATION + self.complaint)]
 
 
 @dataclass(frozen=True)
@@ -47,21 +50,20 @@ class Step:
     def messages(self) -> list[Message]:
         """Return the exchange in the form in which the model wrote its action."""
         if self.tool is None:
-            return [assistant(self.text), user(_OBSERVATION + self.observation)]
+            return [{"role": "assistant", "content": self.text}, user(_OBSERVATION + self.observation)]
         call_id = f"step_{self.number}"
-        call = ToolCall(self.tool, json.dumps(self.input, ensure_ascii=False))
-        return [assistant(self._fields_text, call, call_id), tool_result(self.observation, call_id)]
+        function = {"name": self.tool, "arguments": json.dumps(self.input, ensure_ascii=False)}
+        calls = [{"id": call_id, "type": "function", "function": function}]
+        return [
+            {"role": "assistant", "content": self._fields_text, "tool_calls": calls},
+            {"role": "tool", "tool_call_id": call_id, "content": self.observation},
+        ]
 
     @property
     def text(self) -> str:
         """The reply in the text format."""
         arguments = json.dumps(self.input, ensure_ascii=False)
         return f"{self._fields_text}\nAction: {self.action}\nAction Input: {arguments}".lstrip()
-
-    @property
-    def plan(self) -> str | None:
-        """Research Plan and Status, if the step states it."""
-        return self.fields.get(PLAN) or None
 
     @property
     def _fields_text(self) -> str:
@@ -106,7 +108,7 @@ class Memory:
         """Append a step."""
         self.recent.append(step)
         self.rejected.clear()
-        self.plan = step.plan or self.plan
+        self.plan = step.fields.get(PLAN) or self.plan
 
     def steps_to_summarise(self) -> list[Step]:
         """Return the steps that are to be summarised now, because there are many; may be empty."""
@@ -140,7 +142,7 @@ class Memory:
     def reminder(self) -> str:
         """Return what is added to the conversation: the log, and the plan if no recent step states it."""
         parts = []
-        if self.plan and not any(step.plan for step in self.recent):
+        if self.plan and not any(step.fields.get(PLAN) for step in self.recent):
             parts.append(f"Your last Research Plan and Status, from an older step:\n{self.plan}")
         if self.log:
             parts.append(f"Your research log on steps 1 to {self.summarised}:\n{self.log_text}")

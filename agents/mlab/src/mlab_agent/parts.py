@@ -15,8 +15,8 @@ from mlab_agent.workspaces.local import LocalWorkspace
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mlab_agent.client import Model
     from mlab_agent.clock import Waits
-    from mlab_agent.models.client import Model
     from mlab_agent.settings import ModelOptions
     from mlab_agent.trace import Trace
     from mlab_agent.workspaces.base import Workspace
@@ -60,7 +60,7 @@ def make_clients(
         if options not in made:
             model_settings = _model_settings(settings, role, options)
             key = _key(settings, role, options, keys)
-            from mlab_agent.models.client import Model  # noqa: PLC0415 - takes a second, and not all commands need it
+            from mlab_agent.client import Model  # noqa: PLC0415 - takes a second, and not all commands need it
 
             made[options] = Model(model_settings, key, spending, emit, seconds_left, waits=waits)
         return made[options]

@@ -1,26 +1,18 @@
-"""The prompt of a step: system message with rules, format and actions, task, memory; and its length."""
+"""The texts of the prompts: rules, format and actions, the task, the last request, the summary of old steps."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mlab_agent.models import ContextFull, LanguageModel, Message, ModelError, Reply, system, user
-from mlab_agent.state import STEP
 from mlab_agent.truncate import truncate_middle
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mlab_agent.actions import Action
-    from mlab_agent.helper_calls import HelperCalls
-    from mlab_agent.state import RunState
+    from mlab_agent.memory import Step
 
-STOP = ("\nObservation:",)
-"""What ends a reply in the text format: an observation is never the model's to write."""
-_CONTEXT_SHARE = 0.8  # of what is left beside the reply: estimates of tokens are rough
-_STEP_CHARS = (8_000, 3_000, 1_000, 300)  # steps are truncated to these lengths in turn, until the messages fit
-_MIN_TASK_CHARS = 2_000
-_CONTEXT_TRIES = 6
+_SUMMARY_CHARS = 3_000  # of a step's reply, and of its observation, in the prompt for a summary
 
 _ROLE = """\
 You are a research agent. You are given a task in machine learning and a workspace with files, and you work on it in
@@ -67,6 +59,18 @@ Action Input: [its arguments as a JSON object]
 What comes back begins the next step. Never write an observation yourself.
 """
 
+_SUMMARISE = """\
+You keep the research log of an agent. Below are the log so far and the steps {numbers}, word for word, which are about
+to leave the agent's sight. Write the log again, with these steps, in at most {limit} characters. For each step keep
+why it was taken, what was done to which file with which settings, and the result: numbers, names, error messages and
+decisions exactly. Shorten the oldest entries first. Write down nothing that the log and the observations do not show.
+Write only the log.
+
+The log so far:
+{log}
+
+{steps}"""
+
 
 def system_text(actions: Mapping[str, Action], *, native: bool) -> str:
     """Return the system message."""
@@ -107,81 +111,12 @@ def native_tools(actions: Mapping[str, Action]) -> list[dict[str, Any]]:
     ]
 
 
-class Conversation:
-    """Composes the messages of the next call, and summarises old steps before the context is full."""
-
-    def __init__(
-        self,
-        state: RunState,
-        model: LanguageModel,
-        helper_calls: HelperCalls,
-        actions: Mapping[str, Action],
-        tools: str,
-    ) -> None:
-        self._state = state
-        self._model = model
-        self._helper_calls = helper_calls
-        self._actions = actions
-        self._tools = tools
-
-    @property
-    def native(self) -> bool:
-        """Whether actions are native tool calls."""
-        return self._tools != "text" and self._model.dialect.tools
-
-    def next_reply(self, task: str, tail: str = "", only: str | None = None) -> Reply:
-        """Ask the model for the next step, with shorter messages if it says that they are too long.
-
-        Args:
-            task: the first message to the model.
-            tail: the very end of the last message.
-            only: the name of the one tool that is offered; None for all.
-
-        Raises:
-            ModelError: if the model cannot be asked, or not even the task fits.
-            BudgetSpent: if a cap forbids the call.
-        """
-        actions = {only: self._actions[only]} if only else self._actions
-        for tries_left in reversed(range(_CONTEXT_TRIES)):
-            native = self.native
-            tools = native_tools(actions) if native else []
-            messages = self._messages(system_text(self._actions, native=native), task, tail, tools)
-            try:
-                return self._model.complete(messages, purpose=STEP, tools=tools, stop=() if native else STOP)
-            except ContextFull:
-                if not tries_left:
-                    raise
-        raise AssertionError
-
-    def _messages(self, header: str, task: str, tail: str, tools: list[dict[str, Any]]) -> list[Message]:
-        """Return the messages, summarised and truncated until they fit; raise ModelError if they cannot."""
-        memory = self._state.memory
-        if old := memory.steps_to_summarise():
-            self._helper_calls.summarise(old)
-        while not self._fits(messages := self._compose(header, task, tail), tools) and len(memory.recent) > 1:
-            self._helper_calls.summarise(memory.recent[: (len(memory.recent) + 1) // 2])
-        for chars in _STEP_CHARS:
-            if self._fits(messages, tools):
-                return messages
-            messages = self._compose(header, task, tail, chars)
-        while not self._fits(messages, tools) and len(task) > _MIN_TASK_CHARS:
-            task = truncate_middle(task, len(task) * 2 // 3)
-            messages = self._compose(header, task, tail, _STEP_CHARS[-1])
-        if self._fits(messages, tools):
-            return messages
-        raise ModelError(
-            f"the task does not fit into the {self._model.dialect.context_tokens} tokens that the model reads"
-        )
-
-    def _compose(self, header: str, task: str, tail: str, chars: int | None = None) -> list[Message]:
-        memory = self._state.memory
-        messages = [system(header), user(task), *memory.messages(chars)]
-        end = "\n\n".join(part for part in (memory.reminder(), tail) if part)
-        if end:  # appended to the last message, as not every server takes two of one role in a row
-            messages[-1] = {**messages[-1], "content": f"{messages[-1]['content']}\n\n{end}"}
-        return messages
-
-    def _fits(self, messages: list[Message], tools: list[dict[str, Any]]) -> bool:
-        dialect = self._model.dialect
-        room = dialect.context_tokens - dialect.max_output(self._model.settings.max_output_tokens)
-        return self._model.estimate(messages, len(str(tools)) if tools else 0) <= room * _CONTEXT_SHARE
+def summary_request(log: str, steps: Sequence[Step], limit: int) -> str:
+    """Return the prompt for a research log of so many characters with these steps."""
+    texts = "\n\n".join(
+        f"=== Step {step.number}\n{truncate_middle(step.text, _SUMMARY_CHARS)}\n"
+        f"Observation:\n{truncate_middle(step.observation, _SUMMARY_CHARS)}"
+        for step in steps
+    )
+    numbers = f"{steps[0].number} to {steps[-1].number}"
+    return _SUMMARISE.format(numbers=numbers, limit=limit, log=log or "(empty)", steps=texts)

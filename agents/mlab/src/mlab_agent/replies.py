@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import json_repair
 
@@ -58,8 +58,7 @@ class Response:
     @property
     def tries_to_act(self) -> bool:
         """Whether it has an action, even a malformed one."""
-        headings = (_name(heading) for heading in _HEADING.finditer(self.reply.text))
-        return self.action is not None or self.reply.call is not None or "Action" in headings
+        return self.reply.call is not None or any(item.name == "Action" for item in _headings(self.reply.text))
 
     @property
     def text(self) -> str:
@@ -70,16 +69,13 @@ class Response:
 
 
 def read_response(reply: Reply, actions: Mapping[str, Action] = ACTIONS, *, native: bool = False) -> Response:
-    """Read a reply.
-
-    Args:
-        reply: of the model.
-        actions: those that exist, by name.
-        native: whether native tool calls were expected.
-    """
+    """Read a reply; ``actions`` are those that exist, ``native`` tells whether native tool calls were expected."""
     text = reply.text.replace("\r\n", "\n")
-    headings = list(_HEADING.finditer(text))
-    fields = _texts(text, headings)
+    headings = _headings(text)
+    fields: dict[str, str] = {}
+    for index, heading in enumerate(_before_observation(headings)):
+        if heading.name in _TEXTS:
+            fields.setdefault(heading.name, text[heading.end : headings[index + 1].start].strip())
     try:
         if reply.call is not None:
             action, arguments, notes = _read_call(reply, actions)
@@ -100,20 +96,25 @@ def plain(text: str) -> str:
     return "\n".join(lines).replace("**", "").strip()
 
 
-def _name(heading: re.Match[str]) -> str:
-    word = heading[1].lower().replace("_", " ").replace("&", "and")
-    return next((name for name in FIELDS if name.lower() == word), "Observation")
+class _Heading(NamedTuple):
+    name: str
+    start: int
+    end: int
 
 
-def _texts(text: str, headings: list[re.Match[str]]) -> dict[str, str]:
-    """Return the fields before the action."""
-    fields: dict[str, str] = {}
-    for heading, end in zip(headings, [*(after.start() for after in headings[1:]), len(text)], strict=bool(headings)):
-        if _name(heading) == "Observation":
-            break
-        if _name(heading) in _TEXTS:
-            fields.setdefault(_name(heading), text[heading.end() : end].strip())
-    return fields
+def _headings(text: str) -> list[_Heading]:
+    """Return the headings of a text, and one without a name for its end."""
+    names = {name.lower(): name for name in (*FIELDS, "Observation")}
+    found = [
+        _Heading(names[match[1].lower().replace("_", " ").replace("&", "and")], match.start(), match.end())
+        for match in _HEADING.finditer(text)
+    ]
+    return [*found, _Heading("", len(text), len(text))]
+
+
+def _before_observation(headings: list[_Heading]) -> list[_Heading]:
+    names = [heading.name for heading in headings]
+    return headings[: names.index("Observation" if "Observation" in names else "")]
 
 
 def _read_call(reply: Reply, actions: Mapping[str, Action]) -> tuple[Action, dict[str, Any], list[str]]:
@@ -130,50 +131,35 @@ def _read_call(reply: Reply, actions: Mapping[str, Action]) -> tuple[Action, dic
 
 
 def _read_text(
-    text: str, headings: list[re.Match[str]], actions: Mapping[str, Action], *, truncated: bool
+    text: str, headings: list[_Heading], actions: Mapping[str, Action], *, truncated: bool
 ) -> tuple[Action, dict[str, Any], list[str]]:
-    names = [_name(heading) for heading in headings]
-    seen = names.index("Observation") if "Observation" in names else len(names)
     unknown = ""
-    for index, heading in enumerate(headings[:seen]):
-        if names[index] != "Action":
+    for index, heading in enumerate(_before_observation(headings)):
+        if heading.name != "Action":
             continue
-        after = headings[index + 1] if index + 1 < len(headings) else None
-        line = text[heading.end() : after.start() if after else len(text)].strip(_AROUND).split("\n")[0]
+        after, *later = headings[index + 1 :]
+        line = text[heading.end : after.start].strip(_AROUND).split("\n")[0]
         action = find(line, actions)
-        has_input = after is not None and names[index + 1] == "Action Input"
-        if action is not None:
-            return (
-                action,
-                *_read_input_after(action, text, headings[index + 1 :] if has_input else [], truncated=truncated),
-            )
-        unknown = unknown or (line if has_input else "")
-    if unknown:
-        raise MalformedReply(
-            f"There is no action {unknown[:80]!r}. The actions are: {', '.join(actions)}.\n\n{_FORMAT}"
-        )
-    if not text.strip():
-        raise MalformedReply(f"The reply was empty.\n\n{_FORMAT}")
-    raise MalformedReply(f'The reply has no line that begins with "Action:" and names an action.\n\n{_FORMAT}')
-
-
-def _read_input_after(
-    action: Action, text: str, headings: list[re.Match[str]], *, truncated: bool
-) -> tuple[dict[str, Any], list[str]]:
-    """Read the input after the first of these headings; without one only an action without arguments is complete."""
-    if not headings:
-        if any(argument.required for argument in action.arguments):
+        if action is None:
+            unknown = unknown or (line if after.name == "Action Input" else "")
+        elif after.name == "Action Input":
+            end = next(item.start for item in later if item.name in {"Observation", "Action", "Thought", ""})
+            arguments, end, notes = _read_input(action, text, after.end, end, truncated=truncated)
+            if any(item.name == "Observation" for item in _headings(text[end:])):
+                notes.append("An Observation that you wrote yourself, and all after it, was dropped.")
+            elif text[end:].strip(_AROUND):
+                notes.append("Only the first action was taken; what came after its input was dropped.")
+            return action, arguments, notes
+        elif action.needs_input:
             raise MalformedReply(_complaint(action, 'there is no "Action Input:" with its arguments'))
-        return {}, []
-    later = [heading.start() for heading in headings[1:] if _name(heading) in {"Observation", "Action", "Thought"}]
-    arguments, end, notes = _read_input(
-        action, text, headings[0].end(), later[0] if later else len(text), truncated=truncated
-    )
-    if _HEADING.search(text, end) and "Observation" in map(_name, _HEADING.finditer(text, end)):
-        notes.append("An Observation that you wrote yourself, and all after it, was dropped.")
-    elif text[end:].strip(_AROUND):
-        notes.append("Only the first action was taken; what came after its input was dropped.")
-    return arguments, notes
+        else:
+            return action, {}, []
+    problem = 'The reply has no line that begins with "Action:" and names an action.'
+    if unknown:
+        problem = f"There is no action {unknown[:80]!r}. The actions are: {', '.join(actions)}."
+    elif not text.strip():
+        problem = "The reply was empty."
+    raise MalformedReply(f"{problem}\n\n{_FORMAT}")
 
 
 def _read_input(
@@ -183,16 +169,11 @@ def _read_input(
 
     An object that is no JSON is repaired if it has an end: one that was cut off is never taken for a whole.
     """
-    brace = text.find("{", start, end)
     notes: list[str] = []
-    values: Any = {}
-    after = end
-    if (brace := text.find("{", start, end)) < 0:
-        if text[start:end].strip(_AROUND).lower() not in {"", "none", "null", "n/a"}:
-            raise MalformedReply(_complaint(action, "the input must be a JSON object, which begins with {"))
-    else:
+    values: Any = None
+    if (brace := text.find("{", start, end)) >= 0:
         try:
-            values, after = json.JSONDecoder(strict=False).raw_decode(text, brace)
+            values, end = json.JSONDecoder(strict=False).raw_decode(text, brace)
         except ValueError as error:
             written = text[brace:end].rstrip(_AROUND)
             if truncated or not written.endswith("}"):
@@ -200,11 +181,13 @@ def _read_input(
                 raise MalformedReply(_complaint(action, problem)) from None
             values = json_repair.loads(written, skip_json_loads=True)
             notes.append("The Action Input was not valid JSON and was repaired; check what was done with it.")
+    elif text[start:end].strip(_AROUND).lower() in {"", "none", "null", "n/a"}:
+        values = {}
     if not isinstance(values, dict):
         raise MalformedReply(_complaint(action, "the input must be a JSON object, which begins with {"))
     try:
         json.dumps(values, ensure_ascii=False).encode()
-        return action.check(values), after, notes
+        return action.check(values), end, notes
     except UnicodeEncodeError:
         raise MalformedReply(_complaint(action, r"a \u escape is half of a character")) from None
     except InputError as error:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mlab_agent.actions.action import Action, Argument, Context, InputError, Limits, TruncatedReply
-from mlab_agent.actions.basic import BASIC_ACTIONS, FINAL_ANSWER, SCORE
-from mlab_agent.actions.model_based import EDIT, MODEL_BASED_ACTIONS
+from mlab_agent.actions import basic, edit, understand
+from mlab_agent.actions.action import Action, Context, InputError, Limits, TruncatedReply
+from mlab_agent.actions.edit import EDIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,6 @@ __all__ = [
     "FINAL_ANSWER",
     "SCORE",
     "Action",
-    "Argument",
     "Context",
     "InputError",
     "Limits",
@@ -28,9 +27,23 @@ __all__ = [
     "find",
 ]
 
-ACTIONS: Mapping[str, Action] = {
-    action.name: action for action in (*BASIC_ACTIONS, *MODEL_BASED_ACTIONS, SCORE, FINAL_ANSWER)
-}
+SCORE, FINAL_ANSWER = basic.score, basic.final_answer
+_IN_ORDER = (
+    basic.list_files,
+    basic.read_file,
+    basic.write_file,
+    basic.append_file,
+    basic.copy_file,
+    basic.inspect_script_lines,
+    basic.undo_edit_script,
+    basic.execute_script,
+    understand.understand_file,
+    edit.edit_script,
+    edit.edit_script_segment,
+    SCORE,
+    FINAL_ANSWER,
+)
+ACTIONS: Mapping[str, Action] = {action.name: action for action in _IN_ORDER}
 
 
 def actions_for(workspace: Workspace) -> Mapping[str, Action]:
@@ -40,10 +53,5 @@ def actions_for(workspace: Workspace) -> Mapping[str, Action]:
 
 def find(name: str, actions: Mapping[str, Action] = ACTIONS) -> Action | None:
     """Return the action of a name as models write it: case, asterisks, quotes, underscores and ``(AI)`` are ignored."""
-    normalised = _normalise(name)
-    return next((action for action in actions.values() if _normalise(action.name) == normalised), None)
-
-
-def _normalise(name: str) -> str:
     words = name.lower().replace("(ai)", " ").replace("_", " ").replace("-", " ")
-    return " ".join(words.strip(" \t*`'\"[]<>.:;,").split())
+    return actions.get(" ".join(words.strip(" \t*`'\"[]<>.:;,").split()).title())

@@ -1,18 +1,21 @@
-"""The definition of an action: name, arguments, function; and the context that the function works with."""
+"""An action is a function: its name, docstring and typed parameters are the prompt, the JSON schema and the check."""
 
 from __future__ import annotations
 
+import inspect
 import json
-import shlex
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mlab_agent.workspaces.base import Workspace
 
-Kind = Literal["string", "integer", "number", "strings"]
+_CONFIG = ConfigDict(extra="forbid", coerce_numbers_to_str=True, populate_by_name=True, loc_by_alias=False)
 
 
 class InputError(Exception):
@@ -24,50 +27,13 @@ class TruncatedReply(Exception):  # noqa: N818 - it is a reply, not an internal 
 
 
 @dataclass(frozen=True)
-class Argument:
-    """One argument of an action."""
-
-    name: str
-    description: str
-    kind: Kind = "string"
-    required: bool = True
-    aliases: tuple[str, ...] = ()
-    """Other names that models give it, including those of MLAgentBench."""
-
-    def convert(self, value: Any) -> Any:
-        """Return a value as the argument's type.
-
-        Raises:
-            InputError: if it cannot be converted.
-        """
-        try:
-            return _CONVERTERS[self.kind](value)
-        except (ValueError, TypeError, OverflowError):
-            written = json.dumps(value, ensure_ascii=False, default=str)
-            raise InputError(f'"{self.name}" must be {_KINDS[self.kind]}, not {written[:80]}') from None
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        """Its JSON schema."""
-        if self.kind == "strings":
-            return {"type": "array", "items": {"type": "string"}, "description": self.description}
-        return {"type": self.kind, "description": self.description}
-
-
-@dataclass(frozen=True)
 class Limits:
-    """Limits of actions. Characters are those that the model is shown."""
+    """Limits of actions."""
 
     observation_chars: int = 20_000
+    """Characters that the model is shown."""
     execute_s: float = 3600.0
     """The default and the maximum of a script's time limit, in seconds."""
-    inspect_lines: int = 101
-    list_entries: int = 500
-    understand_chars: int = 24_000
-    """How much of a file is given to the model that is asked about it."""
-    edit_chars: int = 200_000
-    """The longest file, or segment, that the model is asked to edit."""
-    edit_tries: int = 2
 
 
 @dataclass
@@ -86,11 +52,7 @@ class Context:
     """The time that the run has left; no script gets more."""
 
     def save(self, path: str, data: bytes) -> None:
-        """Write a file, after its content was recorded for undo.
-
-        Raises:
-            WorkspaceError: if it may not be written, or its content cannot be recorded.
-        """
+        """Write a file, after its content was recorded for undo."""
         self.record(path)
         self.workspace.write_bytes(path, data)
 
@@ -103,104 +65,97 @@ class Context:
         self.emit("write", path=name, before=before)
 
 
-@dataclass(frozen=True)
-class Action:
-    """One action. ``run(context, arguments)`` returns the observation; a WorkspaceError's message is one, too."""
+def argument(description: str, *aliases: str) -> Any:
+    """Describe an argument, as metadata of its type; models also use the aliases, among them MLAgentBench's names."""
+    return Field(description=description, validation_alias=AliasChoices(*aliases))
 
-    name: str
-    description: str
-    arguments: tuple[Argument, ...]
-    returns: str
-    run: Callable[[Context, Mapping[str, Any]], str] = field(repr=False)
+
+Filename = Annotated[
+    str,
+    argument("a path in the workspace", "file_name", "file", "path", "script_name", "script", "script_filename"),
+]
+StartLine = Annotated[int, argument("the first line, counted from 1", "start_line", "start")]
+EndLine = Annotated[int, argument("the last line, which is included", "end_line", "end")]
+
+
+class Action:
+    """An action, made by decorating ``run(context, **arguments)``, which returns the observation.
+
+    The message of a WorkspaceError is an observation, too. The docstring is the description and, in a second
+    paragraph, ``Comes back:`` with the result.
+    """
+
+    def __init__(self, run: Callable[..., str]) -> None:
+        self.run = run
+        self.tool_name = run.__name__
+        """The name for native tool calls, such as ``edit_script``."""
+        self.name = run.__name__.replace("_", " ").title()
+        self.description, self.returns = (inspect.getdoc(run) or "").split("\n\nComes back: ")
+        _context, *parameters = inspect.signature(run, eval_str=True).parameters.values()
+        fields: dict[str, Any] = {
+            item.name: (item.annotation, ... if item.default is item.empty else item.default) for item in parameters
+        }
+        self.model: type[BaseModel] = create_model(run.__name__, __config__=_CONFIG, **fields)
+        """The pydantic model of the arguments."""
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether an argument must be given."""
+        return any(item.is_required() for item in self.model.model_fields.values())
 
     @property
     def usage(self) -> str:
         """The action as the model is to write it."""
         lines = [
-            f'    "{argument.name}": [{argument.description}{"" if argument.required else "; may be left out"}]'
-            for argument in self.arguments
+            f'    "{name}": [{item.description}{"" if item.is_required() else "; may be left out"}]'
+            for name, item in self.model.model_fields.items()
         ]
         body = "{\n" + ",\n".join(lines) + "\n}" if lines else "{}"
         return f"Action: {self.name}\nAction Input: {body}"
 
-    @property
+    @cached_property
     def schema(self) -> dict[str, Any]:
         """The JSON schema of the arguments, for native tool calls."""
-        return {
-            "type": "object",
-            "properties": {argument.name: argument.schema for argument in self.arguments},
-            "required": [argument.name for argument in self.arguments if argument.required],
-            "additionalProperties": False,
-        }
-
-    @property
-    def tool_name(self) -> str:
-        """The name for native tool calls, such as ``edit_script``."""
-        return self.name.lower().replace(" ", "_")
+        schema = self.model.model_json_schema(by_alias=False)
+        for part in (schema, *schema["properties"].values()):
+            for name in ("title", "default", "exclusiveMinimum"):  # not every server knows the last one
+                part.pop(name, None)
+        return {"required": [], **schema}
 
     def check(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments by their names, each converted to its type.
+        """Return the given arguments by their names, each converted to its type.
 
         Raises:
             InputError: if one is missing, unknown, given twice, or of a wrong type.
         """
-        by_name = {_key(name): argument for argument in self.arguments for name in (argument.name, *argument.aliases)}
-        checked: dict[str, Any] = {}
+        fields = self.model.model_fields
+        names = {_key(alias): name for name in fields for alias in (name, *self.aliases(name))}
+        given: dict[str, Any] = {}
         for key, value in values.items():
-            argument = by_name.get(_key(key))
-            if argument is None:
-                names = ", ".join(f'"{item.name}"' for item in self.arguments) or "none"
-                raise InputError(f'{self.name} has no argument "{key}"; its arguments: {names}')
-            if argument.name in checked:
-                raise InputError(f'"{argument.name}" is given twice')
-            if value is not None or argument.required:
-                checked[argument.name] = argument.convert(value)
-        if missing := [f'"{item.name}"' for item in self.arguments if item.required and item.name not in checked]:
-            raise InputError(
-                f"{self.name} needs {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} missing"
-            )
-        return checked
+            name = names.get(_key(key))
+            if name is None:
+                known = ", ".join(f'"{item}"' for item in fields) or "none"
+                raise InputError(f'{self.name} has no argument "{key}"; its arguments: {known}')
+            if name in given:
+                raise InputError(f'"{name}" is given twice')
+            if value is not None or fields[name].is_required():
+                given[name] = value
+        try:
+            return self.model.model_validate(given).model_dump(exclude_unset=True)
+        except ValidationError as error:
+            raise InputError("; ".join(map(self._problem, error.errors()))) from None
+
+    def aliases(self, name: str) -> list[Any]:
+        """Return the other names of an argument."""
+        alias = self.model.model_fields[name].validation_alias
+        return alias.choices if isinstance(alias, AliasChoices) else []
+
+    def _problem(self, error: Mapping[str, Any]) -> str:
+        if error["type"] == "missing":
+            return f'{self.name} needs "{error["loc"][0]}", which is missing'
+        written = json.dumps(error["input"], ensure_ascii=False, default=str)
+        return f'"{error["loc"][0]}": {error["msg"]}, not {written[:80]}'
 
 
 def _key(name: str) -> str:
     return name.strip().lower().replace(" ", "_").replace("-", "_")
-
-
-def _string(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise TypeError
-    return str(value)
-
-
-def _integer(value: Any) -> int:
-    if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
-        raise TypeError
-    return int(value)
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not (number := float(value)) > 0:
-        raise TypeError
-    return number
-
-
-def _strings(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return shlex.split(value)
-    if not isinstance(value, list):
-        raise TypeError
-    return [_string(item) for item in value]
-
-
-_CONVERTERS: Mapping[Kind, Callable[[Any], Any]] = {
-    "string": _string,
-    "integer": _integer,
-    "number": _number,
-    "strings": _strings,
-}
-_KINDS: Mapping[Kind, str] = {
-    "string": "a string",
-    "integer": "a whole number",
-    "number": "a number above 0",
-    "strings": "a list of strings",
-}

@@ -21,8 +21,7 @@ from inspect_ai.tool import ToolCall as InspectToolCall
 from inspect_ai.tool import ToolInfo, ToolParams
 from typing_extensions import override
 
-from mlab_agent.models import LanguageModel, ModelError, ModelProfile, Reply, ToolCall
-from mlab_agent.models.model import BYTES_A_TOKEN, one_line
+from mlab_agent.models import BYTES_A_TOKEN, LanguageModel, ModelError, ModelSettings, Reply, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -63,12 +62,12 @@ class InspectModel(LanguageModel):
         """
         info = get_model_info(model)
         known_output = model.config.max_tokens or model.api.max_tokens() or _DEFAULT_OUTPUT
-        profile = ModelProfile(
+        settings = ModelSettings(
             name=str(model),
             context_tokens=context_tokens or (info and info.context_length) or _DEFAULT_CONTEXT,
             max_output_tokens=max_output_tokens or known_output,
         )
-        super().__init__(profile, spending, emit)
+        super().__init__(settings, spending, emit)
         self.model = model
         self._loop = loop
         self._cache = cache
@@ -79,27 +78,18 @@ class InspectModel(LanguageModel):
         """What was thought before native tool calls, by their ids in prompts: some providers want it back."""
 
     @override
-    def _ask(
-        self,
-        messages: Sequence[Message],
-        max_output: int,
-        tools: Sequence[Mapping[str, Any]],
-        stop: Sequence[str],
-        estimated: int,
-    ) -> Reply:
+    def _ask(self, parameters: dict[str, Any], estimated: int) -> Reply:
+        messages = parameters["messages"]
         chat = [self._chat_message(message) for message in messages]
+        if not self._sets_output:
+            parameters = {**parameters, "max_output": None}
         while True:
-            request = self.dialect.request(
-                max_output=max_output if self._sets_output else None,
-                stop=list(stop) or None,
-                tools=list(tools) or None,
-                parallel_tool_calls=False if tools else None,
-            )
+            request = self.dialect.request(parameters)
             output = self._loop.call(partial(self._generate, chat, request))
             if isinstance(output, ModelOutput):
                 self.last = output
                 return self._read(output, messages, estimated)
-            if not self._is_adapted(request, output):
+            if not self._adapt(request, output):
                 self._loop.call(partial(_raise, output))
 
     async def _generate(self, chat: list[ChatMessage], request: dict[str, Any]) -> ModelOutput | Exception:
@@ -117,16 +107,6 @@ class InspectModel(LanguageModel):
             if isinstance(getattr(error, "status_code", None), int):
                 return error
             raise
-
-    def _is_adapted(self, request: dict[str, Any], error: Exception) -> bool:
-        parameter, status = getattr(error, "param", None), getattr(error, "status_code", None)
-        return self._adapt(
-            request,
-            status=status,
-            code=getattr(error, "code", None),
-            param=parameter if isinstance(parameter, str) else None,
-            text=one_line(error),
-        )
 
     def _read(self, output: ModelOutput, messages: Sequence[Message], estimated: int) -> Reply:
         if output.stop_reason == "model_length":

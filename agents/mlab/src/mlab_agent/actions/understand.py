@@ -1,0 +1,102 @@
+"""Understand File: a model answers a question about a file; of a long one it gets the relevant passages.
+
+A passage scores for each word of the question that it has, the rarer in the text the more; names such as
+``learning_rate`` and ``maxIters`` also count as the words in them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, NamedTuple
+
+from mlab_agent.actions.action import Action, Context, Filename, TruncatedReply, argument
+from mlab_agent.truncate import truncate_middle
+
+_SHOWN_CHARS = 24_000  # of a file
+_PASSAGE_LINES, _PASSAGE_CHARS = 30, 1500
+_WORD = re.compile(r"[^\W_]+")
+_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_STEM_CHARS = 6
+_SHORT_WORD = 3
+_DESCRIBE = (
+    "Describe what the passages say about this, in detail where it matters: names, values, shapes, and the numbers of "
+    "the lines they are on. State only what is to be seen there. Say expressly what is wanted and cannot be found."
+)
+_Query = Annotated[
+    str, argument("what to look for, in detail, such as: the model architecture", "things_to_look_for", "question")
+]
+
+
+@Action
+def understand_file(context: Context, filename: Filename, query: _Query) -> str:
+    """Reads a file for you, also a long one, and answers a question about it.
+
+    Comes back: a description with line numbers, and what could not be found
+    """
+    text = context.workspace.read(filename)
+    if not text.strip():
+        return f"{filename} is empty."
+    passages = split_passages(text)
+    chosen = retrieve(passages, query, _SHOWN_CHARS) if len(text) > _SHOWN_CHARS else passages
+    lines, whole = len(text.splitlines()), len(chosen) == len(passages)
+    head = f"Below {'is the file' if whole else 'are passages of the file'} {filename}, {lines} lines."
+    contents = "\n".join(f"[{passage.location}]\n{passage.text.rstrip()}" for passage in chosen)
+    try:
+        answer = context.ask(f"{head}\n\nWhat is wanted of it: {query}\n\n{_DESCRIBE}\n\n{contents}", "understand file")
+    except TruncatedReply as reply:
+        answer = f"{str(reply).strip()}\n[this answer was cut off]"
+    read = ", ".join(dict.fromkeys(f"{passage.first}-{passage.last}" for passage in chosen))
+    extent = "all of it was read" if whole else f"read: lines {read}; ask with other words for other passages"
+    answer = truncate_middle(answer.strip(), context.limits.observation_chars)
+    return f"{answer}\n[{filename} has {lines} lines; {extent}]"
+
+
+class Passage(NamedTuple):
+    """Some lines of a text, the first one counted from 1; of a very long line only a piece."""
+
+    first: int
+    last: int
+    text: str
+
+    @property
+    def location(self) -> str:
+        """Its lines as text."""
+        return f"lines {self.first}-{self.last}" if self.last > self.first else f"line {self.first}"
+
+
+def split_passages(text: str) -> list[Passage]:
+    """Split a text; the passages together are all of it, in order."""
+    passages: list[Passage] = []
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        for offset in range(0, len(line), _PASSAGE_CHARS):
+            piece = line[offset : offset + _PASSAGE_CHARS]
+            first, _last, before = passages[-1] if passages else (0, 0, "")
+            if before and number - first < _PASSAGE_LINES and len(before) + len(piece) <= _PASSAGE_CHARS:
+                passages[-1] = Passage(first, number, before + piece)
+            else:
+                passages.append(Passage(number, number, piece))
+    return passages
+
+
+def retrieve(passages: list[Passage], query: str, chars: int) -> list[Passage]:
+    """Return the most relevant passages, of so many characters together, in their order; at least the best one."""
+    words = [_words(passage.text) for passage in passages]
+    weights = {
+        word: math.log(len(words) / count) + 0.1 for word in _words(query) if (count := sum(word in w for w in words))
+    }
+    scores = [sum(weights[word] for word in found & weights.keys()) for found in words]
+    if scores:  # the beginning says what a file is
+        scores[0] += 0.3 * max(scores)
+    chosen: list[int] = []
+    for index in sorted(range(len(passages)), key=lambda index: -scores[index]):
+        if not chosen or len(passages[index].text) <= chars:
+            chosen.append(index)
+            chars -= len(passages[index].text)
+    return [passages[index] for index in sorted(chosen)]
+
+
+def _words(text: str) -> set[str]:
+    """Return the words of a text as they are compared: lower case, names split, only the beginning of long words."""
+    parts = [part for word in _WORD.findall(text) for part in (word, *_PART.findall(word))]
+    return {part.lower()[:_STEM_CHARS] for part in parts if len(part) >= _SHORT_WORD or part.isdigit()}

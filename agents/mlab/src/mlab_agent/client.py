@@ -1,0 +1,142 @@
+"""The client of one model at an OpenAI-compatible server: with retries, within the caps, in the server's dialect."""
+
+from __future__ import annotations
+
+import contextlib
+import email.utils
+import json
+import random
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import openai
+from typing_extensions import override
+
+from mlab_agent.clock import Waits
+from mlab_agent.models import BYTES_A_TOKEN, BudgetSpent, LanguageModel, ModelError, Reply, ToolCall, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mlab_agent.models import ModelSettings, Spending
+
+_QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
+_RETRIED_STATUSES = frozenset({408, 409, 425, 429})
+_LONGEST_WAIT_S = 60.0
+_LONGEST_REQUESTED_WAIT_S = 3600.0  # what a server asks for beyond that is no temporary failure
+
+
+class Model(LanguageModel):
+    """A model of a server. ``emit(kind, fields)`` is called for retries, too.
+
+    The retries are not those of ``openai``, since each failed attempt, and the pause after it, is a wait of the run,
+    which its clock leaves out.
+    """
+
+    def __init__(
+        self,
+        settings: ModelSettings,
+        key: str,
+        spending: Spending,
+        emit: Callable[[str, dict[str, Any]], None],
+        seconds_left: Callable[[], float | None] = lambda: None,
+        *,
+        waits: Waits | None = None,
+    ) -> None:
+        super().__init__(settings, spending, emit)
+        self._waits = waits or Waits()
+        self._seconds_left = seconds_left
+        self._client = openai.OpenAI(api_key=key or "none", base_url=settings.base_url, max_retries=0)
+
+    @override
+    def _ask(self, parameters: dict[str, Any], estimated: int) -> Reply:
+        settings, attempt = self.settings, 1
+        chosen = {"model": settings.name, "temperature": settings.temperature, "seed": settings.seed}
+        while True:
+            request = self.dialect.request({**chosen, **parameters})
+            timeout, start = self._timeout(), time.monotonic()
+            headers: Mapping[str, str] = {}
+            try:
+                completion = self._client.chat.completions.create(**request, timeout=timeout)
+                if getattr(completion, "choices", None):
+                    return self._read(completion, parameters["messages"], estimated)
+                failure = "the server's answer has no choices: " + one_line(completion)
+            except openai.APIStatusError as error:
+                if self._adapt(request, error):
+                    continue
+                failure, headers = one_line(error), error.response.headers
+                temporary = error.status_code in _RETRIED_STATUSES or error.status_code >= 500  # noqa: PLR2004
+                if not temporary or error.code == "insufficient_quota" or _QUOTA.search(failure):
+                    raise ModelError(f"{settings.base_url} refused model {settings.name}: {failure}") from None
+            except (openai.APIConnectionError, openai.APIResponseValidationError, ValueError) as error:
+                failure = one_line(error)
+                if isinstance(error, openai.APITimeoutError) and timeout < self.settings.timeout_s:
+                    start = time.monotonic()  # our own time was over, the server's was not
+            self._waits.add(time.monotonic() - start, f"models' server: {failure}")
+            attempt += 1
+            self._wait(attempt, failure, headers)
+
+    def _wait(self, attempt: int, failure: str, headers: Mapping[str, str]) -> None:
+        settings = self.settings
+        if attempt > settings.attempts:
+            raise ModelError(f"{settings.base_url} did not answer in {settings.attempts} attempts; the last: {failure}")
+        seconds = wait_before(attempt, headers, settings.first_wait_s)
+        if seconds > _LONGEST_REQUESTED_WAIT_S:
+            raise ModelError(f"{settings.base_url} asks to wait for {seconds:.0f} s; its failure: {failure}")
+        self._emit("retry", {"attempt": attempt, "wait_s": round(seconds, 3), "error": failure})
+        with self._waits.waiting(f"models' server: {failure}"):
+            time.sleep(seconds)
+
+    def _timeout(self) -> float:
+        left = self._seconds_left()
+        if left is not None and left <= 0:
+            raise BudgetSpent("the time is over", cap="time")
+        return self.settings.timeout_s if left is None else min(self.settings.timeout_s, left)
+
+    def _read(self, completion: Any, messages: list[dict[str, Any]], estimated: int) -> Reply:
+        """Read a completion; servers that are not OpenAI's leave out fields, or give them other types."""
+        choice = completion.choices[0]
+        message, usage = choice.message, getattr(completion, "usage", None)
+        text = getattr(message, "content", None) or ""
+        if isinstance(text, list):
+            text = "".join(str(part.get("text") or "") for part in text if isinstance(part, dict))
+        calls = [
+            function
+            for item in getattr(message, "tool_calls", None) or ()
+            if (function := getattr(item, "function", None))
+        ]
+        tool = ToolCall(str(calls[0].name or ""), _arguments(calls[0].arguments)) if calls else None
+        prompt = getattr(usage, "prompt_tokens", None)
+        if prompt:
+            self._measure(messages, prompt)
+        prompt = estimated if prompt is None else int(prompt)
+        completed = getattr(usage, "completion_tokens", None)
+        if completed is None:
+            completed = (len(text) + (len(tool.arguments) if tool else 0)) / BYTES_A_TOKEN
+        prices = self.settings.prices
+        dollars = prices.dollars(prompt, int(completed)) if prices else None
+        return Reply(str(text), tool, choice.finish_reason == "length", prompt, int(completed), dollars)
+
+
+def _arguments(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+
+
+def wait_before(attempt: int, headers: Mapping[str, str], first_s: float = 1.0) -> float:
+    """Return the seconds to wait before attempt number ``attempt`` (2 is the first repeat).
+
+    What the server requests (``Retry-After-Ms``, ``Retry-After`` in seconds or as a date) has priority; else the wait
+    doubles each time, less a random part so that many agents do not repeat at once.
+    """
+    requested = [-1.0]
+    text = headers.get("retry-after", "")
+    with contextlib.suppress(ValueError):
+        requested.append(email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+    with contextlib.suppress(ValueError):
+        requested.append(float(text))
+    with contextlib.suppress(ValueError):
+        requested.append(float(headers.get("retry-after-ms", "")) / 1000)
+    if 0 <= requested[-1] < float("inf"):
+        return requested[-1]
+    return float(min(_LONGEST_WAIT_S, first_s * 2.0 ** (attempt - 2)) * random.uniform(0.5, 1.0))
