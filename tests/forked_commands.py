@@ -20,7 +20,7 @@ COMMANDS = Template(
     "re_bench_evaluation.report.read",
     "re_bench.tables",
     "re_bench_evaluation.transcripts",
-    "re_bench_evaluation.bundle.pack",
+    "re_bench_evaluation.pack",
     "re_bench.runs.calibrate",
     "re_bench.doctor",
     "re_bench.runs.regrade",

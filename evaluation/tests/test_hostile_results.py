@@ -18,7 +18,7 @@ from re_bench.processes import cli_entry_point
 from re_bench.records import RunRecord
 from re_bench.runs.attempts import MAX_LINE, AttemptLog, _encode, _fields, encoded
 from re_bench_evaluation.agents import Usage
-from re_bench_evaluation.bundle.pack import pack
+from re_bench_evaluation.pack import pack
 from re_bench_evaluation.report.data import to_json
 from re_bench_evaluation.report.details import Room
 from re_bench_evaluation.report.page import render

@@ -28,7 +28,7 @@ from re_bench.errors import UsageError
 from re_bench.records import RunRecord, TaskRecord
 from re_bench.runs.attempts import Attempt, AttemptLog, LogContents
 from re_bench.task.discovery import find_tasks
-from re_bench_evaluation.bundle.pack import pack
+from re_bench_evaluation.pack import pack
 from re_bench_evaluation.report.data import to_json
 from re_bench_evaluation.report.details import Room
 from re_bench_evaluation.report.findings import Finding, Scan, write_scan
@@ -391,7 +391,6 @@ def test_a_bundle_gives_what_its_evaluation_gives(evaluation: Path, tmp_path: Pa
     assert packed.leaderboards[0].rows[0].overall == own.leaderboards[0].rows[0].overall
     assert packed.evaluations[0].path == str(bundle)
     assert packed.runs[0].path.startswith(f"{bundle}/runs/")
-    assert packed.evaluations[0].verified == "not verified"
 
 
 def test_nothing_to_report_is_a_wrong_request(tmp_path: Path) -> None:

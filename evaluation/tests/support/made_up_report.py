@@ -76,7 +76,6 @@ def _evaluation(run: str | None) -> EvaluationInfo:
         versions=versions,
         hardware="AMD EPYC, 16 cores",
         gpus=("NVIDIA H200",),
-        verified="not verified",
         scan=scan,
     )
 

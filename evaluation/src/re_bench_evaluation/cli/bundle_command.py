@@ -12,7 +12,8 @@ from re_bench.errors import UsageError
 from re_bench.options import Count, Flag, Json, Positive, SandboxName, print_json
 
 if TYPE_CHECKING:
-    from re_bench_evaluation.bundle.pack import PackedBundle
+    from re_bench_evaluation.pack import PackedBundle
+    from re_bench_evaluation.verify import Verification
 
 _SAMPLE = 5
 Optional = Literal["agent", "operator-logs", "workspaces"]
@@ -48,13 +49,17 @@ def bundle(
     for name, value in wrong.items():
         if value not in (None, ()):
             raise UsageError(f"{name} is for {'packing' if verify else 'bundle --verify'} alone")
-    if verify:
-        return _verify(path, sample, seed, sandbox, max_mib, max_files, json=json)
-    return _pack(path, out, include, max_mib, json=json)
+    if not verify:
+        return _pack(path, out, include, max_mib, json=json)
+    from re_bench_evaluation.verify import verify as verify_bundle
+
+    limits = {name: value for name, value in (("max_mib", max_mib), ("max_files", max_files)) if value is not None}
+    sample = _SAMPLE if sample is None else sample
+    return _show_verified(verify_bundle(path, sample=sample, seed=seed, sandbox=sandbox, **limits), json=json)
 
 
 def _pack(path: Path, out: Path | None, include: tuple[Optional, ...], max_mib: int | None, *, json: bool) -> int:
-    from re_bench_evaluation.bundle.pack import pack
+    from re_bench_evaluation.pack import pack
 
     out = out or Path(f"{path.resolve().name}.bundle.tar.gz")
     limit = {} if max_mib is None else {"max_mib": max_mib}
@@ -85,25 +90,9 @@ def _print_packed(bundle: PackedBundle) -> None:
         print(f"not looked for: the value of {name}, which the plan names and which is not set here")
 
 
-def _verify(  # noqa: PLR0917 - the options of the command
-    path: Path,
-    sample: int | None,
-    seed: int,
-    sandbox: str | None,
-    max_mib: int | None,
-    max_files: int | None,
-    *,
-    json: bool,
-) -> int:
+def _show_verified(result: Verification, *, json: bool) -> int:
     from re_bench.tables import number, printable, table
-    from re_bench_evaluation.bundle.archive import ArchiveLimits
-    from re_bench_evaluation.bundle.verify import verify as verify_bundle
 
-    default = ArchiveLimits()
-    limits = ArchiveLimits(max_mib or default.mib, max_files or default.files)
-    result = verify_bundle(
-        path, sample=_SAMPLE if sample is None else sample, seed=seed, sandbox=sandbox, limits=limits
-    )
     if json:
         print_json(result.to_dict())
         return 0 if result.holds else 1

@@ -348,8 +348,6 @@ class LeaderRow:
     """Mean of a run; so ``working_h``."""
     working_h: float | None
     runs: int
-    verified: str
-    """What was verified of the evaluation, in words."""
     flags: tuple[Flag, ...] = ()
 
 
@@ -407,8 +405,6 @@ class EvaluationInfo:
     versions: dict[str, str]
     hardware: str | None
     gpus: tuple[str, ...]
-    verified: str
-    """What was verified of it, in words; ``not verified`` where nothing says."""
     scan: ScanInfo | None = None
 
 

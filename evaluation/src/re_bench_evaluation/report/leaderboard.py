@@ -53,7 +53,7 @@ def _board(
     scored = [{cell.task for cell in cells if cell.reward.n} for cells in groups.values()]
     counting = [names for names in scored if names]  # a row without a run that is over must not empty the board
     shared = sorted(set.intersection(*counting)) if counting else []
-    rows = [_row(row, cells, shared, runs, evaluations[row[0]]) for row, cells in groups.items()]
+    rows = [_row(row, cells, shared, runs) for row, cells in groups.items()]
     rows.sort(key=lambda row: (-_place(row), row.evaluation, row.agent, row.model or ""))
     flags = _flags(keys, shared, [evaluations[row[0]] for row in groups], tasks)
     return Leaderboard(profile, tuple(keys), tuple(shared), tuple(rows), tuple(flags))
@@ -63,9 +63,7 @@ def _place(row: LeaderRow) -> float:
     return -math.inf if row.overall.value is None else row.overall.value
 
 
-def _row(
-    row: Row, cells: Sequence[Cell], shared: Sequence[str], runs: Mapping[str, RunInfo], evaluation: EvaluationInfo
-) -> LeaderRow:
+def _row(row: Row, cells: Sequence[Cell], shared: Sequence[str], runs: Mapping[str, RunInfo]) -> LeaderRow:
     own = [runs[key] for cell in cells for key in cell.runs]
     scores = {cell.task: _counted(cell, runs) for cell in cells}
     paid = sum(run.dollars is not None or run.task_dollars is not None for run in own)
@@ -82,7 +80,6 @@ def _row(
         wall_h=_mean_hours([run.wall_s for run in own]),
         working_h=_mean_hours([run.working_s for run in own]),
         runs=sum(map(len, scores.values())),
-        verified=evaluation.verified,
         flags=tuple(dict.fromkeys(flag for cell in cells for flag in cell.flags)),
     )
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 GROUP = "re_bench.report_readers"
 """The entry points whose values are readers."""
-NOT_VERIFIED = "not verified"
 _MAX_RECORD = 16 << 20
 """Bytes; no session's record is longer."""
 _MOST_FINDINGS = 500
@@ -121,7 +120,6 @@ def _info(kind: Any, path: Path, record: EvaluationRecord | None = None) -> Eval
         versions=record.versions if record else {},
         hardware=record.hardware if record else None,
         gpus=record.gpus if record else (),
-        verified=NOT_VERIFIED,
     )
 
 

@@ -101,7 +101,7 @@ def _clean(text: str) -> str:
 
 
 def _leaderboard(board: Leaderboard) -> Section:
-    header = ("evaluation", "agent", "model", *board.tasks, "overall", "95 %", "n", "cost", "work h a run", "verified")
+    header = ("evaluation", "agent", "model", *board.tasks, "overall", "95 %", "n", "cost", "work h a run")
     rows = [
         [
             row.evaluation,
@@ -113,7 +113,6 @@ def _leaderboard(board: Leaderboard) -> Section:
             str(row.runs),
             dollars(row.dollars),
             hours(row.working_h),
-            row.verified,
         ]
         for row in board.rows
     ]
