@@ -70,13 +70,6 @@ def test_a_path_that_cannot_be_read_is_said_and_the_rest_shown(
     assert f"{tmp_path}/gone" in text
 
 
-def test_nothing_to_report_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["report", str(tmp_path / "gone")])
-    assert stopped.value.code == 2
-    assert "No such file or directory" in capsys.readouterr().err
-
-
 def test_nothing_that_an_agent_wrote_reaches_the_terminal(evaluation: Path) -> None:
     data = read_report([evaluation])
     assert any(HOSTILE in refusal.message for cell in data.cells for refusal in cell.refusals)

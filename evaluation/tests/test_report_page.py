@@ -56,16 +56,15 @@ def test_a_page_names_no_address_but_its_own_images() -> None:
 
 def test_a_page_has_every_section_and_says_what_is_modelled_or_a_stand_in() -> None:
     page = render(made_up_report())
-    for text in ("Leaderboard", "Expected best", "Best so far", "Cost", "every run", "Problems", "line 3 is torn"):
+    for text in ("Leaderboard", "Expected best", "Best so far", "Cost", "every run", "Problems", "it has no run.json"):
         assert text.lower() in page.lower()
-    assert page.count("the time is modelled from a replayed trace") >= 4
-    assert page.count("a stand-in of ours answers") >= 3
+    assert page.count("the raw score is modelled, not measured") >= 4
+    assert page.count("a stand-in answers for the model") >= 3
     for text in (
-        "python train.py",
+        "Execute Script",
         "solution.py",
         "<ins>",
-        "re-bench calibrate",
-        "refused as expected",
+        "anchors measured by the test",
         "0.1 -&gt; 1.0",
     ):
         assert text in page

@@ -27,11 +27,7 @@ _CHECK_S = 120.0
 
 
 def planned_tasks(plan: Plan, *, here: bool = True) -> list[PlannedTask]:
-    """Return the tasks of a plan, each in the profile that it runs in.
-
-    Args:
-        plan: the plan.
-        here: whether the runs are on this machine, which then needs the profile's device.
+    """Return the tasks of a plan, each in the profile that it runs in; ``here`` is False for runs on a cluster.
 
     Raises:
         ManifestError: if one has a malformed manifest.

@@ -12,12 +12,11 @@ import json
 import os
 import re
 import resource
-import stat
 import subprocess
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError, did_you_mean
@@ -27,11 +26,12 @@ from re_bench.records import EvaluationRecord
 from re_bench.task.hidden_paths import hidden_directories
 from re_bench.task.manifest import RECORDS, Records
 from re_bench.task.manifest_file import read_table
-from re_bench_evaluation.logged_runs import read_evaluation
+from re_bench_evaluation.logged_runs import plain_files, read_evaluation
 from re_bench_evaluation.report.findings import SEVERITIES, Finding, Scan, write_scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from re_bench.runs.attempts import Attempt
     from re_bench.task.manifest import Manifest
@@ -44,7 +44,6 @@ _LONGEST = 300
 _MAX_TEXT = 256 << 10
 """Bytes of a file that are looked at."""
 _MAX_FILES = 200
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _KERNEL = re.compile(r"\btriton\.jit\b|\bimport triton\b|__global__|load_inline|cuda")
 _TIME_LIMIT_S = 30
 _MEMORY_BYTES = 2 << 30
@@ -266,10 +265,6 @@ CHECKS = {
 def scan(directory: Path, checks: Sequence[str] = ()) -> Scan:
     """Run checks over an evaluation and write what they find into its directory.
 
-    Args:
-        directory: the evaluation's.
-        checks: their names; all that can be run here if there are none.
-
     Raises:
         UsageError: if it is no evaluation, a check is unknown or needs what is not installed, or the directory cannot
             be written.
@@ -300,25 +295,8 @@ def scan(directory: Path, checks: Sequence[str] = ()) -> Scan:
 
 def text_files(submission: Path) -> Iterator[tuple[str, str]]:
     """Yield the names and texts of the files of a kept submission that are text; no link is followed."""
-    count = 0
-    for directory, folders, names in os.walk(submission):
-        folders.sort()
-        for name in sorted(names):
-            count += 1
-            if count > _MAX_FILES:
-                return
-            path = Path(directory, name)
-            text = _text(path)
-            if text is not None:
-                yield os.fsencode(path.relative_to(submission)).decode("utf-8", "backslashreplace"), text
-
-
-def _text(path: Path) -> str | None:
-    try:
-        with os.fdopen(os.open(path, _OPEN), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return None
+    for name, path in islice(plain_files(submission), _MAX_FILES):
+        with path.open("rb") as file:
             data = file.read(_MAX_TEXT)
-    except OSError:
-        return None
-    return None if b"\0" in data else data.decode("utf-8", "replace")
+        if b"\0" not in data:
+            yield os.fsencode(name).decode("utf-8", "backslashreplace"), data.decode("utf-8", "replace")

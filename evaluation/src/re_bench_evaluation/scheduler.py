@@ -39,12 +39,7 @@ class DollarCap:
     """
 
     def __init__(self, cap: float | None, spent: Mapping[str, float]) -> None:
-        """Begin.
-
-        Args:
-            cap: dollars; None for no cap.
-            spent: what runs have cost before, in dollars, by their names.
-        """
+        """Begin."""
         self.cap = cap
         self._amounts = dict(spent)
 
@@ -54,12 +49,7 @@ class DollarCap:
         return math.fsum(self._amounts.values())
 
     def start(self, run: str, most: float) -> bool:
-        """Reserve for a run what it may have cost at its end, tries before included; tell whether the cap allows it.
-
-        Args:
-            run: its name.
-            most: dollars.
-        """
+        """Reserve for a run what it may have cost at its end, tries before included; tell whether the cap allows it."""
         others = [amount for name, amount in self._amounts.items() if name != run]
         if self.cap is not None and math.fsum([*others, most]) > self.cap:
             return False

@@ -109,15 +109,7 @@ class RunServer(Child):
     """The server of a run, whose state directory is the run's ``server``."""
 
     def __init__(self, run: Path, task: str, profile: str, options: Sequence[str], environment: dict[str, str]) -> None:
-        """Start it.
-
-        Args:
-            run: the run's directory.
-            task: the task's name.
-            profile: the task's profile.
-            options: further options of ``re-bench serve``.
-            environment: its environment variables.
-        """
+        """Start it."""
         self.token = secrets.token_urlsafe(32)
         token_file = run / TOKEN
         replace_file(token_file, self.token.encode() + b"\n")

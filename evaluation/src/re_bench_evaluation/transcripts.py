@@ -77,10 +77,6 @@ def write_trajectories(directory: Path, out: Path) -> list[Written]:
     Of a run of an evaluation, ``RUN/trajectory.json`` is the agent's own view if it has a trace, else the server's;
     ``RUN/server.trajectory.json`` is the server's beside a trace.
 
-    Args:
-        directory: an evaluation's, a run's, an mlab run's, a server's state directory, or a session's.
-        out: a directory, which is made if need be.
-
     Raises:
         UsageError: if there is nothing to convert, or ``out`` cannot be written.
     """

@@ -162,12 +162,17 @@ def _problems_of(run: LoggedRun) -> Iterator[str]:
     if final.reward is None and anchors:
         final = run.contents.final(task.aggregation, anchors)
     for name, said, logged in (("raw", record.raw, final.raw), ("reward", record.reward, final.reward)):
-        both = said is not None and logged is not None
-        if not (math.isclose(said, logged, rel_tol=_ROUNDING, abs_tol=_ROUNDING) if both else said is logged):
+        if not _agree(said, logged):
             yield f"{name} is {said} in run.json, and {logged} by the attempt log"
     deciding = [attempt for attempt in run.attempts if final.raw is not None and attempt.raw_for_final == final.raw]
     if deciding and not any(map(run.submission, deciding)):
         yield "the submission that decides its score is not in the bundle, so that it cannot be checked"
+
+
+def _agree(said: float | None, logged: float | None) -> bool:
+    if said is None or logged is None:
+        return said is logged
+    return math.isclose(said, logged, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
 
 
 def _notes(manifest: Manifest, evaluation: LoggedEvaluation) -> list[str]:

@@ -193,7 +193,7 @@ _FILTERS: dict[str, Callable[..., object]] = {
     "diff": diff_markup,
     "flags_of": _flags_of,
     "run_id": _run_id,
-    "task_of": lambda key, data: data.task(key),
+    "task_of": lambda key, data: next(task for task in data.tasks if task.key == key),
     "task_name": lambda key, series: series.task(key),
     "dollars": dollars,
     "hours": hours,

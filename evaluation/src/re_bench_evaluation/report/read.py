@@ -25,7 +25,6 @@ from re_bench_evaluation.report.sources import (
     open_source,
     open_with,
     reader_of,
-    with_keys,
 )
 from re_bench_evaluation.report.text import as_finite, plain_json, shortened
 
@@ -121,8 +120,7 @@ def _open(paths: Sequence[Path], unpacked: ExitStack) -> _Inputs:
         names[source.info.name] += 1
         number = names[source.info.name]
         key = source.info.name if number == 1 else f"{source.info.name}#{number}"
-        scan = source.info.scan
-        source.info = replace(source.info, key=key, scan=with_keys(scan, key) if scan else None)
+        source.info = replace(source.info, key=key)
     return inputs
 
 
