@@ -15,7 +15,7 @@ from hostile import HOSTILE, poison
 from made_up_report import made_up_report
 
 from re_bench.errors import UsageError
-from re_bench_evaluation.report.page import diff_markup, render, visible, write_page
+from re_bench_evaluation.report.page import render, visible, write_page
 from re_bench_evaluation.report.plots import COLOURS, run_line, unit_of
 from re_bench_evaluation.report.view import LivePage, serving
 
@@ -119,12 +119,6 @@ def test_runs_without_times_or_rewards_are_shown() -> None:
 )
 def test_characters_that_mislead_are_shown_as_their_code(text: object, shown: object) -> None:
     assert visible(text) == shown
-
-
-def test_lines_of_a_diff_are_marked() -> None:
-    assert diff_markup("@@ -1 +1 @@\n-<a>\n+<b>\n c\n") == (
-        "@@ -1 +1 @@\n<del>-&lt;a&gt;\n</del><ins>+&lt;b&gt;\n</ins> c\n"
-    )
 
 
 def test_the_line_of_a_run_rises_at_its_better_attempts_and_ends_with_it() -> None:

@@ -19,7 +19,7 @@ from re_bench_evaluation.agents import environment_without_keys, mlab_check_argv
 from re_bench_evaluation.directory import PlannedTask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from re_bench_evaluation.plan import Plan
 
@@ -63,7 +63,10 @@ def check(plan: Plan, plan_directory: Path, tasks: list[PlannedTask], ray: str |
         targets = [Target(planned.task, planned.profile) for planned in tasks]
         found = examine(targets, plan.server.sandbox, network=False)
         problems += [finding.reason for finding in found if finding.blocks]
-    problems += _messages(lambda: _check_room(plan, ray))
+    try:
+        _check_room(plan, ray)
+    except ReBenchError as error:
+        problems.append(str(error))
     _raise(problems)
 
 
@@ -131,14 +134,6 @@ def _mlab_problems(plan: Plan, agent: str, model: str) -> list[str]:
     except (UsageError, subprocess.TimeoutExpired) as error:
         return [str(error)]
     return [checked.stderr.strip().rpartition("\n")[2]] if checked.returncode else []
-
-
-def _messages(action: Callable[[], object]) -> list[str]:
-    try:
-        action()
-    except ReBenchError as error:
-        return [str(error)]
-    return []
 
 
 def _raise(problems: list[str]) -> None:

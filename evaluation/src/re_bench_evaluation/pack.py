@@ -126,12 +126,6 @@ def pack(evaluation: Path, out: Path, *, optional: Collection[Optional] = (), ma
 
     Keys are taken out of logs and records; a submission that holds one is left out.
 
-    Args:
-        evaluation: its directory.
-        out: the file to write; it must not exist.
-        optional: what else goes into it.
-        max_mib: the most that its files may be together, in MiB.
-
     Raises:
         UsageError: if it is no evaluation, too large, or the file cannot be written.
         ReBenchError: if a record is damaged, or a file changed while it was packed.

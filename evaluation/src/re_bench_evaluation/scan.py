@@ -15,7 +15,6 @@ import resource
 import subprocess
 import sys
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -55,16 +54,6 @@ _HIDDEN_FILES = re.compile(
     r"|/proc/(?:self|\d+|\*|\{)\S*|\bgrading\.py\b|\.cache/re-bench"
 )
 """Names of files that a submission has no use for: the scorer's, the server's, and those of other processes."""
-
-
-@dataclass(frozen=True)
-class Check:
-    """A check that can be chosen by its name."""
-
-    name: str
-    help: str
-    """What it looks for."""
-    run: Callable[[LoggedEvaluation], Iterator[Finding]]
 
 
 def _refused_cheats(scanned: LoggedEvaluation) -> Iterator[Finding]:
@@ -243,23 +232,19 @@ def _shortened(text: str) -> str:
     return line if len(line) <= _LONGEST else line[:_LONGEST] + "..."
 
 
-CHECKS = {
-    check.name: check
-    for check in (
-        Check("refused-cheats", "attempts refused in the words with which a checked-in cheat is", _refused_cheats),
-        Check("above-best", "rewards above the reference and above the best on record", _above_best),
-        Check("jumps", f"attempts that raise the best reward of their run by more than {JUMP}", _jumps),
-        Check("identical", "the same submission, to the byte, in several runs", _identical),
-        Check("errors", "attempts that were not scored because the scorer failed", _errors),
-        Check(
-            "hidden-paths",
-            "submissions that name files of the scorer or the server, or what no sandbox shows",
-            _hidden_paths,
-        ),
-        Check("kernels", "what the static rules of kernelguard match in GPU kernels", _kernels),
-    )
+CHECKS: dict[str, tuple[str, Callable[[LoggedEvaluation], Iterator[Finding]]]] = {
+    "refused-cheats": ("attempts refused in the words with which a checked-in cheat is", _refused_cheats),
+    "above-best": ("rewards above the reference and above the best on record", _above_best),
+    "jumps": (f"attempts that raise the best reward of their run by more than {JUMP}", _jumps),
+    "identical": ("the same submission, to the byte, in several runs", _identical),
+    "errors": ("attempts that were not scored because the scorer failed", _errors),
+    "hidden-paths": (
+        "submissions that name files of the scorer or the server, or what no sandbox shows",
+        _hidden_paths,
+    ),
+    "kernels": ("what the static rules of kernelguard match in GPU kernels", _kernels),
 }
-"""By name."""
+"""By name: what each looks for, and the check."""
 
 
 def scan(directory: Path, checks: Sequence[str] = ()) -> Scan:
@@ -282,7 +267,7 @@ def scan(directory: Path, checks: Sequence[str] = ()) -> Scan:
     findings: list[Finding] = []
     for name in chosen:
         print_progress(f"scan: {name}")
-        findings += CHECKS[name].run(scanned)
+        findings += CHECKS[name][1](scanned)
     findings.sort(key=lambda finding: -SEVERITIES.index(finding.severity))
     time = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     result = Scan(time, tuple(chosen), tuple(findings), scanned.damaged)

@@ -195,7 +195,7 @@ def scan(
     from re_bench_evaluation.scan import scan as scan_evaluation
 
     if list_:
-        print(table(("check", "looks for"), [(check.name, check.help) for check in CHECKS.values()]))
+        print(table(("check", "looks for"), [(name, text) for name, (text, _check) in CHECKS.items()]))
         return 0
     if path is None:
         raise UsageError("give an evaluation's directory, or --list")

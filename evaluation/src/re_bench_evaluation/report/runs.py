@@ -148,7 +148,7 @@ def _record_of_session(source: Source, files: RunFiles, task: str, profile: str)
             "ended": session.ended,
             "wall_s": None if used_s is None else used_s + (waited_s or 0.0),
             "working_s": None if waited_s is None else used_s,
-            "task_dollars": sum_of_known([session.model_dollars, session.scoring_model_dollars]),
+            "task_dollars": session.task_dollars,
         }
     name, agent = valid_unicode(files.path.name), _AGENTS.get(source.info.kind, source.info.kind)
     fields = {"run": name, "agent": agent, "task": task, "task_id": task, "profile": profile, "seed": 0}
@@ -273,9 +273,7 @@ class TaskBook:
     def key(self, record: TaskRecord, note: str = "") -> str:
         """Return the key of a task, a new one for a record that differs from all before in what decides rewards.
 
-        Args:
-            record: what the runs' evaluation says of it.
-            note: what the reader must know of where the record comes from.
+        ``note`` says where the record comes from, if not from the evaluation of the runs.
         """
         content = record.model_dump_json(exclude=_UNCHANGED)
         if content not in self._keys:

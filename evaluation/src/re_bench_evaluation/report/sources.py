@@ -22,15 +22,14 @@ from re_bench.records import (
     SESSIONS,
     TRACE,
     TRANSCRIPT,
-    Amount,
     EvaluationRecord,
-    Record,
     RunRecord,
 )
 from re_bench_evaluation.report.data import EvaluationInfo, Problem
 from re_bench_evaluation.report.findings import FILE as SCAN
 from re_bench_evaluation.report.findings import read_scan
 from re_bench_evaluation.report.text import plain_json
+from re_bench_evaluation.working_time import SessionSummary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,26 +37,6 @@ if TYPE_CHECKING:
 
 GROUP = "re_bench.report_readers"
 """The entry points whose values are readers."""
-
-
-class SessionSummary(Record):
-    """What a report uses of a session's record."""
-
-    task: str
-    profile: str
-    state: str = ""
-    opened: str | None = None
-    ended: str | None = None
-    reason: str | None = None
-    used_s: Amount | None = None
-    waited_s: Amount | None = None
-    model_dollars: Amount | None = None
-    scoring_model_dollars: Amount | None = None
-
-    @classmethod
-    def file_name(cls) -> str:
-        """Return the name of the file."""
-        return SESSION
 
 
 @dataclass(frozen=True)
