@@ -36,18 +36,13 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Rescored:
-    """An attempt of the sample, and its score now."""
+    """An attempt of the sample, and how its score now compares."""
 
     run: str
     attempt: int
     outcome: Outcome
     reason: str
-    status: str
-    raw: float | None
-    reward: float | None
-    status_now: str | None = None
-    raw_now: float | None = None
-    reward_now: float | None = None
+    """With the rewards then and now, if these were compared."""
 
 
 @dataclass(frozen=True)
@@ -214,13 +209,10 @@ def _rescored(run: LoggedRun, attempt: Attempt, sandbox: str | None) -> Rescored
     print_progress(f"{run.name}: attempt {attempt.n} is scored again")
     assert run.log is not None
     try:
-        regraded = regrade(run.log, only=(attempt.n,), sandbox=sandbox, find=task_named)[0]
-        now, (outcome, reason) = regraded.score, compare(regraded)
+        (regraded,) = regrade(run.log, only=(attempt.n,), sandbox=sandbox, find=task_named)
+        return Rescored(run.name, attempt.n, *compare(regraded))
     except ReBenchError as error:
-        now, outcome, reason = None, "not compared", str(error)
-    logged = (attempt.status, attempt.raw, attempt.reward)
-    scored = (None, None, None) if now is None else (now.status, now.raw, now.reward)
-    return Rescored(run.name, attempt.n, outcome, reason, *logged, *scored)
+        return Rescored(run.name, attempt.n, "not compared", str(error))
 
 
 def compare(regraded: Regraded) -> tuple[Outcome, str]:

@@ -156,21 +156,14 @@ def _print_packed(bundle: PackedBundle) -> None:
 
 
 def _show_verified(result: Verification, *, json: bool) -> int:
-    from re_bench.tables import number, printable, table
+    from re_bench.tables import printable, table
 
     if json:
         print_json(result.to_dict())
         return 0 if result.holds else 1
     if result.rescored:
-        header = ("run", "attempt", "status", "reward", "now", "reward now", "outcome")
-        rows = [
-            (
-                printable(entry.run), str(entry.attempt), entry.status, number(entry.reward), entry.status_now or "-",
-                number(entry.reward_now), printable(f"{entry.outcome}: {entry.reason}"),
-            )
-            for entry in result.rescored
-        ]  # fmt: skip
-        print(table(header, rows))
+        rows = [(printable(one.run), str(one.attempt), one.outcome, printable(one.reason)) for one in result.rescored]
+        print(table(("run", "attempt", "outcome", "why"), rows))
     for note in result.notes:
         print(f"note: {printable(note)}")
     for problem in result.problems:
