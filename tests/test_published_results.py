@@ -18,10 +18,10 @@ from mlab_agent.fake_server import FakeServer
 from re_bench.records import AGENT, RUNS, SERVER, EvaluationRecord, RunRecord, TaskRecord
 from re_bench.runs.attempts import AttemptLog, encoded
 from re_bench.task.discovery import find_task
-from re_bench_evaluation.bundle.pack import pack
-from re_bench_evaluation.bundle.verify import Verification, verify
+from re_bench_evaluation.pack import pack
 from re_bench_evaluation.plan import Plan
 from re_bench_evaluation.transcripts import write_trajectories
+from re_bench_evaluation.verify import Verification, verify
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,12 +36,6 @@ def reply(action: str, arguments: dict[str, str]) -> str:
         "Reflection: none\nResearch Plan and Status: score, improve, score again\nFact Check: nothing new\n"
         f"Thought: go on\nAction: {action}\nAction Input: {json.dumps(arguments)}"
     )
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep results of verifying out of the cache of prepared data, which the scorers need."""
-    monkeypatch.setattr("re_bench_evaluation.bundle.verify.cache_directory", lambda: tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,12 @@ import hashlib
 import io
 import json
 import tarfile
-import zlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from re_bench.errors import UsageError
-from re_bench_evaluation.bundle.archive import ArchiveLimits, DamagedBundleError, open_bundle
+from re_bench_evaluation.bundle_file import DamagedBundleError, open_bundle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +43,7 @@ def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
 
 def refused(path: Path, reason: str, **limits: int) -> None:
     outside = sorted(path.parent.rglob("*"))
-    with pytest.raises(UsageError, match=reason), open_bundle(path, ArchiveLimits(**limits)):
+    with pytest.raises(UsageError, match=reason), open_bundle(path, **limits):
         pytest.fail("it was unpacked")
     assert sorted(path.parent.rglob("*")) == outside
 
@@ -58,11 +57,11 @@ def refused(path: Path, reason: str, **limits: int) -> None:
         "a//b",
         "a/./b",
         "",
+        ".",
         "a/%2E%2E/x",
         "a%2Fb",
         "a%00b",
         "\u00e9",
-        "n" * 256,
         "d/" * 64 + "f",
     ],
 )
@@ -74,16 +73,7 @@ def test_paths_that_no_packer_writes(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [
-        tarfile.SYMTYPE,
-        tarfile.GNUTYPE_LONGNAME,
-        tarfile.LNKTYPE,
-        tarfile.CHRTYPE,
-        tarfile.BLKTYPE,
-        tarfile.FIFOTYPE,
-        tarfile.DIRTYPE,
-        b"Z",
-    ],
+    [tarfile.SYMTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE],
 )
 def test_only_plain_files(tmp_path: Path, kind: bytes) -> None:
     member = special("plan.toml", kind, "/etc/passwd")
@@ -92,12 +82,8 @@ def test_only_plain_files(tmp_path: Path, kind: bytes) -> None:
 
 def test_sparse_files_are_none(tmp_path: Path) -> None:
     member = tarfile.TarInfo("plan.toml")
-    member.pax_headers = {
-        "GNU.sparse.major": "0",
-        "GNU.sparse.minor": "1",
-        "GNU.sparse.map": "0,1",
-        "GNU.sparse.size": "9",
-    }
+    numbers = {"major": "0", "minor": "1", "map": "0,1", "size": "9"}
+    member.pax_headers = {f"GNU.sparse.{name}": value for name, value in numbers.items()}
     refused(bundle(tmp_path / "b", [(member, b"x")], files=listed(**{"plan.toml": b"x"})), "no plain file|not as its")
 
 
@@ -120,6 +106,8 @@ def test_links_stay_in_their_submission(tmp_path: Path, link: str, destination: 
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     files = listed(**{f"{COPY}/link/x": b"x"})
     refused(bundle(tmp_path / "b", [(f"{COPY}/link/x", b"x")], files=files, links={f"{COPY}/link": "."}), "of one name")
+    climbing = {f"{COPY}/p/a": "..", f"{COPY}/p/a/x": "../../y"}  # inside if p/a were a directory
+    refused(bundle(tmp_path / "b", [], links=climbing), "of one name")
 
 
 def test_members_are_those_of_the_manifest_each_once(tmp_path: Path) -> None:
@@ -145,13 +133,9 @@ def test_sizes_that_lead_elsewhere(tmp_path: Path, name: str, size: str) -> None
 
 def test_bombs(tmp_path: Path) -> None:
     zeros = bytes(8 << 20)
-    refused(bundle(tmp_path / "b", [("plan.toml", zeros)], files=listed(**{"plan.toml": zeros})), "of 4 MiB", mib=4)
+    refused(bundle(tmp_path / "b", [("plan.toml", zeros)], files=listed(**{"plan.toml": zeros})), "of 4 MiB", max_mib=4)
     many = {f"f{number}": {"sha256": "0" * 64, "bytes": 0} for number in range(11)}
-    refused(bundle(tmp_path / "b", [], files=many), "it holds 11 files", files=10)
-    huge = {"plan.toml": {"sha256": "0" * 64, "bytes": 1 << 60}}
-    refused(bundle(tmp_path / "b", [], files=huge), "has less space", mib=1 << 50)
-    log = {"events.jsonl": {"sha256": "0" * 64, "bytes": (1 << 30) + 1}}
-    refused(bundle(tmp_path / "b", [], files=log), "a log of more than")
+    refused(bundle(tmp_path / "b", [], files=many), "it holds 11 files", max_files=10)
     long_header = special("././@PaxHeader", tarfile.XHDTYPE)
     refused(bundle(tmp_path / "b", [(long_header, bytes(2 << 20))]), "a header of")
     (tmp_path / "b").write_bytes(gzip.compress(tar_of_zeros(1 << 30)))
@@ -165,27 +149,8 @@ def tar_of_zeros(size: int) -> bytes:
     return member.tobuf() + bytes(1 << 20)
 
 
-def test_what_comes_after_the_archive_is_bounded(tmp_path: Path) -> None:
-    path = bundle(tmp_path / "b", [])
-    packer = zlib.compressobj(wbits=31)
-    block = bytes(8 << 20)
-    with path.open("ab") as file:
-        for _number in range(40):
-            file.write(packer.compress(block))
-        file.write(packer.flush())
-    refused(path, "goes on after its end", mib=1, files=1)
-
-
 @pytest.mark.parametrize(
-    "manifest",
-    [
-        {"v": 2},
-        {"format": "another"},
-        {"files": {"a": {"sha256": "x", "bytes": 1}}},
-        {"files": {"a": {"sha256": "0" * 64, "bytes": -1}}},
-        {"files": []},
-        {"evaluation": None},
-    ],
+    "manifest", [{"v": 2}, {"format": "another"}, {"files": {"a": {"sha256": "x", "bytes": 1}}}, {"evaluation": None}]
 )
 def test_manifests_that_are_none(tmp_path: Path, manifest: dict[str, Any]) -> None:
     refused(bundle(tmp_path / "b", [], **manifest), "is damaged, or of another version")

@@ -10,16 +10,14 @@ import pytest
 from evaluation_factory import Shape, make_evaluation, task_record
 from strange_bundle import packed_by_a_stranger
 
-from re_bench.data.files import sha256_of
 from re_bench.errors import UsageError
 from re_bench.runs.attempts import Attempt, AttemptLog, encoded
 from re_bench.runs.regrade import Regraded, regrade
 from re_bench.runs.submission_store import Store
 from re_bench.scoring.score import Score
-from re_bench_evaluation.bundle.verify import compare, verification_of, verify
-from re_bench_evaluation.logged_runs import LoggedEvaluation, read_evaluation
 from re_bench_evaluation.plan import Plan
 from re_bench_evaluation.scan import scan
+from re_bench_evaluation.verify import compare, verify
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,7 +105,7 @@ def scored(**changes: Any) -> Score:
 def test_what_counts_for_the_final_score_is_compared_too(
     made_up: Task, monkeypatch: Any, logged: dict[str, Any], now: dict[str, Any], outcome: str
 ) -> None:
-    monkeypatch.setattr("re_bench_evaluation.bundle.verify.task_named", lambda _name: made_up)
+    monkeypatch.setattr("re_bench_evaluation.verify.task_named", lambda _name: made_up)
     fields = {"time": "", "task": "made_up", "profile": "cpu", "status": "valid", "raw": 1.0, "reward": 0.1}
     attempt = Attempt(**{"message": "", "n": 1, **fields, **logged})
     assert compare(Regraded(attempt, scored(**now)))[0] == outcome
@@ -121,28 +119,3 @@ def test_anchors_that_no_float_holds(tmp_path: Path, number: object) -> None:
     attempts = [replace(entry, details={"anchors": anchors}) for entry in AttemptLog(log).read().attempts]
     log.write_bytes(b"".join(encoded(entry) + b"\n" for entry in attempts))
     assert verify(packed_by_a_stranger(evaluation, tmp_path / "bundle"), sample=0).evaluation == "x"
-
-
-def test_a_verification_is_of_this_file_and_this_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bundle = packed_by_a_stranger(make(tmp_path, task_record("alpha")), tmp_path / "bundle")
-    result = verify(bundle, sample=0)
-    assert verification_of(bundle) == result
-    (kept,) = (tmp_path / "cache" / "verified").iterdir()
-    (tmp_path / "other").write_bytes(b"another file")
-    kept.with_name(f"{sha256_of(tmp_path / 'other')}.json").write_bytes(kept.read_bytes())
-    assert verification_of(tmp_path / "other") is None
-    monkeypatch.setattr("re_bench_evaluation.bundle.verify.version", lambda _name: "another")
-    assert verification_of(bundle) is None
-
-
-def test_a_bundle_that_changes_while_it_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bundle = packed_by_a_stranger(make(tmp_path, task_record("alpha")), tmp_path / "bundle")
-
-    def swap(evaluation: Path) -> LoggedEvaluation:
-        bundle.write_bytes(b"another one")
-        return read_evaluation(evaluation)
-
-    monkeypatch.setattr("re_bench_evaluation.bundle.verify.read_evaluation", swap)
-    with pytest.raises(UsageError, match="it changed while it was verified"):
-        verify(bundle, sample=0)
-    assert verification_of(bundle) is None

@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from evaluation_factory import TASKS, Shape, make_evaluation
 
 from re_bench.cli.main import main
-from re_bench.data.jsonl import LogError, json_object, read_lines
 from re_bench.errors import ReBenchError
 from re_bench.processes import cli_entry_point
-from re_bench.records import RunRecord
-from re_bench.runs.attempts import MAX_LINE, AttemptLog, _encode, _fields, encoded
+from re_bench.runs.attempts import AttemptLog, _encode, _fields
 from re_bench_evaluation.agents import Usage
-from re_bench_evaluation.bundle.pack import pack
+from re_bench_evaluation.pack import pack
 from re_bench_evaluation.report.data import to_json
 from re_bench_evaluation.report.details import Room
 from re_bench_evaluation.report.page import render
@@ -59,12 +56,11 @@ def reported(evaluation: Path) -> str:
     "fields",
     [
         {"message": "\ud800", "submission": "\ud800", "scorer": "\udfff"},
-        {"status": "valid", "raw": 10**30, "reward": 10**30},
         {"status": "valid", "raw": 1.7e308, "reward": -1.7e308, "details": {}},
         {"seconds": 10**30, "wall_s": 1.7e308, "working_s": 1},
         {"details": {"anchors": {"starting": 10**400, "reference": 1}}, "time": "9999-12-31T23:59:59+00:00"},
     ],
-    ids=["half characters", "long integers", "huge scores", "huge times", "huge anchors"],
+    ids=["half characters", "huge scores", "huge times", "huge anchors"],
 )
 def test_logs_whose_values_nothing_holds(evaluation: Path, fields: dict[str, Any]) -> None:
     for log in evaluation.glob("runs/*/server/sessions/*/attempts.jsonl"):
@@ -74,14 +70,7 @@ def test_logs_whose_values_nothing_holds(evaluation: Path, fields: dict[str, Any
     reported(evaluation)
 
 
-@pytest.mark.parametrize("fields", [{"tokens": 10**400}, {"dollars": 1e308}, {"wall_s": 1e308}, {"dollars": -5}])
-def test_records_whose_values_cannot_be_added_up(evaluation: Path, fields: dict[str, Any]) -> None:
-    for path in evaluation.glob("runs/*/run.json"):
-        change_json(path, **fields)
-    assert "it is damaged" in reported(evaluation)
-
-
-@pytest.mark.parametrize("words", [f"{ESCAPE}red", "[/x]", "[red]a[link=x]", "two\nlines"])
+@pytest.mark.parametrize("words", [f"{ESCAPE}red", "[red]a[link=x]\n[/x]"])
 def test_titles_and_headers_of_tables(evaluation: Path, words: str) -> None:
     record = json.loads((evaluation / "evaluation.json").read_text())
     tasks = [task | {"title": words} for task in record["tasks"]]
@@ -91,7 +80,7 @@ def test_titles_and_headers_of_tables(evaluation: Path, words: str) -> None:
     assert words.replace(ESCAPE, "\\x1b[31m").replace("\n", " ") in reported(evaluation)
 
 
-@pytest.mark.parametrize("value", ["[" * 900 + "]" * 900, "[" * 50_000 + "]" * 50_000, "1e999", "1" * 5000])
+@pytest.mark.parametrize("value", ["[" * 50_000 + "]" * 50_000, "1e999", "1" * 5000])
 def test_traces_and_findings_with_values_that_nothing_holds(evaluation: Path, tmp_path: Path, value: str) -> None:
     trace = next(evaluation.glob("runs/*/agent/trace.jsonl"))
     with trace.open("a") as file:
@@ -169,17 +158,6 @@ def test_directories_that_nobody_can_walk_through_are_left_out_of_a_bundle(evalu
         os.system(f"rm -rf '{tmp_path / 'workspace'}'")  # noqa: S605 - Python's own recurses
 
 
-def test_lines_that_take_more_memory_than_they_are_worth(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    whole = AttemptLog(log)
-    log.write_bytes(b'{"attempt":{"x":"' + b"x" * MAX_LINE + b'"}}\n' + b"\n" * 1000 + b"x\n")
-    assert (len(whole.read().attempts), whole.read().torn) == (0, 2)
-    assert json_object(b'{"x": "' + b"x" * (16 << 20) + b'"}') is None
-    assert json_object('{"x": "\ud800"}') == {"x": "\ud800"}
-    with pytest.raises(LogError, match="longer than 100 bytes"):
-        read_lines(log, 100)
-
-
 def test_runs_that_say_that_they_mostly_waited_are_flagged(evaluation: Path) -> None:
     assert not any(flag.kind == "clock" for cell in read_report([evaluation]).cells for flag in cell.flags)
     change_json(next(evaluation.glob("runs/*.alpha.0/run.json")), wall_s=1000.0, working_s=10.0)
@@ -188,10 +166,11 @@ def test_runs_that_say_that_they_mostly_waited_are_flagged(evaluation: Path) -> 
     assert flagged == {"alpha/cpu/v1"}
 
 
-@pytest.mark.parametrize("hours", [5e-324, 1e308, -1, 10**400, "x", [1]])
-def test_plans_that_nobody_can_mean(evaluation: Path, hours: object) -> None:
-    change_json(evaluation / "evaluation.json", plan={"budget": {"hours": hours}})
-    reported(evaluation)
+def test_plans_and_records_whose_values_cannot_be_added_up(evaluation: Path) -> None:
+    for path, hours in zip(sorted(evaluation.glob("runs/*/run.json")), (5e-324, 10**400, "x", [1]), strict=False):
+        change_json(evaluation / "evaluation.json", plan={"budget": {"hours": hours}})
+        change_json(path, tokens=10**400)
+        assert "it is damaged" in reported(evaluation)
 
 
 def test_sessions_whose_times_cannot_be_added_up(evaluation: Path) -> None:
@@ -200,12 +179,6 @@ def test_sessions_whose_times_cannot_be_added_up(evaluation: Path) -> None:
         change_json(record, **huge, periods=[[0, 1e308], [1e308, 1.7e308]], opened="9999-12-31T23:59:59+00:00")
         read_report([record.parent.parent.parent])
     reported(evaluation)
-
-
-def test_a_record_of_any_length_is_not_read(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_bytes(b" " * (33 << 20))
-    with pytest.raises(ReBenchError, match="longer than"):
-        RunRecord.load(tmp_path)
 
 
 def test_what_an_error_quotes_does_nothing_in_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -219,12 +192,3 @@ def test_amounts_in_usage_are_bounded(tmp_path: Path) -> None:
     for text in ('{"dollars": 1e308}', '{"tokens": 1' + "0" * 400 + "}", '{"steps": -1}', "[" * 10_000):
         (tmp_path / "agent" / "usage.json").write_text(text)
         assert Usage.of_run(tmp_path) == Usage()
-
-
-def test_scores_of_a_log_stay_what_they_are(evaluation: Path) -> None:
-    """What bounds a stranger's numbers changes no honest one."""
-    log = next(evaluation.glob("runs/*/server/sessions/*/attempts.jsonl"))
-    attempts = [replace(entry, status="valid", raw=1.25e9, reward=-3.5e8) for entry in AttemptLog(log).read().attempts]
-    log.write_bytes(b"".join(encoded(entry) + b"\n" for entry in attempts))
-    run = next(run for run in read_report([evaluation]).runs if str(log).startswith(run.path))
-    assert {(one.raw, one.reward) for one in run.attempts} == {(1.25e9, -3.5e8)}

@@ -69,14 +69,6 @@ def test_a_curve_ends_at_the_mean_reward_whatever_the_order(runs: list[list[tupl
         assert low is None or high is None or low <= mean <= high
 
 
-def test_many_changes_become_points_at_equal_distances() -> None:
-    runs = [run(str(number), *((number / 100 + hour / 2000, 0.5) for hour in range(20))) for number in range(20)]
-    curve = mean_curve(runs, "wall")
-    assert curve is not None
-    assert len(curve.hours) == 150
-    assert np.ptp(np.diff(curve.hours)) < 1e-5
-
-
 def test_without_a_time_there_is_no_curve_and_a_flag_says_so() -> None:
     runs = [run("a", (None, 0.5)), run("b", (1.0, 0.5))]
     assert mean_curve(runs, "wall") is None

@@ -63,16 +63,6 @@ def test_tasks_weigh_the_same_whatever_their_runs(tasks: list[list[float]]) -> N
 
 
 @few
-@given(RUNS, st.floats(0.1, 3), st.floats(-5, 5))
-def test_intervals_follow_a_change_of_scale(values: list[float], factor: float, shift: float) -> None:
-    before, after = mean_over_runs(values), mean_over_runs([value * factor + shift for value in values])
-    for name in ("value", "low", "high"):
-        one, other = getattr(before, name), getattr(after, name)
-        assert (one is None) == (other is None)
-        assert one is None or other == pytest.approx(one * factor + shift, abs=1e-6)
-
-
-@few
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 1000))
 def test_means_of_columns_are_those_of_runs(runs: int, columns: int, seed: int) -> None:
     rows = np.random.default_rng(seed).normal(size=(runs, columns))

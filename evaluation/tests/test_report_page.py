@@ -15,7 +15,7 @@ from hostile import HOSTILE, poison
 from made_up_report import made_up_report
 
 from re_bench.errors import UsageError
-from re_bench_evaluation.report.page import diff_markup, render, visible, write_page
+from re_bench_evaluation.report.page import render, visible, write_page
 from re_bench_evaluation.report.plots import COLOURS, run_line, unit_of
 from re_bench_evaluation.report.view import LivePage, serving
 
@@ -56,16 +56,15 @@ def test_a_page_names_no_address_but_its_own_images() -> None:
 
 def test_a_page_has_every_section_and_says_what_is_modelled_or_a_stand_in() -> None:
     page = render(made_up_report())
-    for text in ("Leaderboard", "Expected best", "Best so far", "Cost", "every run", "Problems", "line 3 is torn"):
+    for text in ("Leaderboard", "Expected best", "Best so far", "Cost", "every run", "Problems", "it has no run.json"):
         assert text.lower() in page.lower()
-    assert page.count("the time is modelled from a replayed trace") >= 4
-    assert page.count("a stand-in of ours answers") >= 3
+    assert page.count("the raw score is modelled, not measured") >= 4
+    assert page.count("a stand-in answers for the model") >= 3
     for text in (
-        "python train.py",
+        "Execute Script",
         "solution.py",
         "<ins>",
-        "re-bench calibrate",
-        "refused as expected",
+        "anchors measured by the test",
         "0.1 -&gt; 1.0",
     ):
         assert text in page
@@ -120,12 +119,6 @@ def test_runs_without_times_or_rewards_are_shown() -> None:
 )
 def test_characters_that_mislead_are_shown_as_their_code(text: object, shown: object) -> None:
     assert visible(text) == shown
-
-
-def test_lines_of_a_diff_are_marked() -> None:
-    assert diff_markup("@@ -1 +1 @@\n-<a>\n+<b>\n c\n") == (
-        "@@ -1 +1 @@\n<del>-&lt;a&gt;\n</del><ins>+&lt;b&gt;\n</ins> c\n"
-    )
 
 
 def test_the_line_of_a_run_rises_at_its_better_attempts_and_ends_with_it() -> None:

@@ -28,7 +28,7 @@ from re_bench.errors import UsageError
 from re_bench.records import RunRecord, TaskRecord
 from re_bench.runs.attempts import Attempt, AttemptLog, LogContents
 from re_bench.task.discovery import find_tasks
-from re_bench_evaluation.bundle.pack import pack
+from re_bench_evaluation.pack import pack
 from re_bench_evaluation.report.data import to_json
 from re_bench_evaluation.report.details import Room
 from re_bench_evaluation.report.findings import Finding, Scan, write_scan
@@ -194,23 +194,11 @@ def test_runs_that_are_not_over_are_in_no_mean(evaluation: Path, state: str, kin
     assert run.attempts
 
 
-def test_invalid_attempts_are_grouped_by_words_and_likened_to_cheats(tmp_path: Path) -> None:
-    task, cheat, reason = cheat_of_a_task()
-    record = TaskRecord.of(task, "cpu").model_copy(update={"anchors": TASKS[0].anchors})
-    shape = Shape(tasks=(record,), runs=2, attempts=6, messages=(f"12 bytes: {reason}", f"345 bytes: {reason}"))
+def test_invalid_attempts_are_grouped_by_words(tmp_path: Path) -> None:
+    shape = Shape(tasks=TASKS[:1], runs=2, attempts=6, messages=("12 bytes: too long", "345 bytes: too long"))
     cell = read_report([make_evaluation(tmp_path / "e", shape=shape)]).cells[0]
     (refusal,) = cell.refusals
     assert refusal.count == cell.invalid > 0
-    assert cheat in refusal.cheats
-
-
-def cheat_of_a_task() -> tuple[Any, str, str]:
-    for task in find_tasks().values():
-        for name, entry in task.manifest.cheats.items():
-            reason = entry.expectation("cpu").reason
-            if reason and reason.replace(" ", "").isalpha() and entry.runs_on("cpu"):
-                return task, name, reason
-    raise AssertionError("no task has a cheat with a plain reason")
 
 
 def test_profiles_have_a_board_each_and_versions_a_column_each(tmp_path: Path) -> None:
@@ -275,8 +263,8 @@ def test_damage_is_named_and_costs_no_other_run(evaluation: Path, tmp_path: Path
     texts = "\n".join(f"{problem.path}: {problem.text}" for problem in data.problems)
     for part in (
         "person.none.alpha.0: ", "damaged", "1 line(s) of the attempt log are not whole", "its log has 0",
-        "names an impossible session", "its session is missing", "it has no run.json", "has the reward 5.0",
-        "missing: it cannot be read: No such file or directory", "session.json: it cannot be read",
+        "its session is missing, or has an impossible name", "it has no run.json", "has the reward 5.0",
+        "missing: it cannot be read: No such file or directory", "session.json: ",
     ):  # fmt: skip
         assert part in texts
     assert len(data.runs) == 18 - 1
@@ -335,13 +323,6 @@ def test_an_open_session_is_a_run_that_goes_on(tmp_path: Path) -> None:
     assert (run.state, run.counted) == ("running", None)
 
 
-def test_sessions_of_a_task_that_is_not_here_are_named(tmp_path: Path) -> None:
-    state = make_state(tmp_path / "state", Shape(tasks=TASKS[:1], runs=1))
-    data = read_report([state])
-    assert not data.runs
-    assert "is not in the evaluation and not here" in data.problems[0].text
-
-
 def test_the_newest_validation_counts(evaluation: Path, tmp_path: Path) -> None:
     old, new = make_validation(tmp_path / "old.json"), make_validation(tmp_path / "new.json")
     values = json.loads(new.read_text())
@@ -373,9 +354,7 @@ def test_what_a_scan_has_found_is_in_the_report(evaluation: Path) -> None:
     scan = data.evaluations[0].scan
     assert scan is not None
     serious, jump = scan.findings
-    assert (serious.severity, len(serious.text) < 400) == ("serious", True)
-    assert jump.run in {run.key for run in data.runs}
-    assert (jump.attempt, jump.evidence) == (2, "from: 0.1\nto: 0.9")
+    assert (serious.severity, jump) == ("serious", findings[0])
     (evaluation / "scan.jsonl").unlink()
     (evaluation / "scan.jsonl").mkdir()
     assert "scan.jsonl: it cannot be read" in "".join(
@@ -391,7 +370,6 @@ def test_a_bundle_gives_what_its_evaluation_gives(evaluation: Path, tmp_path: Pa
     assert packed.leaderboards[0].rows[0].overall == own.leaderboards[0].rows[0].overall
     assert packed.evaluations[0].path == str(bundle)
     assert packed.runs[0].path.startswith(f"{bundle}/runs/")
-    assert packed.evaluations[0].verified == "not verified"
 
 
 def test_nothing_to_report_is_a_wrong_request(tmp_path: Path) -> None:

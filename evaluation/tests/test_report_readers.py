@@ -88,9 +88,3 @@ def test_what_a_reader_cannot_read_is_a_problem_and_the_exit_status(
     assert len(reader.asked) == 1
     with pytest.raises(UsageError, match="it is bad"):
         read_report([bad])
-
-
-@pytest.mark.usefixtures("reader")
-def test_a_file_that_nobody_reads_says_what_a_report_is_made_of(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"another package reads; docs/reports\.md says which"):
-        read_report(files(tmp_path, "notes.txt"))

@@ -12,7 +12,7 @@ from evaluation_factory import TASKS, Shape, make_evaluation, make_state
 from re_bench.errors import UsageError
 from re_bench.runs.attempts import AttemptLog
 from re_bench_evaluation.trajectory import of_trace
-from re_bench_evaluation.transcripts import document_of, instant, write_trajectories
+from re_bench_evaluation.transcripts import document_of, write_trajectories
 
 if TYPE_CHECKING:
     import subprocess
@@ -144,11 +144,6 @@ def test_hostile_lines_make_a_document_all_the_same(tmp_path: Path) -> None:
     (run / "trace.jsonl").symlink_to("/etc/passwd")
     with pytest.raises(UsageError, match="symbolic link"):
         write_trajectories(run, tmp_path / "out")
-
-
-@pytest.mark.parametrize("time", [float("inf"), float("nan"), 1e99, None])
-def test_no_time_is_made_up(time: float | None) -> None:
-    assert instant(time) is None
 
 
 def test_the_command(tmp_path: Path, re_bench: Callable[..., subprocess.CompletedProcess[str]]) -> None:

@@ -216,19 +216,6 @@ def test_a_suspended_machine_and_a_changed_date_do_not_move_the_clock(
     assert worked(before, now, lambda: 0.0) == (awake, None)
 
 
-@given(moments(), st.integers(0, 10**6), st.integers(-(10**6), 2 * 10**6))
-def test_over_a_reboot_work_counts_until_the_last_sign_of_life(
-    passing: tuple[Moment, float, float], running: int, change: int
-) -> None:
-    before, awake, down = passing
-    started = before.unix_s + awake + down + 1
-    now = Moment(unix_s=started + running, monotonic_s=running, since_boot_s=running, boot="b")
-    seconds, off = worked(before, now, lambda: before.unix_s + change)
-    assert off is not None
-    assert seconds == running + min(max(change, 0), awake + down + 1)
-    assert before.unix_s <= off.began <= off.ended == started
-
-
 def test_a_task_that_hides_its_score(
     person: Person, made_up: Task, change: Callable[[Task, str, str, str], Task]
 ) -> None:

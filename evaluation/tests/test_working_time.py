@@ -51,21 +51,6 @@ def test_working_time_is_within_wall_clock_time(
         assert elapsed.wall_s == clock.wall_s
 
 
-@given(INTERVALS, TIMES, TIMES, INTERVALS)
-def test_time_only_grows(periods: list[Interval], at: float, later_s: float, waits: list[Interval]) -> None:
-    before, after = working_time(periods, at, waits), working_time(periods, at + later_s, waits)
-    assert after.wall_s >= before.wall_s
-    assert after.working_s >= before.working_s
-
-
-@given(INTERVALS, TIMES, INTERVALS, INTERVALS, CLOCKS)
-def test_more_waits_never_give_more_working_time(
-    periods: list[Interval], at: float, waits: list[Interval], more: list[Interval], clock: Elapsed | None
-) -> None:
-    fewer = working_time(periods, at, waits, clock=clock)
-    assert working_time(periods, at, waits + more, clock=clock).working_s <= fewer.working_s
-
-
 @given(INTERVALS, INTERVALS)
 def test_what_is_left_of_intervals(first: list[Interval], second: list[Interval]) -> None:
     assert seconds_inside(without(first, second)) == seconds_inside(first) - seconds_inside(second)
@@ -124,38 +109,6 @@ def test_periods_of_a_session(tmp_path: Path, record: object, periods: list[Inte
     if record is not None:
         (tmp_path / "session.json").write_text(json.dumps(record))
     assert session_periods(tmp_path) == periods
-
-
-def test_times_of_attempts_are_logged_and_attempts_without_have_the_lines_that_they_always_had(tmp_path: Path) -> None:
-    log = AttemptLog(tmp_path / "log")
-    written = [log.append(attempt(150)), log.append(attempt(160, 60, 50)), log.append(attempt(170, 70.5))]
-    assert log.read().attempts == tuple(written)
-    lines = [json.loads(line)["attempt"] for line in log.path.read_bytes().splitlines()]
-    assert [(line.get("wall_s"), line.get("working_s")) for line in lines] == [(None, None), (60.0, 50.0), (70.5, None)]
-    assert list(lines[0]) == ["details", "message", "n", "profile", "raw", "reward", "sandbox", "scorer", "seconds",
-                              "status", "submission", "task", "time"]  # fmt: skip
-    assert log.path.read_bytes().splitlines()[0] == OLD_LINE
-
-
-OLD_LINE = (
-    b'{"attempt":{"details":{},"message":"","n":1,"profile":"cpu","raw":null,"reward":null,"sandbox":"","scorer":"",'
-    b'"seconds":5.0,"status":"invalid","submission":"","task":"t","time":"1970-01-01T00:02:35+00:00"},'
-    b'"crc":"fee4e87b","v":1}'
-)
-
-
-@pytest.mark.parametrize(
-    ("wall_s", "working_s", "reason"),
-    [
-        (math.nan, None, "wall_s must be a finite number"),
-        (-1.0, None, "wall_s must not be negative"),
-        (5.0, 6.0, "working_s must be within wall_s, got 6.0 of 5.0"),
-        (None, 6.0, "working_s must be within wall_s, got 6.0 of None"),
-    ],
-)
-def test_impossible_times_are_refused(tmp_path: Path, wall_s: float | None, working_s: float, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        AttemptLog(tmp_path / "log").append(attempt(1, wall_s, working_s))
 
 
 def test_an_agent_gains_nothing_by_waits_that_cannot_be(tmp_path: Path) -> None:

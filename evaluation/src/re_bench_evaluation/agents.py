@@ -223,14 +223,7 @@ def mlab_end(usage: Usage, status: int, last_line: str) -> AgentExit:
 
 
 def command_end(usage: Usage, status: int, last_line: str, *, opened: bool) -> AgentExit:
-    """Return how a command ended, by its exit status.
-
-    Args:
-        usage: what it reports.
-        status: its exit status.
-        last_line: the last line that it printed.
-        opened: whether it has opened a session: one that has not was never at the task.
-    """
+    """Return how a command ended, by its exit status; one that has ``opened`` no session was never at the task."""
     if status == TEMPORARY_FAILURE:
         return AgentExit("failed", f"the agent says that it could not work: {last_line}")
     if not opened:

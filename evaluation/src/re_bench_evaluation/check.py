@@ -19,7 +19,7 @@ from re_bench_evaluation.agents import environment_without_keys, mlab_check_argv
 from re_bench_evaluation.directory import PlannedTask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from re_bench_evaluation.plan import Plan
 
@@ -27,11 +27,7 @@ _CHECK_S = 120.0
 
 
 def planned_tasks(plan: Plan, *, here: bool = True) -> list[PlannedTask]:
-    """Return the tasks of a plan, each in the profile that it runs in.
-
-    Args:
-        plan: the plan.
-        here: whether the runs are on this machine, which then needs the profile's device.
+    """Return the tasks of a plan, each in the profile that it runs in; ``here`` is False for runs on a cluster.
 
     Raises:
         ManifestError: if one has a malformed manifest.
@@ -67,7 +63,10 @@ def check(plan: Plan, plan_directory: Path, tasks: list[PlannedTask], ray: str |
         targets = [Target(planned.task, planned.profile) for planned in tasks]
         found = examine(targets, plan.server.sandbox, network=False)
         problems += [finding.reason for finding in found if finding.blocks]
-    problems += _messages(lambda: _check_room(plan, ray))
+    try:
+        _check_room(plan, ray)
+    except ReBenchError as error:
+        problems.append(str(error))
     _raise(problems)
 
 
@@ -135,14 +134,6 @@ def _mlab_problems(plan: Plan, agent: str, model: str) -> list[str]:
     except (UsageError, subprocess.TimeoutExpired) as error:
         return [str(error)]
     return [checked.stderr.strip().rpartition("\n")[2]] if checked.returncode else []
-
-
-def _messages(action: Callable[[], object]) -> list[str]:
-    try:
-        action()
-    except ReBenchError as error:
-        return [str(error)]
-    return []
 
 
 def _raise(problems: list[str]) -> None:

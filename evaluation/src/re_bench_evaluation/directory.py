@@ -89,12 +89,6 @@ def utc() -> str:
 def open_evaluation(directory: Path, plan: Plan, text: bytes, tasks: Sequence[PlannedTask]) -> Iterator[Evaluation]:
     """Make an evaluation's directory, or take it up again, and keep others from running it for the block.
 
-    Args:
-        directory: which need not exist yet.
-        plan: the plan.
-        text: the plan's file as it is, to be kept.
-        tasks: those of the plan.
-
     Raises:
         UsageError: if it cannot be used, another process runs it, or the plan changed in what may not change.
         ReBenchError: if its record is damaged.

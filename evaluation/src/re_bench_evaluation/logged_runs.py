@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError
@@ -14,11 +16,12 @@ from re_bench.task.discovery import task_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from re_bench.records import TaskRecord
     from re_bench.runs.attempts import Attempt
     from re_bench.task.discovery import Task
+
+_MAX_DEPTH = 64
 
 
 @dataclass(frozen=True)
@@ -109,3 +112,14 @@ def task_here(name: str) -> Task | None:
         return task_named(name)
     except ReBenchError:
         return None
+
+
+def plain_files(submission: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the files of a kept submission by their names, in order and not too deep; no link is followed."""
+    for directory, folders, names in os.walk(submission):
+        below = Path(directory).relative_to(submission)
+        folders[:] = sorted(folders) if len(below.parts) < _MAX_DEPTH else []
+        for name in sorted(names):
+            path = Path(directory, name)
+            if path.is_file() and not path.is_symlink():
+                yield str(below / name), path

@@ -282,10 +282,6 @@ def changed_keys(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]
 
     What may: further tasks, models, agents, models of an agent and seeds; a higher cap on dollars, and another number
     of tries; where a model's server is, and which variable has its key.
-
-    Args:
-        before: the plan's record, as :meth:`Plan.record`.
-        now: that of the plan as it is now.
     """
     changed = [".".join(key) for key, old, new in sorted(_differences(before, now)) if not _may_change(key, old, new)]
     return ["seeds" if key == "all_seeds" else key for key in changed]

@@ -12,12 +12,10 @@ import json
 import os
 import re
 import resource
-import stat
 import subprocess
 import sys
 from collections import defaultdict
-from dataclasses import dataclass
-from pathlib import Path
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError, did_you_mean
@@ -27,11 +25,12 @@ from re_bench.records import EvaluationRecord
 from re_bench.task.hidden_paths import hidden_directories
 from re_bench.task.manifest import RECORDS, Records
 from re_bench.task.manifest_file import read_table
-from re_bench_evaluation.logged_runs import read_evaluation
+from re_bench_evaluation.logged_runs import plain_files, read_evaluation
 from re_bench_evaluation.report.findings import SEVERITIES, Finding, Scan, write_scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from re_bench.runs.attempts import Attempt
     from re_bench.task.manifest import Manifest
@@ -44,7 +43,6 @@ _LONGEST = 300
 _MAX_TEXT = 256 << 10
 """Bytes of a file that are looked at."""
 _MAX_FILES = 200
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _KERNEL = re.compile(r"\btriton\.jit\b|\bimport triton\b|__global__|load_inline|cuda")
 _TIME_LIMIT_S = 30
 _MEMORY_BYTES = 2 << 30
@@ -56,16 +54,6 @@ _HIDDEN_FILES = re.compile(
     r"|/proc/(?:self|\d+|\*|\{)\S*|\bgrading\.py\b|\.cache/re-bench"
 )
 """Names of files that a submission has no use for: the scorer's, the server's, and those of other processes."""
-
-
-@dataclass(frozen=True)
-class Check:
-    """A check that can be chosen by its name."""
-
-    name: str
-    help: str
-    """What it looks for."""
-    run: Callable[[LoggedEvaluation], Iterator[Finding]]
 
 
 def _refused_cheats(scanned: LoggedEvaluation) -> Iterator[Finding]:
@@ -244,31 +232,23 @@ def _shortened(text: str) -> str:
     return line if len(line) <= _LONGEST else line[:_LONGEST] + "..."
 
 
-CHECKS = {
-    check.name: check
-    for check in (
-        Check("refused-cheats", "attempts refused in the words with which a checked-in cheat is", _refused_cheats),
-        Check("above-best", "rewards above the reference and above the best on record", _above_best),
-        Check("jumps", f"attempts that raise the best reward of their run by more than {JUMP}", _jumps),
-        Check("identical", "the same submission, to the byte, in several runs", _identical),
-        Check("errors", "attempts that were not scored because the scorer failed", _errors),
-        Check(
-            "hidden-paths",
-            "submissions that name files of the scorer or the server, or what no sandbox shows",
-            _hidden_paths,
-        ),
-        Check("kernels", "what the static rules of kernelguard match in GPU kernels", _kernels),
-    )
+CHECKS: dict[str, tuple[str, Callable[[LoggedEvaluation], Iterator[Finding]]]] = {
+    "refused-cheats": ("attempts refused in the words with which a checked-in cheat is", _refused_cheats),
+    "above-best": ("rewards above the reference and above the best on record", _above_best),
+    "jumps": (f"attempts that raise the best reward of their run by more than {JUMP}", _jumps),
+    "identical": ("the same submission, to the byte, in several runs", _identical),
+    "errors": ("attempts that were not scored because the scorer failed", _errors),
+    "hidden-paths": (
+        "submissions that name files of the scorer or the server, or what no sandbox shows",
+        _hidden_paths,
+    ),
+    "kernels": ("what the static rules of kernelguard match in GPU kernels", _kernels),
 }
-"""By name."""
+"""By name: what each looks for, and the check."""
 
 
 def scan(directory: Path, checks: Sequence[str] = ()) -> Scan:
     """Run checks over an evaluation and write what they find into its directory.
-
-    Args:
-        directory: the evaluation's.
-        checks: their names; all that can be run here if there are none.
 
     Raises:
         UsageError: if it is no evaluation, a check is unknown or needs what is not installed, or the directory cannot
@@ -287,7 +267,7 @@ def scan(directory: Path, checks: Sequence[str] = ()) -> Scan:
     findings: list[Finding] = []
     for name in chosen:
         print_progress(f"scan: {name}")
-        findings += CHECKS[name].run(scanned)
+        findings += CHECKS[name][1](scanned)
     findings.sort(key=lambda finding: -SEVERITIES.index(finding.severity))
     time = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     result = Scan(time, tuple(chosen), tuple(findings), scanned.damaged)
@@ -300,25 +280,8 @@ def scan(directory: Path, checks: Sequence[str] = ()) -> Scan:
 
 def text_files(submission: Path) -> Iterator[tuple[str, str]]:
     """Yield the names and texts of the files of a kept submission that are text; no link is followed."""
-    count = 0
-    for directory, folders, names in os.walk(submission):
-        folders.sort()
-        for name in sorted(names):
-            count += 1
-            if count > _MAX_FILES:
-                return
-            path = Path(directory, name)
-            text = _text(path)
-            if text is not None:
-                yield os.fsencode(path.relative_to(submission)).decode("utf-8", "backslashreplace"), text
-
-
-def _text(path: Path) -> str | None:
-    try:
-        with os.fdopen(os.open(path, _OPEN), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return None
+    for name, path in islice(plain_files(submission), _MAX_FILES):
+        with path.open("rb") as file:
             data = file.read(_MAX_TEXT)
-    except OSError:
-        return None
-    return None if b"\0" in data else data.decode("utf-8", "replace")
+        if b"\0" not in data:
+            yield os.fsencode(name).decode("utf-8", "backslashreplace"), data.decode("utf-8", "replace")

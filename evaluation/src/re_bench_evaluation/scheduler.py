@@ -39,12 +39,7 @@ class DollarCap:
     """
 
     def __init__(self, cap: float | None, spent: Mapping[str, float]) -> None:
-        """Begin.
-
-        Args:
-            cap: dollars; None for no cap.
-            spent: what runs have cost before, in dollars, by their names.
-        """
+        """Begin."""
         self.cap = cap
         self._amounts = dict(spent)
 
@@ -54,12 +49,7 @@ class DollarCap:
         return math.fsum(self._amounts.values())
 
     def start(self, run: str, most: float) -> bool:
-        """Reserve for a run what it may have cost at its end, tries before included; tell whether the cap allows it.
-
-        Args:
-            run: its name.
-            most: dollars.
-        """
+        """Reserve for a run what it may have cost at its end, tries before included; tell whether the cap allows it."""
         others = [amount for name, amount in self._amounts.items() if name != run]
         if self.cap is not None and math.fsum([*others, most]) > self.cap:
             return False
@@ -84,13 +74,6 @@ def evaluate(
     A line on stderr tells of every run that begins, ends or is tried again. Where the process is stopped by an
     exception, an interrupt or a signal, runs that went on are left for the next time, and the exception goes on.
 
-    Args:
-        evaluation: which this process holds.
-        plan_directory: of the plan's file.
-        jobs: runs at a time at most; None for as many as there is room for.
-        ray: the address of a Ray cluster; None for this machine.
-        show: is given all runs every second.
-
     Raises:
         UsageError: if there is no machine for a run, or no such cluster.
     """
@@ -104,14 +87,9 @@ def evaluate(
         runs.note_how_all_stopped()
         evaluation.note("evaluation stopped", because=type(error).__name__)
         raise
-    evaluation.note("evaluation ends", **counted(runs.records))
+    states = [record.state for record in runs.records.values()]
+    evaluation.note("evaluation ends", **{state: states.count(state) for state in get_args(RunState)})
     return runs.records
-
-
-def counted(runs: Mapping[str, RunRecord]) -> dict[str, int]:
-    """Return how many runs there are in each state."""
-    states = [record.state for record in runs.values()]
-    return {state: states.count(state) for state in get_args(RunState)}
 
 
 class _Runs:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from re_bench.data.files import replace_file
-from re_bench.data.jsonl import json_object, read_tail
+from re_bench.data.jsonl import read_tail
 from re_bench.errors import ReBenchError
 from re_bench.processes import (
     all_processes,
@@ -29,7 +29,7 @@ from re_bench.processes import (
 from re_bench.records import AGENT, AGENT_LOG, ATTEMPTS, SERVER, SERVER_LOG, SESSION, SESSIONS, WAITS
 from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.elapsed import Interval, common, seconds_since_1970, total_s, without
-from re_bench_evaluation.working_time import read_waits, scorings
+from re_bench_evaluation.working_time import SessionSummary, read_waits, scorings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -109,15 +109,7 @@ class RunServer(Child):
     """The server of a run, whose state directory is the run's ``server``."""
 
     def __init__(self, run: Path, task: str, profile: str, options: Sequence[str], environment: dict[str, str]) -> None:
-        """Start it.
-
-        Args:
-            run: the run's directory.
-            task: the task's name.
-            profile: the task's profile.
-            options: further options of ``re-bench serve``.
-            environment: its environment variables.
-        """
+        """Start it."""
         self.token = secrets.token_urlsafe(32)
         token_file = run / TOKEN
         replace_file(token_file, self.token.encode() + b"\n")
@@ -249,9 +241,8 @@ def measured(run: Path, task: TaskRecord) -> dict[str, Any]:
     fields = {"session": session.name, "attempts": final.attempts, "valid": final.valid}
     fields |= {"raw": final.raw, "reward": final.reward}
     if task.model is not None and not task.stand_in:
-        record = _record(session)
-        known = [record.get(name) for name in ("model_dollars", "scoring_model_dollars")]
-        fields["task_dollars"] = sum(cost for cost in known if cost is not None)
+        record = SessionSummary.read(session)
+        fields["task_dollars"] = (record and record.task_dollars) or 0.0
     return fields
 
 
@@ -260,15 +251,10 @@ def working_s(run: Path, wall_s: float, began: str | None = None) -> float:
 
     The server tells in the session's record, every half minute, how long it has made the session wait. Of what the
     agent says that it waited counts what lies between the beginning of the run and now, but for its scorings.
-
-    Args:
-        run: its directory.
-        wall_s: seconds.
-        began: when the run began, in ISO 8601; None for no bound.
     """
     session = session_of(run)
-    waited = _record(session).get("waited_s") if session is not None else None
-    waited_s = waited if isinstance(waited, int | float) else 0.0
+    record = SessionSummary.read(session)
+    waited_s = (record and record.waited_s) or 0.0
     waits = common(read_waits(run / WAITS), [Interval(seconds_since_1970(began or "") or 0.0, time.time())])
     if waits and session is not None:
         waits = without(waits, scorings(AttemptLog(session / ATTEMPTS).read().attempts))
@@ -278,15 +264,9 @@ def working_s(run: Path, wall_s: float, began: str | None = None) -> float:
 def end_session(run: Path) -> None:
     """End a run's session, whose server has ended, and remove what only a server needs."""
     session = session_of(run)
-    if session is not None and _record(session).get("state") != "ended":
+    record = SessionSummary.read(session)
+    if session is not None and (record is None or record.state != "ended"):
         words = [sys.executable, "-m", "re_bench.cli", "sessions", "end", session.name, "--state", str(run / SERVER)]
         with suppress(subprocess.TimeoutExpired), (run / SERVER_LOG).open("ab") as log:  # also while all runs stop
             subprocess.run(words, stdout=log, stderr=log, timeout=_END_SESSION_S, check=False, process_group=0)
     shutil.rmtree(run / SERVER / _TEMPLATES, ignore_errors=True)
-
-
-def _record(session: Path) -> dict[str, Any]:
-    try:
-        return json_object((session / SESSION).read_bytes()) or {}
-    except OSError:
-        return {}

@@ -20,7 +20,7 @@ from re_bench.runs.elapsed import seconds_since_1970
 from re_bench.tables import number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 UNKNOWN = "unknown"
@@ -163,80 +163,51 @@ class _TraceReader:
         """The steps that have their observations, as mlab counts them."""
         self._rewards = 0
         self._time: float | None = None
-        self._readers: dict[str, Callable[[Entry], None]] = {
-            "start": self._start,
-            "message": lambda event: self._say(_text(event, "text")),
-            "reply": self._model_replied,
-            "action": self._action,
-            "observation": self._observation,
-            "malformed": self._malformed,
-            "reward": self._reward,
-            "rewind": self._rewind,
-            "end": self._end,
-            "resume": lambda _event: self._note("resume", "The run was resumed."),
-            "server": lambda event: self._note("server", _text(event, "text")),
-            "call failed": lambda event: self._note("call failed", f"A call failed: {_text(event, 'error')}"),
-            "mistake": lambda event: self._note(
-                "mistake", f"A mistake of the agent's program: {_text(event, 'where')}"
-            ),
-        }
 
     def read(self, event: Entry) -> None:
         """Append what an event says."""
-        reader = self._readers.get(_text(event, "kind"))
-        if reader is not None:
-            time = _number(event.get("time"))
-            self._time = self._time if time is None else time
-            reader(event)
+        time = _number(event.get("time"))
+        self._time = self._time if time is None else time
+        match event.get("kind"):
+            case "start":
+                model = _mapping(_mapping(event.get("settings")).get("model")).get("name")
+                self.trajectory.model = model if isinstance(model, str) else self.trajectory.model
+                self._add(Step("user", self._time, _text(event, "task")))
+            case "message":
+                self._add(Step("user", self._time, _text(event, "text")))
+            case "reply":
+                self._model_replied(event)
+            case "action":
+                self._acting, self._reply = self._reply or self._add(Step("agent", self._time)), None
+                if self._acting.spent is None:  # done again after a kill
+                    self._acting.extra["repeated"] = True
+                self._acting.tool = _text(event, "action") or UNKNOWN
+                self._acting.arguments = dict(_mapping(event.get("input")))
+            case "observation" if self._acting is not None:
+                self._acting.output, self._acting.ended = _text(event, "text"), self._time
+                self._done.append(self._acting)
+                self._acting = None
+            case "malformed" if self._reply is not None:
+                self._reply.output, self._reply.extra = _text(event, "text"), {"malformed": True}
+                self._reply = None
+            case "rewind":
+                self._rewind(event)
+            case kind:
+                self._note(kind, event)
 
     def _add(self, step: Step) -> Step:
         self.trajectory.steps.append(step)
         return step
 
-    def _say(self, text: str) -> None:
-        self._add(Step("user", self._time, text))
-
-    def _note(self, event: str, text: str, **extra: Any) -> None:
-        self._add(Step("system", self._time, text, event, extra=extra))
-
-    def _start(self, event: Entry) -> None:
-        model = _mapping(_mapping(event.get("settings")).get("model")).get("name")
-        self.trajectory.model = model if isinstance(model, str) else self.trajectory.model
-        self._say(_text(event, "task"))
-
     def _model_replied(self, event: Entry) -> None:
         model, purpose = event.get("model"), _text(event, "purpose")
         spent = Spent(event.get("prompt_tokens"), event.get("completion_tokens"), event.get("dollars"))
-        step = Step("agent", self._time, _text(event, "text"), spent=spent)
+        step = self._add(Step("agent", self._time, _text(event, "text"), spent=spent))
         step.model = model if isinstance(model, str) else None
-        self._add(step)
         if purpose == _STEP:
             self._reply = step
         else:
             step.extra["purpose"] = purpose
-
-    def _action(self, event: Entry) -> None:
-        step = self._reply
-        if step is None:  # done again after a kill
-            step = self._add(Step("agent", self._time, extra={"repeated": True}))
-        step.tool, step.arguments = _text(event, "action") or UNKNOWN, dict(_mapping(event.get("input")))
-        self._reply, self._acting = None, step
-
-    def _observation(self, event: Entry) -> None:
-        step, self._acting = self._acting, None
-        if step is not None:
-            step.output, step.ended = _text(event, "text"), self._time
-            self._done.append(step)
-
-    def _malformed(self, event: Entry) -> None:
-        step, self._reply = self._reply, None
-        if step is not None:
-            step.output, step.extra = _text(event, "text"), {"malformed": True}
-
-    def _reward(self, event: Entry) -> None:
-        self._rewards += 1
-        text = f"Attempt {self._rewards} was scored: reward {_score(event, 'reward')}. It is an attempt, not the end."
-        self._note("attempt", text, attempt=self._rewards, reward=event.get("reward"))
 
     def _rewind(self, event: Entry) -> None:
         kept = event.get("step")
@@ -245,13 +216,34 @@ class _TraceReader:
                 step.extra["set_aside"] = event.get("number")
             del self._done[kept:]
             self._reply = self._acting = None
-        self._note("rewind", f"The run went back to how things were after step {kept} of the agent.", step=kept)
+        text = f"The run went back to how things were after step {kept} of the agent."
+        self._add(Step("system", self._time, text, "rewind", extra={"step": kept}))
 
-    def _end(self, event: Entry) -> None:
-        reason, answer, detail = (_text(event, key) for key in ("reason", "answer", "detail"))
-        lines = [f"The run ended: {reason}.", detail, f"Answer: {answer}"]
-        final = _mapping(_mapping(event.get("final")).get("final"))
-        self._note("end", "\n".join(line for line in lines if line), reason=reason, final=dict(final) or None)
+    def _note(self, kind: object, event: Entry) -> None:
+        """Append an event of the surroundings; nothing for one that is not known."""
+        extra: dict[str, Any] = {}
+        match kind:
+            case "resume":
+                text = "The run was resumed."
+            case "server":
+                text = _text(event, "text")
+            case "call failed":
+                text = f"A call failed: {_text(event, 'error')}"
+            case "mistake":
+                text = f"A mistake of the agent's program: {_text(event, 'where')}"
+            case "reward":
+                self._rewards += 1
+                reward = _score(event, "reward")
+                text = f"Attempt {self._rewards} was scored: reward {reward}. It is an attempt, not the end."
+                kind, extra = "attempt", {"attempt": self._rewards, "reward": event.get("reward")}
+            case "end":
+                reason, answer, detail = (_text(event, key) for key in ("reason", "answer", "detail"))
+                text = "\n".join(line for line in (f"The run ended: {reason}.", detail, f"Answer: {answer}") if line)
+                final = _mapping(_mapping(event.get("final")).get("final"))
+                extra = {"reason": reason, "final": dict(final) or None}
+            case _:
+                return
+        self._add(Step("system", self._time, text, str(kind), extra=extra))
 
 
 def _text(event: Entry, key: str) -> str:

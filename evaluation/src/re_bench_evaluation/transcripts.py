@@ -77,10 +77,6 @@ def write_trajectories(directory: Path, out: Path) -> list[Written]:
     Of a run of an evaluation, ``RUN/trajectory.json`` is the agent's own view if it has a trace, else the server's;
     ``RUN/server.trajectory.json`` is the server's beside a trace.
 
-    Args:
-        directory: an evaluation's, a run's, an mlab run's, a server's state directory, or a session's.
-        out: a directory, which is made if need be.
-
     Raises:
         UsageError: if there is nothing to convert, or ``out`` cannot be written.
     """
@@ -156,15 +152,8 @@ def document_of(
 ) -> dict[str, Any]:
     """Return the document of a trajectory, as JSON.
 
-    A document has at least one step: where nothing is known, one of the system says so.
-
-    Args:
-        trajectory: the steps.
-        session: the identifier of the run.
-        agent: ``name``, ``version`` and ``model_name`` of the agent, as far as they are known.
-        extra: further entries of the document.
-        attempts: those of the log, which has the scores that a task hides from its agent. In a transcript they come
-            after the calls that asked for them, in a trace at their time; None takes the rewards of the trace.
+    A document has at least one step: where nothing is known, one of the system says so. The log's ``attempts`` have the
+    scores that a task hides from its agent; without them the rewards of the trace count.
     """
     about = {"name": UNKNOWN, "version": UNKNOWN, **agent}
     if trajectory.model:

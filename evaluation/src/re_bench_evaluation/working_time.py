@@ -12,10 +12,11 @@ from __future__ import annotations
 import math
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from re_bench.data.jsonl import json_object, read_lines
-from re_bench.records import SESSION
+from re_bench.errors import ReBenchError
+from re_bench.records import SESSION, Amount, Record
 from re_bench.runs.elapsed import Elapsed, Interval, common, seconds_since_1970, total_s, without
 
 if TYPE_CHECKING:
@@ -26,6 +27,41 @@ if TYPE_CHECKING:
 
 _LONGEST = 4 << 20
 """Bytes of the file of waits, which is read twice a second: some 40,000 lines."""
+
+
+class SessionSummary(Record):
+    """What evaluations and reports use of a session's record; what is not known is None."""
+
+    task: str = ""
+    profile: str = ""
+    state: str = ""
+    opened: str | None = None
+    ended: str | None = None
+    reason: str | None = None
+    used_s: Amount | None = None
+    waited_s: Amount | None = None
+    """How long the server has made the session wait."""
+    model_dollars: Amount | None = None
+    scoring_model_dollars: Amount | None = None
+    periods: tuple[tuple[float, float], ...] = ()
+
+    @classmethod
+    def file_name(cls) -> str:
+        """Return the name of the file."""
+        return SESSION
+
+    @classmethod
+    def read(cls, session: Path | None) -> Self | None:
+        """Return the record in a session's directory; None if there is none that can be read."""
+        with suppress(ReBenchError):
+            return None if session is None else cls.load(session)
+        return None
+
+    @property
+    def task_dollars(self) -> float | None:
+        """What the task's own model has cost."""
+        known = [cost for cost in (self.model_dollars, self.scoring_model_dollars) if cost is not None]
+        return sum(known) if known else None
 
 
 def working_time(
@@ -110,15 +146,17 @@ def session_periods(session: Path) -> list[Interval]:
 
     A record of an early version tells when it was opened; of a directory without a record nothing is known.
     """
+    record = SessionSummary.read(session)
+    if record is None:
+        return []
     try:
-        record = json_object((session / SESSION).read_bytes()) or {}
-        periods = [_interval(*pair) for pair in record.get("periods") or ()]
-        opened = seconds_since_1970(record["opened"])
-    except (OSError, ValueError, TypeError, KeyError):
+        periods = [_interval(*pair) for pair in record.periods]
+    except ValueError:
         return []
     if not periods:
+        opened = seconds_since_1970(record.opened)
         return [] if opened is None else [Interval(opened)]
-    return periods if record.get("state") == "paused" else [*periods[:-1], Interval(periods[-1].began)]
+    return periods if record.state == "paused" else [*periods[:-1], Interval(periods[-1].began)]
 
 
 def _interval(began: object, ended: object) -> Interval:

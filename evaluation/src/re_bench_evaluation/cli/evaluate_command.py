@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from re_bench.records import RunRecord
     from re_bench_evaluation.directory import PlannedTask
     from re_bench_evaluation.plan import Plan
-    from re_bench_evaluation.report.evaluation_tables import Estimate
 
 
 @app.command(group=EVALUATORS)
@@ -42,7 +41,7 @@ def evaluate(
     from re_bench_evaluation.check import check, planned_tasks, prepare
     from re_bench_evaluation.directory import open_evaluation
     from re_bench_evaluation.plan import load_plan
-    from re_bench_evaluation.report.evaluation_tables import CELL_HEADER, cell_table, cells, failures
+    from re_bench_evaluation.report.evaluation_tables import CELL_HEADER, cell_table, cells, estimate_table, failures
     from re_bench_evaluation.scheduler import evaluate as run_all
 
     loaded = load_plan(plan)
@@ -51,7 +50,12 @@ def evaluate(
     check(loaded, where, tasks, ray)
     prepare(tasks)
     if dry_run:
-        return _show(_estimate(loaded, directory, tasks), as_json=json)
+        estimated = _estimate(loaded, directory, tasks)
+        if json:
+            print_json(estimated)
+        else:
+            print(estimate_table(estimated))
+        return 0
     with open_evaluation(directory, loaded, plan.read_bytes(), tasks) as evaluation:
         shown: dict[str, RunRecord] = {}
 
@@ -73,7 +77,7 @@ def evaluate(
     return 0 if all(run.state == "ended" for run in runs.values()) else 1
 
 
-def _estimate(plan: Plan, directory: Path, tasks: list[PlannedTask]) -> Estimate:
+def _estimate(plan: Plan, directory: Path, tasks: list[PlannedTask]) -> dict[str, Any]:
     from re_bench.records import TaskRecord
     from re_bench_evaluation.directory import Evaluation, check_changes
     from re_bench_evaluation.report.evaluation_tables import estimate
@@ -83,13 +87,3 @@ def _estimate(plan: Plan, directory: Path, tasks: list[PlannedTask]) -> Estimate
     asking = [record.name for record in records if record.model is not None and not record.stand_in]
     unpriced = [name for name, model in plan.models.items() if model.price is None]
     return estimate(plan, Evaluation(directory, plan, records).planned_runs(), unpriced, asking)
-
-
-def _show(estimated: Estimate, *, as_json: bool) -> int:
-    from re_bench_evaluation.report.evaluation_tables import estimate_table
-
-    if as_json:
-        print_json(asdict(estimated))
-    else:
-        print(estimate_table(estimated))
-    return 0

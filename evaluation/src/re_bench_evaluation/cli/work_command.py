@@ -209,18 +209,20 @@ def _told(work: Work, score: Score, number: int) -> dict[str, Any]:
 def _attempt_line(told: dict[str, Any]) -> str:
     line = f"Attempt {told['attempt']}: {told['status']}"
     if told["raw"] is not None:
-        line += f", raw score {told['raw']:z.6g}"
-        line += ", no reward without anchors" if told["reward"] is None else f", reward {told['reward']:z.4f}"
+        line += f", raw score {told['raw']:z.6g}, {_reward(told['reward'])}"
     elif told["status"] == "valid":
         line += ". This task does not tell its score"
     return f"{line}\n{told['message']}"
+
+
+def _reward(reward: float | None) -> str:
+    return "no reward without anchors" if reward is None else f"reward {reward:z.4f}"
 
 
 def _final_line(work: Work, final: FinalScore, *, scored: bool = True) -> str:
     note = "" if scored else "Nothing was scored at the end. "
     if final.raw is None:
         return f"{note}The work has ended; none of {final.attempts} attempts was valid, so there is no score."
-    reward = "no reward without anchors" if final.reward is None else f"reward {final.reward:z.4f}"
     how = {"min": "the lowest", "max": "the highest", "last": "the last"}[work.task.manifest.aggregation]
     of = f"{how} of {final.valid} valid attempts, {final.attempts} in all"
-    return f"{note}The work has ended. Final score, {of}: raw score {final.raw:z.6g}, {reward}"
+    return f"{note}The work has ended. Final score, {of}: raw score {final.raw:z.6g}, {_reward(final.reward)}"

@@ -8,13 +8,16 @@ are cut to a bound and otherwise unchanged: whoever shows them has to escape the
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AliasPath, Field, FiniteFloat
+from pydantic_core import to_jsonable_python
 
 if TYPE_CHECKING:
     from re_bench.normalise import How
     from re_bench.records import RunState
     from re_bench.runs.attempts import Status
-    from re_bench_evaluation.report.findings import Severity
+    from re_bench_evaluation.report.findings import Scan
 
 VERSION = 1
 """Of the JSON that :func:`to_json` gives."""
@@ -52,25 +55,30 @@ class Problem:
     text: str
 
 
+def _source(*path: str) -> Any:
+    """Return where the anchors of a task's record have a field of this name."""
+    return Field(validation_alias=AliasPath("source", *path))
+
+
 @dataclass(frozen=True, slots=True)
 class AnchorsInfo:
     """The two scores that make the scale from 0 to 1, and where they come from."""
 
-    starting: float
-    reference: float
-    kind: str
+    starting: FiniteFloat
+    reference: FiniteFloat
+    kind: Annotated[str, _source("kind")] = ""
     """``published``, ``measured`` or ``modelled``."""
-    where: str
-    hardware: str | None = None
-    model: str | None = None
-    date: str | None = None
+    where: Annotated[str, _source("where")] = ""
+    hardware: Annotated[str | None, _source("hardware")] = None
+    model: Annotated[str | None, _source("model")] = None
+    date: Annotated[str | None, _source("date")] = None
     age_days: int | None = None
     """At the time of the report."""
-    repeats: int | None = None
-    starting_spread: float | None = None
+    repeats: Annotated[int | None, _source("repeats")] = None
+    starting_spread: Annotated[FiniteFloat | None, _source("spread", "starting")] = None
     """The standard deviation over the repeats, in the raw score's unit; so is ``reference_spread``."""
-    reference_spread: float | None = None
-    versions: dict[str, str] = field(default_factory=dict)
+    reference_spread: Annotated[FiniteFloat | None, _source("spread", "reference")] = None
+    versions: Annotated[dict[str, str], _source("versions")] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +195,6 @@ class AttemptInfo:
     """The hash of what was scored, or empty."""
     kept: bool
     """Whether a copy of it is there."""
-    refused_as: tuple[str, ...] = ()
-    """Of an invalid attempt: the task's checked-in cheats that are refused in the same words."""
     diff: Diff | None = None
     steps: tuple[Step, ...] = ()
     steps_left_out: int = 0
@@ -253,8 +259,6 @@ class Refusal:
     count: int
     runs: int
     """How many runs had one."""
-    cheats: tuple[str, ...]
-    """The task's checked-in cheats that are refused in the same words; an honest mistake may be refused so, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,8 +352,6 @@ class LeaderRow:
     """Mean of a run; so ``working_h``."""
     working_h: float | None
     runs: int
-    verified: str
-    """What was verified of the evaluation, in words."""
     flags: tuple[Flag, ...] = ()
 
 
@@ -366,33 +368,6 @@ class Leaderboard:
 
 
 @dataclass(frozen=True, slots=True)
-class FindingInfo:
-    """Something that ``re-bench scan`` has found: a lead for a person, and not a verdict."""
-
-    check: str
-    severity: Severity
-    text: str
-    run: str | None
-    """The key of the run; None for what concerns several."""
-    attempt: int | None
-    """The attempt's number in the run."""
-    evidence: str
-    """Lines of names and values that a person can check."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScanInfo:
-    """The last ``re-bench scan`` of an evaluation. A check without a finding has found nothing."""
-
-    time: str
-    checks: tuple[str, ...]
-    findings: tuple[FindingInfo, ...]
-    """The most serious first."""
-    left_out: tuple[str, ...]
-    """What could not be looked at, or is not shown here."""
-
-
-@dataclass(frozen=True, slots=True)
 class EvaluationInfo:
     """One directory or log that runs were read from."""
 
@@ -402,14 +377,13 @@ class EvaluationInfo:
     """An evaluation, the state directory of a server, or a plain attempt log."""
     name: str
     path: str
-    created: str | None
-    plan: dict[str, Any]
-    versions: dict[str, str]
-    hardware: str | None
-    gpus: tuple[str, ...]
-    verified: str
-    """What was verified of it, in words; ``not verified`` where nothing says."""
-    scan: ScanInfo | None = None
+    created: str | None = None
+    plan: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    hardware: str | None = None
+    gpus: tuple[str, ...] = ()
+    scan: Scan | None = None
+    """The last ``re-bench scan`` of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,17 +400,6 @@ class ReportData:
     problems: tuple[Problem, ...]
     version: int = VERSION
 
-    def task(self, key: str) -> TaskInfo:
-        """Return a task.
-
-        Raises:
-            KeyError: if there is none of that key.
-        """
-        for task in self.tasks:
-            if task.key == key:
-                return task
-        raise KeyError(key)
-
     def runs_of(self, cell: Cell) -> tuple[RunInfo, ...]:
         """Return the runs of a cell, in its order."""
         by_key = {run.key: run for run in self.runs}
@@ -445,16 +408,5 @@ class ReportData:
 
 def to_json(data: ReportData) -> dict[str, Any]:
     """Return a report as JSON values, with the names of the fields as keys."""
-    plain = _plain(data)
-    assert isinstance(plain, dict)
-    return plain
-
-
-def _plain(value: object) -> object:
-    """Return JSON values; quicker than ``dataclasses.asdict``, which copies every string's container twice."""
-    if isinstance(value, tuple | list):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    names = getattr(value, "__slots__", None)
-    return value if names is None else {name: _plain(getattr(value, name)) for name in names}
+    values: dict[str, Any] = to_jsonable_python(data)
+    return values

@@ -95,8 +95,8 @@ def _cell(runs: Sequence[RunInfo], task: TaskInfo, *, curves: bool) -> Cell:
         errors=sum(attempt.status == "error" for attempt in attempts),
         refusals=_refusals(runs),
         dollars=sum_of_known(cost for run in runs for cost in (run.dollars, run.task_dollars)),
-        wall_h=_hours(run.wall_s for run in runs),
-        working_h=_hours(run.working_s for run in runs),
+        wall_h=hours_of(sum_of_known(run.wall_s for run in runs)),
+        working_h=hours_of(sum_of_known(run.working_s for run in runs)),
         curves=tuple(curve for curve in means if curve),
         flags=(*task.flags, *_flags(runs, over)),
     )
@@ -106,9 +106,9 @@ def _share(values: Sequence[float], floor: float) -> float | None:
     return sum(value > floor for value in values) / len(values) if values else None
 
 
-def _hours(seconds: Iterable[float | None]) -> float | None:
-    total = sum_of_known(seconds)
-    return None if total is None else total / _HOUR
+def hours_of(seconds: float | None) -> float | None:
+    """Return seconds in hours; None for None."""
+    return None if seconds is None else seconds / _HOUR
 
 
 def _refusals(runs: Sequence[RunInfo]) -> tuple[Refusal, ...]:
@@ -124,7 +124,6 @@ def _refusals(runs: Sequence[RunInfo]) -> tuple[Refusal, ...]:
             message=max(group, key=lambda entry: entry[1].time)[1].message,
             count=len(group),
             runs=len({run for run, _attempt in group}),
-            cheats=tuple(sorted({cheat for _run, attempt in group for cheat in attempt.refused_as})),
         )
         for group in groups.values()
     ]
@@ -136,7 +135,14 @@ def _flags(runs: Sequence[RunInfo], over: Sequence[RunInfo]) -> Iterator[Flag]:
     if 0 < len(over) < FEW_RUNS:
         text = "one run only: no interval" if len(over) == 1 else f"{len(over)} runs only: the interval is too narrow"
         yield Flag("few_runs", text)
-    yield from _counts(runs, over)
+    counts: Sequence[tuple[FlagKind, int, str]] = (
+        ("failed_runs", sum(run.state == "failed" for run in runs), "failed for internal reasons, and are in no mean"),
+        ("unfinished_runs", sum(run.state in {"waiting", "running"} for run in runs), "are not over, and in no mean"),
+        ("damaged_runs", sum(run.state == "ended" and run.counted is None for run in runs),
+         "lack attempts in their logs, and are in no mean"),
+        ("below_zero", sum((run.reward or 0.0) < 0 for run in over), "ended below the starting score, and count as 0"),
+    )  # fmt: skip
+    yield from (Flag(kind, f"{count} of {len(runs)} runs {text}") for kind, count, text in counts if count)
     for kind, field, what in _SAME_FOR_ALL:
         values = {value for run in runs for value in _values(getattr(run, field))}
         if len(values) > 1:
@@ -147,22 +153,6 @@ def _flags(runs: Sequence[RunInfo], over: Sequence[RunInfo]) -> Iterator[Flag]:
     if any(attempt.final_raw is not None for run in over for attempt in run.attempts):
         yield Flag("final_scores", "what counts is measured on data that no agent was told a score of before")
     yield from dict.fromkeys(flag for run in runs for flag in run.flags)
-
-
-def _counts(runs: Sequence[RunInfo], over: Sequence[RunInfo]) -> Iterator[Flag]:
-    """Yield which runs are in no mean, and which count as something else than they have."""
-    failed = sum(run.state == "failed" for run in runs)
-    if failed:
-        yield Flag("failed_runs", f"{failed} of {len(runs)} runs failed for an internal reason, and are in no mean")
-    unfinished = sum(run.state in {"waiting", "running"} for run in runs)
-    if unfinished:
-        yield Flag("unfinished_runs", f"{unfinished} of {len(runs)} runs are not over, and in no mean")
-    damaged = sum(run.state == "ended" and run.counted is None for run in runs)
-    if damaged:
-        yield Flag("damaged_runs", f"{damaged} of {len(runs)} runs lack attempts in their logs, and are in no mean")
-    below = sum((run.reward or 0.0) < 0 for run in over)
-    if below:
-        yield Flag("below_zero", f"{below} of {len(over)} runs ended below the starting score, and count as 0")
 
 
 def _values(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
@@ -239,14 +229,10 @@ def budget_curves(
 ) -> list[BudgetCurve]:
     """Return the expected best of k runs over the hours of all, for one agent and model in one profile.
 
+    ``hours`` are those of a run, as planned; None for the length of the longest run.
+
     Tasks whose last score counts have no best run that anybody could choose without having seen the scores, and are
     left out, as tasks without a run that is over are; flags say so.
-
-    Args:
-        cells: of one evaluation, agent, model and profile.
-        runs: by key.
-        tasks: by key.
-        hours: of a run, as planned; None for the length of the longest run.
     """
     flags = []
     over = {cell.task: [runs[key] for key in cell.runs if runs[key].counted is not None] for cell in cells}

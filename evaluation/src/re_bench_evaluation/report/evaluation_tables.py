@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from re_bench.records import RunState
 from re_bench.tables import number, printable, table
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from re_bench_evaluation.plan import Plan
 
 CELL_HEADER = ("agent", "model", "task", "waiting", "running", "ended", "failed", "best reward", "hours", "dollars")
+_ESTIMATES = ("agent", "model", "task", "runs", "ended", "hours at most", "dollars at most")
 _STATES: tuple[RunState, ...] = get_args(RunState)
 _HOUR_S = 3600.0
 
@@ -47,20 +48,18 @@ def cells(runs: Iterable[RunRecord]) -> list[Cell]:
     grouped: dict[tuple[str, str | None, str], list[RunRecord]] = {}
     for run in runs:
         grouped.setdefault((run.agent, run.model, run.task), []).append(run)
-    return [_cell(*key, group) for key, group in grouped.items()]
-
-
-def _cell(agent: str, model: str | None, task: str, runs: Sequence[RunRecord]) -> Cell:
-    states = [run.state for run in runs]
-    return Cell(
-        agent,
-        model,
-        task,
-        {state: states.count(state) for state in _STATES},
-        max((run.reward for run in runs if run.reward is not None), default=None),
-        sum(run.working_s or 0.0 for run in runs) / _HOUR_S,
-        sum_of_known(cost for run in runs for cost in (run.dollars, run.task_dollars, run.earlier_dollars or None)),
-    )
+    return [
+        Cell(
+            *key,
+            states={state: sum(run.state == state for run in group) for state in _STATES},
+            best_reward=max((run.reward for run in group if run.reward is not None), default=None),
+            hours=sum(run.working_s or 0.0 for run in group) / _HOUR_S,
+            dollars=sum_of_known(
+                cost for run in group for cost in (run.dollars, run.task_dollars, run.earlier_dollars or None)
+            ),
+        )
+        for key, group in grouped.items()
+    ]
 
 
 def cell_table(runs: Iterable[RunRecord]) -> str:
@@ -73,73 +72,39 @@ def failures(runs: Iterable[RunRecord]) -> list[str]:
     return [f"{run.run}: {printable(run.reason)}" for run in runs if run.state in {"failed", "waiting"} and run.reason]
 
 
-@dataclass(frozen=True)
-class CellEstimate:
-    """What the runs of a cell may use at most."""
+def estimate(plan: Plan, runs: Sequence[RunRecord], unpriced: Sequence[str], asking: Sequence[str]) -> dict[str, Any]:
+    """Return what a plan may use from now on, as JSON: for all runs that have not ended, and by cell.
 
-    agent: str
-    model: str | None
-    task: str
-    runs: int
-    ended: int
-    hours: float
-    dollars: float | None
-
-    def row(self) -> list[str]:
-        """Return its row of the table."""
-        cost = "unknown" if self.dollars is None else f"{self.dollars:.2f}"
-        return [self.agent, self.model or "-", self.task, str(self.runs), str(self.ended), f"{self.hours:g}", cost]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What a plan may use at most, as far as it says so."""
-
-    runs: int
-    ended: int
-    hours: float
-    """Working time of the runs that have not ended."""
-    dollars: float | None
-    """What the runs that have not ended may cost, of which each may be tried once; None if that is not bounded."""
-    cap: float | None
-    cells: list[CellEstimate]
-
-
-def estimate(plan: Plan, runs: Sequence[RunRecord], unpriced: Sequence[str], asking: Sequence[str]) -> Estimate:
-    """Return what a plan may use from now on.
-
-    Args:
-        plan: the plan.
-        runs: all of its runs.
-        unpriced: models whose cost is not known.
-        asking: the tasks that ask a real chat model.
+    Each of these may be tried once; ``dollars`` is None where no budget bounds the cost.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for cell in cells(runs):
-        left = sum(cell.states[state] for state in _STATES if state != "ended")
+        ended, total = cell.states["ended"], sum(cell.states.values())
         bounds = [plan.budget.dollars, *([plan.budget.task_dollars] if cell.task in asking else [])]
-        bounded = None not in bounds and cell.model not in unpriced
-        each = sum(bound for bound in bounds if bound is not None) if bounded else None
-        ended = cell.states["ended"]
-        hours, cost = left * plan.budget.hours, None if each is None else left * each
-        rows.append(CellEstimate(cell.agent, cell.model, cell.task, left + ended, ended, hours, cost))
-    known = [row.dollars for row in rows if row.dollars is not None]
-    return Estimate(
-        runs=len(runs),
-        ended=sum(row.ended for row in rows),
-        hours=sum(row.hours for row in rows),
-        dollars=sum(known) if len(known) == len(rows) else None,
-        cap=plan.dollars,
-        cells=rows,
-    )
+        known = [bound for bound in bounds if bound is not None]
+        bounded = len(known) == len(bounds) and cell.model not in unpriced
+        rows.append({
+            "agent": cell.agent, "model": cell.model, "task": cell.task, "runs": total, "ended": ended,
+            "hours": (total - ended) * plan.budget.hours, "dollars": (total - ended) * sum(known) if bounded else None,
+        })  # fmt: skip
+    costs = [row["dollars"] for row in rows]
+    return {
+        "runs": len(runs), "ended": sum(row["ended"] for row in rows), "hours": sum(row["hours"] for row in rows),
+        "dollars": None if None in costs else sum(costs), "cap": plan.dollars, "cells": rows,
+    }  # fmt: skip
 
 
-def estimate_table(estimated: Estimate) -> str:
+def estimate_table(estimated: dict[str, Any]) -> str:
     """Return the cells, and below them what all may cost."""
-    rows = [cell.row() for cell in estimated.cells]
-    header = ("agent", "model", "task", "runs", "ended", "hours at most", "dollars at most")
-    cost = "a cost that no budget limits" if estimated.dollars is None else f"${estimated.dollars:.2f}"
-    cap = "" if estimated.cap is None else f"; together never more than ${estimated.cap:.2f}"
-    left = estimated.runs - estimated.ended
+    rows = [
+        [
+            row["agent"], row["model"] or "-", row["task"], str(row["runs"]), str(row["ended"]), f"{row['hours']:g}",
+            "unknown" if row["dollars"] is None else f"{row['dollars']:.2f}",
+        ]
+        for row in estimated["cells"]
+    ]  # fmt: skip
+    dollars, limit, left = estimated["dollars"], estimated["cap"], estimated["runs"] - estimated["ended"]
+    cost = "a cost that no budget limits" if dollars is None else f"${dollars:.2f}"
+    cap = "" if limit is None else f"; together never more than ${limit:.2f}"
     to_go = f"{left} run{'' if left == 1 else 's'} to go"
-    return f"{table(header, rows)}\n\n{to_go}, {estimated.hours:g} hours and {cost} at most{cap}"
+    return f"{table(_ESTIMATES, rows)}\n\n{to_go}, {estimated['hours']:g} hours and {cost} at most{cap}"

@@ -8,14 +8,16 @@ without a finding has found nothing. Texts and evidence may be what submissions 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from pydantic import TypeAdapter, ValidationError
 
 from re_bench.data.files import replace_file
 from re_bench.data.jsonl import read_objects
+from re_bench_evaluation.report.text import plain_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
 FILE = "scan.jsonl"
@@ -37,7 +39,7 @@ class Finding:
     """The run's name; None for what concerns several, which ``evidence`` names."""
     attempt: int | None = None
     """The attempt's number in its run."""
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: dict[str, Any] = field(default_factory=dict)
     """JSON values that a person can check, such as the line of a file."""
 
 
@@ -49,9 +51,13 @@ class Scan:
     """ISO 8601 in UTC."""
     checks: tuple[str, ...]
     """The names of the checks that were run to their end."""
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...] = ()
+    """The most serious first."""
     left_out: tuple[str, ...] = ()
     """What could not be looked at, and why."""
+
+
+_HEAD, _FINDING = TypeAdapter(Scan), TypeAdapter(Finding)
 
 
 def write_scan(directory: Path, scan: Scan) -> None:
@@ -74,30 +80,18 @@ def read_scan(directory: Path) -> Scan | None:
     Raises:
         LogError: if the file is no plain file.
     """
-    lines, torn = read_objects(directory / FILE)
-    if not lines or lines[0].get("v") != 1:
-        return None
-    head, findings = lines[0], [_finding(line) for line in lines[1:]]
-    damaged = torn + findings.count(None)
-    note = (f"{damaged} lines of {FILE} are damaged",) if damaged else ()
-    return Scan(
-        str(head.get("time")),
-        _texts(head.get("checks")),
-        tuple(entry for entry in findings if entry is not None),
-        (*_texts(head.get("left_out")), *note),
-    )
-
-
-def _texts(values: object) -> tuple[str, ...]:
-    return tuple(map(str, values)) if isinstance(values, list) else ()
-
-
-def _finding(line: dict[str, Any]) -> Finding | None:
+    lines, damaged = read_objects(directory / FILE)
     try:
-        finding = Finding(**line)
-    except TypeError:
+        head, *rest = map(plain_json, lines)
+        scan = _HEAD.validate_python(head)
+    except ValueError:
         return None
-    texts = isinstance(finding.check, str) and isinstance(finding.text, str)
-    places = isinstance(finding.run, str | None) and isinstance(finding.attempt, int | None)
-    whole = texts and places and finding.severity in SEVERITIES and isinstance(finding.evidence, dict)
-    return finding if whole else None
+    findings = []
+    for line in rest:
+        try:
+            findings.append(_FINDING.validate_python(line))
+        except ValidationError:
+            damaged += 1
+    findings.sort(key=lambda finding: -SEVERITIES.index(finding.severity))
+    note = (f"{damaged} lines of {FILE} are damaged",) if damaged else ()
+    return replace(scan, findings=tuple(findings), left_out=(*scan.left_out, *note))

@@ -7,16 +7,18 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from re_bench_evaluation.report.data import Estimate, Flag, Leaderboard, LeaderRow
-from re_bench_evaluation.report.estimates import mean_over_tasks, planned_hours
+from re_bench_evaluation.report.estimates import hours_of, mean_over_tasks, planned_hours
 from re_bench_evaluation.report.text import mean_of_known, sum_of_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from re_bench_evaluation.report.data import Cell, EvaluationInfo, RunInfo, TaskInfo
+    from re_bench_evaluation.report.data import Cell, EvaluationInfo, FlagKind, RunInfo, TaskInfo
 
-Row = tuple[str, str, str | None]
-"""Evaluation, agent and model."""
+_WARNED: tuple[tuple[FlagKind, str], ...] = (
+    ("modelled", "modelled scores"),
+    ("stand_in", "scores with a stand-in for a chat model"),
+)
 
 
 def make_leaderboards(
@@ -29,92 +31,56 @@ def make_leaderboards(
 
     A row's overall figure is over the tasks that all rows have. The same agent and model in two evaluations are two
     rows, since plans differ.
-
-    Args:
-        cells: all of them.
-        runs: by key.
-        tasks: by key.
-        evaluations: by key.
     """
-    profiles: dict[str, dict[Row, list[Cell]]] = defaultdict(lambda: defaultdict(list))
-    for cell in cells:
-        profiles[tasks[cell.task].profile][cell.evaluation, cell.agent, cell.model].append(cell)
-    return [_board(name, profiles[name], runs, tasks, evaluations) for name in sorted(profiles)]
-
-
-def _board(
-    profile: str,
-    groups: Mapping[Row, Sequence[Cell]],
-    runs: Mapping[str, RunInfo],
-    tasks: Mapping[str, TaskInfo],
-    evaluations: Mapping[str, EvaluationInfo],
-) -> Leaderboard:
-    keys = sorted({cell.task for cells in groups.values() for cell in cells})
-    scored = [{cell.task for cell in cells if cell.reward.n} for cells in groups.values()]
-    counting = [names for names in scored if names]  # a row without a run that is over must not empty the board
-    shared = sorted(set.intersection(*counting)) if counting else []
-    rows = [_row(row, cells, shared, runs, evaluations[row[0]]) for row, cells in groups.items()]
-    rows.sort(key=lambda row: (-_place(row), row.evaluation, row.agent, row.model or ""))
-    flags = _flags(keys, shared, [evaluations[row[0]] for row in groups], tasks)
-    return Leaderboard(profile, tuple(keys), tuple(shared), tuple(rows), tuple(flags))
+    boards = []
+    for profile in sorted({tasks[cell.task].profile for cell in cells}):
+        groups: dict[tuple[str, str, str | None], list[Cell]] = defaultdict(list)
+        for cell in cells:
+            if tasks[cell.task].profile == profile:
+                groups[cell.evaluation, cell.agent, cell.model].append(cell)
+        keys = sorted({cell.task for group in groups.values() for cell in group})
+        scored = [{cell.task for cell in group if cell.reward.n} for group in groups.values()]
+        counting = [names for names in scored if names]  # a row without a run that is over must not empty the board
+        shared = sorted(set.intersection(*counting)) if counting else []
+        rows = [_row(group, shared, runs) for group in groups.values()]
+        rows.sort(key=lambda row: (-_place(row), row.evaluation, row.agent, row.model or ""))
+        flags = _flags(keys, shared, [evaluations[group[0].evaluation] for group in groups.values()], tasks)
+        boards.append(Leaderboard(profile, tuple(keys), tuple(shared), tuple(rows), tuple(flags)))
+    return boards
 
 
 def _place(row: LeaderRow) -> float:
     return -math.inf if row.overall.value is None else row.overall.value
 
 
-def _row(
-    row: Row, cells: Sequence[Cell], shared: Sequence[str], runs: Mapping[str, RunInfo], evaluation: EvaluationInfo
-) -> LeaderRow:
+def _row(cells: Sequence[Cell], shared: Sequence[str], runs: Mapping[str, RunInfo]) -> LeaderRow:
     own = [runs[key] for cell in cells for key in cell.runs]
-    scores = {cell.task: _counted(cell, runs) for cell in cells}
+    scores = {cell.task: [counted for key in cell.runs if (counted := runs[key].counted) is not None] for cell in cells}
     paid = sum(run.dollars is not None or run.task_dollars is not None for run in own)
     dollars = sum_of_known(cell.dollars for cell in cells)
-    evaluation_key, agent, model = row
     return LeaderRow(
-        evaluation=evaluation_key,
-        agent=agent,
-        model=model,
+        evaluation=cells[0].evaluation,
+        agent=cells[0].agent,
+        model=cells[0].model,
         by_task={cell.task: cell.reward for cell in cells},
-        overall=_overall([scores.get(key, []) for key in shared]),
+        overall=mean_over_tasks([scores.get(key, []) for key in shared]) if shared else Estimate(None, None, None, 0),
         dollars=dollars,
         dollars_per_run=None if dollars is None else dollars / paid,
-        wall_h=_mean_hours([run.wall_s for run in own]),
-        working_h=_mean_hours([run.working_s for run in own]),
+        wall_h=hours_of(mean_of_known(run.wall_s for run in own)),
+        working_h=hours_of(mean_of_known(run.working_s for run in own)),
         runs=sum(map(len, scores.values())),
-        verified=evaluation.verified,
         flags=tuple(dict.fromkeys(flag for cell in cells for flag in cell.flags)),
     )
 
 
-def _overall(scores: Sequence[Sequence[float]]) -> Estimate:
-    return mean_over_tasks(scores) if scores else Estimate(None, None, None, 0)
-
-
-def _counted(cell: Cell, runs: Mapping[str, RunInfo]) -> list[float]:
-    return [counted for key in cell.runs if (counted := runs[key].counted) is not None]
-
-
-def _mean_hours(seconds: Sequence[float | None]) -> float | None:
-    mean = mean_of_known(seconds)
-    return None if mean is None else mean / 3600
-
-
 def _flags(
-    keys: Sequence[str],
-    shared: Sequence[str],
-    evaluations: Sequence[EvaluationInfo],
-    tasks: Mapping[str, TaskInfo],
+    keys: Sequence[str], shared: Sequence[str], evaluations: Sequence[EvaluationInfo], tasks: Mapping[str, TaskInfo]
 ) -> Iterator[Flag]:
     """Yield what makes the rows of a board less comparable than they look."""
     others = sorted(set(keys) - set(shared))
     if others:
-        over = (
-            f"the overall figure is over {len(shared)} task(s) that all rows with a finished run have"
-            if shared
-            else "no overall figure"
-        )
-        yield Flag("tasks", f"{over}; not every row has {', '.join(others)}")
+        over = f"the overall figure is over {len(shared)} task(s) that all rows with a finished run have"
+        yield Flag("tasks", f"{over if shared else 'no overall figure'}; not every row has {', '.join(others)}")
     names = [tasks[key].name for key in keys]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -122,7 +88,7 @@ def _flags(
     budgets = {hours for evaluation in evaluations if (hours := planned_hours(evaluation)) is not None}
     if len(budgets) > 1:
         yield Flag("budgets", f"runs had unequal budgets: {', '.join(f'{hours:g} h' for hours in sorted(budgets))}")
-    for kind, text in (("modelled", "modelled scores"), ("stand_in", "scores with a stand-in for a chat model")):
+    for kind, text in _WARNED:
         concerned = [key for key in keys if any(flag.kind == kind for flag in tasks[key].flags)]
         if concerned:
-            yield Flag("modelled" if kind == "modelled" else "stand_in", f"{text}: {', '.join(concerned)}")
+            yield Flag(kind, f"{text}: {', '.join(concerned)}")

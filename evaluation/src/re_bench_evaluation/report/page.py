@@ -81,10 +81,14 @@ class Series:
     """The agents and models of a report by number: one has the same colour and marker in every figure."""
 
     def __init__(self, data: ReportData) -> None:
-        entries: list[Any] = [row for board in data.leaderboards for row in board.rows]
-        keys = dict.fromkeys(self._key(entry) for entry in [*entries, *data.cells, *data.runs])
-        self._numbers = {key: number for number, key in enumerate(keys)}
-        self._evaluations = {entry.key: entry.name for entry in data.evaluations} if len(data.evaluations) > 1 else {}
+        names = {evaluation.key: evaluation.name for evaluation in data.evaluations}
+        self._labels: dict[tuple[str, str, str | None], str] = {}
+        rows: list[Any] = [row for board in data.leaderboards for row in board.rows]
+        for entry in (*rows, *data.cells, *data.runs):
+            name = entry.agent if entry.model is None else f"{entry.agent}, {entry.model}"
+            label = name if len(names) < 2 else f"{name} ({names[entry.evaluation]})"  # noqa: PLR2004
+            self._labels.setdefault(self._key(entry), label)
+        self._numbers = {key: number for number, key in enumerate(self._labels)}
         counts = Counter(task.name for task in data.tasks)
         self._tasks = {task.key: task.name if counts[task.name] == 1 else task.key for task in data.tasks}
 
@@ -94,11 +98,11 @@ class Series:
 
     def label(self, entry: Any) -> str:
         """Return the name of its agent and model, with the evaluation's where there are several."""
-        return self._label(self._key(entry))
+        return self._labels[self._key(entry)]
 
     def labels(self) -> dict[int, str]:
         """Return all names by number."""
-        return {number: self._label(key) for key, number in self._numbers.items()}
+        return dict(enumerate(self._labels.values()))
 
     def task(self, key: str) -> str:
         """Return the name of a task, with profile and version where several have the same."""
@@ -107,11 +111,6 @@ class Series:
     @staticmethod
     def _key(entry: Any) -> tuple[str, str, str | None]:
         return entry.evaluation, entry.agent, entry.model
-
-    def _label(self, key: tuple[str, str, str | None]) -> str:
-        evaluation, agent, model = key
-        name = agent if model is None else f"{agent}, {model}"
-        return f"{name} ({self._evaluations[evaluation]})" if evaluation in self._evaluations else name
 
 
 _ASSETS = ("report.css", "report.js")
@@ -193,7 +192,7 @@ _FILTERS: dict[str, Callable[..., object]] = {
     "diff": diff_markup,
     "flags_of": _flags_of,
     "run_id": _run_id,
-    "task_of": lambda key, data: data.task(key),
+    "task_of": lambda key, data: next(task for task in data.tasks if task.key == key),
     "task_name": lambda key, series: series.task(key),
     "dollars": dollars,
     "hours": hours,

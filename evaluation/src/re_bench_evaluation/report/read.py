@@ -13,21 +13,18 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench_evaluation.bundle.archive import open_bundle
-from re_bench_evaluation.bundle.verify import verification_of
+from re_bench_evaluation.bundle_file import open_bundle
 from re_bench_evaluation.report.data import Problem, ReportData, ValidationInfo, ValidationRow
 from re_bench_evaluation.report.details import Room, with_details
 from re_bench_evaluation.report.estimates import make_budgets, make_cells
 from re_bench_evaluation.report.leaderboard import make_leaderboards
 from re_bench_evaluation.report.runs import TaskBook, read_runs
 from re_bench_evaluation.report.sources import (
-    NOT_VERIFIED,
     Source,
     is_bundle,
     open_source,
     open_with,
     reader_of,
-    with_keys,
 )
 from re_bench_evaluation.report.text import as_finite, plain_json, shortened
 
@@ -123,8 +120,7 @@ def _open(paths: Sequence[Path], unpacked: ExitStack) -> _Inputs:
         names[source.info.name] += 1
         number = names[source.info.name]
         key = source.info.name if number == 1 else f"{source.info.name}#{number}"
-        scan = source.info.scan
-        source.info = replace(source.info, key=key, scan=with_keys(scan, key) if scan else None)
+        source.info = replace(source.info, key=key)
     return inputs
 
 
@@ -149,19 +145,8 @@ def _bundle(path: Path, unpacked: ExitStack) -> Source:
     if source is None:
         raise UsageError("there is no evaluation in it")
     source.show_as(str(path))
-    source.info = replace(source.info, verified=_verified(path))
     source.problems[:0] = [Problem(str(path), text) for text in bundle.problems]
     return source
-
-
-def _verified(path: Path) -> str:
-    result = verification_of(path)
-    if result is None:
-        return NOT_VERIFIED
-    if not result.holds:
-        return f"it does not hold: {len(result.problems)} problem(s) on {result.time}"
-    same = sum(entry.outcome == "agrees" for entry in result.rescored)
-    return f"{result.files} files, {same} of {result.compared} scores reproduced, {result.time}"
 
 
 def _report(now: dt.datetime, inputs: _Inputs, runs: Sequence[RunInfo], book: TaskBook, *, curves: bool) -> ReportData:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import re
 from collections import defaultdict
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from re_bench.errors import ReBenchError
 from re_bench.normalise import normalise
@@ -20,7 +22,6 @@ from re_bench.task.discovery import find_tasks
 from re_bench_evaluation.report.data import AnchorsInfo, AttemptInfo, Flag, Problem, RunInfo, TaskInfo
 from re_bench_evaluation.report.text import (
     as_finite,
-    as_string,
     bounded,
     plain_json,
     shortened,
@@ -41,6 +42,14 @@ if TYPE_CHECKING:
 _AGENTS = {"server": "session", "log": "attempt log"}
 """What stands for the agent where nothing names one."""
 _ENDED = ("finished", "ended")
+_OF_RECORD = (
+    "agent", "model", "state", "reason", "began", "ended", "wall_s", "working_s", "task_dollars", "tokens", "steps",
+    "host", "hardware", "tries",
+)  # fmt: skip
+"""Fields of a run's record that a report has unchanged."""
+_TEXTS_AND_NUMBERS = (
+    "time", "task", "profile", "submission", "message", "sandbox", "scorer", "seconds", "raw", "reward", "final_raw",
+)  # fmt: skip
 _DETAILS = ("anchors", "instance")
 """What is used of an attempt's details."""
 _LONGEST_MESSAGE = 1000
@@ -49,17 +58,13 @@ _SAME = 1e-9
 _LEAST_WORKING = 0.5
 _UNCHANGED = {"title"}
 """Fields of a task's record that do not make it another task."""
+_ANCHORS = TypeAdapter(AnchorsInfo)
 FinalScore = tuple[float, float | None]
 """A raw score and its reward."""
 
 
 def read_runs(source: Source, book: TaskBook) -> Iterator[tuple[RunInfo, RunFiles]]:
-    """Yield the runs of a source; what cannot be read of them becomes its problems.
-
-    Args:
-        source: whose ``info`` has its key.
-        book: gets the tasks.
-    """
+    """Yield the runs of a source; what cannot be read of them becomes its problems."""
     tasks = {(task.name, task.profile): task for task in source.record.tasks} if source.record else {}
     for files in source.runs:
         attempts, torn = _read_log(source, files)
@@ -71,21 +76,21 @@ def read_runs(source: Source, book: TaskBook) -> Iterator[tuple[RunInfo, RunFile
                 where = f"the task {record.task} with profile {record.profile} is not in the evaluation and not here"
                 source.problem(files.path, f"{where}; its runs are left out")
                 continue
-            reader = _RunReader(source, files, record, task)
-            yield reader.info(book.key(task, note), own, torn, book), files
+            run = _run_info(source, files, record, own, task, key=book.key(task, note))
+            yield replace(run, torn=torn), files
 
 
 def _read_log(source: Source, files: RunFiles) -> tuple[Sequence[Attempt], int]:
-    """Return the attempts of a run's log, and how many of its lines are not whole."""
+    """Return the attempts of a run's log on the clock of the run, and how many of its lines are not whole."""
     attempts: Sequence[Attempt] = ()
     torn = 0
     if files.log:
-        try:
+        with source.reading(files.log):
             contents = AttemptLog(files.log).read()
-        except OSError as error:
-            source.problem(files.log, f"the attempt log cannot be read: {error.strerror or error}")
-        else:
-            attempts, torn = _cleaned(contents.attempts, files), contents.torn
+            periods = session_periods(files.session_directory) if files.session_directory else []
+            times = attempt_times(contents.attempts, periods, read_waits(files.waits) if files.waits else [])
+            attempts = [_clean(attempt, time) for attempt, time in zip(contents.attempts, times, strict=True)]
+            torn = contents.torn
         if torn:
             source.problem(files.log, f"{torn} line(s) of the attempt log are not whole, and not counted")
     if _lacks_attempts(files, attempts) and files.record:
@@ -94,30 +99,17 @@ def _read_log(source: Source, files: RunFiles) -> tuple[Sequence[Attempt], int]:
     return attempts, torn
 
 
-def _cleaned(attempts: Sequence[Attempt], files: RunFiles) -> list[Attempt]:
-    """Return attempts on the clock of their run, without what a report cannot have: huge numbers, no Unicode."""
-    periods = session_periods(files.session_directory) if files.session_directory else []
-    waits = read_waits(files.waits) if files.waits else []
-    times = attempt_times(attempts, periods, waits)
-    return [_clean(attempt, time) for attempt, time in zip(attempts, times, strict=True)]
-
-
 def _clean(attempt: Attempt, time: Elapsed | None) -> Attempt:
-    return replace(
-        attempt,
-        time=valid_unicode(attempt.time),
-        task=valid_unicode(attempt.task),
-        profile=valid_unicode(attempt.profile),
-        submission=valid_unicode(attempt.submission),
-        wall_s=bounded(time.wall_s) if time else None,
-        working_s=bounded(time.working_s) if time else None,
-        seconds=bounded(attempt.seconds),
-        raw=None if attempt.raw is None else bounded(attempt.raw),
-        reward=None if attempt.reward is None else bounded(attempt.reward),
-        final_raw=None if attempt.final_raw is None else bounded(attempt.final_raw),
-        message=shortened(valid_unicode(attempt.message), _LONGEST_MESSAGE),
-        details={name: attempt.details[name] for name in _DETAILS if name in attempt.details},
-    )
+    """Return an attempt without what a report cannot have: huge numbers, endless texts, text that is no Unicode."""
+    changes: dict[str, Any] = {name: _bounded(getattr(attempt, name)) for name in _TEXTS_AND_NUMBERS}
+    changes |= {name: time and bounded(getattr(time, name)) for name in ("wall_s", "working_s")}
+    return replace(attempt, **changes, details={name: attempt.details.get(name) for name in _DETAILS})
+
+
+def _bounded(value: str | float | None) -> str | float | None:
+    if isinstance(value, str):
+        return shortened(valid_unicode(value), _LONGEST_MESSAGE)
+    return value if value is None else bounded(value)
 
 
 def _lacks_attempts(files: RunFiles, attempts: Sequence[Attempt]) -> bool:
@@ -136,7 +128,7 @@ def _records(
         groups[attempt.task, attempt.profile].append(attempt)
     session = files.session
     if not groups and session:
-        groups[str(session.get("task")), str(session.get("profile"))] = []
+        groups[session.task, session.profile] = []
     if len(groups) > 1:
         source.problem(files.path, f"the log is of {len(groups)} tasks or profiles; each counts as a run")
     for (task, profile), group in groups.items():
@@ -145,126 +137,78 @@ def _records(
 
 def _record_of_session(source: Source, files: RunFiles, task: str, profile: str) -> RunRecord:
     """Return what is known of a run outside of an evaluation."""
-    session = files.session
-    used_s, waited_s = _amount(session.get("used_s")), _amount(session.get("waited_s"))
-    over = not session or session.get("state") in _ENDED
-    return RunRecord(
-        run=valid_unicode(files.path.name),
-        agent=_AGENTS.get(source.info.kind, source.info.kind),
-        task=valid_unicode(task),
-        task_id=as_string(session.get("task")) or task,
-        profile=valid_unicode(profile),
-        seed=0,
-        state="ended" if over else "running",
-        reason=as_string(session.get("reason")),
-        began=as_string(session.get("opened")),
-        ended=as_string(session.get("ended")),
-        wall_s=None if used_s is None else used_s + (waited_s or 0.0),
-        working_s=None if waited_s is None else used_s,
-        dollars=None,
-        task_dollars=sum_of_known(
-            [_amount(session.get("model_dollars")), _amount(session.get("scoring_model_dollars"))]
-        ),
-    )
+    known: dict[str, Any] = {}
+    if session := files.session:
+        used_s, waited_s = session.used_s, session.waited_s
+        known = {
+            "task_id": session.task,
+            "state": "ended" if session.state in _ENDED else "running",
+            "reason": session.reason,
+            "began": session.opened,
+            "ended": session.ended,
+            "wall_s": None if used_s is None else used_s + (waited_s or 0.0),
+            "working_s": None if waited_s is None else used_s,
+            "task_dollars": session.task_dollars,
+        }
+    name, agent = valid_unicode(files.path.name), _AGENTS.get(source.info.kind, source.info.kind)
+    fields = {"run": name, "agent": agent, "task": task, "task_id": task, "profile": profile, "seed": 0}
+    return RunRecord.model_construct(**{**fields, "state": "ended", **known})
 
 
-@dataclass(frozen=True)
-class _RunReader:
-    """Makes the data of one run."""
-
-    source: Source
-    files: RunFiles
-    record: RunRecord
-    task: TaskRecord
-
-    def info(self, task: str, attempts: Sequence[Attempt], torn: int, book: TaskBook) -> RunInfo:
-        """Return the run."""
-        record, flags = self.record, []
-        if not self.files.record and not self.files.session:
-            attempts = _timed_from_the_first(attempts)
-            flags.append(Flag("clock", "its times count from its first attempt: nothing says when it began"))
-        flags += _much_waiting(record)
-        scores = final_scores(attempts, self.task)
-        raw, last = (scores[-1] if scores else None) or (None, None)
-        counts = record.state == "ended" and not _lacks_attempts(self.files, attempts)
-        if counts:
-            self._compare(last)
-        return RunInfo(
-            key=f"{self.source.info.key}/{record.run}" + ("" if self.files.record else f"/{task}"),
-            path=self.source.shown(self.files.path),
-            evaluation=self.source.info.key,
-            agent=record.agent,
-            model=record.model,
-            task=task,
-            seed=record.seed if self.files.record else None,
-            state=record.state,
-            reason=record.reason,
-            began=record.began,
-            ended=record.ended,
-            wall_s=record.wall_s,
-            working_s=record.working_s,
-            dollars=sum_of_known([record.dollars, record.earlier_dollars or None]),
-            task_dollars=record.task_dollars,
-            tokens=record.tokens,
-            steps=record.steps,
-            host=record.host,
-            hardware=record.hardware,
-            tries=record.tries,
-            instances=_distinct(attempt.details.get("instance") for attempt in attempts),
-            scorers=_distinct(attempt.scorer for attempt in attempts),
-            sandboxes=_distinct(attempt.sandbox for attempt in attempts),
-            raw=raw,
-            reward=last,
-            counted=max(0.0, last or 0.0) if counts else None,
-            torn=torn,
-            attempts=tuple(self._attempts(attempts, scores, book)),
-            flags=tuple(flags),
-        )
-
-    def _attempts(
-        self, attempts: Sequence[Attempt], scores: Sequence[FinalScore | None], book: TaskBook
-    ) -> Iterator[AttemptInfo]:
-        kept = self._kept()
-        for attempt, final in zip(attempts, scores, strict=True):
-            refused = attempt.status == "invalid"
-            yield AttemptInfo(
-                attempt.n,
-                attempt.time,
-                attempt.wall_s,
-                attempt.working_s,
-                attempt.seconds,
-                attempt.status,
-                attempt.raw,
-                attempt.reward,
-                attempt.final_raw,
-                final[1] if final else None,
-                attempt.message,
-                attempt.submission,
-                attempt.submission in kept,
-                book.refused_as(self.task.name, self.task.profile, attempt.message) if refused else (),
-            )
-
-    def _kept(self) -> set[str]:
-        log = self.files.log
-        if log is None:
-            return set()
-        try:
-            with os.scandir(log.with_name(f"{log.name}.submissions")) as entries:
-                return {entry.name for entry in entries if entry.is_dir(follow_symlinks=False)}
-        except OSError:
-            return set()
-
-    def _compare(self, reward: float | None) -> None:
-        """Note where the record of a run that is over says something else than its log."""
-        own = self.record.reward
-        if self.files.record is None:
-            return
+def _run_info(
+    source: Source, files: RunFiles, record: RunRecord, attempts: Sequence[Attempt], task: TaskRecord, *, key: str
+) -> RunInfo:
+    """Return the data of a run, whose task has a key in the report."""
+    flags = []
+    if not files.record and not files.session:
+        attempts = _timed_from_the_first(attempts)
+        flags.append(Flag("clock", "its times count from its first attempt: nothing says when it began"))
+    if record.wall_s and record.working_s is not None and record.working_s < _LEAST_WORKING * record.wall_s:
+        text = "more than half of a run was waiting for others, of which a part is its agent's word: compare both times"
+        flags.append(Flag("clock", text))
+    scores = final_scores(attempts, task)
+    raw, reward = (scores[-1] if scores else None) or (None, None)
+    counts = record.state == "ended" and not _lacks_attempts(files, attempts)
+    if counts and files.record:
+        own = record.reward
         if (own is None) != (reward is None) or (own is not None and abs(own - (reward or 0.0)) > _SAME):
-            self.source.problem(
-                self.files.path,
-                f"its record has the reward {number(own, 9)}, its log gives {number(reward, 9)}, "
-                "which is what counts here",
+            text = f"its record has the reward {number(own, 9)}, its log gives {number(reward, 9)}"
+            source.problem(files.path, f"{text}, which is what counts here")
+    kept = _kept(files)
+    return RunInfo(
+        key=f"{source.info.key}/{record.run}" + ("" if files.record else f"/{key}"),
+        path=source.shown(files.path),
+        evaluation=source.info.key,
+        task=key,
+        seed=record.seed if files.record else None,
+        dollars=sum_of_known([record.dollars, record.earlier_dollars or None]),
+        instances=_distinct(attempt.details.get("instance") for attempt in attempts),
+        scorers=_distinct(attempt.scorer for attempt in attempts),
+        sandboxes=_distinct(attempt.sandbox for attempt in attempts),
+        raw=raw,
+        reward=reward,
+        counted=max(0.0, reward or 0.0) if counts else None,
+        torn=0,
+        attempts=tuple(
+            AttemptInfo(
+                attempt.n, attempt.time, attempt.wall_s, attempt.working_s, attempt.seconds, attempt.status,
+                attempt.raw, attempt.reward, attempt.final_raw, final[1] if final else None, attempt.message,
+                attempt.submission, attempt.submission in kept,
             )
+            for attempt, final in zip(attempts, scores, strict=True)
+        ),
+        flags=tuple(flags),
+        **{name: getattr(record, name) for name in _OF_RECORD},
+    )  # fmt: skip
+
+
+def _kept(files: RunFiles) -> set[str]:
+    """Return the submissions of which there is a copy."""
+    with suppress(OSError):
+        if files.log is not None:
+            with os.scandir(files.log.with_name(f"{files.log.name}.submissions")) as entries:
+                return {entry.name for entry in entries if entry.is_dir(follow_symlinks=False)}
+    return set()
 
 
 def final_scores(attempts: Sequence[Attempt], task: TaskRecord) -> list[FinalScore | None]:
@@ -299,13 +243,6 @@ def _reward(attempt: Attempt, anchors: tuple[float, float] | None) -> float | No
         return None  # a damaged log's anchors
 
 
-def _much_waiting(record: RunRecord) -> Iterator[Flag]:
-    """Yield that working time is much less than time by the clock, which an agent can bring about by what it writes."""
-    if record.wall_s and record.working_s is not None and record.working_s < _LEAST_WORKING * record.wall_s:
-        text = "more than half of a run was waiting for others, of which a part is its agent's word: compare both times"
-        yield Flag("clock", text)
-
-
 def _timed_from_the_first(attempts: Sequence[Attempt]) -> list[Attempt]:
     """Give attempts of a plain log, which have no clock, the time since the first of them was handed in."""
     times = [seconds_since_1970(attempt.time) for attempt in attempts]
@@ -323,12 +260,6 @@ def _distinct(values: Any) -> tuple[str, ...]:
     return tuple(sorted(shortened(valid_unicode(text), _LONGEST_NAME) for text in texts))
 
 
-def _amount(value: object) -> float | None:
-    """Return seconds or dollars of a record, of which many can be added up; None if it is no number."""
-    number = as_finite(value)
-    return None if number is None else max(0.0, bounded(number))
-
-
 class TaskBook:
     """Gives every task of the runs its key, and collects them."""
 
@@ -342,9 +273,7 @@ class TaskBook:
     def key(self, record: TaskRecord, note: str = "") -> str:
         """Return the key of a task, a new one for a record that differs from all before in what decides rewards.
 
-        Args:
-            record: what the runs' evaluation says of it.
-            note: what the reader must know of where the record comes from.
+        ``note`` says where the record comes from, if not from the evaluation of the runs.
         """
         content = record.model_dump_json(exclude=_UNCHANGED)
         if content not in self._keys:
@@ -368,15 +297,6 @@ class TaskBook:
         """Return the tasks by key, with their validations, which are found by name and profile."""
         infos = (self._infos[key] for key in sorted(self._infos))
         return [replace(info, validation=validations.get((info.name, info.profile))) for info in infos]
-
-    def refused_as(self, task: str, profile: str, message: str) -> tuple[str, ...]:
-        """Return the checked-in cheats of a task that are refused with such a message; none if the task is not here."""
-        return _matching(self._reasons(task, profile), message)
-
-    @lru_cache  # noqa: B019 - a book lives as long as its report
-    def _reasons(self, name: str, profile: str) -> tuple[tuple[str, str], ...]:
-        task = self.task(name)
-        return task.manifest.refusals(profile) if task else ()
 
     @cached_property
     def _here(self) -> dict[str, Task]:
@@ -412,41 +332,12 @@ def anchor_pair(record: TaskRecord) -> tuple[float, float] | None:
     return None if starting is None or reference is None or starting == reference else (starting, reference)
 
 
-@lru_cache(maxsize=10_000)
-def _matching(reasons: tuple[tuple[str, str], ...], message: str) -> tuple[str, ...]:
-    return tuple(name for name, reason in reasons if re.search(reason, message))
-
-
 def _anchors(record: TaskRecord, now: dt.datetime) -> AnchorsInfo | None:
-    """Return what a record says of its anchors, of which no more than the two scores has to be there."""
-    pair = anchor_pair(record)
-    if pair is None or record.anchors is None:
-        return None
-    values = record.anchors
-    source, date = _table(values.get("source")), as_string(_table(values.get("source")).get("date"))
-    spread, repeats = _table(source.get("spread")), source.get("repeats")
-    return AnchorsInfo(
-        starting=pair[0],
-        reference=pair[1],
-        kind=as_string(source.get("kind")) or "",
-        where=as_string(source.get("where")) or "",
-        hardware=as_string(source.get("hardware")),
-        model=as_string(source.get("model")),
-        date=date,
-        age_days=_age_days(date, now),
-        repeats=repeats if isinstance(repeats, int) else None,
-        starting_spread=as_finite(spread.get("starting")),
-        reference_spread=as_finite(spread.get("reference")),
-        versions={name: str(version) for name, version in plain_json(_table(source.get("versions"))).items()},
-    )
-
-
-def _table(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _age_days(date: str | None, now: dt.datetime) -> int | None:
+    """Return what a record says of its anchors; None where it has none that can be used."""
     try:
-        return (now.date() - dt.date.fromisoformat(date)).days if date else None
-    except ValueError:
+        anchors = _ANCHORS.validate_python(plain_json(record.anchors))
+    except ValidationError:
         return None
+    with suppress(TypeError, ValueError):
+        anchors = replace(anchors, age_days=(now.date() - dt.date.fromisoformat(anchors.date or "")).days)
+    return None if anchors.starting == anchors.reference else anchors

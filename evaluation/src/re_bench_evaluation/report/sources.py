@@ -7,36 +7,36 @@ group :data:`GROUP`; a report is made of the evaluations that it writes.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from re_bench import records
-from re_bench.data.jsonl import json_object
 from re_bench.errors import ReBenchError
 from re_bench.processes import temporary_directory
-from re_bench.records import ATTEMPTS, SESSION, SESSIONS, TRACE, TRANSCRIPT, EvaluationRecord, RunRecord
-from re_bench_evaluation.report.data import EvaluationInfo, FindingInfo, Problem, ScanInfo
+from re_bench.records import (
+    ATTEMPTS,
+    SESSION,
+    SESSIONS,
+    TRACE,
+    TRANSCRIPT,
+    EvaluationRecord,
+    RunRecord,
+)
+from re_bench_evaluation.report.data import EvaluationInfo, Problem
 from re_bench_evaluation.report.findings import FILE as SCAN
-from re_bench_evaluation.report.findings import SEVERITIES, read_scan
-from re_bench_evaluation.report.text import plain_json, shortened, valid_unicode
+from re_bench_evaluation.report.findings import read_scan
+from re_bench_evaluation.report.text import plain_json
+from re_bench_evaluation.working_time import SessionSummary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import ExitStack
 
-    from re_bench_evaluation.report.findings import Finding
-
 GROUP = "re_bench.report_readers"
 """The entry points whose values are readers."""
-NOT_VERIFIED = "not verified"
-_MAX_RECORD = 16 << 20
-"""Bytes; no session's record is longer."""
-_MOST_FINDINGS = 500
-_LONGEST_FINDING = 300
-_LONGEST_EVIDENCE = 1000
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,7 @@ class RunFiles:
     record: RunRecord | None = None
     """Of a run of an evaluation."""
     session_directory: Path | None = None
-    session: dict[str, Any] = field(default_factory=dict)
-    """What its session's record says."""
+    session: SessionSummary | None = None
     waits: Path | None = None
     """What the agent waited for."""
     trace: Path | None = None
@@ -72,6 +71,16 @@ class Source:
     def problem(self, path: Path, text: str) -> None:
         """Note what cannot be read."""
         self.problems.append(Problem(self.shown(path), text.replace(str(self.path), self.info.path)))
+
+    @contextmanager
+    def reading(self, path: Path) -> Iterator[None]:
+        """Turn errors of the block into a problem of a path."""
+        try:
+            yield
+        except OSError as error:
+            self.problem(path, f"it cannot be read: {error.strerror or error}")
+        except ReBenchError as error:
+            self.problem(path, str(error))
 
     def show_as(self, path: str) -> None:
         """Have another path shown instead of this one, in the problems so far, too."""
@@ -101,145 +110,17 @@ def open_source(path: Path) -> Source | None:
         return _evaluation(path)
     if (path / RunRecord.file_name()).is_file():
         return _single_run(path)
-    if (path / SESSIONS).is_dir():
-        return _state_directory(path)
-    if (path / SESSION).is_file() or (path / ATTEMPTS).is_file():
-        source = Source(path, _info("server" if (path / SESSION).is_file() else "log", path))
-        source.runs.append(_session(source, path))
-        return source
-    return None
-
-
-def _info(kind: Any, path: Path, record: EvaluationRecord | None = None) -> EvaluationInfo:
-    return EvaluationInfo(
-        key="",
-        kind=kind,
-        name=record.name if record else path.resolve().name,
-        path=str(path),
-        created=record.created if record else None,
-        plan=plain_json(record.plan) if record else {},
-        versions=record.versions if record else {},
-        hardware=record.hardware if record else None,
-        gpus=record.gpus if record else (),
-        verified=NOT_VERIFIED,
-    )
-
-
-def _evaluation(path: Path) -> Source:
-    record, damage = _evaluation_record(path)
-    source = Source(path, _info("evaluation", path, record), record)
-    _add_scan(source, path)
-    if damage:
-        source.problem(path, damage)
-    for entry in sorted((path / records.RUNS).iterdir()) if (path / records.RUNS).is_dir() else ():
-        try:
-            _add_entry(source, entry)
-        except OSError as error:
-            source.problem(entry, f"it cannot be read: {error.strerror or error}")
-    return source
-
-
-def _add_entry(source: Source, entry: Path) -> None:
-    """Add an entry of the directory of runs, or say that it is no run."""
-    if (entry / RunRecord.file_name()).is_file():
-        _add_run(source, entry)
-    else:
-        source.problem(entry, f"it has no {RunRecord.file_name()}, so it is not counted as a run")
-
-
-def _add_scan(source: Source, path: Path) -> None:
-    try:
-        scan = _scan_info(path)
-    except OSError as error:
-        source.problem(path / SCAN, f"it cannot be read: {error.strerror or error}")
-    else:
-        source.info = replace(source.info, scan=scan)
-
-
-def _evaluation_record(path: Path) -> tuple[EvaluationRecord | None, str]:
-    try:
-        return EvaluationRecord.load(path), ""
-    except ReBenchError as error:
-        return None, str(error)
-
-
-def _single_run(path: Path) -> Source:
-    """Return a run alone, with what the evaluation that it lies in says of its task."""
-    record, _damage = _evaluation_record(path.resolve().parent.parent)
-    source = Source(path, _info("evaluation", path, record), record)
-    _add_run(source, path)
-    return source
-
-
-def _add_run(source: Source, directory: Path) -> None:
-    try:
-        record = RunRecord.load(directory)
-    except ReBenchError as error:
-        source.problem(directory, str(error))
-        return
-    session, damage = _session_directory(directory, record)
-    if damage:
-        source.problem(directory, damage)
-    trace = directory / records.AGENT / TRACE
-    source.runs.append(
-        RunFiles(
-            path=directory,
-            log=session / ATTEMPTS if session else None,
-            record=record,
-            session_directory=session,
-            session=_read_record(source, session) if session else {},
-            waits=directory / records.WAITS,
-            trace=trace if trace.is_file() else None,
-            transcript=session / TRANSCRIPT if session else None,
+    sessions = sorted((path / SESSIONS).iterdir()) if (path / SESSIONS).is_dir() else [path]
+    if sessions == [path] and not (path / SESSION).is_file() and not (path / ATTEMPTS).is_file():
+        return None
+    source = Source(path, _info("server" if sessions != [path] or (path / SESSION).is_file() else "log", path))
+    for directory in (entry for entry in sessions if entry.is_dir()):
+        session = _read_session(source, directory)
+        waits, transcript = directory / records.WAITS, directory / TRANSCRIPT
+        source.runs.append(
+            RunFiles(directory, directory / ATTEMPTS, None, directory, session, waits, transcript=transcript)
         )
-    )
-
-
-def _session_directory(run: Path, record: RunRecord) -> tuple[Path | None, str]:
-    """Return the directory of a run's session: the one that its record names, else the newest."""
-    if record.session is None:
-        sessions = run / records.SERVER / SESSIONS
-        return max((path for path in sessions.glob("*") if path.is_dir()), default=None), ""
-    directory = record.session_in(run)
-    if directory is None:
-        return None, f"its record names an impossible session: {record.session!r}"
-    if not directory.is_dir():
-        return None, f"its session is missing: {directory}"
-    return directory, ""
-
-
-def _read_record(source: Source, session: Path) -> dict[str, Any]:
-    """Return what a session's record says; nothing, with a problem, if it cannot be read."""
-    path = session / SESSION
-    try:
-        with path.open("rb") as file:
-            record = json_object(file.read(_MAX_RECORD))
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        source.problem(path, f"it cannot be read: {error.strerror}")
-        return {}
-    if record is None:
-        source.problem(path, "it cannot be read: it is no JSON object")
-    return record or {}
-
-
-def _state_directory(path: Path) -> Source:
-    source = Source(path, _info("server", path))
-    source.runs += [_session(source, entry) for entry in sorted((path / SESSIONS).iterdir()) if entry.is_dir()]
     return source
-
-
-def _session(source: Source, directory: Path) -> RunFiles:
-    """Return a session, without an evaluation around it."""
-    return RunFiles(
-        path=directory,
-        log=directory / ATTEMPTS,
-        session_directory=directory,
-        session=_read_record(source, directory),
-        waits=directory / records.WAITS,
-        transcript=directory / TRANSCRIPT,
-    )
 
 
 def _log(path: Path) -> Source | None:
@@ -251,46 +132,77 @@ def _log(path: Path) -> Source | None:
     return Source(path, _info("log", path), runs=[RunFiles(path, path)])
 
 
-def _scan_info(directory: Path) -> ScanInfo | None:
-    """Return the last scan of an evaluation; None if there is none. Its runs have names yet, and no keys.
-
-    Raises:
-        LogError: if the file is no plain file.
-    """
-    scan = read_scan(directory)
-    if scan is None:
-        return None
-    ordered = sorted(scan.findings, key=lambda finding: -SEVERITIES.index(finding.severity))
-    more = len(ordered) - _MOST_FINDINGS
-    return ScanInfo(
-        time=valid_unicode(scan.time),
-        checks=tuple(map(valid_unicode, scan.checks)),
-        findings=tuple(map(_finding, ordered[:_MOST_FINDINGS])),
-        left_out=(*map(valid_unicode, scan.left_out), *([f"{more} findings are not shown"] if more > 0 else [])),
-    )
-
-
-def _finding(finding: Finding) -> FindingInfo:
-    evidence = "\n".join(f"{name}: {value}" for name, value in finding.evidence.items())
-    return FindingInfo(
-        check=valid_unicode(finding.check),
-        severity=finding.severity,
-        text=shortened(valid_unicode(finding.text), _LONGEST_FINDING),
-        run=None if finding.run is None else valid_unicode(finding.run),
-        attempt=finding.attempt,
-        evidence=shortened(valid_unicode(evidence), _LONGEST_EVIDENCE),
-    )
-
-
-def with_keys(scan: ScanInfo, evaluation: str) -> ScanInfo:
-    """Return a scan whose findings name runs by their keys in a report."""
+def _info(kind: Any, path: Path, record: EvaluationRecord | None = None) -> EvaluationInfo:
+    info = EvaluationInfo("", kind, path.resolve().name, str(path))
+    if record is None:
+        return info
     return replace(
-        scan,
-        findings=tuple(
-            finding if finding.run is None else replace(finding, run=f"{evaluation}/{finding.run}")
-            for finding in scan.findings
-        ),
+        info, name=record.name, created=record.created, plan=plain_json(record.plan), versions=record.versions,
+        hardware=record.hardware, gpus=record.gpus,
+    )  # fmt: skip
+
+
+def _evaluation(path: Path) -> Source:
+    source = Source(path, _info("evaluation", path))
+    with source.reading(path):
+        source.record = EvaluationRecord.load(path)
+        source.info = _info("evaluation", path, source.record)
+    with source.reading(path / SCAN):
+        source.info = replace(source.info, scan=read_scan(path))
+    for entry in sorted((path / records.RUNS).iterdir()) if (path / records.RUNS).is_dir() else ():
+        with source.reading(entry):
+            if (entry / RunRecord.file_name()).is_file():
+                _add_run(source, entry)
+            else:
+                source.problem(entry, f"it has no {RunRecord.file_name()}, so it is not counted as a run")
+    return source
+
+
+def _single_run(path: Path) -> Source:
+    """Return a run alone, with what the evaluation that it lies in says of its task."""
+    record = None
+    with suppress(ReBenchError):
+        record = EvaluationRecord.load(path.resolve().parent.parent)
+    source = Source(path, _info("evaluation", path, record), record)
+    with source.reading(path):
+        _add_run(source, path)
+    return source
+
+
+def _add_run(source: Source, directory: Path) -> None:
+    record = RunRecord.load(directory)
+    session, trace = _session_directory(source, directory, record), directory / records.AGENT / TRACE
+    source.runs.append(
+        RunFiles(
+            path=directory,
+            log=session / ATTEMPTS if session else None,
+            record=record,
+            session_directory=session,
+            session=_read_session(source, session) if session else None,
+            waits=directory / records.WAITS,
+            trace=trace if trace.is_file() else None,
+            transcript=session / TRANSCRIPT if session else None,
+        )
     )
+
+
+def _session_directory(source: Source, run: Path, record: RunRecord) -> Path | None:
+    """Return the directory of a run's session: the one that its record names, else the newest."""
+    if record.session is None:
+        sessions = run / records.SERVER / SESSIONS
+        return max((path for path in sessions.glob("*") if path.is_dir()), default=None)
+    directory = record.session_in(run)
+    if directory is not None and directory.is_dir():
+        return directory
+    source.problem(run, f"its session is missing, or has an impossible name: {record.session!r}")
+    return None
+
+
+def _read_session(source: Source, directory: Path) -> SessionSummary | None:
+    if (directory / SESSION).exists():
+        with source.reading(directory / SESSION):
+            return SessionSummary.load(directory)
+    return None
 
 
 class Reader(Protocol):
@@ -334,11 +246,6 @@ def _installed() -> Iterator[Reader]:
 
 def open_with(reader: Reader, paths: Sequence[Path], stack: ExitStack) -> tuple[list[Source], list[Problem]]:
     """Return the evaluations in results of another format, which are there until ``stack`` is closed.
-
-    Args:
-        reader: of the format.
-        paths: the results.
-        stack: closes what is opened.
 
     Raises:
         ReBenchError: as the reader does.

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
         Estimate,
         Leaderboard,
         ReportData,
-        ScanInfo,
         TaskInfo,
     )
+    from re_bench_evaluation.report.findings import Scan
 
 _MOST_PROBLEMS = 20
 _MOST_FINDINGS = 20
@@ -61,12 +61,7 @@ def sections(data: ReportData) -> Iterator[Section]:
 
 
 def as_text(data: ReportData, width: int | None = None) -> str:
-    """Return the tables as plain text.
-
-    Args:
-        data: the report.
-        width: characters of a line; a table that is too wide goes on below, with its names repeated.
-    """
+    """Return the tables as plain text; one that is wider than ``width`` goes on below, with its names repeated."""
     blocks = []
     for section in sections(data):
         rows = [[_clean(cell) for cell in row] for row in (section.header, *section.rows)]
@@ -101,7 +96,7 @@ def _clean(text: str) -> str:
 
 
 def _leaderboard(board: Leaderboard) -> Section:
-    header = ("evaluation", "agent", "model", *board.tasks, "overall", "95 %", "n", "cost", "work h a run", "verified")
+    header = ("evaluation", "agent", "model", *board.tasks, "overall", "95 %", "n", "cost", "work h a run")
     rows = [
         [
             row.evaluation,
@@ -113,7 +108,6 @@ def _leaderboard(board: Leaderboard) -> Section:
             str(row.runs),
             dollars(row.dollars),
             hours(row.working_h),
-            row.verified,
         ]
         for row in board.rows
     ]
@@ -143,9 +137,8 @@ def _cell(cell: Cell) -> list[str]:
 
 def _refusals(cell: Cell, who: str) -> str:
     first = cell.refusals[0]
-    like = f" (as cheats: {', '.join(first.cheats)})" if first.cheats else ""
     more = f"; {len(cell.refusals) - 1} more reason(s)" if len(cell.refusals) > 1 else ""
-    return f"{who}: refused {first.count} time(s){like}: {first.message}{more}"
+    return f"{who}: refused {first.count} time(s): {first.message}{more}"
 
 
 def _task(task: TaskInfo) -> list[str]:
@@ -162,7 +155,7 @@ def _task(task: TaskInfo) -> list[str]:
     return [task.key, *scores, source, age, _spread(anchors), state]
 
 
-def _scan(name: str, scan: ScanInfo) -> Section:
+def _scan(name: str, scan: Scan) -> Section:
     shown = scan.findings[:_MOST_FINDINGS]
     rows = [[one.severity, one.check, one.run or "-", str(one.attempt or "-"), one.text] for one in shown]
     title = f"re-bench scan of {name} on {scan.time}: {len(scan.findings)} findings by {len(scan.checks)} checks"

@@ -27,11 +27,6 @@ def valid_unicode(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def as_string(value: object) -> str | None:
-    """Return a text of JSON; None for anything else."""
-    return valid_unicode(value) if isinstance(value, str) else None
-
-
 def plain_json(value: Any) -> Any:
     """Return a value of JSON without what Python's reader makes of it and others refuse: NaN, 1e999, half letters."""
     if isinstance(value, str):

@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from re_bench_evaluation.report.data import ReportData
 
 LOOPBACK = "127.0.0.1"
-_NAMES = {LOOPBACK, "localhost"}
 _REFRESH_S = 15
-_ACTIVE = {"waiting", "running"}
 _HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -64,70 +63,47 @@ class LivePage:
     def _make(self) -> None:
         began = time.monotonic()
         data = self._read()
-        active = any(run.state in _ACTIVE for run in data.runs)
+        active = any(run.state in {"waiting", "running"} for run in data.runs)
         refresh_s = max(_REFRESH_S, round(2 * self._keep * (time.monotonic() - began)))
         self._page = render(data, refresh_s=refresh_s if active else None)
         now = time.monotonic()
         self._old_at = now + self._keep * (now - began)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """Answers a browser with the page at ``/``."""
-
-    server: _Server
-
-    def do_GET(self) -> None:
-        """Answer a request."""
-        if urlsplit(f"//{self.headers.get('Host', '')}").hostname not in _NAMES:
-            self.send_error(HTTPStatus.FORBIDDEN, "This server answers to its address on this machine only.")
-        elif self.path != "/":
-            self.send_error(HTTPStatus.NOT_FOUND)
-        else:
-            body = self.server.page.get().encode()
-            self.send_response(HTTPStatus.OK)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    def end_headers(self) -> None:
-        """Add the headers that every answer has."""
-        for name, value in _HEADERS.items():
-            self.send_header(name, value)
-        super().end_headers()
-
-    def log_message(self, *_arguments: object) -> None:
-        """Log no requests."""
-
-
-class _Server(ThreadingHTTPServer):
-    """One thread for each connection; they end with the process."""
-
-    daemon_threads = True
-
-    def __init__(self, port: int, page: LivePage) -> None:
-        super().__init__((LOOPBACK, port), _Handler)
-        self.page = page
-
-    def handle_error(self, *_arguments: object) -> None:
-        """Log nothing: a browser that goes away in the middle of an answer is no error."""
-
-
 @contextmanager
 def serving(page: LivePage, port: int) -> Iterator[str]:
     """Serve a page while the block runs, and yield its address.
 
-    Args:
-        page: what is served.
-        port: to listen at; 0 for a free one.
-
     Raises:
         UsageError: if the port is not free.
     """
+
+    class Handler(BaseHTTPRequestHandler):
+        """Answers a browser with the page at ``/``."""
+
+        def do_GET(self) -> None:
+            """Answer a request."""
+            if urlsplit(f"//{self.headers.get('Host', '')}").hostname not in {LOOPBACK, "localhost"}:
+                self.send_error(HTTPStatus.FORBIDDEN, "This server answers to its address on this machine only.")
+            elif self.path != "/":
+                self.send_error(HTTPStatus.NOT_FOUND)
+            else:
+                body = page.get().encode()
+                self.send_response(HTTPStatus.OK)
+                for name, value in _HEADERS.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        def log_message(self, *_arguments: object) -> None:
+            """Log no requests."""
+
     try:
-        server = _Server(port, page)
+        server = ThreadingHTTPServer((LOOPBACK, port), Handler)
     except (OSError, OverflowError) as error:
         raise UsageError(f"port {port} of {LOOPBACK}: cannot listen: {error}; --port 0 takes a free one") from None
+    server.daemon_threads = True
     with server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True).start()
         try:
@@ -138,10 +114,6 @@ def serving(page: LivePage, port: int) -> Iterator[str]:
 
 def view(read: Callable[[], ReportData], port: int) -> None:
     """Serve a report until the process is asked to end, and print the address of its page.
-
-    Args:
-        read: reads the report.
-        port: to listen at; 0 for a free one.
 
     Raises:
         UsageError: if the port is not free.

@@ -67,15 +67,6 @@ def begin(
 ) -> None:
     """Create a directory for a person, and start the clock; the limits are by default those of a server's sessions.
 
-    Args:
-        task: what to work at.
-        directory: which does not exist yet.
-        profile: of the task.
-        hours: of working time.
-        max_attempts: how many are scored.
-        sandbox: of scorings, if not the default.
-        tags: told by reports, such as who it was and what they know.
-
     Raises:
         UsageError: if the directory exists already, or the profile cannot be prepared here.
         ReBenchError: if preparing or copying fails.
@@ -299,10 +290,6 @@ class Work:
 
 def collect(study: Path, directories: Sequence[Path]) -> list[RunRecord]:
     """Copy the runs of evaluations into one; return those that were not there yet, by their new names.
-
-    Args:
-        study: an evaluation's directory, made if it does not exist.
-        directories: of people's work, or other evaluations; all of their runs must have ended.
 
     Raises:
         UsageError: if a run has not ended, a task is of another version or profile, or ``study`` is something else.

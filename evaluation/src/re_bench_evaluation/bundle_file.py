@@ -1,20 +1,14 @@
-"""The file format of bundles, and unpacking one that may come from a stranger.
+"""The file format of bundles, and how one from a stranger is unpacked.
 
-A bundle is a tar, compressed with gzip, of plain files alone. The first one, ``manifest.json``, says what is in it,
-with checksums, and what is not. Paths are relative to the evaluation's directory; a byte that is no printable ASCII
-character, and ``%``, is written as ``%`` and two hex digits. Empty directories and symbolic links, which submissions
-may have, are in the manifest only.
-
-Unpacking trusts no name, size or link. Everything is checked and bounded by the manifest before anything is written.
-Links are made last, so that no file is written through one, and each stays inside its submission.
+A bundle is a tar, compressed with gzip, of plain files alone. The first one, ``manifest.json``, lists the others with
+their checksums, and says what was left out. Paths are relative to the evaluation's directory; a byte that is no
+printable ASCII character, and ``%``, is written as ``%`` and two hex digits. Empty directories and symbolic links,
+which submissions may have, are in the manifest only.
 """
 
 from __future__ import annotations
 
-import gzip
-import io
 import os
-import shutil
 import tarfile
 import zlib
 from contextlib import contextmanager
@@ -38,16 +32,14 @@ if TYPE_CHECKING:
 FILE = "manifest.json"
 MAX_DEPTH = 64
 """How many directories deep a file may lie."""
-MAX_TEXT_MIB = 1024
-"""The longest log or record: they are read into memory."""
+MAX_MIB = 16 << 10
+"""The default limit for all files of a bundle together, unpacked."""
+MAX_FILES = 200_000
+"""The default limit for files, directories and links."""
 SUBMISSIONS = f"{ATTEMPTS}.submissions"
-_MAX_PATH = 4096
-_MAX_NAME = 255
 _MAX_MANIFEST = 64 << 20
 _MAX_HEADER = 1 << 20
 """The longest header with a long name: tarfile reads it into memory."""
-_BUFFER = 1 << 20
-"""More than tarfile reads or goes back at once, so that nothing is decompressed twice."""
 _PLAIN = "".join(chr(code) for code in range(32, 127) if chr(code) != "%")
 
 
@@ -95,16 +87,6 @@ class DamagedBundleError(ReBenchError):
     """The archive ends too early or cannot be decompressed."""
 
 
-@dataclass(frozen=True)
-class ArchiveLimits:
-    """How large a bundle may be."""
-
-    mib: int = 16 << 10
-    """All files together, unpacked."""
-    files: int = 200_000
-    """Files, directories and links."""
-
-
 @dataclass
 class Unpacked:
     """A bundle on the disk."""
@@ -117,7 +99,7 @@ class Unpacked:
 
 
 @contextmanager
-def open_bundle(file: Path, limits: ArchiveLimits | None = None) -> Iterator[Unpacked]:
+def open_bundle(file: Path, *, max_mib: int = MAX_MIB, max_files: int = MAX_FILES) -> Iterator[Unpacked]:
     """Unpack a bundle into a temporary directory for the block.
 
     Raises:
@@ -126,10 +108,10 @@ def open_bundle(file: Path, limits: ArchiveLimits | None = None) -> Iterator[Unp
     """
     with temporary_directory("re-bench-bundle-") as scratch:
         try:
-            unpacked = _unpack(file, scratch / "evaluation", limits or ArchiveLimits())
-        except UsageError as error:
+            unpacked = _unpack(file, scratch / "evaluation", max_mib << 20, max_files)
+        except (UsageError, tarfile.FilterError) as error:
             raise UsageError(f"{file}: it was refused: {error}") from None
-        except (tarfile.TarError, zlib.error, EOFError, gzip.BadGzipFile, UnicodeError, RecursionError) as error:
+        except (tarfile.TarError, zlib.error, EOFError, UnicodeError, RecursionError) as error:
             raise DamagedBundleError(f"{file}: it is damaged, or no bundle: {error}") from None
         except OSError as error:
             raise UsageError(f"{file}: it cannot be unpacked: {error.strerror or error}") from None
@@ -147,11 +129,9 @@ def read_path(text: str) -> PurePosixPath:
     Raises:
         UsageError: if it leads out of the directory that it is relative to, or is none that a packer writes.
     """
-    raw = unquote_to_bytes(text) if text.isascii() else b""
-    parts = raw.split(b"/")
-    unsafe = not raw or b"\0" in raw or any(part in (b"", b".", b"..") or len(part) > _MAX_NAME for part in parts)
-    path = PurePosixPath(os.fsdecode(raw))
-    if unsafe or len(raw) > _MAX_PATH or len(parts) > MAX_DEPTH or written(path) != text:
+    path = PurePosixPath(os.fsdecode(unquote_to_bytes(text)) if text.isascii() else "")
+    outside = path.is_absolute() or ".." in path.parts or "\0" in str(path) or not 0 < len(path.parts) <= MAX_DEPTH
+    if outside or written(path) != text:
         raise UsageError(f"it holds the path {text[:200]!r}, which no packer writes")
     return path
 
@@ -191,32 +171,29 @@ class _Member(tarfile.TarInfo):
         return member
 
 
-def _unpack(file: Path, target: Path, limits: ArchiveLimits) -> Unpacked:
-    with gzip.open(file) as packed, io.BufferedReader(packed, _BUFFER) as stream:
-        with tarfile.open(fileobj=stream, mode="r:", tarinfo=_Member, errors="strict") as archive:
-            members = iter(archive)
-            manifest = _manifest(archive, next(members, None))
-            links = _check(manifest, target.parent, limits)
-            unpacked, missing = Unpacked(target, manifest), dict(manifest.files)
-            target.mkdir(mode=0o700)
-            for member in members:
-                entry = missing.pop(member.name, None)
-                if entry is None or entry.bytes != member.size or member.sparse is not None:
-                    raise UsageError(f"it holds {member.name[:200]!r}, not as its manifest says, or twice")
-                path = target / read_path(member.name)
-                path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-                mode = 0o755 if entry.executable else 0o644
-                plain = member.replace(name=str(path.relative_to(target)), mode=mode, mtime=0, deep=False)
-                archive.extract(plain, target, filter="data")
-                if sha256_of(path) != entry.sha256:
-                    unpacked.problems.append(f"{member.name}: its SHA-256 is not the one of the manifest")
-        if len(stream.read(tarfile.RECORDSIZE + 1)) > tarfile.RECORDSIZE:  # reads on to gzip's own checksum
-            raise UsageError("it goes on after its end")
+def _unpack(file: Path, target: Path, max_bytes: int, max_files: int) -> Unpacked:
+    """Write what the manifest lists, and nothing else; links last, so that no file is written through one."""
+    with tarfile.open(file, "r|gz", tarinfo=_Member, errors="strict") as archive:
+        members = iter(archive)
+        manifest = _manifest(archive, next(members, None))
+        _check_size(manifest, max_bytes, max_files)
+        links = _links(manifest)
+        unpacked, missing = Unpacked(target, manifest), dict(manifest.files)
+        target.mkdir(mode=0o700)
+        for member in members:
+            entry = missing.pop(member.name, None)
+            if entry is None or entry.bytes != member.size or member.sparse is not None:
+                raise UsageError(f"it holds {member.name[:200]!r}, not as its manifest says, or twice")
+            path = read_path(member.name)
+            mode = 0o755 if entry.executable else 0o644
+            archive.extract(member.replace(name=str(path), mode=mode, mtime=0, deep=False), target, filter="data")
+            if sha256_of(target / path) != entry.sha256:
+                unpacked.problems.append(f"{written(path)}: its SHA-256 is not the one of the manifest")
     unpacked.problems += [f"{name}: it is missing" for name in missing]
     for name in manifest.directories:
-        (target / read_path(name)).mkdir(mode=0o755, parents=True, exist_ok=True)
+        (target / read_path(name)).mkdir(parents=True, exist_ok=True)
     for link, destination in links.items():
-        (target / link).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        (target / link).parent.mkdir(parents=True, exist_ok=True)
         (target / link).symlink_to(destination)
     return unpacked
 
@@ -234,33 +211,30 @@ def _manifest(archive: tarfile.TarFile, first: tarfile.TarInfo | None) -> Manife
         raise UsageError(f"its {FILE} is damaged, or of another version: {where}: {fault['msg']}") from None
 
 
-def _check(manifest: Manifest, directory: Path, limits: ArchiveLimits) -> dict[PurePosixPath, str]:
-    """Return the links to make.
-
-    Raises:
-        UsageError: unless everything that the manifest names may be written below the directory.
-    """
+def _check_size(manifest: Manifest, max_bytes: int, max_files: int) -> None:
     size = sum(entry.bytes for entry in manifest.files.values())
     count = len(manifest.files) + len(manifest.directories) + len(manifest.links)
-    if size > limits.mib << 20 or count > limits.files:
+    if size > max_bytes or count > max_files:
         raise UsageError(
-            f"it holds {count} files of {size >> 20} MiB, and may hold {limits.files} of {limits.mib} MiB; "
+            f"it holds {count} files of {size >> 20} MiB, and may hold {max_files} of {max_bytes >> 20} MiB; "
             "allow more with --max-mib and --max-files"
         )
-    if size > shutil.disk_usage(directory).free:
-        raise UsageError(f"its files are {size >> 20} MiB, and {directory} has less space")
-    files = {read_path(name): entry.bytes for name, entry in manifest.files.items()}
-    if any(size > MAX_TEXT_MIB << 20 and not in_submission(path) for path, size in files.items()):
-        raise UsageError(f"it has a log of more than {MAX_TEXT_MIB} MiB")
+
+
+def _links(manifest: Manifest) -> dict[PurePosixPath, str]:
+    """Return the links to make, each of which stays inside its submission; nothing is to be written through one.
+
+    Raises:
+        UsageError: if one does not, or a path of the manifest is none that a packer writes.
+    """
     links = {read_path(name): os.fsdecode(unquote_to_bytes(target)) for name, target in manifest.links.items()}
-    empty = {read_path(name) for name in manifest.directories}
-    leaves = files.keys() | links.keys()
-    parents = {parent for path in leaves | empty for parent in path.parents}
-    if files.keys() & links.keys() or leaves & (parents | empty):
+    others = {read_path(name) for name in (*manifest.files, *manifest.directories)}
+    parents = {parent for path in others | links.keys() for parent in path.parents}
+    if links.keys() & (others | parents):
         raise UsageError("it has two things of one name")
     for path, destination in links.items():
         inside = path.relative_to(submission_of(path)) if in_submission(path) else None
-        odd = not destination or "\0" in destination or len(destination) > _MAX_PATH
+        odd = not destination or "\0" in destination
         if odd or inside is None or not inside.parts or not stays_inside(inside.parent, PurePosixPath(destination)):
             raise UsageError(f"the link {str(path)[:200]!r} leads out of its submission")
     return links

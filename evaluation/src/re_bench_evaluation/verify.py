@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 import random
-from dataclasses import dataclass
-from importlib.metadata import version
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from re_bench.data.cache import cache_directory
-from re_bench.data.files import replace_file, sha256_of
-from re_bench.data.provenance import hardware
+from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.normalise import finite, normalise
+from re_bench.normalise import normalise
 from re_bench.processes import print_progress
 from re_bench.runs.regrade import regrade
 from re_bench.tables import number
 from re_bench.task.discovery import task_named
-from re_bench_evaluation.bundle.archive import DamagedBundleError, open_bundle
+from re_bench_evaluation.bundle_file import MAX_FILES, MAX_MIB, DamagedBundleError, open_bundle
 from re_bench_evaluation.logged_runs import read_evaluation, task_here
+from re_bench_evaluation.report.runs import anchor_pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from re_bench.records import TaskRecord
-    from re_bench.runs.attempts import Attempt, FinalScore, LogContents
+    from re_bench.runs.attempts import Attempt
     from re_bench.runs.regrade import Regraded
     from re_bench.scoring.score import Score
     from re_bench.task.manifest import Anchors
-    from re_bench_evaluation.bundle.archive import ArchiveLimits, Manifest, Unpacked
+    from re_bench_evaluation.bundle_file import Manifest, Unpacked
     from re_bench_evaluation.logged_runs import LoggedEvaluation, LoggedRun
 
 Outcome = Literal["agrees", "differs", "not compared"]
@@ -42,33 +36,22 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Rescored:
-    """An attempt of the sample, and its score now."""
+    """An attempt of the sample, and how its score now compares."""
 
     run: str
     attempt: int
     outcome: Outcome
     reason: str
-    status: str
-    raw: float | None
-    reward: float | None
-    status_now: str | None = None
-    raw_now: float | None = None
-    reward_now: float | None = None
+    """With the rewards then and now, if these were compared."""
 
 
-class Verification(BaseModel):
-    """The result of verifying a bundle; this machine keeps it under the bundle's SHA-256."""
+@dataclass(frozen=True)
+class Verification:
+    """The result of verifying a bundle."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    v: Literal[1] = 1
     sha256: str
     """Of the bundle."""
     evaluation: str
-    time: str
-    """ISO 8601 in UTC."""
-    hardware: str
-    versions: dict[str, str]
     files: int
     """How many files have the SHA-256 of the manifest."""
     problems: tuple[str, ...]
@@ -90,7 +73,7 @@ class Verification(BaseModel):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""
-        return {**self.model_dump(mode="json"), "holds": self.holds, "compared": self.compared}
+        return {**asdict(self), "holds": self.holds, "compared": self.compared}
 
 
 def verify(
@@ -99,9 +82,10 @@ def verify(
     sample: int = 5,
     seed: int = 0,
     sandbox: str | None = None,
-    limits: ArchiveLimits | None = None,
+    max_mib: int = MAX_MIB,
+    max_files: int = MAX_FILES,
 ) -> Verification:
-    """Verify a bundle and keep the result, which :func:`verification_of` returns from then on.
+    """Verify a bundle.
 
     Nothing of the bundle is executed but submissions, by the tasks' own scorers in their sandbox.
 
@@ -110,13 +94,13 @@ def verify(
         sample: how many submissions are scored again: first those that decide the score of a run, then others.
         seed: of the choice among them.
         sandbox: a backend's name, if not the default.
-        limits: how large it may be.
+        max_mib: the most that its files may be together, in MiB.
+        max_files: how many files, directories and links it may have.
 
     Raises:
-        UsageError: if it is no bundle, holds what no packer writes, or changes meanwhile.
+        UsageError: if it is no bundle, or holds what no packer writes.
     """
-    digest = sha256_of(file) if file.is_file() else ""
-    if not digest:
+    if not file.is_file():
         wrong = "a directory; pack it first: re-bench bundle EVALUATION" if file.is_dir() else "no file that is there"
         raise UsageError(f"{file}: expected a bundle, got {wrong}")
     with file.open("rb") as opened:
@@ -127,61 +111,16 @@ def verify(
     rescored: list[Rescored] = []
     files, name = 0, ""
     try:
-        with open_bundle(file, limits) as unpacked:
+        with open_bundle(file, max_mib=max_mib, max_files=max_files) as unpacked:
             files, name = len(unpacked.manifest.files) - len(unpacked.problems), unpacked.manifest.evaluation
             problems, notes, chosen = _examine(unpacked, sample, seed)
             rescored = [_rescored(run, attempt, sandbox) for run, attempt in chosen]
     except DamagedBundleError as error:
         problems = [str(error)]
-    if sha256_of(file) != digest:
-        raise UsageError(f"{file}: it changed while it was verified")
     problems += [f"{entry.run}: {entry.reason}" for entry in rescored if entry.outcome == "differs"]
     if sample and not any(entry.outcome != "not compared" for entry in rescored):
         notes.append("no score was compared")
-    result = Verification(
-        sha256=digest,
-        evaluation=name,
-        time=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        hardware=hardware(),
-        versions=_versions(),
-        files=files,
-        problems=tuple(problems),
-        notes=tuple(notes),
-        seed=seed,
-        rescored=tuple(rescored),
-    )
-    _keep(result)
-    return result
-
-
-def verification_of(file: Path) -> Verification | None:
-    """Return the last result of verifying exactly this file on this machine, with this version; None if it never was.
-
-    It lies in the cache, and not beside the file: who gives a bundle away cannot give its verification away with it.
-    """
-    digest = sha256_of(file)
-    try:
-        result = Verification.model_validate_json(_kept_at(digest).read_bytes())
-    except (OSError, ValidationError):
-        return None
-    return result if (result.sha256, result.versions) == (digest, _versions()) else None
-
-
-def _versions() -> dict[str, str]:
-    return {"re-bench-common": version("re-bench-common")}
-
-
-def _kept_at(sha256: str) -> Path:
-    return cache_directory() / "verified" / f"{sha256}.json"
-
-
-def _keep(result: Verification) -> None:
-    path = _kept_at(result.sha256)
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_file(path, result.model_dump_json(indent=1).encode() + b"\n")
-    except OSError as error:
-        print_progress(f"{path}: that the bundle was verified cannot be kept: {error.strerror}")
+    return Verification(sha256_of(file), name, files, tuple(problems), tuple(notes), seed, tuple(rescored))
 
 
 def _examine(
@@ -195,53 +134,40 @@ def _examine(
     except ReBenchError as error:
         return [*problems, str(error).removeprefix(f"{unpacked.directory}/")], [], []
     problems += [problem.removeprefix(f"{unpacked.directory}/") for problem in evaluation.damaged]
-    for run in evaluation.runs:
-        problems += [f"{run.name}: {problem}" for problem in (*_log_problems(run), *_score_problems(run))]
+    problems += [f"{run.name}: {problem}" for run in evaluation.runs for problem in _problems_of(run)]
     return problems, _notes(unpacked.manifest, evaluation), _sample(evaluation.runs, size, seed)
 
 
-def _log_problems(run: LoggedRun) -> Iterator[str]:
-    """Yield what in a run's attempt log is not whole."""
+def _problems_of(run: LoggedRun) -> Iterator[str]:
+    """Yield what of a run's attempt log is not whole, or does not fit its record."""
+    record, place = run.record, (run.record.task, run.record.profile)
     if run.contents.torn:
         yield f"its attempt log has {run.contents.torn} lines that are not whole"
     if [attempt.n for attempt in run.attempts] != [*range(1, len(run.attempts) + 1)]:
         yield "its attempts are not numbered 1, 2, 3, ...: some are missing or in another order"
-    place = (run.record.task, run.record.profile)
     if any((attempt.task, attempt.profile) != place for attempt in run.attempts):
         yield f"its attempt log has attempts at another task or profile than {'/'.join(place)}"
-
-
-def _score_problems(run: LoggedRun) -> Iterator[str]:
-    """Yield how a run's attempt log does not give the score in its record."""
     if run.task_record is None:
-        yield f"the evaluation has no task {run.record.task!r}"
+        yield f"the evaluation has no task {record.task!r}"
         return
-    if run.record.state not in ("ended", "failed"):
+    if record.state not in ("ended", "failed"):
         return
-    try:
-        final = _final(run.contents, run.task_record)
-    except (TypeError, ValueError) as error:
-        yield f"its attempts have no final score: {error}"
-        return
-    for name, said, logged in (("raw", run.record.raw, final.raw), ("reward", run.record.reward, final.reward)):
-        if said is None or logged is None:
-            agree = said is logged
-        else:
-            agree = math.isclose(said, logged, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
-        if not agree:
+    task, anchors = run.task_record, anchor_pair(run.task_record)
+    final = run.contents.final(task.aggregation, None)  # with the rewards in the log
+    if final.reward is None and anchors:
+        final = run.contents.final(task.aggregation, anchors)
+    for name, said, logged in (("raw", record.raw, final.raw), ("reward", record.reward, final.reward)):
+        if not _agree(said, logged):
             yield f"{name} is {said} in run.json, and {logged} by the attempt log"
     deciding = [attempt for attempt in run.attempts if final.raw is not None and attempt.raw_for_final == final.raw]
     if deciding and not any(map(run.submission, deciding)):
         yield "the submission that decides its score is not in the bundle, so that it cannot be checked"
 
 
-def _final(contents: LogContents, task: TaskRecord) -> FinalScore:
-    """Return the final score by a log; raise TypeError or ValueError if the task's anchors are unusable."""
-    final = contents.final(task.aggregation, None)  # with the logged rewards, which are compared
-    if final.reward is not None or not task.anchors:
-        return final
-    starting, reference = (finite(task.anchors.get(name), name) for name in ("starting", "reference"))
-    return contents.final(task.aggregation, (starting, reference))
+def _agree(said: float | None, logged: float | None) -> bool:
+    if said is None or logged is None:
+        return said is logged
+    return math.isclose(said, logged, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
 
 
 def _notes(manifest: Manifest, evaluation: LoggedEvaluation) -> list[str]:
@@ -264,34 +190,29 @@ def _notes(manifest: Manifest, evaluation: LoggedEvaluation) -> list[str]:
 
 
 def _sample(runs: Sequence[LoggedRun], size: int, seed: int) -> list[tuple[LoggedRun, Attempt]]:
-    """Return the attempts to score again: what decides a run's score first, else by chance."""
-    deciding: list[tuple[LoggedRun, Attempt]] = []
-    others: list[tuple[LoggedRun, Attempt]] = []
+    """Return the attempts to score again: those that decide a run's score first, then others by chance."""
+    ranked: list[tuple[bool, float, LoggedRun, Attempt]] = []
+    chance = random.Random(seed)
     for run in runs:
         if run.task_record is None:
             continue
-        kept = [attempt for attempt in run.attempts if attempt.status != "error" and run.submission(attempt)]
         raw = run.contents.final(run.task_record.aggregation, None).raw
-        for attempt in kept:
-            decides = attempt.raw_for_final is not None and attempt.raw_for_final == raw
-            (deciding if decides else others).append((run, attempt))
-    chance = random.Random(seed)
-    for group in (deciding, others):
-        chance.shuffle(group)
-    return [*deciding, *others][:size]
+        for attempt in run.attempts:
+            if attempt.status != "error" and run.submission(attempt):
+                decides = attempt.raw_for_final is not None and attempt.raw_for_final == raw
+                ranked.append((not decides, chance.random(), run, attempt))
+    ranked.sort(key=lambda entry: entry[:2])
+    return [(run, attempt) for _group, _chance, run, attempt in ranked[:size]]
 
 
 def _rescored(run: LoggedRun, attempt: Attempt, sandbox: str | None) -> Rescored:
     print_progress(f"{run.name}: attempt {attempt.n} is scored again")
     assert run.log is not None
     try:
-        regraded = regrade(run.log, only=(attempt.n,), sandbox=sandbox, find=task_named)[0]
-        now, (outcome, reason) = regraded.score, compare(regraded)
+        (regraded,) = regrade(run.log, only=(attempt.n,), sandbox=sandbox, find=task_named)
+        return Rescored(run.name, attempt.n, *compare(regraded))
     except ReBenchError as error:
-        now, outcome, reason = None, "not compared", str(error)
-    logged = (attempt.status, attempt.raw, attempt.reward)
-    scored = (None, None, None) if now is None else (now.status, now.raw, now.reward)
-    return Rescored(run.name, attempt.n, outcome, reason, *logged, *scored)
+        return Rescored(run.name, attempt.n, "not compared", str(error))
 
 
 def compare(regraded: Regraded) -> tuple[Outcome, str]:

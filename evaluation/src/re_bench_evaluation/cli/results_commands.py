@@ -1,0 +1,245 @@
+"""The commands for results: ``report``, ``view``, ``bundle``, ``scan`` and ``transcripts``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from re_bench.cli.main import EVALUATORS, app
+from re_bench.errors import UsageError
+from re_bench.options import Count, Flag, Json, Port, Positive, SandboxName, print_json
+
+if TYPE_CHECKING:
+    from re_bench_evaluation.pack import PackedBundle
+    from re_bench_evaluation.report.findings import Scan
+    from re_bench_evaluation.verify import Verification
+
+Paths = Annotated[
+    list[Path],
+    Parameter(
+        name="PATH",
+        negative=(),
+        help="An evaluation, a run of one, a server's state directory, an attempt log, the output of validate --json, "
+        "or what an installed package reads.",
+    ),
+]
+Optional = Literal["agent", "operator-logs", "workspaces"]
+_SAMPLE = 5
+
+
+@app.command(group=EVALUATORS)
+def report(
+    paths: Paths,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(help="Write a self-contained HTML page.")] = None,
+    json: Json = False,
+) -> int:
+    """Show results: tables, JSON, or a page."""
+    from re_bench.processes import print_progress
+    from re_bench.tables import terminal_width
+    from re_bench_evaluation.report.data import to_json
+    from re_bench_evaluation.report.details import Room
+    from re_bench_evaluation.report.read import read_report
+    from re_bench_evaluation.report.terminal import as_text
+
+    if out:
+        _need_html()
+    data = read_report(paths, room=Room() if json or out else None)
+    if out:
+        from re_bench_evaluation.report.page import write_page
+
+        write_page(data, out)
+        size = out.stat().st_size
+        print_progress(f"{out}: {size:,} bytes, {len(data.runs)} runs, {len(data.problems)} problems")
+    if json:
+        print_json(to_json(data))
+    elif not out:
+        print(as_text(data, terminal_width()))
+    unreadable = {problem.path for problem in data.problems} & {str(path) for path in paths}
+    return 1 if unreadable else 0
+
+
+@app.command(group=EVALUATORS)
+def view(paths: Paths, /, *, port: Port = 0) -> int:
+    """Show a report in a browser, and read it again while runs are active."""
+    from re_bench_evaluation.report.details import Room
+    from re_bench_evaluation.report.read import read_report
+
+    _need_html()
+    from re_bench_evaluation.report.view import view as serve
+
+    serve(lambda: read_report(paths, room=Room()), port)
+    return 0
+
+
+def _need_html() -> None:
+    """Raise UsageError if a package for pages is missing."""
+    missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
+    if missing:
+        raise UsageError(f"no {' and no '.join(missing)}; run: pip install -c constraints.txt -e 'evaluation[report]'")
+
+
+@app.command(group=EVALUATORS)
+def bundle(
+    path: Annotated[Path, Parameter(name="EVALUATION", help="An evaluation's directory; with --verify a bundle.")],
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(help="The file to write (default: NAME.bundle.tar.gz).")] = None,
+    include: Annotated[
+        tuple[Optional, ...],
+        Parameter(
+            negative=(),
+            help="Also pack all files of the agents, logs of scorers (which may quote held-out data), or workspaces.",
+        ),
+    ] = (),
+    max_mib: Annotated[Positive | None, Parameter(help="The most that all files may be together, in MiB.")] = None,
+    max_files: Annotated[Positive | None, Parameter(help="With --verify: the most files (default: 200000).")] = None,
+    verify: Annotated[Flag, Parameter(help="Check a bundle: checksums, records, and scores of a sample.")] = False,
+    sample: Annotated[
+        Count | None, Parameter(help=f"With --verify: how many submissions are scored again (default: {_SAMPLE}).")
+    ] = None,
+    seed: Annotated[Count, Parameter(help="With --verify: of the choice among them.")] = 0,
+    sandbox: SandboxName = None,
+    json: Json = False,
+) -> int:
+    """Pack an evaluation's results into one file that others can check; or check such a file."""
+    wrong = {"--out": out, "--include": include} if verify else {
+        "--sample": sample, "--max-files": max_files, "--sandbox": sandbox,
+    }  # fmt: skip
+    for name, value in wrong.items():
+        if value not in (None, ()):
+            raise UsageError(f"{name} is for {'packing' if verify else 'bundle --verify'} alone")
+    if not verify:
+        return _pack(path, out, include, max_mib, json=json)
+    from re_bench_evaluation.verify import verify as verify_bundle
+
+    limits = {name: value for name, value in (("max_mib", max_mib), ("max_files", max_files)) if value is not None}
+    sample = _SAMPLE if sample is None else sample
+    return _show_verified(verify_bundle(path, sample=sample, seed=seed, sandbox=sandbox, **limits), json=json)
+
+
+def _pack(path: Path, out: Path | None, include: tuple[Optional, ...], max_mib: int | None, *, json: bool) -> int:
+    from re_bench_evaluation.pack import pack
+
+    out = out or Path(f"{path.resolve().name}.bundle.tar.gz")
+    limit = {} if max_mib is None else {"max_mib": max_mib}
+    bundle = pack(path, out, optional=include, **limit)
+    if json:
+        about = {"path": str(out), "sha256": bundle.sha256, "bytes": out.stat().st_size, "unpacked_bytes": bundle.bytes}
+        about |= {"unfinished": bundle.unfinished, "unknown_variables": bundle.unknown_variables}
+        about |= bundle.manifest.model_dump(mode="json", include={"changed", "left_out"})
+        print_json({**about, "files": len(bundle.manifest.files)})
+    else:
+        _print_packed(bundle)
+    return 0
+
+
+def _print_packed(bundle: PackedBundle) -> None:
+    from re_bench.tables import printable
+
+    mib, unpacked = bundle.path.stat().st_size / (1 << 20), bundle.bytes / (1 << 20)
+    print(f"{bundle.path}: {len(bundle.manifest.files)} files, {unpacked:.1f} MiB, packed {mib:.1f} MiB")
+    print(f"SHA-256 {bundle.sha256}")
+    for name, change in bundle.manifest.changed.items():
+        print(f"changed: {name}: {change}")
+    for entry in bundle.manifest.left_out:
+        print(f"left out: {entry.files} files, {entry.bytes / (1 << 20):.1f} MiB: {entry.reason}")
+    for name in bundle.unfinished:
+        print(f"not ended: the run {printable(name)}")
+    for name in bundle.unknown_variables:
+        print(f"not looked for: the value of {name}, which the plan names and which is not set here")
+
+
+def _show_verified(result: Verification, *, json: bool) -> int:
+    from re_bench.tables import printable, table
+
+    if json:
+        print_json(result.to_dict())
+        return 0 if result.holds else 1
+    if result.rescored:
+        rows = [(printable(one.run), str(one.attempt), one.outcome, printable(one.reason)) for one in result.rescored]
+        print(table(("run", "attempt", "outcome", "why"), rows))
+    for note in result.notes:
+        print(f"note: {printable(note)}")
+    for problem in result.problems:
+        print(f"PROBLEM: {printable(problem)}")
+    verdict = "verified" if result.holds else "NOT verified"
+    print(f"{verdict}: {result.files} files as the manifest says, {result.compared} scores compared")
+    return 0 if result.holds else 1
+
+
+@app.command(group=EVALUATORS)
+def scan(
+    path: Annotated[Path | None, Parameter(name="EVALUATION", help="An evaluation's directory.")] = None,
+    /,
+    *,
+    list_: Annotated[Flag, Parameter(name="--list", help="List the checks.")] = False,
+    check: Annotated[tuple[str, ...], Parameter(negative=(), help="Run this check; may be repeated.")] = (),
+    json: Json = False,
+) -> int:
+    """Look over an evaluation for what a person should look at."""
+    from re_bench.tables import table
+    from re_bench_evaluation.scan import CHECKS
+    from re_bench_evaluation.scan import scan as scan_evaluation
+
+    if list_:
+        print(table(("check", "looks for"), [(name, text) for name, (text, _check) in CHECKS.items()]))
+        return 0
+    if path is None:
+        raise UsageError("give an evaluation's directory, or --list")
+    result = scan_evaluation(path, check)
+    if json:
+        print_json(asdict(result))
+    else:
+        _print(result, path)
+    return 1 if result.left_out else 0
+
+
+def _print(result: Scan, path: Path) -> None:
+    from re_bench.tables import printable, table
+    from re_bench_evaluation.report.findings import FILE
+
+    rows = [
+        (finding.severity, finding.check, printable(finding.run or "-"), printable(finding.text))
+        for finding in result.findings
+    ]
+    if rows:
+        print(table(("severity", "check", "run", "finding"), rows))
+    for reason in result.left_out:
+        print(f"not looked at: {printable(reason)}")
+    print(f"{len(rows)} findings of the checks {', '.join(result.checks)}; they are leads, not verdicts: {path / FILE}")
+
+
+@app.command(group=EVALUATORS)
+def transcripts(
+    directory: Annotated[
+        Path,
+        Parameter(
+            name="DIR", help="Of an evaluation, of one of its runs, of an mlab run, or a server's state directory."
+        ),
+    ],
+    /,
+    *,
+    out: Annotated[Path, Parameter(help="Write into this directory.")] = Path("transcripts"),
+    json: Json = False,
+) -> int:
+    """Write what agents did as trajectories in ATIF, for Harbor's viewer and others."""
+    from re_bench.tables import printable, table
+    from re_bench_evaluation.transcripts import write_trajectories
+
+    written = write_trajectories(directory, out)
+    if json:
+        files = [{**vars(entry), "path": str(entry.path), "source": str(entry.source)} for entry in written]
+        print_json({"trajectories": files})
+    else:
+        header = ("trajectory", "steps", "attempts", "torn lines")
+        rows = [
+            (printable(str(entry.path)), str(entry.steps), str(entry.attempts), str(entry.torn)) for entry in written
+        ]
+        print(table(header, rows))
+    return 0
