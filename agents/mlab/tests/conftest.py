@@ -21,18 +21,16 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
 
+from fake_server import Completion, ErrorResponse, FakeServer
 from forked_programs import Template
 from free_port import free_port
 
-from mlab_agent.fake_server import Completion, ErrorResponse, FakeServer
 from mlab_agent.trace import has_begun, read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-LIGHT_SDK = Path(__file__).parents[3] / "tests" / "light_sdk"
-"""Makes programs start sooner that import the ORS client."""
-AGENTS = Template(Path(__file__).with_name("warm_agent.py"), python_path=str(LIGHT_SDK))
+AGENTS = Template("mlab_agent.cli", "mlab_agent.workspaces.ors", "openai")
 """Most of an agent's second of processor time is what ``openai`` imports."""
 ORS_TASK = "ai_rd_small_scaling_law"
 KEY = "sk-test-0123456789abcdef"
@@ -112,7 +110,7 @@ class Agents:
             command += ["--workdir", str(self.workspace), "--task-file", str(task), "--run", str(self.run)]
             command += ["--model", "scripted", "--base-url", self.server.url]
             command += options if "--tools" in options else ["--tools", "text", *options]
-        env = {**os.environ, "OPENAI_API_KEY": KEY, "PYTHONPATH": str(LIGHT_SDK), **environment}
+        env = {**os.environ, "OPENAI_API_KEY": KEY, **environment}
         pipe = subprocess.PIPE
         return AGENTS.popen(command, fork=fork, env=env, stdout=pipe, stderr=pipe, text=True, cwd=self.top)
 
@@ -220,9 +218,9 @@ class AgentAtServer:
         made: Completion | str = reply() if callable(reply) else reply
         return made
 
-    def start(self, *options: str, resume: bool = False, sdk: Path | None = LIGHT_SDK) -> subprocess.Popen[str]:
+    def start(self, *options: str, resume: bool = False) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "mlab_agent", *(["resume", str(self.run)] if resume else self._new())]
-        environment = {**os.environ, "OPENAI_API_KEY": "sk-test-key", "PYTHONPATH": str(sdk or "")}
+        environment = {**os.environ, "OPENAI_API_KEY": "sk-test-key"}
         pipe = subprocess.PIPE
         return AGENTS.popen([*command, *options], env=environment, stdout=pipe, stderr=pipe, text=True)
 

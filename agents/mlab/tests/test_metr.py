@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fake_server import ErrorResponse
 
-from mlab_agent.fake_server import ErrorResponse
 from mlab_agent.metr import MetrAgent
 from mlab_agent.run import Run
 from mlab_agent.settings import ModelOptions, RunSettings

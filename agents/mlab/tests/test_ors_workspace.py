@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,10 +19,10 @@ from mlab_agent.workspaces.ors import OrsWorkspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from mlab_agent.workspaces.base import Workspace
 
-LIGHT_SDK = Path(__file__).parents[3] / "tests" / "light_sdk"
 TASK = "ai_rd_small_scaling_law"
 ANSWER = '{"n_embd": 64, "max_iters": 8400, "loss_prediction": 1.7}'
 
@@ -171,8 +170,7 @@ def test_a_killed_process_leaves_a_session_that_is_joined_again(ors_url: str, tm
         f"workspace = OrsWorkspace({ors_url!r}, {TASK!r}, state=Path({str(tmp_path)!r}))\n"
         "workspace.write('left.txt', 'here')\nworkspace.score()\nos.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    environment = os.environ | {"PYTHONPATH": str(LIGHT_SDK)}
-    done = subprocess.run([sys.executable, "-c", program], check=False, env=environment)
+    done = subprocess.run([sys.executable, "-c", program], check=False)
     assert done.returncode == -signal.SIGKILL
     kept = tmp_path / "home" / "session.json"
     assert kept.stat().st_mode & 0o077 == 0
@@ -198,8 +196,7 @@ def test_what_is_wrong_is_said(ors_url: str, tmp_path: Path) -> None:
 
 def test_a_session_that_is_gone_is_an_observation(ors_url: str, tmp_path: Path) -> None:
     workspace = OrsWorkspace(ors_url, TASK, state=tmp_path)
-    sid = workspace._session._session.sid
-    headers = {"X-Session-ID": sid, "Content-Type": "application/json"}
+    headers = {"X-Session-ID": workspace.session_id, "Content-Type": "application/json"}
     request = urllib.request.Request(f"{ors_url}/delete", b"{}", headers)  # noqa: S310 - http
     urllib.request.urlopen(request, timeout=30).close()  # noqa: S310 - http
     for _again in range(2):

@@ -28,7 +28,7 @@ from mlab_agent.workspaces.snapshots import STORE, Store, git_program
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mlab_agent.workspaces.base import ShowOutput, Workspace
+    from mlab_agent.workspaces.base import ShowOutput
 
 _ALARM_DELAY_S = 1.0  # after the time limit, which the agent itself keeps in most cases
 _REPEATED_SIGNAL_S = 1.0  # shells, timeout and npm send a signal twice
@@ -147,7 +147,7 @@ class Run:
                 client.dialect.restore(record)
         stored = settings.model_dump(mode="json")
         if rewind is not None:
-            self.agent.emit(REWIND, **rewind, session=session, workspace=self._present_files(workspace, session))
+            self.agent.emit(REWIND, **rewind, session=session)
         if resume:
             self.agent.emit("resume", settings=stored, session=session)
             return
@@ -178,13 +178,6 @@ class Run:
         earlier.spending.restore(state.spending.record())
         rewind = {"step": from_step, "number": len(past), "spent": state.spending.record()}
         return earlier, rewind
-
-    def _present_files(self, workspace: Workspace, session: str | None) -> str | None:
-        """Return the name of a snapshot of what is there before a rewind, so that it is not lost."""
-        try:
-            return None if session == "new" else workspace.snapshot()
-        except (WorkspaceError, OSError):
-            return None
 
     def _emit_fields(self, kind: str, fields: dict[str, Any]) -> None:
         self.agent.emit(kind, **fields)

@@ -1,11 +1,10 @@
-"""The interface to the files of a workspace: names and contents, without rules about what may be written.
+"""What all workspaces share about files: errors, metadata, patterns of names.
 
 A *path* is what the model wrote. A *name* is a path resolved: relative to the workspace, without ``..`` and links.
 """
 
 from __future__ import annotations
 
-import abc
 import fnmatch
 import posixpath
 import re
@@ -13,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
 MIB = 1 << 20
 AGENT_DIRECTORY = ".mlab-agent"
-"""The directory of a workspace in which the agent keeps outputs; the model may read it and not write it."""
+"""The directory of a workspace for outputs of scripts; the model may read it and not write it."""
 OUTPUT_DIRECTORY = f"{AGENT_DIRECTORY}/outputs"
 """Has the whole output of the last scripts whose output is shown in part."""
 KEPT_OUTPUTS = 20
@@ -52,79 +51,8 @@ class FileStamp:
 
     @property
     def description(self) -> str:
-        """The kind in words."""
+        """The kind as text."""
         return "special file" if self.kind == "other" else self.kind
-
-
-class Files(abc.ABC):
-    """Files below one directory. Every method may raise :class:`WorkspaceError`."""
-
-    root: str
-    """The absolute path of the directory, as scripts see it."""
-
-    @abc.abstractmethod
-    def resolve(self, path: str) -> str:
-        """Return the name of a path with all links followed, "." for the directory itself.
-
-        Raises:
-            WorkspaceError: if it leads out of the workspace.
-        """
-
-    def resolve_lexically(self, path: str) -> str:
-        """Return the name of a path with no link followed, or the real name if that path seems to lead out."""
-        try:
-            return self._relative(posixpath.normpath(posixpath.join(self.root, path)), path)
-        except WorkspaceError:
-            return self.resolve(path)
-
-    @abc.abstractmethod
-    def stat(self, name: str) -> FileStamp | None:
-        """Return the stamp of a file or directory, None if it does not exist."""
-
-    @abc.abstractmethod
-    def stamps(self, names: Iterable[str]) -> dict[str, FileStamp]:
-        """Return the stamps of those names that exist, no links followed."""
-
-    @abc.abstractmethod
-    def entries(self, name: str) -> Mapping[str, FileStamp]:
-        """Return the entries of a directory by their last part, in any order."""
-
-    @abc.abstractmethod
-    def scan(self, excluded: Sequence[str]) -> dict[str, FileStamp]:
-        """Return all files, links and directories, except those that match a pattern and what is in them."""
-
-    @abc.abstractmethod
-    def read(self, name: str) -> bytes:
-        """Return a whole file."""
-
-    @abc.abstractmethod
-    def write(self, name: str, data: bytes, mode: int | None = None) -> None:
-        """Write a whole file or nothing; parents are made, and None keeps the mode that the file has."""
-
-    @abc.abstractmethod
-    def copy(self, source: str, destination: str) -> None:
-        """Copy a file over another one, whose mode is kept, or to a new name."""
-
-    @abc.abstractmethod
-    def link(self, name: str, target: str) -> None:
-        """Make a symbolic link, which replaces a file or link."""
-
-    @abc.abstractmethod
-    def make_directory(self, name: str) -> None:
-        """Make a directory and its parents."""
-
-    @abc.abstractmethod
-    def delete(self, name: str) -> None:
-        """Remove a file or link, or an empty directory; a directory that is not empty stays."""
-
-    def _relative(self, absolute: str, path: str) -> str:
-        """Return the name of an absolute path; raise if it leads out of the workspace."""
-        if absolute == self.root:
-            return "."
-        prefix = self.root.rstrip("/") + "/"
-        if not absolute.startswith(prefix):
-            raise WorkspaceError(f"{path} leads out of the workspace, which is {self.root}")
-        return absolute[len(prefix) :]
 
 
 def parents_and_self(name: str) -> list[str]:
@@ -133,23 +61,25 @@ def parents_and_self(name: str) -> list[str]:
     return ["/".join(parts[: count + 1]) for count in range(len(parts))]
 
 
+def normalised(pattern: str) -> str:
+    """Return a pattern as :func:`matches` takes it: ``./`` at the beginning stands for the workspace itself."""
+    top = "/" if pattern.startswith(("./", "/")) else ""
+    return top + posixpath.normpath(pattern).lstrip("/")
+
+
 def matches(name: str, patterns: Sequence[str]) -> bool:
     """Tell whether a name or a directory above it matches a pattern.
 
     A pattern without a slash is for any directory, one that begins with a slash for exactly its own level.
     """
-    return any(matches_itself(above, patterns) for above in parents_and_self(name))
+    return any(_matches_itself(above, pattern) for above in parents_and_self(name) for pattern in patterns)
 
 
-def matches_itself(name: str, patterns: Sequence[str]) -> bool:
-    """As :func:`matches`, without the directories above."""
+def _matches_itself(name: str, pattern: str) -> bool:
+    if pattern.startswith("/"):
+        return fnmatch.fnmatchcase(f"/{name}", pattern) and name.count("/") == pattern.count("/") - 1
     base = name.rpartition("/")[2]
-    return any(
-        fnmatch.fnmatchcase(f"/{name}", pattern) and name.count("/") == pattern.count("/") - 1
-        if pattern.startswith("/")
-        else fnmatch.fnmatchcase(name, pattern) or ("/" not in pattern and fnmatch.fnmatchcase(base, pattern))
-        for pattern in patterns
-    )
+    return fnmatch.fnmatchcase(name, pattern) or ("/" not in pattern and fnmatch.fnmatchcase(base, pattern))
 
 
 def printable(line: str) -> str:

@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from mlab_agent.workspaces.files import MIB, WorkspaceError, WorkspaceLostError
 from mlab_agent.workspaces.ors_session import EpisodeFinishedError, OrsSession, OutcomeUnknownError
-from mlab_agent.workspaces.shell import TIMEOUT_S, CommandEnd, ShellFiles, ShellWorkspace, quoted
+from mlab_agent.workspaces.shell import TIMEOUT_S, CommandEnd, ShellFiles, ShellWorkspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,17 +38,17 @@ class OrsFiles(ShellFiles):
     received_bytes = 20_000  # servers cut the middle out of longer outputs
 
     def __init__(self, session: OrsSession) -> None:
-        super().__init__()
         self._session = session
         with contextlib.suppress(EpisodeFinishedError):  # then nothing asks for files
             self.root = self.shell("pwd -P").decode().strip()
 
     @override
     def _send(self, part: str, data: bytes, begin: str) -> str:
-        begin = f"{begin} && : > {quoted(part)}"
+        file = shlex.quote(f"./{part}")
+        begin = f"{begin} && : > {file}"
         for start in range(0, len(data), _SENT_BYTES):
             piece = base64.b64encode(data[start : start + _SENT_BYTES]).decode()
-            begin = f"{begin} && printf %s {piece} | base64 -d >> {quoted(part)}"
+            begin = f"{begin} && printf %s {piece} | base64 -d >> {file}"
             if start + _SENT_BYTES < len(data):
                 self.shell(begin)
                 begin = "true"
@@ -62,7 +62,7 @@ class OrsFiles(ShellFiles):
             WorkspaceError: if they fail, with their message.
             WorkspaceLostError: if the server's bash does not answer at all.
         """
-        mark = f"M{self.calls}x{random_text.token_hex(4)}"
+        mark = f"M{random_text.token_hex(6)}"
         error = f"/tmp/{mark}"  # noqa: S108 - of the sandbox
         # The mark is put together there, so that a shell that echoes the command does not seem to answer.
         command = (
@@ -89,7 +89,6 @@ class OrsFiles(ShellFiles):
 
     def _bash(self, command: str, timeout_s: float) -> ToolResult:
         """Call the tool ``bash``, with the time limit if the tool takes one."""
-        self.calls += 1
         arguments: dict[str, object] = {"command": command}
         if "timeout" in self._session.tools.get("bash", {}).get("properties", {}):
             arguments["timeout"] = timeout_s

@@ -1,10 +1,11 @@
-"""A workspace behind a shell: files and scripts are lines of shell with the usual programs (coreutils, findutils)."""
+"""Files and scripts through a shell: lines of bash with the usual GNU programs (coreutils, findutils)."""
 
 from __future__ import annotations
 
 import abc
 import base64
 import hashlib
+import os
 import posixpath
 import secrets
 import shlex
@@ -19,8 +20,6 @@ from mlab_agent.workspaces.files import (
     KEPT_OUTPUTS,
     OUTPUT_DIRECTORY,
     SKIPPED_DIRECTORIES,
-    FileKind,
-    Files,
     FileStamp,
     WorkspaceError,
     matches,
@@ -29,6 +28,8 @@ from mlab_agent.workspaces.files import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from mlab_agent.workspaces.files import FileKind
 
 TIMEOUT_S = 60.0
 """Of a command that only handles files."""
@@ -60,18 +61,16 @@ class CommandEnd(NamedTuple):
     """Whether it was stopped because of neither itself nor its time limit, such as with its server."""
 
 
-class ShellFiles(Files):
-    """The files below the directory in which a shell starts. A subclass says how commands get to the shell."""
+class Files(abc.ABC):
+    """The files below one directory, without rules about what may be written.
+
+    A subclass says how commands get to a shell there. Every method may raise :class:`WorkspaceError`.
+    """
 
     received_bytes: int
     """How much is read at a time."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-        """The number of commands so far; :meth:`run` and :meth:`shell` count them."""
-        self._last_stamp: tuple[int, str, FileStamp | None] = (-1, "", None)
-        """The stamp of the name that was resolved last, with the number of calls at that time."""
-        self.root = "."
+    root = "."
+    """The absolute path of the directory, as scripts see it."""
 
     @abc.abstractmethod
     def shell(self, script: str) -> bytes:
@@ -80,90 +79,6 @@ class ShellFiles(Files):
         Raises:
             WorkspaceError: if they fail, with their message.
         """
-
-    @abc.abstractmethod
-    def run(self, command: str, cleanup: str, timeout_s: float) -> CommandEnd:
-        """Run a command that may take long, until it ends or its time is up, and then one that ends what is left of it.
-
-        Args:
-            command: what to run, in any directory.
-            cleanup: a command that ends all processes that the first one has started.
-            timeout_s: for both, in seconds.
-        """
-
-    def program(self, python: str | None) -> str:
-        """Return the interpreter of Python scripts: the one that is named, else the first one of the path.
-
-        Raises:
-            WorkspaceError: if the one that is named is not there.
-        """
-        if python is None:
-            return self.shell("command -v python || command -v python3 || echo python3").decode().split("\n")[0]
-        program = self.shell(f"command -v {shlex.quote(python)} || true").decode().strip()
-        if not program:
-            raise WorkspaceError(f"there is no program {python} to run Python scripts with")
-        return program
-
-    @override
-    def resolve(self, path: str) -> str:
-        # The stamp comes with the name: it is needed next in most cases, and each call takes a while.
-        joined = shlex.quote(posixpath.join(self.root, path))
-        resolve = f'p=$(realpath -mz -- {joined} | base64 -w0); echo "$p"'
-        stamp = (
-            "r=$(printf %s \"$p\" | base64 -d | tr -d '\\0'; echo .);"
-            f" find -P \"${{r%.}}\" -maxdepth 0 -printf '{_STAMP_FORMAT}'"
-        )
-        line, _end, rest = self.shell(f"{resolve}; {stamp} 2>/dev/null; true").partition(b"\n")
-        absolute = base64.b64decode(line).decode(errors="surrogateescape").rstrip("\0")
-        name = self._relative(absolute, path)
-        self._last_stamp = (self.calls, name, next(iter(_parse_stamps(rest).values()), None))
-        return name
-
-    @override
-    def stat(self, name: str) -> FileStamp | None:
-        calls, last, stamp = self._last_stamp
-        if last == name and calls == self.calls:
-            return stamp
-        return self.stamps([name]).get(name)
-
-    @override
-    def stamps(self, names: Iterable[str]) -> dict[str, FileStamp]:
-        joined = "\0".join(f"./{name}" for name in names)
-        if not joined:
-            return {}
-        encoded = base64.b64encode(joined.encode(errors="surrogateescape")).decode()
-        loop = f"for f; do find -P \"$f\" -maxdepth 0 -printf '{_STAMP_FORMAT}'; done 2>/dev/null"
-        return _parse_stamps(
-            self._output_of(f"printf %s {encoded} | base64 -d | xargs -0 sh -c {shlex.quote(loop)} sh; true")
-        )
-
-    @override
-    def entries(self, name: str) -> dict[str, FileStamp]:
-        command = f"find -P {quoted(name)} -mindepth 1 -maxdepth 1 -printf '{_STAMP_FORMAT}' 2>/dev/null; true"
-        stamps = _parse_stamps(self._output_of(command))
-        return {child.rpartition("/")[2]: stamp for child, stamp in stamps.items()}
-
-    @override
-    def scan(self, excluded: Sequence[str]) -> dict[str, FileStamp]:
-        pruned = " -o ".join(f"-name {name}" for name in SKIPPED_DIRECTORIES if name in excluded) or "-false"
-        command = rf"find -P . -mindepth 1 \( {pruned} \) -prune -o -printf '{_STAMP_FORMAT}' 2>/dev/null; true"
-        stamps = _parse_stamps(self._output_of(command))
-        return {name: stamp for name, stamp in stamps.items() if not matches(name, excluded)}
-
-    @override
-    def read(self, name: str) -> bytes:
-        return self._read_pieces(quoted(name), "true", name)
-
-    @override
-    def write(self, name: str, data: bytes, mode: int | None = None) -> None:
-        parent, part = posixpath.dirname(name), _part_beside(name)
-        begin = self._send(part, data, f"mkdir -p -- {quoted(parent or '.')}")
-        part = quoted(part)
-        set_mode = _keep_mode(name, part) if mode is None else f"chmod {mode:o} {part}"
-        self.shell(
-            f"{{ {begin} && {{ {set_mode}; }} && [ $(stat -c %s {part}) = {len(data)} ]"
-            f" && mv -fT -- {part} {quoted(name)}; }} || {{ rm -f {part}; false; }}"
-        )
 
     @abc.abstractmethod
     def _send(self, part: str, data: bytes, begin: str) -> str:
@@ -175,30 +90,116 @@ class ShellFiles(Files):
             begin: a command that is to be run before anything else, and makes its directory.
         """
 
-    @override
+    def program(self, python: str | None) -> str:
+        """Return the interpreter of Python scripts: the one that is named, by default the first one of the path.
+
+        Raises:
+            WorkspaceError: if the one that is named is not there.
+        """
+        if python is None:
+            return self.shell("command -v python || command -v python3 || echo python3").decode().split("\n")[0]
+        program = self.shell(f"command -v {shlex.quote(python)} || true").decode().strip()
+        if not program:
+            raise WorkspaceError(f"there is no program {python} to run Python scripts with")
+        return program
+
+    def resolve(self, path: str) -> str:
+        """Return the name of a path with all links followed, "." for the directory itself.
+
+        Raises:
+            WorkspaceError: if it leads out of the workspace.
+        """
+        joined = shlex.quote(posixpath.join(self.root, path))
+        return self._relative(os.fsdecode(self.shell(f"realpath -mz -- {joined}")).rstrip("\0"), path)
+
+    def resolve_lexically(self, path: str) -> str:
+        """Return the name of a path with no link followed, or the real name if that path seems to lead out."""
+        try:
+            return self._relative(posixpath.normpath(posixpath.join(self.root, path)), path)
+        except WorkspaceError:
+            return self.resolve(path)
+
+    def stat(self, name: str) -> FileStamp | None:
+        """Return the stamp of a file or directory, None if it does not exist."""
+        return self.stamps([name]).get(name)
+
+    def stamps(self, names: Iterable[str]) -> dict[str, FileStamp]:
+        """Return the stamps of those names that exist, no links followed."""
+        joined = "\0".join(f"./{name}" for name in names)
+        if not joined:
+            return {}
+        encoded = base64.b64encode(joined.encode(errors="surrogateescape")).decode()
+        loop = f"for f; do find -P \"$f\" -maxdepth 0 -printf '{_STAMP_FORMAT}'; done 2>/dev/null"
+        return _parse_stamps(
+            self._output_of(f"printf %s {encoded} | base64 -d | xargs -0 sh -c {shlex.quote(loop)} sh; true")
+        )
+
+    def entries(self, name: str) -> dict[str, FileStamp]:
+        """Return the entries of a directory by their last part, in any order."""
+        command = f"find -P {_quoted(name)} -mindepth 1 -maxdepth 1 -printf '{_STAMP_FORMAT}' 2>/dev/null; true"
+        stamps = _parse_stamps(self._output_of(command))
+        return {child.rpartition("/")[2]: stamp for child, stamp in stamps.items()}
+
+    def scan(self, excluded: Sequence[str]) -> dict[str, FileStamp]:
+        """Return all files, links and directories, except those that match a pattern and what is in them."""
+        pruned = " -o ".join(f"-name {name}" for name in SKIPPED_DIRECTORIES if name in excluded) or "-false"
+        command = rf"find -P . -mindepth 1 \( {pruned} \) -prune -o -printf '{_STAMP_FORMAT}' 2>/dev/null; true"
+        stamps = _parse_stamps(self._output_of(command))
+        return {name: stamp for name, stamp in stamps.items() if not matches(name, excluded)}
+
+    def read(self, name: str) -> bytes:
+        """Return a whole file."""
+        return self._read_pieces(_quoted(name), "true", name)
+
+    def write(self, name: str, data: bytes, mode: int | None = None) -> None:
+        """Write a whole file or nothing; parents are made, and None keeps the mode that the file has."""
+        part = posixpath.join(posixpath.dirname(name), f".mlab-agent-{secrets.token_hex(6)}")
+        put = self._send(part, data, self.enter(name))
+        self._replace(name, part, put, f"[ $(stat -c %s {_quoted(part)}) = {len(data)} ]", mode)
+
     def copy(self, source: str, destination: str) -> None:
-        part = quoted(_part_beside(destination))
-        self.shell(
-            f"{{ mkdir -p -- {quoted(posixpath.dirname(destination) or '.')}"
-            f" && cat -- {quoted(source)} > {part} && {_keep_mode(destination, part)}"
-            f" && mv -fT -- {part} {quoted(destination)}; }} || {{ rm -f {part}; false; }}"
-        )
+        """Copy a file over another one, whose mode is kept, or to a new name."""
+        part = posixpath.join(posixpath.dirname(destination), f".mlab-agent-{secrets.token_hex(6)}")
+        self._replace(destination, part, self.enter(destination), f"cat -- {_quoted(source)} > {_quoted(part)}", None)
 
-    @override
     def link(self, name: str, target: str) -> None:
-        parent = quoted(posixpath.dirname(name) or ".")
-        self.shell(f"mkdir -p -- {parent} && ln -sfnT -- {shlex.quote(target)} {quoted(name)}")
+        """Make a symbolic link, which replaces a file or link."""
+        self.shell(f"{self.enter(name)} && ln -sfnT -- {shlex.quote(target)} {_quoted(name)}")
 
-    @override
-    def make_directory(self, name: str) -> None:
-        self.shell(f"mkdir -p -- {quoted(name)}")
-
-    @override
     def delete(self, name: str) -> None:
-        target = quoted(name)
+        """Remove a file or link, or an empty directory; a directory that is not empty stays."""
+        target = _quoted(name)
         self.shell(
-            f"if [ -d {target} ] && [ ! -L {target} ]; then rmdir -- {target} || true; else rm -f -- {target}; fi"
+            f"{self.enter(name)} && if [ -d {target} ] && [ ! -L {target} ]; then rmdir -- {target} || true;"
+            f" else rm -f -- {target}; fi"
         )
+
+    def enter(self, name: str) -> str:
+        """Return a command that makes the directory of a name, and fails if a link leads out of it."""
+        parent = posixpath.dirname(name)
+        directory = shlex.quote(posixpath.join(self.root, parent).rstrip("/") or "/")
+        check = f"[ \"$(realpath -mz -- {directory} | tr -d '\\0')\" = {directory} ]"
+        return (
+            f"{{ {check} || {{ echo {directory}: a link leads elsewhere >&2; false; }}; }} && mkdir -p -- {directory}"
+        )
+
+    def _replace(self, name: str, part: str, put: str, check: str, mode: int | None) -> None:
+        """Complete a file ``part``, and move it to its name."""
+        new, old = _quoted(part), _quoted(name)
+        keep = f"if [ -f {old} ] && [ ! -L {old} ]; then chmod --reference={old} {new}; fi"
+        set_mode = keep if mode is None else f"chmod {mode:o} {new}"
+        self.shell(
+            f"{{ {put} && {check} && {{ {set_mode}; }} && mv -fT -- {new} {old}; }} || {{ rm -f {new}; false; }}"
+        )
+
+    def _relative(self, absolute: str, path: str) -> str:
+        """Return the name of an absolute path; raise if it leads out of the workspace."""
+        if absolute == self.root:
+            return "."
+        prefix = self.root.rstrip("/") + "/"
+        if not absolute.startswith(prefix):
+            raise WorkspaceError(f"{path} leads out of the workspace, which is {self.root}")
+        return absolute[len(prefix) :]
 
     def _output_of(self, command: str) -> bytes:
         """Return all that a command writes, by way of a file there if it is much."""
@@ -231,6 +232,20 @@ class ShellFiles(Files):
         return data
 
 
+class ShellFiles(Files):
+    """Files that are reached through a sandbox or a server."""
+
+    @abc.abstractmethod
+    def run(self, command: str, cleanup: str, timeout_s: float) -> CommandEnd:
+        """Run a command that may take long, until it ends or its time is up, and then one that ends what is left of it.
+
+        Args:
+            command: what to run, in any directory.
+            cleanup: a command that ends all processes that the first one has started.
+            timeout_s: for both, in seconds.
+        """
+
+
 class ShellWorkspace(Workspace):
     """A workspace whose scripts run through a shell: all of their processes are found by a mark, and ended."""
 
@@ -257,7 +272,10 @@ class ShellWorkspace(Workspace):
         timed_out = too_late and not result.interrupted
         notes = self._read_only_files.restore()
         stdout, stderr, output_file = self._collect(files)
-        self._show(stdout, stderr)
+        for stream, text in (("stdout", stdout), ("stderr", stderr)):
+            for line in text.splitlines() if self.show_output else ():
+                assert self.show_output is not None
+                self.show_output(stream, printable(line))
         if status is None:
             notes.append(f"{self.stopped_by} stopped it: {result.text.strip()[-300:]}")
         elif status in _SIGNAL_STATUSES:
@@ -275,23 +293,18 @@ class ShellWorkspace(Workspace):
         sizes = self.files.shell(
             f"touch {' '.join(streams)}; {joined} > {files}.txt; stat -c %s {' '.join(streams)}"
         ).split()
-        texts = [
-            truncated_file(int(size), _OUTPUT_BYTES, lambda at, count, file=file: self._read_part(file, at, count))  # type: ignore[misc]
-            for file, size in zip(streams, sizes, strict=True)
-        ]
+
+        def read(file: str, size: bytes) -> str:
+            return truncated_file(
+                int(size),
+                _OUTPUT_BYTES,
+                lambda at, count: self.files.shell(f"tail -c +{at + 1} {file} | head -c {count}"),
+            )
+
+        stdout, stderr = map(read, streams, sizes)
         self.files.shell(f"rm -f {' '.join(streams)}")
         is_truncated = any(int(size) > _OUTPUT_BYTES for size in sizes)
-        return texts[0], texts[1], f"{files}.txt" if is_truncated else None
-
-    def _show(self, stdout: str, stderr: str) -> None:
-        """Show output after the script's end."""
-        for stream, text in (("stdout", stdout), ("stderr", stderr)):
-            for line in text.splitlines() if self.show_output else ():
-                assert self.show_output is not None
-                self.show_output(stream, printable(line))
-
-    def _read_part(self, file: str, offset: int, count: int) -> bytes:
-        return self.files.shell(f"tail -c +{offset + 1} {file} | head -c {count}")
+        return stdout, stderr, f"{files}.txt" if is_truncated else None
 
 
 def _parse_stamps(printed: bytes) -> dict[str, FileStamp]:
@@ -305,15 +318,6 @@ def _parse_stamps(printed: bytes) -> dict[str, FileStamp]:
     return stamps
 
 
-def quoted(name: str) -> str:
+def _quoted(name: str) -> str:
     """Return a name as the shell needs it."""
     return shlex.quote(f"./{name}")
-
-
-def _part_beside(name: str) -> str:
-    """Return the name of a new file in the directory of another one."""
-    return posixpath.join(posixpath.dirname(name), f".mlab-agent-{secrets.token_hex(6)}")
-
-
-def _keep_mode(name: str, part: str) -> str:
-    return f"if [ -e {quoted(name)} ]; then chmod --reference={quoted(name)} {part}; fi"
