@@ -52,7 +52,7 @@ def test_back_to_a_step(finished: Agents, say: Callable[..., str], capsys: pytes
     asked = len(agents.server.requests)
     done = agents.finish("--from-step", "2", "--max-cost", "1", resume=True)
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
-    assert "back to how things were after step 2; what came after is set aside as number 1" in done.stderr
+    assert "back to how things were after step 2; the later steps are set aside" in done.stderr
     assert [text.count("Thought:") for text in shown_steps(agents.server.requests[asked])] == [1, 1]
     assert "wrong" not in str(agents.server.requests[asked])
     assert not (agents.workspace / "sub").exists()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from mlab_agent.workspaces.shell import Files
+    from mlab_agent.workspaces.files import Files
 
     ShowOutput = Callable[[str, str], None]
 

@@ -20,9 +20,8 @@ from typing_extensions import override
 
 from mlab_agent.truncate import truncated_file
 from mlab_agent.workspaces.base import ScriptResult, Workspace
-from mlab_agent.workspaces.files import KEPT_OUTPUTS, MIB, OUTPUT_DIRECTORY, WorkspaceError, parents_and_self
+from mlab_agent.workspaces.files import KEPT_OUTPUTS, MIB, OUTPUT_DIRECTORY, Files, WorkspaceError, parents_and_self
 from mlab_agent.workspaces.scripts import bubblewrap_works, in_bubblewrap, run_command, script_environment
-from mlab_agent.workspaces.shell import Files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

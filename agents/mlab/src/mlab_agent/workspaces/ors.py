@@ -118,7 +118,6 @@ class OrsWorkspace(ShellWorkspace):
         python: str | None = None,
         read_only: Sequence[str] = (),
         snapshot_excludes: Sequence[str] = (),
-        snapshot_limit: int = 2 * MIB,
         wait_s: float = 0.0,
         report: Callable[[str], None] = lambda _text: None,
         waits: Waits | None = None,
@@ -136,7 +135,6 @@ class OrsWorkspace(ShellWorkspace):
             python: the interpreter of Python scripts in the session; None for the first one of its path.
             read_only: names or patterns of files and directories that must stay as they are.
             snapshot_excludes: names or patterns of what snapshots leave out.
-            snapshot_limit: bytes of the longest file in a snapshot.
             wait_s: how long a call waits for a server that does not answer.
             report: called with a sentence when the server goes away and comes back.
             waits: get the time in which the server was away.
@@ -144,7 +142,6 @@ class OrsWorkspace(ShellWorkspace):
         Raises:
             WorkspaceError: if there is no session, or no such interpreter in it.
         """
-        record = state / "home" / "session.json"
         self._session = OrsSession(
             url,
             task,
@@ -152,16 +149,18 @@ class OrsWorkspace(ShellWorkspace):
             split=split,
             token=token,
             secrets=secrets or {},
-            record=record,
+            record=state / "home" / "session.json",
             wait_s=wait_s,
             report=report,
             waits=waits,
         )
+        self.joined = self._session.joined
+        """Whether this is the session of an earlier process, with its workspace and attempts."""
+        self.session_id = self._session.sid
+        """The session's id, which gives access to it."""
         self.instructions = self._session.prompt
         self.gives_scores = "answer" in self._session.tools
-        self.final_text = ""
-        """The scorer's message on the final score."""
-        self._handed_in()  # before anything else is asked for: the server may still be scoring it
+        self._requested_final_score()  # before anything else is asked for: the server may still be scoring it
         files = OrsFiles(self._session)
         super().__init__(
             files,
@@ -169,7 +168,7 @@ class OrsWorkspace(ShellWorkspace):
             read_only=() if self.finished else read_only,
             state=state,
             read_limit=8 * MIB,
-            snapshot_limit=snapshot_limit,
+            snapshot_limit=2 * MIB,
             snapshot_excludes=snapshot_excludes,
         )
         if self.finished:
@@ -179,16 +178,6 @@ class OrsWorkspace(ShellWorkspace):
     def finished(self) -> bool:  # type: ignore[override]
         """Whether the episode has ended, by an answer or by the server."""
         return self._session.finished
-
-    @property
-    def joined(self) -> bool:
-        """Whether this is the session of an earlier process, with its workspace and attempts."""
-        return self._session.joined
-
-    @property
-    def session_id(self) -> str:
-        """The session's id, which gives access to it."""
-        return self._session.sid
 
     @override
     def score(self) -> str | None:
@@ -205,7 +194,7 @@ class OrsWorkspace(ShellWorkspace):
             raise
         except WorkspaceError as error:
             return (
-                f"The agent was stopped while it waited for this score, and what came of it cannot be told: {error}. "
+                f"The agent was stopped while it waited for this score, whose result is unknown: {error}. "
                 "It was not asked for again, so that no attempt counts twice; ask for Score if it is needed."
             )
 
@@ -222,27 +211,24 @@ class OrsWorkspace(ShellWorkspace):
         if self.final is not None or not self.gives_scores:
             self._session.finished = True
             return
+        problem = ""
         for _try in range(_FINAL_TRIES):
             try:
-                result = self._final_score()
-            except EpisodeFinishedError as error:
-                self.final_text = str(error)
+                earlier = self._requested_final_score()
+                result = self._scored(earlier) if earlier and earlier.finished else self._answer(_FINAL)
+            except EpisodeFinishedError:
                 return
             except OutcomeUnknownError as error:
                 problem = str(error)
                 continue
             if result.finished:
-                self._session.finished, self.final, self.final_text = True, result.metadata, result.text
+                self._session.finished, self.final = True, result.metadata
                 return
             problem = result.text
         raise WorkspaceError(f"the server did not give a final score: {problem[-500:]}")
 
-    def _final_score(self) -> ToolResult:
-        result = self._handed_in()
-        return self._scored(result) if result and result.finished else self._answer(_FINAL)
-
-    def _handed_in(self) -> ToolResult | None:
-        """Return the result of a final score that this process or an earlier one has asked for, if it can be known."""
+    def _requested_final_score(self) -> ToolResult | None:
+        """Return the final score that this process or an earlier one has asked for, if it can be known."""
         call = self._session.last_answer
         if call is None or call.arguments != _FINAL:
             return None

@@ -96,7 +96,7 @@ class EpisodeFinishedError(WorkspaceError):
 
 
 class _AwayError(Exception):
-    """The server does not answer; the call can be repeated without harm."""
+    """The server says that it began nothing, or cannot be reached behind its gateway."""
 
 
 class OrsSession:
@@ -138,9 +138,11 @@ class OrsSession:
         self._record_file = record
         self._record = _read_record(record, task, environment)
         self._lost = False
+        self._problem = ""
         self.finished = False  # the episode
         headers = {"X-API-Key": token} if token else {}
-        self._http = httpx2.Client(base_url=self._url, headers=headers, timeout=_TIMEOUT)
+        transport = httpx2.HTTPTransport(retries=_TRIES)  # of connections
+        self._http = httpx2.Client(base_url=self._url, headers=headers, timeout=_TIMEOUT, transport=transport)
         self._closing = threading.Event()
         try:
             self.joined = self._join()
@@ -148,9 +150,8 @@ class OrsSession:
                 self._create(task, split, secrets)
             prompt = self._request("GET", f"/{environment}/prompt").json()
             self.prompt = "\n".join(block["text"] for block in prompt if block.get("type", "text") == "text")
-            self.tools: dict[str, Mapping[str, Any]] = {
-                tool["name"]: tool.get("input_schema") or {} for tool in self._list_tools()
-            }
+            tools = self._request("GET", f"/{environment}/tools").json()["tools"]
+            self.tools: dict[str, Mapping[str, Any]] = {tool["name"]: tool.get("input_schema") or {} for tool in tools}
         except (httpx2.HTTPError, ValueError, KeyError) as error:
             self._http.close()
             raise WorkspaceError(f"there is no session at {url}: {self._one_line(error)}") from None
@@ -238,52 +239,51 @@ class OrsSession:
         self._request("POST", "/create", {"task_spec": specs[task], "env_name": listed["env_name"]}, headers)
         self._record.save(self._record_file)
 
-    def _list_tools(self) -> list[dict[str, Any]]:
-        try:
-            response = self._request("GET", f"/{self._environment}/task_tools")
-        except httpx2.HTTPStatusError as error:
-            if error.response.status_code not in _GONE:
-                raise
-            response = self._request("GET", f"/{self._environment}/tools")
-        tools: list[dict[str, Any]] = response.json()["tools"]
-        return tools
-
     def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
     ) -> httpx2.Response:
-        """Make a request that can be repeated without harm, three times, or for as long as the session starts."""
+        """Make a request, again for as long as the server says that the session starts."""
         headers = {"X-Session-ID": self.sid, **(headers or {})}
-        began, tries = time.monotonic(), 0
+        deadline = time.monotonic() + _STARTING_S
         while True:
-            tries += 1
-            try:
-                response = self._http.request(method, path, json=body, headers=headers)
-                starting = response.headers.get("X-Backend-State") == "starting"
-                if response.status_code not in _NOT_NOW | _BROKEN_GATEWAYS or (tries >= _TRIES and not starting):
-                    _raise_for_status(response)
-                    return response
-                if time.monotonic() - began > _STARTING_S:
-                    _raise_for_status(response)
-            except httpx2.TransportError:
-                if tries >= _TRIES:
-                    raise
-            time.sleep(min(tries / 2, _LONGEST_WAIT_S))
+            response = self._http.request(method, path, json=body, headers=headers)
+            if response.headers.get("X-Backend-State") != "starting" or time.monotonic() > deadline:
+                _raise_for_status(response)
+                return response
+            time.sleep(1.0)
 
     def _settle(self, call: Call) -> ToolResult:
         """Send a call, again while the server is away, and record its result."""
         began = time.monotonic()
+        failures, away_since, reported = 0, 0.0, False
+
+        def answered() -> None:
+            nonlocal failures
+            failures = 0
+            self._waits.end()
+
         try:
-            output = self._output(call)
-        except _AwayError as error:
-            self._lost = True
-            raise WorkspaceLostError(f"{self._url} does not answer: {error}") from None
+            while (output := self._post(call, answered)) is None:
+                failures += 1
+                if failures == 1:
+                    away_since = time.monotonic()
+                    self._waits.begin("ORS server: it does not answer")
+                pause = min(0.25 * 2**failures, _LONGEST_WAIT_S)
+                if time.monotonic() - away_since + pause >= self._wait_s:
+                    self._lost = True
+                    raise WorkspaceLostError(f"{self._url} does not answer: {self._problem}")
+                if failures >= _TRIES and not reported:
+                    text = f"{self._url} does not answer; waiting up to {self._wait_s:.0f} s ({self._problem})"
+                    self._report(text)
+                    reported = True
+                time.sleep(pause)
         finally:
             self._waits.end()
-        if not output["ok"] and output.get("reason") == "episode_finished":
-            self.finished = True
-            raise EpisodeFinishedError(self._one_line(output["error"]))
+        if reported:
+            self._report(f"{self._url} answers again, in the same session")
         if not output["ok"]:
-            raise WorkspaceError(self._one_line(output["error"]))
+            self.finished = self.finished or output.get("reason") == "episode_finished"
+            raise (EpisodeFinishedError if self.finished else WorkspaceError)(self._one_line(output["error"]))
         result = ToolResult.of(output["output"])
         waited_s = result.metadata.get("waited_s")  # for its turn at the server, which records it
         if isinstance(waited_s, int | float) and waited_s > 0:
@@ -293,49 +293,21 @@ class OrsSession:
             self._record.save(self._record_file)
         return result
 
-    def _output(self, call: Call) -> dict[str, Any]:
-        """Return what the server sends for a call.
+    def _post(self, call: Call, answered: Callable[[], None]) -> dict[str, Any] | None:
+        """Send a call once, or ask for its result by its id; return None if the server is away.
 
-        Raises:
-            _AwayError: if it did not answer for as long as it may be away.
+        The call can then be repeated without harm, and ``_problem`` says why.
         """
-        failures, away_since, reported = 0, 0.0, False
-
-        def answered() -> None:
-            nonlocal failures
-            failures = 0
-            self._waits.end()
-
-        while True:
-            try:
-                output = self._post(call, answered)
-            except _AwayError as error:
-                failures += 1
-                if failures == 1:
-                    away_since = time.monotonic()
-                    self._waits.begin("ORS server: it does not answer")
-                pause = min(0.25 * 2**failures, _LONGEST_WAIT_S)
-                if time.monotonic() - away_since + pause >= self._wait_s:
-                    raise
-                if failures >= _TRIES and not reported:
-                    self._report(f"{self._url} does not answer; waiting up to {self._wait_s:.0f} s ({error})")
-                    reported = True
-                time.sleep(pause)
-            else:
-                if reported:
-                    self._report(f"{self._url} answers again, in the same session")
-                return output
-
-    def _post(self, call: Call, answered: Callable[[], None]) -> dict[str, Any]:
-        """Send a call once, or ask for its result by its id."""
         try:
             return self._receive(call, answered)
         except (httpx2.TransportError, OSError) as error:
-            reached = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
-            if call.task_id is None and reached:
-                text = f"the connection to the server broke as {call.tool} was called: {self._one_line(error)}"
+            self._problem = self._one_line(error)
+            if call.task_id is None and not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
+                text = f"the connection to the server broke as {call.tool} was called: {self._problem}"
                 raise OutcomeUnknownError(f"{text}; whether it was carried out is not known") from None
-            raise _AwayError(self._one_line(error)) from None
+        except _AwayError as error:
+            self._problem = self._one_line(error)
+        return None
 
     def _receive(self, call: Call, answered: Callable[[], None]) -> dict[str, Any]:
         body = {"name": call.tool, "input": call.arguments, **({"task_id": call.task_id} if call.task_id else {})}

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from mlab_agent.workspaces.files import FileStamp
-    from mlab_agent.workspaces.shell import Files
+    from mlab_agent.workspaces.files import Files, FileStamp
 
 STORE = "workspace.git"
 """The name of the repository in the directory of a run."""
