@@ -1,9 +1,9 @@
 """For programs that tests start: the SDK ``openreward`` without what nobody here uses.
 
 Its modules for rollouts and judges import the clients of three vendors of models, two thirds of what the start of each
-test server and agent would cost. Python imports this module first, where its directory is in ``PYTHONPATH``, and the
+test server would cost. Python imports this module first, where its directory is in ``PYTHONPATH``, and the
 ``sitecustomize`` that it would have imported otherwise is run from here. The servers of the fixture ``ors_url``
-and of whole episodes and one test of the agent take the SDK as it is.
+and of whole episodes take the SDK as it is.
 """
 
 import runpy

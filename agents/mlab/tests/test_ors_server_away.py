@@ -17,6 +17,7 @@ from mlab_agent.run import Run, settings_of
 from mlab_agent.trace_view import one_line
 from mlab_agent.workspaces.files import WorkspaceError, WorkspaceLostError
 from mlab_agent.workspaces.ors import OrsWorkspace
+from mlab_agent.workspaces.ors_session import OrsSession
 
 if TYPE_CHECKING:
     import subprocess
@@ -100,7 +101,8 @@ def test_what_the_connection_loses(ors_state: Path, relay: Relay, tmp_path: Path
     before = time.monotonic()
     clock, waits, began = Clock(), tmp_path / "waits", time.monotonic()
     ours = Waits(clock, [waits])
-    workspace = OrsWorkspace(relay.url, TASK, state=tmp_path, wait_s=60, report=said.append, waits=ours)
+    session = OrsSession(relay.url, TASK, state=tmp_path, wait_s=60, report=said.append, waits=ours)
+    workspace = OrsWorkspace(session, state=tmp_path)
 
     # files are handled again
     relay.lose = once(lambda call, line: "a.txt" in call["input"].get("command", "") and bool(line))
@@ -147,7 +149,7 @@ def test_what_the_connection_loses(ors_state: Path, relay: Relay, tmp_path: Path
 
 
 def test_a_server_that_stays_away_is_waited_for_so_long(relay: Relay, tmp_path: Path) -> None:
-    workspace = OrsWorkspace(relay.url, TASK, state=tmp_path, wait_s=2)
+    workspace = OrsWorkspace(OrsSession(relay.url, TASK, state=tmp_path, wait_s=2), state=tmp_path)
     relay.shutdown()
     relay.server_close()
     began = time.monotonic()
@@ -156,7 +158,7 @@ def test_a_server_that_stays_away_is_waited_for_so_long(relay: Relay, tmp_path: 
     assert time.monotonic() - began >= 1
     workspace.close()
     assert (tmp_path / "home" / "session.json").stat().st_mode & 0o777 == 0o600
-    again = OrsWorkspace(relay.target, TASK, state=tmp_path)  # the same server, at another address
+    again = OrsSession(relay.target, TASK, state=tmp_path)  # the same server, at another address
     assert again.joined
     again.close()
 

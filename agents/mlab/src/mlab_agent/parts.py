@@ -136,8 +136,9 @@ def open_workspace(
     """
     if settings.ors is not None:
         from mlab_agent.workspaces.ors import OrsWorkspace  # noqa: PLC0415 - not all runs need its client
+        from mlab_agent.workspaces.ors_session import OrsSession  # noqa: PLC0415 - as above
 
-        session = OrsWorkspace(
+        session = OrsSession(
             settings.ors,
             settings.task or "",
             environment=settings.environment,
@@ -145,15 +146,19 @@ def open_workspace(
             token=_token(settings),
             secrets=_secrets(settings),
             state=directory,
-            python=settings.python,
-            read_only=settings.read_only,
-            snapshot_excludes=settings.left_out,
             wait_s=settings.server_wait_seconds,
             report=report,
             waits=waits,
         )
-        trace.redact(session.session_id)
-        return session, "same" if session.joined else "new"
+        trace.redact(session.sid)
+        workspace = OrsWorkspace(
+            session,
+            state=directory,
+            python=settings.python,
+            read_only=settings.read_only,
+            snapshot_excludes=settings.left_out,
+        )
+        return workspace, "same" if session.joined else "new"
     workdir = Path(settings.workdir or "").resolve()
     own_files = [str(directory.resolve().relative_to(workdir))] if directory.resolve().is_relative_to(workdir) else []
     local = LocalWorkspace(

@@ -20,10 +20,9 @@ from mlab_agent.workspaces.ors_session import EpisodeFinishedError, OrsSession, 
 from mlab_agent.workspaces.shell import TIMEOUT_S, CommandEnd, ShellFiles, ShellWorkspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from mlab_agent.clock import Waits
     from mlab_agent.workspaces.ors_session import ToolResult
 
 _SENT_BYTES = 400_000  # at a time: commands have a longest length
@@ -107,61 +106,30 @@ class OrsWorkspace(ShellWorkspace):
 
     def __init__(
         self,
-        url: str,
-        task: str,
+        session: OrsSession,
         *,
-        environment: str = "rebench",
-        split: str = "test",
-        token: str | None = None,
-        secrets: Mapping[str, str] | None = None,
         state: Path,
         python: str | None = None,
         read_only: Sequence[str] = (),
         snapshot_excludes: Sequence[str] = (),
-        wait_s: float = 0.0,
-        report: Callable[[str], None] = lambda _text: None,
-        waits: Waits | None = None,
     ) -> None:
-        """Open a session, or join the one of a process of the run that was killed, if the server still has it.
+        """Work in a session, which may be one of a process of the run that was killed.
 
         Args:
-            url: the server's.
-            task: the task's id.
-            environment: its name on the server.
-            split: the split that the task is in.
-            token: the server's, if it wants one.
-            secrets: of the session, such as ``openai_api_key`` for a task with a model.
-            state: the run's directory, for the session's id and the repository of snapshots.
+            session: at the server.
+            state: the run's directory, for the repository of snapshots.
             python: the interpreter of Python scripts in the session; None for the first one of its path.
             read_only: names or patterns of files and directories that must stay as they are.
             snapshot_excludes: names or patterns of what snapshots leave out.
-            wait_s: how long a call waits for a server that does not answer.
-            report: called with a sentence when the server goes away and comes back.
-            waits: get the time in which the server was away.
 
         Raises:
-            WorkspaceError: if there is no session, or no such interpreter in it.
+            WorkspaceError: if there is no such interpreter in it.
         """
-        self._session = OrsSession(
-            url,
-            task,
-            environment=environment,
-            split=split,
-            token=token,
-            secrets=secrets or {},
-            record=state / "home" / "session.json",
-            wait_s=wait_s,
-            report=report,
-            waits=waits,
-        )
-        self.joined = self._session.joined
-        """Whether this is the session of an earlier process, with its workspace and attempts."""
-        self.session_id = self._session.sid
-        """The session's id, which gives access to it."""
-        self.instructions = self._session.prompt
-        self.gives_scores = "answer" in self._session.tools
+        self._session = session
+        self.instructions = session.prompt
+        self.gives_scores = "answer" in session.tools
         self._requested_final_score()  # before anything else is asked for: the server may still be scoring it
-        files = OrsFiles(self._session)
+        files = OrsFiles(session)
         super().__init__(
             files,
             python=python or "python3" if self.finished else files.program(python),

@@ -12,6 +12,7 @@ import json
 import os
 import threading
 import time
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import httpx2
@@ -107,16 +108,16 @@ class OrsSession:
         url: str,
         task: str,
         *,
-        environment: str,
-        split: str,
-        token: str | None,
-        secrets: Mapping[str, str],
-        record: Path,
+        environment: str = "rebench",
+        split: str = "test",
+        token: str | None = None,
+        secrets: Mapping[str, str] = MappingProxyType({}),
+        state: Path,
         wait_s: float = 0.0,
         report: Callable[[str], None] = lambda _text: None,
         waits: Waits | None = None,
     ) -> None:
-        """Open a session, or join the one of the file ``record`` if the server still has it.
+        """Open a session, or join the one of an earlier process of the run if the server still has it.
 
         Args:
             url: the server's.
@@ -124,8 +125,8 @@ class OrsSession:
             environment: its name on the server.
             split: the split that the task is in.
             token: the server's, if it wants one.
-            secrets: of the session.
-            record: the file for the session's id.
+            secrets: of the session, such as ``openai_api_key`` for a task with a model.
+            state: the run's directory, for the session's id.
             wait_s: how long a call waits for a server that does not answer.
             report: called with a sentence when the server goes away and comes back.
             waits: get the time in which the server was away.
@@ -135,8 +136,8 @@ class OrsSession:
         """
         self._url, self._environment = url.rstrip("/"), environment
         self._wait_s, self._report, self._waits = wait_s, report, waits or Waits()
-        self._record_file = record
-        self._record = _read_record(record, task, environment)
+        self._record_file = state / "home" / "session.json"
+        self._record = _read_record(self._record_file, task, environment)
         self._lost = False
         self._problem = ""
         self.finished = False  # the episode
@@ -146,6 +147,7 @@ class OrsSession:
         self._closing = threading.Event()
         try:
             self.joined = self._join()
+            """Whether this is the session of an earlier process, with its workspace and attempts."""
             if not self.joined:
                 self._create(task, split, secrets)
             prompt = self._request("GET", f"/{environment}/prompt").json()
