@@ -183,7 +183,8 @@ class Relaying(http.server.BaseHTTPRequestHandler):
             with urllib.request.urlopen(request, timeout=100) as response:  # noqa: S310 - as above
                 self.pass_on(response, call)
         except urllib.error.HTTPError as error:
-            self.pass_on(error, call)
+            with error:
+                self.pass_on(error, call)
 
     do_GET = do_POST  # noqa: N815 - http.server's
 

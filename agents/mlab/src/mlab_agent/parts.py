@@ -151,13 +151,17 @@ def open_workspace(
             waits=waits,
         )
         trace.redact(session.sid)
-        workspace = OrsWorkspace(
-            session,
-            state=directory,
-            python=settings.python,
-            read_only=settings.read_only,
-            snapshot_excludes=settings.left_out,
-        )
+        try:
+            workspace = OrsWorkspace(
+                session,
+                state=directory,
+                python=settings.python,
+                read_only=settings.read_only,
+                snapshot_excludes=settings.left_out,
+            )
+        except BaseException:
+            session.close(left_open=session.joined)
+            raise
         return workspace, "same" if session.joined else "new"
     workdir = Path(settings.workdir or "").resolve()
     own_files = [str(directory.resolve().relative_to(workdir))] if directory.resolve().is_relative_to(workdir) else []

@@ -139,7 +139,8 @@ class OrsSession:
         self._record_file = state / "home" / "session.json"
         self._record = _read_record(self._record_file, task, environment)
         self._lost = False
-        self._problem = ""
+        self._problem, self._starting = "", False  # why the last call has to be made again
+        self._failures, self._first_failure, self._away_since, self._reported = 0, 0.0, 0.0, False
         self.finished = False  # the episode
         headers = {"X-API-Key": token} if token else {}
         transport = httpx2.HTTPTransport(retries=_TRIES)  # of connections
@@ -160,8 +161,7 @@ class OrsSession:
         except BaseException:
             self._http.close()
             raise
-        self._pings = threading.Thread(target=self._ping, daemon=True)
-        self._pings.start()
+        threading.Thread(target=self._ping, daemon=True).start()
 
     @property
     def sid(self) -> str:
@@ -257,31 +257,13 @@ class OrsSession:
     def _settle(self, call: Call) -> ToolResult:
         """Send a call, again while the server is away, and record its result."""
         began = time.monotonic()
-        failures, away_since, reported = 0, 0.0, False
-
-        def answered() -> None:
-            nonlocal failures
-            failures = 0
-            self._waits.end()
-
+        self._failures, self._reported = 0, False
         try:
-            while (output := self._post(call, answered)) is None:
-                failures += 1
-                if failures == 1:
-                    away_since = time.monotonic()
-                    self._waits.begin("ORS server: it does not answer")
-                pause = min(0.25 * 2**failures, _LONGEST_WAIT_S)
-                if time.monotonic() - away_since + pause >= self._wait_s:
-                    self._lost = True
-                    raise WorkspaceLostError(f"{self._url} does not answer: {self._problem}")
-                if failures >= _TRIES and not reported:
-                    text = f"{self._url} does not answer; waiting up to {self._wait_s:.0f} s ({self._problem})"
-                    self._report(text)
-                    reported = True
-                time.sleep(pause)
+            while (output := self._post(call)) is None:
+                self._wait_for_server()
         finally:
             self._waits.end()
-        if reported:
+        if self._reported:
             self._report(f"{self._url} answers again, in the same session")
         if not output["ok"]:
             self.finished = self.finished or output.get("reason") == "episode_finished"
@@ -295,15 +277,37 @@ class OrsSession:
             self._record.save(self._record_file)
         return result
 
-    def _post(self, call: Call, answered: Callable[[], None]) -> dict[str, Any] | None:
+    def _wait_for_server(self) -> None:
+        """Pause before a call is made again.
+
+        Raises:
+            WorkspaceLostError: if the server has been away for too long.
+        """
+        now = time.monotonic()
+        self._failures += 1
+        if self._failures == 1:
+            self._first_failure = self._away_since = now
+            self._waits.begin("ORS server: it does not answer")
+        elif self._starting and now - self._first_failure < _STARTING_S:
+            self._away_since = now
+        pause = min(0.25 * 2**self._failures, _LONGEST_WAIT_S)
+        if now - self._away_since + pause >= self._wait_s:
+            self._lost = True
+            raise WorkspaceLostError(f"{self._url} does not answer: {self._problem}")
+        if self._failures >= _TRIES and not self._reported:
+            self._reported = True
+            self._report(f"{self._url} does not answer; waiting up to {self._wait_s:.0f} s ({self._problem})")
+        time.sleep(pause)
+
+    def _post(self, call: Call) -> dict[str, Any] | None:
         """Send a call once, or ask for its result by its id; return None if the server is away.
 
         The call can then be repeated without harm, and ``_problem`` says why.
         """
         try:
-            return self._receive(call, answered)
+            return self._receive(call)
         except (httpx2.TransportError, OSError) as error:
-            self._problem = self._one_line(error)
+            self._problem, self._starting = self._one_line(error), False
             if call.task_id is None and not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
                 text = f"the connection to the server broke as {call.tool} was called: {self._problem}"
                 raise OutcomeUnknownError(f"{text}; whether it was carried out is not known") from None
@@ -311,7 +315,7 @@ class OrsSession:
             self._problem = self._one_line(error)
         return None
 
-    def _receive(self, call: Call, answered: Callable[[], None]) -> dict[str, Any]:
+    def _receive(self, call: Call) -> dict[str, Any]:
         body = {"name": call.tool, "input": call.arguments, **({"task_id": call.task_id} if call.task_id else {})}
         path, headers = f"/{self._environment}/call", {"X-Session-ID": self.sid}
         chunks = []
@@ -320,7 +324,8 @@ class OrsSession:
                 events.response.read()
                 raise self._refusal(events.response, call)
             for event in events:
-                answered()
+                self._failures = 0
+                self._waits.end()
                 if event.event == "task_id":
                     call.task_id = event.data.strip()
                     if call.step is not None:
@@ -342,6 +347,7 @@ class OrsSession:
         if status == httpx2.codes.UNAUTHORIZED:
             self._lost = True
             return WorkspaceLostError(f"{self._url} refuses the token: {text}")
+        self._starting = response.headers.get("X-Backend-State") == "starting"  # or is about to be restarted
         if status in _NOT_NOW or (status in _BROKEN_GATEWAYS and call.task_id is not None):
             return _AwayError(text)
         if status in _BROKEN_GATEWAYS:
@@ -357,7 +363,7 @@ class OrsSession:
     def _ping(self) -> None:
         while not self._closing.wait(_PING_S):
             with contextlib.suppress(httpx2.HTTPError, RuntimeError):  # RuntimeError: closed meanwhile
-                self._http.post("/ping", headers={"X-Session-ID": self.sid})
+                self._http.post("/ping", headers={"X-Session-ID": self.sid}, timeout=_PING_S)
 
     def _one_line(self, error: object) -> str:
         text = " ".join(str(error).split())[:500] or type(error).__name__
