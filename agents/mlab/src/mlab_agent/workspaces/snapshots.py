@@ -75,7 +75,8 @@ class Store:
             The name of the snapshot.
         """
         before = dict(self._index)
-        self.put(b"")  # makes the repository
+        if not self.exists:
+            self.put(b"")
         entries = []
         for name, stamp in sorted(stamps.items()):
             if stamp.kind not in {"file", "link"} or stamp.size > limit or ".git" in name.lower().split("/"):
