@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import episode
 from engines import EngineError
-from mlab_agent.fake_server import FakeServer
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+
+from fake_server import FakeServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -150,10 +150,10 @@ def check_verifier(engine: Engine, tag: str, task: str, profile: str, *, validat
 
 
 def check_agent(engine: Engine, tag: str) -> list[str]:
-    """Return what is wrong with the agent's image: its user, and its demonstration, which needs no network."""
-    done = engine.run(tag, ["sh", "-c", "id --user --name && cd && mlab-agent demo"])
+    """Return what is wrong with the agent's image: its user, and whether the program starts."""
+    done = engine.run(tag, ["sh", "-c", "id --user --name && cd && mlab-agent --version"])
     if done.returncode != 0 or not done.stdout.startswith("agent\n"):
-        return [f"`mlab-agent demo` ended with {done.returncode}: {done.stdout[-300:]} {done.stderr[-500:]}"]
+        return [f"`mlab-agent --version` ended with {done.returncode}: {done.stdout[-300:]} {done.stderr[-500:]}"]
     return []
 
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mlab_agent.fake_server import Completion, FakeServer
+from fake_server import Completion, FakeServer
 
 TASKS = Path(__file__).resolve().parents[1] / "tasks"
 MODELS = ("careless", "careful")

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from fake_server import FakeServer
 
-from mlab_agent.fake_server import FakeServer
 from mlab_agent.trace import read_trace
 
 TASKS = Path(__file__).resolve().parents[1] / "tasks"

@@ -88,7 +88,7 @@ def test_what_would_fail_later_is_told_at_once(evaluating: Callable[[str], Evalu
     assert failing.returncode == 2
     for text in (
         "models.careful.key_variable: the environment has no NO_SUCH",
-        "agents.mlab with careful: mlab-agent: error: argument --tools: invalid choice",
+        "agents.mlab with careful: mlab-agent: error: tools: Input should be",
         "agents.gone.command: there is no program no-such",
         f"agents.script.command: there is no file {one.out.parent / 'no_such.py'}\n",
         "a job needs 1e+08 MiB of memory",

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fake_server import FakeServer
 
-from mlab_agent.fake_server import FakeServer
 from re_bench.records import AGENT, RUNS, SERVER, EvaluationRecord, RunRecord, TaskRecord
 from re_bench.runs.attempts import AttemptLog, encoded
 from re_bench.task.discovery import find_task

@@ -15,7 +15,7 @@ environment="${MLAB_AGENT_VENV:-/var/tmp/mlab-agent-venv}"
 submission="$home/submission.txt"
 (set -C; printf 'The agent ended before it gave an answer.' > "$submission") 2> /dev/null # unless there is one
 
-works() { PYTHONPATH="$here/src" "$1" -c 'import sys, json_repair, openai, pydantic; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; }
+works() { PYTHONPATH="$here/src" "$1" -c 'import sys, cyclopts, httpx2, json_repair, openai, pydantic; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; }
 
 python=""
 for candidate in "${MLAB_AGENT_PYTHON:-}" python3 python "$environment/bin/python"; do
@@ -23,8 +23,8 @@ for candidate in "${MLAB_AGENT_PYTHON:-}" python3 python "$environment/bin/pytho
 done
 if [ -z "$python" ]; then # needs the package index, so a task without network should bring the packages
     python="$environment/bin/python"
-    python3 -m venv "$environment" && "$python" -m pip install --quiet "json-repair>=0.50" "openai>=1.50" "pydantic>=2.4" && works "$python" || {
-        echo "main.sh: needs Python 3.11 or newer with json-repair, openai and pydantic, and could not install them" >&2
+    python3 -m venv "$environment" && "$python" -m pip install --quiet "cyclopts>=5" "httpx2>=2" "json-repair>=0.50" "openai>=1.50" "pydantic>=2.4" && works "$python" || {
+        echo "main.sh: needs Python 3.11 or newer with cyclopts, httpx2, json-repair, openai and pydantic, and could not install them" >&2
         exit 2
     }
 fi

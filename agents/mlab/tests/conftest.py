@@ -21,9 +21,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
 
+from fake_server import Completion, ErrorResponse, FakeServer
 from free_port import free_port
 
-from mlab_agent.fake_server import Completion, ErrorResponse, FakeServer
 from mlab_agent.trace import has_begun, read_trace
 
 if TYPE_CHECKING:
@@ -176,7 +176,8 @@ class Relaying(http.server.BaseHTTPRequestHandler):
             with urllib.request.urlopen(request, timeout=100) as response:  # noqa: S310 - as above
                 self.pass_on(response, call)
         except urllib.error.HTTPError as error:
-            self.pass_on(error, call)
+            with error:
+                self.pass_on(error, call)
 
     do_GET = do_POST  # noqa: N815 - http.server's
 

@@ -7,7 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from mlab_agent.fake_server import ErrorResponse
+from fake_server import ErrorResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""`resume --from-step` and `files`: the workspace, the memory and the budget as they were after a step."""
+"""`resume --from-step`: the workspace, the memory and the budget as they were after a step."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fake_server import Completion
 
 from mlab_agent.cli import main
-from mlab_agent.fake_server import Completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from agents.mlab.tests.conftest import Agents
 
@@ -53,7 +52,7 @@ def test_back_to_a_step(finished: Agents, say: Callable[..., str], capsys: pytes
     asked = len(agents.server.requests)
     done = agents.finish("--from-step", "2", "--max-cost", "1", resume=True)
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
-    assert "back to how things were after step 2; what came after is set aside as number 1" in done.stderr
+    assert "back to how things were after step 2; the later steps are set aside" in done.stderr
     assert [text.count("Thought:") for text in shown_steps(agents.server.requests[asked])] == [1, 1]
     assert "wrong" not in str(agents.server.requests[asked])
     assert not (agents.workspace / "sub").exists()
@@ -65,16 +64,6 @@ def test_back_to_a_step(finished: Agents, say: Callable[..., str], capsys: pytes
     left = 1 - spent - sum(event["dollars"] for event in agents.events("reply")[5:6])
     assert f"${left:.2f} of $1.00" in observations[5]
     assert agents.trace.read_bytes().startswith(before)
-    for arguments, output in (
-        (["notes.txt", "--set-aside", "1"], "wrong"),
-        (["by hand.txt", "--set-aside", "1"], "not in any step"),
-        (["sub/other.txt", "--set-aside", "1", "--step", "3"], "wrong"),
-        (["notes.txt", "--step", "1"], "one"),
-        (["notes.txt", "--step", "2"], "two"),
-        (["notes.txt", "--step", "3"], "one"),
-    ):
-        assert main(["files", str(agents.run), *arguments]) == 0
-        assert capsys.readouterr().out == output
     assert main(["show", str(agents.run)]) == 0
     shown = capsys.readouterr().out
     assert "--- Back to how things were after step 2" in shown
@@ -124,57 +113,9 @@ def test_steps_that_cannot_be_gone_back_to(finished: Agents, step: str, message:
     assert finished.trace.read_bytes() == before
 
 
-def test_files_of_a_run_that_goes_on(
-    agents: Agents, say: Callable[..., str], capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    (agents.workspace / "link").symlink_to("train.py")
-    (agents.workspace / "run.sh").write_text("true\n")
-    (agents.workspace / "run.sh").chmod(0o750)
-    with (agents.workspace / "long.bin").open("wb") as file:
-        file.truncate(65 << 20)
-    agents.model.replies = [write(say, "a\n", "sub/a.txt"), write(say, "b\n", "sub/a.txt"), Completion("", delay_s=60)]
-    with agents.start() as process:
-        while len(agents.server.requests) < 3:
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.01)
-        assert main(["files", str(agents.run), "--step", "1"]) == 0
-        assert capsys.readouterr().out.splitlines() == [
-            "link -> train.py",
-            "run.sh",
-            "sub/a.txt",
-            "train.py",
-            "long.bin  (too long to be kept)",
-        ]
-        assert main(["files", str(agents.run), "./sub/a.txt", "--step", "1"]) == 0
-        assert capsys.readouterr().out == "a\n"
-        assert main(["files", str(agents.run), "sub/a.txt"]) == 0
-        assert capsys.readouterr().out == "b\n"
-        out = tmp_path / "out"
-        assert main(["files", str(agents.run), "--step", "0", "--out", str(out)]) == 0
-        assert sorted(path.name for path in out.iterdir()) == ["link", "run.sh", "train.py"]
-        assert "long.bin is missing" in capsys.readouterr().err
-        assert (out / "run.sh").stat().st_mode & 0o111
-        assert str((out / "link").readlink()) == "train.py"
-        for arguments, message in (
-            (["--out", str(out)], "is not empty"),
-            (["none"], "there was no file none"),
-            (["sub", "--step", "1"], "there was no file sub"),
-            (["--step", "3"], "the run has 2"),
-            (["--set-aside", "1"], "0 times"),
-        ):
-            assert main(["files", str(agents.run), *arguments]) == 2
-            assert message in capsys.readouterr().err
-        process.kill()
-    assert main(["files", str(tmp_path / "none")]) == 2
-
-
-def test_a_run_of_an_older_version_is_shown_and_not_resumed(
-    finished: Agents, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_of_an_older_version_is_shown_and_not_resumed(finished: Agents) -> None:
     shutil.rmtree(finished.run / "workspace.git")
     done = finished.finish("--from-step", "2", resume=True)
     assert done.returncode == 2
     assert "an older version of mlab-agent made it; start a new run" in done.stderr
-    assert main(["files", str(finished.run)]) == 2
-    assert "an older version made the run" in capsys.readouterr().err
     assert main(["show", str(finished.run)]) == 0

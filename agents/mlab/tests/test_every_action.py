@@ -6,8 +6,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from fake_server import Completion, ErrorResponse
+
 from mlab_agent.actions import ACTIONS, SCORE, find
-from mlab_agent.fake_server import Completion, ErrorResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

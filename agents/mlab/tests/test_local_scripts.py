@@ -144,15 +144,14 @@ def test_long_output_is_shown_in_part_and_kept_whole(directory: Path, tmp_path: 
 
 def test_much_output_is_shown_in_part(tmp_path: Path) -> None:
     shown: list[tuple[str, str]] = []
-    with (tmp_path / "out").open("w+b") as stdout, (tmp_path / "err").open("w+b") as stderr:
-        live = LiveOutput((stdout, stderr), lambda stream, line: shown.append((stream, line)))
+    with (tmp_path / "out").open("w+b") as stdout:
+        live = LiveOutput("stdout", stdout.fileno(), lambda stream, line: shown.append((stream, line)))
         stdout.write(b"".join(b"line %d\n" % number for number in range(50_000)) + "é half".encode())
         stdout.flush()
         live.poll()
-        assert shown[0] == ("stdout", "line 0")
         assert shown[-1] == ("stdout", "line 49999")
         assert sum(len(line) for _stream, line in shown) < 70_000
-        assert any("bytes not shown" in line for _stream, line in shown)
+        assert "bytes not shown" in shown[0][1]
         stdout.write(b" and whole\n")
         stdout.flush()
         live.poll(last=True)

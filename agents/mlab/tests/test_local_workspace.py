@@ -126,7 +126,7 @@ def test_the_workspace_by_its_whole_name_and_through_inner_links(workspace: Loca
 NAMES = st.sampled_from(["a", "b", "..", ".", "", "in", "out", "/", "~", "data", "train.csv", "loop", "ws", "ws_evil"])
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(parts=st.lists(NAMES, min_size=1, max_size=6), absolute=st.booleans())
 def test_any_path_is_inside_or_refused(tmp_path: Path, parts: list[str], absolute: bool) -> None:
     directory = tmp_path / "ws"
@@ -191,20 +191,6 @@ def test_the_agents_own_directory_cannot_be_written(workspace: LocalWorkspace) -
         workspace.write(f"{AGENT_DIRECTORY}/outputs/1.txt", "no")
 
 
-def test_the_answer_is_a_file(directory: Path, tmp_path: Path) -> None:
-    workspace = LocalWorkspace(directory, state=directory.parent / "run")
-    workspace.finish("42")
-    workspace.finish("42")
-    assert (directory / "submission.txt").read_text() == "42"
-    assert workspace.finished
-    workspace.close()
-    other = LocalWorkspace(directory, state=tmp_path / "run", submission=tmp_path / "answer.txt")
-    other.finish("43")
-    assert (tmp_path / "answer.txt").read_text() == "43"
-    assert other.score() is None
-    other.close()
-
-
 def names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 
@@ -215,6 +201,8 @@ def test_the_answer_goes_out_whatever_a_script_has_put_there(directory: Path) ->
     (directory / "submission.txt").symlink_to(outside)
     workspace = LocalWorkspace(directory, state=directory.parent / "run", read_only=["submission.txt"])
     workspace.finish("1")
+    workspace.finish("1")
+    assert workspace.finished
     assert (directory / "submission.txt").read_text() == "1"
     assert outside.read_text() == "kept"
     (directory / "submission.txt").unlink()

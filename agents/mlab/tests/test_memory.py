@@ -6,12 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fake_server import Completion, ErrorResponse
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mlab_agent.budget import Budget, duration
 from mlab_agent.clock import Clock
-from mlab_agent.fake_server import Completion, ErrorResponse
 from mlab_agent.memory import PLAN, Memory, MemoryLimits, Step
 from mlab_agent.models import Caps, Spending
 from mlab_agent.state import RunState

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fake_server import ErrorResponse
 
-from mlab_agent.fake_server import ErrorResponse
-from mlab_agent.metr import MetrAgent
 from mlab_agent.run import Run
 from mlab_agent.settings import ModelOptions, RunSettings
 
@@ -21,18 +20,20 @@ if TYPE_CHECKING:
 
     from agents.mlab.tests.conftest import Agents
 
+    from mlab_agent.agent import Agent
+
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
-def metr(agents: Agents) -> Iterator[MetrAgent]:
+def metr(agents: Agents) -> Iterator[Agent]:
     options = ModelOptions(name="scripted")
     settings = RunSettings(workdir=str(agents.workspace), base_url=agents.server.url, model=options, tools="text")
     with Run(settings, agents.run, task="Lower the loss.") as run:
-        yield MetrAgent(run.agent)
+        yield run.agent
 
 
-def test_get_response_and_execute(metr: MetrAgent, agents: Agents, say: Callable[..., str]) -> None:
+def test_get_response_and_execute(metr: Agent, agents: Agents, say: Callable[..., str]) -> None:
     agents.model.replies = [say("Read File", {"filename": "train.py"})]
     response = metr.get_response()
     assert response.action == "Read File"
@@ -42,7 +43,7 @@ def test_get_response_and_execute(metr: MetrAgent, agents: Agents, say: Callable
     assert "RATE = 0.1" in agents.server.requests[-1]["messages"][-1]["content"]
 
 
-def test_reply_acts_until_there_is_no_action(metr: MetrAgent, agents: Agents, say: Callable[..., str]) -> None:
+def test_reply_acts_until_there_is_no_action(metr: Agent, agents: Agents, say: Callable[..., str]) -> None:
     read = say("Read File", {"filename": "train.py"})
     agents.model.replies = [
         read,

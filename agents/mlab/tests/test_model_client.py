@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fake_server import Completion, ErrorResponse, FakeServer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mlab_agent.client import Model, wait_before
 from mlab_agent.clock import Clock, Waits
-from mlab_agent.fake_server import Completion, ErrorResponse, FakeServer
 from mlab_agent.models import (
     BudgetSpent,
     Caps,

@@ -10,9 +10,14 @@ import pytest
 
 import mlab_agent
 from mlab_agent.cli import main
-from mlab_agent.options import changed_settings, new_settings, resume_parser, run_parser
-from mlab_agent.settings import SettingsError
-from mlab_agent.workspaces.base import read_patterns
+from mlab_agent.settings import (
+    ChangeableSettings,
+    ModelOptions,
+    OtherModel,
+    RunSettings,
+    SettingsError,
+    read_only_patterns,
+)
 from mlab_agent.workspaces.files import WorkspaceError
 from mlab_agent.workspaces.local import LocalWorkspace
 
@@ -100,20 +105,15 @@ def test_the_list_of_a_task_has_read_only_files(agents: Agents, say: Callable[..
     assert ["is read-only" in text for text in observations[:4]] == [True, True, False, False]
     assert (agents.workspace / "data.csv").read_text() == "1\n"
     assert (agents.workspace / "out" / "data.csv").read_text() == "2\n"
+    task_file = agents.top / "task.txt"
     beside_the_task = agents.top / "read_only_files.txt"
     beside_the_task.write_text("other\n")
     named = agents.top / "named.txt"
     named.write_text("out\n")
-    command = ["--workdir", str(agents.workspace), "--task-file", str(agents.top / "task.txt"), "--model", "m"]
-
-    def patterns(*options: str) -> tuple[str, ...]:
-        return new_settings(run_parser().parse_args([*command, *options])).read_only
-
-    assert patterns("--read-only", "mine") == ("mine", "other")
-    assert patterns("--read-only-files", str(named), "--read-only", "mine") == ("mine", "out")
+    assert read_only_patterns(None, task_file, str(agents.workspace)) == ("other",)
+    assert read_only_patterns(named, task_file, str(agents.workspace)) == ("out",)
     with pytest.raises(SettingsError, match=r"missing\.txt cannot be read"):
-        patterns("--read-only-files", "missing.txt")
-    assert read_patterns(named) == ("out",)
+        read_only_patterns(agents.top / "missing.txt", task_file, str(agents.workspace))
 
 
 @pytest.mark.parametrize(
@@ -149,31 +149,84 @@ def test_a_remark_when_the_same_is_done_again(agents: Agents, say: Callable[...,
 
 
 def test_a_key_goes_to_no_other_server(capsys: pytest.CaptureFixture[str]) -> None:
-    new = ["--workdir", ".", "--model", "m", "--base-url", "http://a/v1", "--key-variable", "A"]
-    new += ["--fast-model", "f", "--fast-base-url", "http://b/v1", "--fast-key-variable", "B"]
-    new += ["--edit-model", "e", "--edit-key-variable", "E"]
-    settings = new_settings(run_parser().parse_args(new))
+    fast = OtherModel(name="f", base_url="http://b/v1", key_variable="B")
+    edit = OtherModel(name="e", key_variable="E")
+    main_model = ModelOptions(name="m")
+    settings = RunSettings(
+        workdir=".", base_url="http://a/v1", key_variable="A", model=main_model, fast_model=fast, edit_model=edit
+    ).checked()
     assert settings.key_variables == ["A", "B", "E"]
 
-    def resumed(*options: str) -> list[str]:
-        return changed_settings(settings, resume_parser().parse_args(["run", *options])).key_variables
+    def resumed(fast_model: OtherModel | None = None, **given: str) -> list[str]:
+        changes = {**given, **({"fast_model": fast_model} if fast_model else {})}
+        return settings.changed(ChangeableSettings.model_validate(changes)).key_variables
 
-    assert resumed("--base-url", "http://a/v1", "--fast-base-url", "http://b/v1") == ["A", "B", "E"]
-    assert resumed("--base-url", "http://c/v1") == ["B"]
-    assert resumed("--fast-base-url", "http://c/v1") == ["A", "E"]
-    assert resumed("--base-url", "http://c/v1", "--key-variable", "C") == ["C", "B"]
-    assert resumed("--fast-base-url", "http://c/v1", "--fast-key-variable", "C") == ["A", "C", "E"]
-    for parser in (run_parser(), resume_parser()):  # an abbreviated option would leave the key in the environment
-        with pytest.raises(SystemExit):
-            parser.parse_args(["run", "--key-v", "A"])
+    assert resumed(OtherModel(base_url="http://b/v1"), base_url="http://a/v1") == ["A", "B", "E"]
+    assert resumed(base_url="http://c/v1") == ["B"]
+    assert resumed(OtherModel(base_url="http://c/v1")) == ["A", "E"]
+    assert resumed(base_url="http://c/v1", key_variable="C") == ["C", "B"]
+    assert resumed(OtherModel(base_url="http://c/v1", key_variable="C")) == ["A", "C", "E"]
+    # an abbreviated option would leave the key in the environment
+    for words in (["--workdir", ".", "--model", "m"], ["resume", "run"]):
+        assert main([*words, "--key-v", "A"]) == 2
     assert "--key-v" in capsys.readouterr().err
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["--version"])
-    assert ended.value.code == 0
+    assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"mlab-agent {mlab_agent.__version__}\n"
+
+
+def test_show(agents: Agents, say: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:
+    long = "x" * 5000
+    agents.model.replies = [
+        "nonsense",
+        say("Write File", {"filename": "a", "content": long}),
+        say("Understand File", {"filename": "a", "query": "letters"}),
+        say("Final Answer", {"final_answer": "x"}),
+    ]
+    assert agents.finish("--price", "1,1").returncode == 0
+    with agents.trace.open("ab") as trace:
+        trace.write(b'{"kind": "torn')
+    assert main(["show", str(agents.run)]) == 0
+    shown = capsys.readouterr().out
+    for part in ("Task:\nLower", "nonsense", "=== Step 3", "understand file", "The end", "Answer: x", "$0.0"):
+        assert part in shown
+    assert long not in shown
+    assert main(["show", "--whole", str(agents.trace)]) == 0
+    assert long in capsys.readouterr().out
+
+
+LOCAL = ["--workdir", ".", "--model", "x"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["show", "missing"], "cannot be read"),
+        (["resume", "missing"], "cannot be read"),
+        (["--workdir", "missing", "--model", "x", "--base-url", "http://127.0.0.1:9/v1"], "missing is no directory"),
+        ([*LOCAL, "--base-url", "http://127.0.0.1:9/v1"], "no task"),
+        ([*LOCAL, "--task-file", "missing", "--base-url", "http://x/v1"], "cannot be read"),
+        ([*LOCAL, "--max-steps", "0"], "max_steps"),
+        ([*LOCAL, "--max-time", "soon"], "'soon' is no time: write 5h"),
+        ([*LOCAL, "--price", "2"], "'2' is no price"),
+        ([*LOCAL, "--fast-price", "2,3"], "need --fast-model NAME"),
+        (["--model", "x"], "give either --workdir"),
+        (["--workdir", "."], "give --model NAME"),
+        ([], "give either --workdir"),
+    ],
+)
+def test_wrong_uses_say_what_to_do(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_a_token_that_is_not_there_is_a_mistake(agents: Agents) -> None:

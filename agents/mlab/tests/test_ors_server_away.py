@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mlab_agent.cli import main
 from mlab_agent.clock import Clock, Waits
 from mlab_agent.run import Run, settings_of
 from mlab_agent.trace_view import one_line
 from mlab_agent.workspaces.files import WorkspaceError, WorkspaceLostError
 from mlab_agent.workspaces.ors import OrsWorkspace
+from mlab_agent.workspaces.ors_session import OrsSession
 
 if TYPE_CHECKING:
     import subprocess
@@ -101,7 +101,8 @@ def test_what_the_connection_loses(ors_state: Path, relay: Relay, tmp_path: Path
     before = time.monotonic()
     clock, waits, began = Clock(), tmp_path / "waits", time.monotonic()
     ours = Waits(clock, [waits])
-    workspace = OrsWorkspace(relay.url, TASK, state=tmp_path, wait_s=60, report=said.append, waits=ours)
+    session = OrsSession(relay.url, TASK, state=tmp_path, wait_s=60, report=said.append, waits=ours)
+    workspace = OrsWorkspace(session, state=tmp_path)
 
     # files are handled again
     relay.lose = once(lambda call, line: "a.txt" in call["input"].get("command", "") and bool(line))
@@ -148,7 +149,7 @@ def test_what_the_connection_loses(ors_state: Path, relay: Relay, tmp_path: Path
 
 
 def test_a_server_that_stays_away_is_waited_for_so_long(relay: Relay, tmp_path: Path) -> None:
-    workspace = OrsWorkspace(relay.url, TASK, state=tmp_path, wait_s=2)
+    workspace = OrsWorkspace(OrsSession(relay.url, TASK, state=tmp_path, wait_s=2), state=tmp_path)
     relay.shutdown()
     relay.server_close()
     began = time.monotonic()
@@ -157,7 +158,7 @@ def test_a_server_that_stays_away_is_waited_for_so_long(relay: Relay, tmp_path: 
     assert time.monotonic() - began >= 1
     workspace.close()
     assert (tmp_path / "home" / "session.json").stat().st_mode & 0o777 == 0o600
-    again = OrsWorkspace(relay.target, TASK, state=tmp_path)  # the same server, at another address
+    again = OrsSession(relay.target, TASK, state=tmp_path)  # the same server, at another address
     assert again.joined
     again.close()
 
@@ -188,7 +189,7 @@ def test_a_second_signal_ends_the_wait_for_a_server(
 
 
 def test_an_agent_that_is_killed_while_it_waits_for_a_score(
-    relay: Relay, agent_at: Callable[[str], AgentAtServer], say: Callable[..., str], capsys: pytest.CaptureFixture[str]
+    relay: Relay, agent_at: Callable[[str], AgentAtServer], say: Callable[..., str]
 ) -> None:
     lines: list[str | None] = []
 
@@ -205,8 +206,7 @@ def test_an_agent_that_is_killed_while_it_waits_for_a_score(
             run.agent.prepare()
             for _step in range(number):
                 run.agent.execute(run.agent.get_response())
-            assert isinstance(run.agent.workspace, OrsWorkspace)
-            run.agent.workspace._session._lost = True
+            run.agent.workspace.left_open = True
 
         agent.replies = [say("Write File", {"filename": "a.txt", "content": "a"}), say("Score", {})]
         kill_at_the_answer(relay, agent.start())
@@ -231,8 +231,6 @@ def test_an_agent_that_is_killed_while_it_waits_for_a_score(
         assert "a.txt" in agent.observation(3)
         assert "b.txt" not in agent.observation(3)
         assert "Attempt 2: valid" in agent.observation(4)
-        assert main(["files", str(agent.run), "--set-aside", "1", "b.txt"]) == 0
-        assert capsys.readouterr().out == "b"
 
         headers = {"X-Session-ID": json.loads((agent.run / "home" / "session.json").read_text())["sid"]}
         request = urllib.request.Request(f"{relay.target}/delete", b"{}", headers)  # noqa: S310 - http

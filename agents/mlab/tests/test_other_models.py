@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fake_server import Completion, FakeServer
 
 from mlab_agent.cli import main
-from mlab_agent.fake_server import Completion, FakeServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -99,7 +99,7 @@ def test_a_resumed_run_finds_the_keys_without_being_told(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--edit-price", "1,2"], "--edit-price needs --edit-model NAME"),
+        (["--edit-price", "1,2"], "need --edit-model NAME"),
         (["--edit-model", "e", "--edit-key-variable", "UNSET"], "is to come from UNSET, which the environment lacks"),
         (["--edit-model", "e", "--price", "1,1", "--max-cost", "1"], "give --edit-price IN,OUT"),
         (["--fast-model", "f", "--price", "1,1", "--max-cost", "1"], "give --fast-price IN,OUT"),

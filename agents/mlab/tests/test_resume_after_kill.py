@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from mlab_agent.fake_server import Completion
+from fake_server import Completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable

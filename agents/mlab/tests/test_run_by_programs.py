@@ -7,7 +7,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from mlab_agent.fake_server import Completion
+from fake_server import Completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable

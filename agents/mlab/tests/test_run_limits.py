@@ -9,8 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from mlab_agent.fake_server import Completion, ErrorResponse
+from fake_server import Completion, ErrorResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

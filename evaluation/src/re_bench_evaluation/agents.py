@@ -112,7 +112,7 @@ def mlab_argv() -> list[str]:
         return [sys.executable, "-m", "mlab_agent"]
     program = shutil.which("mlab-agent")
     if program is None:
-        raise UsageError("mlab-agent is not installed; run: pip install -c constraints.txt -e 'agents/mlab[ors]'")
+        raise UsageError("mlab-agent is not installed; run: pip install -c constraints.txt -e agents/mlab")
     return [program]
 
 

@@ -15,12 +15,11 @@ import pytest
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 from integrations.inspect.tests.evaluations import run_agent
 
-from mlab_agent.fake_server import Completion, FakeServer
-
 TOP = Path(__file__).resolve().parents[3]
 sys.path += [str(TOP / "server" / "tests"), str(TOP / "tests")]
 
 from example_tasks import make_tasks
+from fake_server import Completion, FakeServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

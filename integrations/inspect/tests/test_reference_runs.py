@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fake_server import Completion, FakeServer
 from inspect_ai.log import list_eval_logs, read_eval_log
 
-from mlab_agent.fake_server import Completion, FakeServer
 from re_bench.task.discovery import find_tasks
 from re_bench.task.workspace import recipe_of, solution_files
 

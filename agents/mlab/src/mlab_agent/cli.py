@@ -1,8 +1,7 @@
-"""The command line: run (the default), ``resume``, ``show``, ``files``, ``demo``."""
+"""The command line: run (the default), ``resume``, ``show``."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import ctypes
 import os
@@ -10,46 +9,57 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from cyclopts import App, CycloptsError, Parameter
 from pydantic import ValidationError
 
+from mlab_agent import __version__
 from mlab_agent.budget import duration
-from mlab_agent.demo import create_task, reply_to
-from mlab_agent.fake_server import FakeServer
-from mlab_agent.files_command import files
-from mlab_agent.options import changed_settings, demo_parser, new_settings, resume_parser, run_parser
 from mlab_agent.parts import check_clients
 from mlab_agent.run import Run, RunSuspended, new_run_directory, settings_of
-from mlab_agent.settings import ModelOptions, RunSettings, SettingsError
+from mlab_agent.settings import (
+    FILES,
+    LIMITS,
+    ChangeableSettings,
+    RunSettings,
+    SettingsError,
+    read_only_patterns,
+)
 from mlab_agent.trace import MIN_SECRET_CHARS, TRACE_FILE, TraceError, read_trace
 from mlab_agent.trace_view import one_line, pages
 from mlab_agent.workspaces.files import WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from mlab_agent.state import Outcome
 
 _PR_SET_DUMPABLE = 4
 _SUSPENDED = 4
 _LIMITS = frozenset({"steps", "time", "cost", "tokens"})
+_NO_SETTINGS = ChangeableSettings()
+
+app = App(
+    name="mlab-agent",
+    help="The research agent of MLAgentBench, on a directory (--workdir) or at a task of an ORS server (--ors). "
+    "Exit status: 0 after a final answer, 3 at a limit, 4 after SIGUSR1, 2 if the run cannot be made, 1 otherwise.",
+    version=f"mlab-agent {__version__}",
+    help_format="plaintext",
+    suppress_keyboard_interrupt=False,
+    default_parameter=Parameter(negative=(), show_default=False, allow_repeating=True),
+)
+NoLiveOutput = Annotated[
+    bool, Parameter(group=LIMITS, help="Do not show what scripts write while they run.")
+]  # fmt: skip
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run a command and return its exit status."""
-    commands: dict[str, Callable[[Sequence[str]], int]] = {
-        "show": _show,
-        "resume": _resume,
-        "files": files,
-        "demo": _demo,
-    }
-    command = commands.get(arguments[0]) if arguments else None
     try:
-        return command(arguments[1:]) if command else _run(arguments)
-    except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, item['loc'])) or 'run'}: {item['msg']}" for item in error.errors())
-        return _usage_error(problems)
+        status = app(list(arguments), result_action="return_value", exit_on_error=False, print_error=False)
+    except (CycloptsError, ValidationError) as error:
+        return _usage_error(f"error: {_problem(error)}; mlab-agent --help lists the options")
     except (SettingsError, TraceError, WorkspaceError) as error:
         return _usage_error(str(error))
     except RunSuspended:
@@ -61,59 +71,80 @@ def main(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    return status or 0
 
 
-def _run(arguments: Sequence[str]) -> int:
-    parser = run_parser()
-    options = parser.parse_args(arguments)
-    if (options.workdir is None) == (options.ors is None):
-        parser.error("give either --workdir with --task-file, or --ors with --task")
-    if not options.model:
-        parser.error("give --model NAME")
-    settings = new_settings(options)
-    name = options.task if options.ors else Path(options.workdir).resolve().name
-    if options.check:
-        check_clients(settings, read_keys(settings.key_variables))
+@app.default
+def run(
+    *,
+    settings: Annotated[RunSettings | None, Parameter(name="*")] = None,
+    task_file: Annotated[
+        Path | None, Parameter(group=FILES, help="The task's text; an ORS server has its own.")
+    ] = None,
+    read_only_files: Annotated[
+        Path | None,
+        Parameter(
+            group=FILES,
+            help="A file with patterns as --read-only, one a line (default: read_only_files.txt beside the task file, "
+            "or in scripts of the directory).",
+        ),
+    ] = None,
+    secret: Annotated[
+        tuple[str, ...], Parameter(group=FILES, help="NAME=VARIABLE: a secret of the session; repeat.")
+    ] = (),
+    run: Annotated[Path | None, Parameter(group=FILES, help="The run's directory (default: in mlab-runs).")] = None,
+    check: Annotated[bool, Parameter(help="Check options, keys and prices, and start nothing.")] = False,
+    no_live_output: NoLiveOutput = False,
+) -> int:
+    """Work on a task."""
+    given = settings or RunSettings()
+    patterns = (*given.read_only, *read_only_patterns(read_only_files, task_file, given.workdir))
+    secrets = dict(option.partition("=")[::2] for option in secret)
+    made = given.model_copy(update={"read_only": patterns, "secrets": secrets}).checked()
+    if check:
+        check_clients(made, read_keys(made.key_variables))
         return 0
-    directory = Path(options.run) if options.run else new_run_directory(re.sub(r"\W+", "-", name or "run"))
-    return _start(settings, directory, task=_task(options.task_file), live=not options.no_live_output)
+    name = made.task if made.ors else Path(made.workdir or "").name
+    directory = run or new_run_directory(re.sub(r"\W+", "-", name or "run"))
+    return _start(made, directory, task=_read_task(task_file), live=not no_live_output)
 
 
-def _resume(arguments: Sequence[str]) -> int:
-    options = resume_parser().parse_args(arguments)
-    directory = Path(options.run)
-    settings = changed_settings(settings_of(directory), options)
-    return _start(settings, directory, resume=True, from_step=options.from_step, live=not options.no_live_output)
+@app.command
+def resume(
+    directory: Annotated[Path, Parameter(name="RUN", help="The run's directory.")],
+    /,
+    *,
+    settings: Annotated[ChangeableSettings, Parameter(name="*")] = _NO_SETTINGS,
+    from_step: Annotated[
+        int | None,
+        Parameter(
+            help="Resume from the state after this step (0: before the first): files, memory, time and steps. The "
+            "later steps stay in the trace, and their cost counts. A server's attempts and hours are not undone."
+        ),
+    ] = None,
+    no_live_output: NoLiveOutput = False,
+) -> int:
+    """Resume a run that was killed or has ended.
+
+    A run at an ORS server resumes in the same session if the server still has it, otherwise in a new one with the files
+    of the last snapshot; it says which.
+    """
+    changed = settings_of(directory).changed(settings)
+    return _start(changed, directory, resume=True, from_step=from_step, live=not no_live_output)
 
 
-def _show(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser("mlab-agent show", description="Show a trace as text.")
-    parser.add_argument("trace", metavar="TRACE", help="the file, or the run's directory")
-    parser.add_argument("--whole", action="store_true", help="truncate nothing")
-    options = parser.parse_args(arguments)
-    path = Path(options.trace)
-    for page in pages(read_trace(path / TRACE_FILE if path.is_dir() else path), whole=options.whole):
+@app.command
+def show(
+    trace: Annotated[Path, Parameter(name="TRACE", help="The file, or the run's directory.")],
+    /,
+    *,
+    whole: Annotated[bool, Parameter(help="Truncate nothing.")] = False,
+) -> int:
+    """Show a trace as text."""
+    for page in pages(read_trace(trace / TRACE_FILE if trace.is_dir() else trace), whole=whole):
         print(page)
     sys.stdout.flush()
     return 0
-
-
-def _demo(arguments: Sequence[str]) -> int:
-    options = demo_parser().parse_args(arguments)
-    into = _unused(Path(options.into))
-    create_task(into / "workspace")
-    task = (into / "workspace" / "instructions.txt").read_text(encoding="utf-8")
-    model = ModelOptions(name=options.model or "stand-in")
-    settings = RunSettings(workdir=str(into / "workspace"), model=model, max_steps=30, max_seconds=900.0)
-    if options.model:
-        changed = {"base_url": options.base_url}
-        if options.key_variable:
-            changed["key_variable"] = options.key_variable
-        return _start(settings.model_copy(update=changed), into / "run", task=task)
-    with FakeServer(reply_to) as server:
-        print("No --model: a stand-in on this machine plays one.", file=sys.stderr)
-        settings = settings.model_copy(update={"base_url": server.url, "tools": "text"})
-        return _start(settings, into / "run", task=task)
 
 
 def _start(
@@ -135,7 +166,7 @@ def _start(
             print(line, file=sys.stderr, flush=True)
 
     def show_output(stream: str, line: str) -> None:
-        with contextlib.suppress(OSError):  # the script goes on if nobody looks any more
+        with contextlib.suppress(OSError):  # the script goes on without a reader
             print(f"  {stream}: {line}", file=sys.stderr, flush=True)
 
     with Run(
@@ -182,23 +213,22 @@ def read_keys(variables: Sequence[str]) -> dict[str, str]:
     return keys
 
 
+def _problem(error: CycloptsError | ValidationError) -> str:
+    cause = error if isinstance(error, ValidationError) else error.__cause__
+    if isinstance(cause, ValidationError):
+        return "; ".join(
+            f"{'.'.join(map(str, item['loc']))}: {item['msg'].removeprefix('Value error, ')}" for item in cause.errors()
+        )
+    return " ".join(str(error).split()).removesuffix(".")
+
+
 def _usage_error(text: str) -> int:
     print(f"mlab-agent: {text}", file=sys.stderr)
     return 2
 
 
-def _task(file: str | None) -> str | None:
-    if file is None:
-        return None
+def _read_task(file: Path | None) -> str | None:
     try:
-        return Path(file).read_text(encoding="utf-8", errors="replace")
+        return file.read_text(encoding="utf-8", errors="replace") if file else None
     except OSError as error:
         raise SettingsError(f"the task file {file} cannot be read: {error.strerror}") from None
-
-
-def _unused(directory: Path) -> Path:
-    for count in range(1, 1000):
-        candidate = directory if count == 1 else directory.with_name(f"{directory.name}-{count}")
-        if not candidate.exists():
-            return candidate
-    raise AssertionError

@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlab_agent.settings import SettingsError
-from mlab_agent.trace import append_values
+from mlab_agent.trace import append_line, json_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-WAITS_FILE = "waits.jsonl"
-"""Its name in the directory of a run."""
-WAITS_VARIABLE = "RE_BENCH_WAITS"
-"""The environment variable that names another file for the same lines."""
+_VARIABLE = "RE_BENCH_WAITS"
 
 
 class Clock:
@@ -68,7 +65,7 @@ class Waits:
             clock: of the run, which leaves them out.
             files: get a line for each wait.
             report: called with the fields of each wait, when it has ended.
-            redacted: takes secrets out of the reasons, which may have words of the server that failed.
+            redacted: takes secrets out of the reasons, which may quote the server that failed.
         """
         self._clock = clock or Clock()
         self._files = files
@@ -77,7 +74,7 @@ class Waits:
         self._began = 0.0
 
     def leave_out(self, seconds: float) -> None:
-        """Leave out seconds that somebody else has written down, such as the server that made us wait."""
+        """Leave out seconds that are recorded elsewhere, such as by the server."""
         self._clock.leave_out(seconds)
 
     def add(self, seconds: float, reason: str) -> None:
@@ -110,9 +107,9 @@ class Waits:
     def _write(self, began: float, reason: str) -> None:
         ended = max(began, time.time())
         wait = {"began": round(began, 3), "ended": round(ended, 3), "reason": self._redacted(reason)}
-        for file in self._files:
-            with contextlib.suppress(OSError):  # as on a full disk: the run is worth more than the line
-                append_values(file, wait)
+        for path in self._files:
+            with contextlib.suppress(OSError), path.open("a+b") as file:  # the run is worth more than the line
+                append_line(file.fileno(), json_line(wait))
         self._report(dict(wait))
 
 
@@ -122,13 +119,11 @@ def files_for_waits(directory: Path) -> list[Path]:
     Raises:
         SettingsError: if the one that the environment names cannot be written.
     """
-    files = [directory / WAITS_FILE]
-    if name := os.environ.get(WAITS_VARIABLE):
-        other = Path(name).absolute()
+    files = [directory / "waits.jsonl"]
+    if name := os.environ.get(_VARIABLE):
         try:
-            other.open("ab").close()
+            Path(name).open("ab").close()
         except OSError as error:
-            raise SettingsError(f"{WAITS_VARIABLE}={name}: it cannot be written: {error.strerror}") from None
-        if other != files[0]:
-            files.append(other)
-    return files
+            raise SettingsError(f"{_VARIABLE}={name}: it cannot be written: {error.strerror}") from None
+        files.append(Path(name).absolute())
+    return list(dict.fromkeys(files))

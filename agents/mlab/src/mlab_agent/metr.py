@@ -1,4 +1,4 @@
-"""The agent with METR's interface: the functions ``reply``, ``get_response``, ``execute``, and a main for containers.
+"""The agent in a container of METR; :class:`~mlab_agent.agent.Agent` has the functions of METR's agents.
 
 In a container of METR's workbench the task is in ``/home/agent/instructions.txt``, and the answer belongs in
 ``/home/agent/submission.txt``; ``main.sh`` runs this module there.
@@ -10,35 +10,11 @@ import contextlib
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mlab_agent.__main__ import hide_environment
 
-if TYPE_CHECKING:
-    from mlab_agent.agent import Agent
-    from mlab_agent.replies import Response
-
 _HOME = Path("/home/agent")
 _NO_ANSWER = "The agent ended before it gave an answer."
-
-
-class MetrAgent:
-    """The three functions of METR's agents, for an :class:`~mlab_agent.agent.Agent`."""
-
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
-
-    def reply(self, message: str) -> str:
-        """Take a message, the task first of all; act as long as replies have an action, and return the text without."""
-        return self._agent.reply(message)
-
-    def get_response(self) -> Response:
-        """Call the API for one completion with the history until now."""
-        return self._agent.get_response()
-
-    def execute(self, response: Response) -> str:
-        """Carry out the action of a response, append it and its output to the history, and return the output."""
-        return self._agent.execute(response)
 
 
 def main(arguments: list[str]) -> int:

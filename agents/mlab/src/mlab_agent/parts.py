@@ -54,37 +54,28 @@ def make_clients(
     Raises:
         SettingsError: if a key is missing, or a price that the cap on dollars needs.
     """
+    needed = check_clients(settings, keys)
+    from mlab_agent.client import Model  # noqa: PLC0415 - takes a second, and not all commands need it
+
     made: dict[ModelOptions, Model] = {}
-
-    def client(role: str, options: ModelOptions) -> Model:
+    for options, model_settings, key in needed:
         if options not in made:
-            model_settings = _model_settings(settings, role, options)
-            key = _key(settings, role, options, keys)
-            from mlab_agent.client import Model  # noqa: PLC0415 - takes a second, and not all commands need it
-
             made[options] = Model(model_settings, key, spending, emit, seconds_left, waits=waits)
-        return made[options]
-
-    return Clients(*(client(role, options) for role, options in _roles(settings)))
+    return Clients(*(made[options] for options, _settings, _key in needed))
 
 
-def check_clients(settings: RunSettings, keys: Mapping[str, str]) -> None:
-    """Do nothing if the models of a run could be asked, as far as that can be known without asking them.
-
-    The package of their client is not imported.
+def check_clients(settings: RunSettings, keys: Mapping[str, str]) -> list[tuple[ModelOptions, ModelSettings, str]]:
+    """Return the options, settings and key of each client, as far as they can be known without asking the models.
 
     Raises:
         SettingsError: as from :func:`make_clients`.
     """
-    for role, options in _roles(settings):
-        _model_settings(settings, role, options)
-        _key(settings, role, options, keys)
-
-
-def _roles(settings: RunSettings) -> list[tuple[str, ModelOptions]]:
-    """Return the options of the clients, in their order, each with what its own arguments begin with."""
     fast = settings.fast_model or settings.model
-    return [("", settings.model), ("fast-", fast), ("edit-", settings.edit_model or fast)]
+    roles = [("", settings.model), ("fast-", fast), ("edit-", settings.edit_model or fast)]
+    return [
+        (options, _model_settings(settings, role, options), _key(settings, role, options, keys))
+        for role, options in roles
+    ]
 
 
 def _model_settings(settings: RunSettings, role: str, options: ModelOptions) -> ModelSettings:
@@ -109,12 +100,11 @@ def _model_settings(settings: RunSettings, role: str, options: ModelOptions) -> 
 
 def _key(settings: RunSettings, role: str, options: ModelOptions, keys: Mapping[str, str]) -> str:
     """Return the key of a model's server, empty if it has none; no other server gets the key of the run's."""
-    shared = options.base_url is None or options.base_url == settings.base_url
-    variable = options.key_variable or (settings.key_variable if shared else None)
+    url = options.base_url or settings.base_url
+    variable = options.key_variable or (settings.key_variable if url == settings.base_url else None)
     key = keys.get(variable, "") if variable else ""
     if options.key_variable and not key:
         raise SettingsError(f"the key of {options.name} is to come from {variable}, which the environment lacks")
-    url = options.base_url or settings.base_url
     if not key and url.rstrip("/") == OPENAI_URL:
         source = f"set {variable}" if variable else f"name the variable that has it with --{role}key-variable"
         raise SettingsError(f"{url} needs a key: {source}, or give --{role}base-url for another server")
@@ -141,13 +131,39 @@ def open_workspace(
         waits: of the run.
 
     Raises:
-        SettingsError: if what the settings name is not there.
+        SettingsError: if a variable is not set.
         WorkspaceError: if it cannot be opened.
     """
     if settings.ors is not None:
-        return _session(settings, settings.ors, directory, trace, report, waits=waits)
-    assert settings.workdir is not None
-    workdir = Path(settings.workdir).resolve()
+        from mlab_agent.workspaces.ors import OrsWorkspace  # noqa: PLC0415 - not all runs need its client
+        from mlab_agent.workspaces.ors_session import OrsSession  # noqa: PLC0415 - as above
+
+        session = OrsSession(
+            settings.ors,
+            settings.task or "",
+            environment=settings.environment,
+            split=settings.split,
+            token=_token(settings),
+            secrets=_secrets(settings),
+            state=directory,
+            wait_s=settings.server_wait_seconds,
+            report=report,
+            waits=waits,
+        )
+        trace.redact(session.sid)
+        try:
+            workspace = OrsWorkspace(
+                session,
+                state=directory,
+                python=settings.python,
+                read_only=settings.read_only,
+                snapshot_excludes=settings.left_out,
+            )
+        except BaseException:
+            session.close(left_open=session.joined)
+            raise
+        return workspace, "same" if session.joined else "new"
+    workdir = Path(settings.workdir or "").resolve()
     own_files = [str(directory.resolve().relative_to(workdir))] if directory.resolve().is_relative_to(workdir) else []
     local = LocalWorkspace(
         workdir,
@@ -182,38 +198,9 @@ def server_secrets(settings: RunSettings) -> list[str]:
     return [*filter(None, [_token(settings)]), *_secrets(settings).values()]
 
 
-def _session(
-    settings: RunSettings, url: str, directory: Path, trace: Trace, report: Callable[[str], None], *, waits: Waits
-) -> tuple[Workspace, str]:
-    assert settings.task is not None
-    try:
-        from mlab_agent.workspaces.ors import OrsWorkspace  # noqa: PLC0415 - seconds, and an extra
-    except ImportError:
-        raise SettingsError("an ORS server needs the client openreward: pip install 'mlab-agent[ors]'") from None
-    session = OrsWorkspace(
-        url,
-        settings.task,
-        environment=settings.environment,
-        split=settings.split,
-        token=_token(settings),
-        secrets=_secrets(settings),
-        state=directory,
-        python=settings.python,
-        read_only=settings.read_only,
-        snapshot_excludes=settings.left_out,
-        wait_s=settings.server_wait_seconds,
-        report=report,
-        waits=waits,
-    )
-    trace.redact(session.session_id)
-    return session, "same" if session.joined else "new"
-
-
 def _token(settings: RunSettings) -> str | None:
-    if settings.token_variable is None:
-        return None
-    token = os.environ.get(settings.token_variable)
-    if not token:
+    token = os.environ.get(settings.token_variable) if settings.token_variable else None
+    if settings.token_variable and not token:
         raise SettingsError(
             f"the server's token is to come from {settings.token_variable}, which the environment lacks: set it"
         )

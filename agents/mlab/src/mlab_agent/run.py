@@ -7,6 +7,7 @@ import datetime as dt
 import signal
 import threading
 import time
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
@@ -20,15 +21,14 @@ from mlab_agent.models import Caps
 from mlab_agent.parts import make_clients, open_workspace, server_secrets
 from mlab_agent.settings import RunSettings, SettingsError
 from mlab_agent.state import REWIND, Outcome, RunState, histories, until_step
-from mlab_agent.trace import TRACE_FILE, Trace, TraceError, has_begun, last_settings, read_trace
-from mlab_agent.workspaces.files import WorkspaceError
+from mlab_agent.trace import TRACE_FILE, Trace, has_begun, read_trace
 from mlab_agent.workspaces.scripts import end_processes_of_run
 from mlab_agent.workspaces.snapshots import STORE, Store, git_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mlab_agent.workspaces.base import ShowOutput, Workspace
+    from mlab_agent.workspaces.base import ShowOutput
 
 _ALARM_DELAY_S = 1.0  # after the time limit, which the agent itself keeps in most cases
 _REPEATED_SIGNAL_S = 1.0  # shells, timeout and npm send a signal twice
@@ -61,73 +61,76 @@ class Run:
             keys: of the models' servers, by the variables that they come from.
             task: the text of the task; None if the workspace, or the trace of a resumed run, has it.
             resume: whether to continue the trace.
-            from_step: the step after which to continue; None for the last one. What came after it is set aside.
+            from_step: the step after which to continue; None for the last one. The later ones are set aside.
             watch: called with every event.
             show_output: called with the stream and each line that a script writes, while it runs where that can be.
 
         Raises:
             SettingsError: if the settings are wrong.
+            TraceError: if the trace cannot be read or written.
+            WorkspaceError: if the workspace cannot be opened.
         """
         self.settings = settings
-        self._resources = contextlib.ExitStack()
-        try:
-            self._build(
-                directory.absolute(),
-                keys,
-                task,
-                resume=resume,
-                from_step=from_step,
-                watch=watch,
-                show_output=show_output,
-            )
-        except (WorkspaceError, TraceError) as error:
-            self._resources.close()
-            raise SettingsError(str(error)) from None
-        except BaseException:
-            self._resources.close()
-            raise
-        self.agent.workspace.left_open = False
-
-    def _build(
-        self,
-        directory: Path,
-        keys: Mapping[str, str],
-        task: str | None,
-        *,
-        resume: bool,
-        from_step: int | None,
-        watch: Callable[[dict[str, Any]], None],
-        show_output: ShowOutput | None,
-    ) -> None:
-        settings = self.settings
-        path = directory / TRACE_FILE
-        if not resume and has_begun(path):
-            raise SettingsError(f"{directory} has a run already; `mlab-agent resume {directory}` goes on with it")
-        past = histories(read_trace(path)) if resume else []
+        directory = directory.absolute()
+        past = self._past(directory, resume=resume)
         self.state, rewind = self._resumed_state(past, from_step)
         if self.state.end and self.state.end["reason"] == "final answer":
             raise SettingsError(
                 f"the run in {directory} has ended with its final answer; --from-step N goes back to an earlier step"
             )
+        with contextlib.ExitStack() as resources:
+            self._open(directory, keys, resources, watch, show_output, resume=resume)
+            self._begin(task, rewind, resume=resume)
+            self._resources = resources.pop_all()
+        self.agent.workspace.left_open = False
+
+    @staticmethod
+    def _past(directory: Path, *, resume: bool) -> list[list[dict[str, Any]]]:
+        """Return the histories of the run that is to be resumed."""
         git_program()
-        if self.state.snapshot is not None and not Store(directory / STORE).exists:
+        path = directory / TRACE_FILE
+        if not resume and has_begun(path):
+            raise SettingsError(f"{directory} has a run already; `mlab-agent resume {directory}` goes on with it")
+        past = histories(read_trace(path)) if resume else []
+        if any(event["kind"] == "snapshot" for event in chain(*past)) and not Store(directory / STORE).exists:
             raise SettingsError(
                 f"the run in {directory} has no snapshots that this version can read: an older version of mlab-agent "
                 "made it; start a new run"
             )
+        return past
+
+    def _open(
+        self,
+        directory: Path,
+        keys: Mapping[str, str],
+        resources: contextlib.ExitStack,
+        watch: Callable[[dict[str, Any]], None],
+        show_output: ShowOutput | None,
+        *,
+        resume: bool,
+    ) -> None:
+        """Open the trace, the clients and the workspace, and put the agent together."""
+        settings = self.settings
         clock = Clock(self.state.elapsed)
         secrets = [*keys.values(), *server_secrets(settings)]
-        self.trace = self._resources.enter_context(Trace(path, secrets, clock, watch))
+        self.trace = resources.enter_context(Trace(directory / TRACE_FILE, secrets, clock, watch))
         end_processes_of_run(str(directory))
         self.budget = Budget(settings.max_steps, settings.max_seconds, self.state.spending, clock)
-        waits = Waits(clock, files_for_waits(directory), self._report_wait, self.trace.redacted)
+        waits = Waits(clock, files_for_waits(directory), lambda wait: self._note("wait", **wait), self.trace.redacted)
         left = self.budget.seconds_left
+
+        def emit(kind: str, fields: dict[str, Any]) -> None:
+            self.agent.emit(kind, **fields)
+
+        def report(text: str) -> None:
+            self._note("server", text=text)
+
         clock.stop()  # what a client imports takes a second, or several
-        clients = make_clients(settings, keys, self.state.spending, self._emit_fields, left, waits=waits)
+        clients = make_clients(settings, keys, self.state.spending, emit, left, waits=waits)
         clock.go_on()
-        workspace, session = open_workspace(settings, directory, self.trace, secrets, self._report, waits=waits)
-        workspace.left_open = session == "same"  # a resume that fails takes nothing from the run
-        self._resources.callback(workspace.close)
+        workspace, self._session = open_workspace(settings, directory, self.trace, secrets, report, waits=waits)
+        workspace.left_open = self._session == "same"  # a resume that fails takes nothing from the run
+        resources.callback(workspace.close)
         if show_output is not None:
             workspace.show_output = lambda stream, line: show_output(stream, self.trace.redacted(line))
         self.agent = Agent(
@@ -140,18 +143,21 @@ class Run:
             tools=settings.tools,
             max_malformed=settings.max_malformed,
             repeat_remark=settings.repeat_remark,
-            new_workspace=session == "new" and resume,
+            new_workspace=self._session == "new" and resume,
         )
         for client in set(clients):
             if record := self.state.dialects.get(client.settings.name):
                 client.dialect.restore(record)
-        stored = settings.model_dump(mode="json")
+
+    def _begin(self, task: str | None, rewind: dict[str, Any] | None, *, resume: bool) -> None:
+        """Write the first events."""
+        stored = self.settings.model_dump(mode="json")
         if rewind is not None:
-            self.agent.emit(REWIND, **rewind, session=session, workspace=self._present_files(workspace, session))
+            self.agent.emit(REWIND, **rewind, session=self._session)
         if resume:
-            self.agent.emit("resume", settings=stored, session=session)
+            self.agent.emit("resume", settings=stored, session=self._session)
             return
-        text = task or workspace.instructions
+        text = task or self.agent.workspace.instructions
         if not text or not text.strip():
             raise SettingsError("there is no task: give a file with it")
         self.agent.emit("start", task=text, settings=stored)
@@ -160,9 +166,8 @@ class Run:
         self, past: Sequence[list[dict[str, Any]]], from_step: int | None
     ) -> tuple[RunState, dict[str, Any] | None]:
         """Return the state to go on from; for an earlier step also what the trace is to say about going back."""
-        settings = self.settings
-        limits = MemoryLimits(recent_steps=settings.recent_steps, log_chars=settings.log_chars)
-        caps = Caps(settings.max_dollars, settings.max_tokens)
+        limits = MemoryLimits(recent_steps=self.settings.recent_steps, log_chars=self.settings.log_chars)
+        caps = Caps(self.settings.max_dollars, self.settings.max_tokens)
         if not past:
             return RunState.empty(limits, caps), None
         state = RunState.resumed(limits, caps, past[-1])
@@ -179,25 +184,10 @@ class Run:
         rewind = {"step": from_step, "number": len(past), "spent": state.spending.record()}
         return earlier, rewind
 
-    def _present_files(self, workspace: Workspace, session: str | None) -> str | None:
-        """Return the name of a snapshot of what is there before a rewind, so that it is not lost."""
-        try:
-            return None if session == "new" else workspace.snapshot()
-        except (WorkspaceError, OSError):
-            return None
-
-    def _emit_fields(self, kind: str, fields: dict[str, Any]) -> None:
-        self.agent.emit(kind, **fields)
-
-    def _report(self, text: str) -> None:
-        """Write to the trace what became of the server, if the trace has begun."""
+    def _note(self, kind: str, **fields: object) -> None:
+        """Write to the trace that a server is away or back, or a wait, if the trace has begun."""
         if self.state.task:
-            self.trace.add("server", text=text)
-
-    def _report_wait(self, wait: dict[str, object]) -> None:
-        """Write a wait to the trace, if the trace has begun."""
-        if self.state.task:
-            self.trace.add("wait", **wait)
+            self.trace.add(kind, **fields)
 
     def run(self) -> Outcome:
         """Run the agent to its end; after SIGTERM, SIGHUP and at the time limit an answer is handed in, too.
@@ -230,10 +220,10 @@ def settings_of(directory: Path) -> RunSettings:
     Raises:
         SettingsError: if it has no trace with settings.
     """
-    try:
-        return RunSettings.model_validate(last_settings(directory / TRACE_FILE))
-    except TraceError as error:
-        raise SettingsError(str(error)) from None
+    settings = [event["settings"] for event in read_trace(directory / TRACE_FILE) if event.get("settings")]
+    if not settings:
+        raise SettingsError(f"{directory / TRACE_FILE} does not say how its run is made")
+    return RunSettings.model_validate(settings[-1])
 
 
 def new_run_directory(name: str) -> Path:

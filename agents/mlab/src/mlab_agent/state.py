@@ -90,7 +90,8 @@ class RunState:
     """How often the last action was carried out in a row, with the same arguments."""
     end: Event | None = None
     resuming: bool = False
-    _call: Event | None = None
+    call_under_way: Event | None = None
+    """The event of a call whose reply has not come yet."""
     _last_action: tuple[str, dict[str, Any]] | None = None
     _writes_before: list[tuple[str, str | None]] = field(default_factory=list)
     """Those before the pending action, which is carried out again if it was interrupted."""
@@ -120,14 +121,9 @@ class RunState:
 
     def count_interrupted_call(self) -> None:
         """Count a call whose reply is not in the trace: it may have been paid for."""
-        if self._call is not None:
-            self.spending.add(self._call["prompt_tokens"], 0, self._call["dollars"])
-            self._call = None
-
-    @property
-    def call_under_way(self) -> Event | None:
-        """The event of a call whose reply has not come yet."""
-        return self._call
+        if self.call_under_way is not None:
+            self.spending.add(self.call_under_way["prompt_tokens"], 0, self.call_under_way["dollars"])
+            self.call_under_way = None
 
     @property
     def next_step(self) -> str:
@@ -176,10 +172,10 @@ class RunState:
         self.snapshot = event["name"]
 
     def _on_call(self, event: Event) -> None:
-        self._call = event
+        self.call_under_way = event
 
     def _on_call_failed(self, _event: Event) -> None:
-        self._call = None
+        self.call_under_way = None
 
     def _on_dialect(self, event: Event) -> None:
         self.dialects[event["model"]] = event
@@ -187,7 +183,7 @@ class RunState:
     def _on_reply(self, event: Event) -> None:
         reply = Reply.from_record(event)
         self.spending.add(reply.prompt_tokens, reply.completion_tokens, reply.dollars)
-        call, self._call = self._call, None
+        call, self.call_under_way = self.call_under_way, None
         if event["purpose"] == STEP:
             self.unread = reply
         elif self.resuming and call is not None:
@@ -270,16 +266,6 @@ def until_step(history: Sequence[Event], step: int) -> list[Event]:
 def count_steps(history: Iterable[Event]) -> int:
     """Return how many steps a history has."""
     return sum(event["kind"] == "observation" for event in history)
-
-
-def last_snapshot(history: Iterable[Event]) -> str | None:
-    """Return the name of the workspace's last snapshot in a history; None if there is none yet."""
-    names = [
-        event["name"] if event["kind"] == "snapshot" else event["snapshot"]
-        for event in history
-        if event["kind"] in {"snapshot", "observation"}
-    ]
-    return next((name for name in reversed(names) if name), None)
 
 
 def write_usage(directory: Path, kind: str, state: RunState) -> None:

@@ -7,6 +7,7 @@ and ended by the next append. There is no fsync: what is written survives the pr
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -14,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 TRACE_FILE = "trace.jsonl"
@@ -78,7 +79,7 @@ class Trace:
         """Append an event, and return it as a reader will see it."""
         event = {"kind": kind, "time": round(time.time(), 3), "elapsed": round(self.elapsed(), 3), **fields}
         line = self.redacted(json_line(event))
-        append_lines(self._file, [line])
+        append_line(self._file, line)
         written: dict[str, Any] = json.loads(line)
         self._watch(written)
         return written
@@ -94,19 +95,6 @@ class Trace:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def last_settings(path: Path) -> dict[str, Any]:
-    """Return the settings that a run was last started with.
-
-    Raises:
-        TraceError: if there is no trace, or none with settings.
-    """
-    settings = [event["settings"] for event in read_trace(path) if event.get("settings")]
-    if not settings:
-        raise TraceError(f"{path} does not say how its run is made")
-    last: dict[str, Any] = settings[-1]
-    return last
 
 
 def has_begun(path: Path) -> bool:
@@ -125,10 +113,15 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
         TraceError: if there is none, or if the file is something else.
     """
     try:
-        values = read_lines(path)
+        lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise TraceError(f"{path} cannot be read: {error.strerror}") from None
-    events = [value for value in values if isinstance(value, dict) and "kind" in value]
+    events = []
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            value = json.loads(line)
+            if isinstance(value, dict) and "kind" in value:
+                events.append(value)
     if not events or events[0]["kind"] != "start":
         raise TraceError(f"{path} is not a trace: its first event is no start of a run")
     return events
@@ -139,32 +132,10 @@ def json_line(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def append_values(path: Path, *values: object) -> None:
-    """Append values to a file, one a line; it is made if it is missing."""
-    with path.open("a+b") as file:
-        append_lines(file.fileno(), map(json_line, values))
-
-
-def append_lines(file: int, lines: Iterable[str]) -> None:
-    """Append lines to a descriptor that was opened for reading and appending."""
+def append_line(file: int, line: str) -> None:
+    """Append a line to a descriptor that was opened for reading and appending, after the end of an unfinished one."""
     size = os.fstat(file).st_size
     unfinished = size and os.pread(file, 1, size - 1) != b"\n"
-    text = ("\n" if unfinished else "") + "".join(f"{line}\n" for line in lines)
-    data = memoryview(text.encode("utf-8", "backslashreplace"))
+    data = memoryview(f"{chr(10) if unfinished else ''}{line}\n".encode("utf-8", "backslashreplace"))
     while data:
         data = data[os.write(file, data) :]
-
-
-def read_lines(path: Path) -> list[Any]:
-    """Return the values of a file.
-
-    Raises:
-        OSError: if it cannot be read.
-    """
-    values = []
-    for line in path.read_bytes().split(b"\n"):
-        try:
-            values.append(json.loads(line))
-        except ValueError:
-            continue
-    return values

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import posixpath
 import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,10 +12,9 @@ from mlab_agent.workspaces.files import (
     MIB,
     SKIPPED_DIRECTORIES,
     FileKind,
-    Files,
-    FileStamp,
     WorkspaceError,
     matches,
+    normalised,
     parents_and_self,
 )
 from mlab_agent.workspaces.snapshots import STORE, Store
@@ -25,29 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from mlab_agent.workspaces.files import Files
+
     ShowOutput = Callable[[str, str], None]
 
-LIST_NAME = "read_only_files.txt"
-"""The name that MLAgentBench's tasks give to their list of read-only files."""
 _COPIED_BYTES = 256 * MIB  # of all read-only files together
 _COPIED_FILE_BYTES = 64 * MIB
-
-
-def read_patterns(file: Path) -> tuple[str, ...]:
-    """Return the patterns of a list of read-only files, one a line.
-
-    Raises:
-        OSError: if it cannot be read.
-    """
-    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    return tuple(line.strip() for line in lines if line.strip())
-
-
-def list_of_task(task_file: Path | None, workdir: Path | None) -> Path | None:
-    """Return a task's list: beside its text, or in ``scripts`` of the workspace; None if it has none."""
-    places = [task_file.parent if task_file else None, workdir / "scripts" if workdir else None]
-    lists = [place / LIST_NAME for place in places if place is not None]
-    return next((path for path in lists if path.is_file()), None)
 
 
 @dataclass(frozen=True)
@@ -125,10 +106,10 @@ class Workspace(abc.ABC):
         self.rewards: list[float] = []
         """The reward of each attempt, for whoever evaluates; the model is told the text alone."""
         self._python = python
-        self._read_only = tuple(map(_normalise, read_only))
+        self._read_only = tuple(map(normalised, read_only))
         self._read_limit = read_limit
         self._snapshot_limit = snapshot_limit
-        self._snapshot_excludes = (*SKIPPED_DIRECTORIES, *self._read_only, *map(_normalise, snapshot_excludes))
+        self._snapshot_excludes = (*SKIPPED_DIRECTORIES, *self._read_only, *map(normalised, snapshot_excludes))
         self.store = Store(state / STORE)
         self._read_only_files = ReadOnlyFiles(files, self.store, self._unprotected(self._read_only_names()))
 
@@ -143,10 +124,8 @@ class Workspace(abc.ABC):
         Raises:
             WorkspaceError: if it leads out of the workspace, or is no path at all.
         """
-        if not path.strip():
-            raise WorkspaceError("the path is empty")
-        if "\0" in path:
-            raise WorkspaceError("a path cannot have a NUL character")
+        if not path.strip() or "\0" in path:
+            raise WorkspaceError("the path is empty" if not path.strip() else "a path cannot have a NUL character")
         try:
             path.encode()
         except UnicodeEncodeError:
@@ -306,9 +285,8 @@ class ReadOnlyFiles:
     """The read-only files that scripts can reach: compared by their stamps, and restored from the run's repository."""
 
     def __init__(self, files: Files, store: Store, names: Sequence[str]) -> None:
-        """Look at the files, and store their contents as far as they are not too long."""
-        self._files = files
-        self._store = store
+        """Look at the files, and store their contents if they are not too long."""
+        self._files, self._store = files, store
         self._stamps = files.stamps(names)
         self._blobs: dict[str, str] = {}
         left = _COPIED_BYTES
@@ -319,37 +297,26 @@ class ReadOnlyFiles:
 
     def restore(self) -> list[str]:
         """Undo all changes of the files; return a sentence about each one that was changed."""
-        if not self._stamps:
-            return []
         now = self._files.stamps(self._stamps)
         changed = [name for name, stamp in self._stamps.items() if now.get(name) != stamp]
-        notes = [self._restore_file(name) for name in changed]
-        if changed:
-            self._stamps |= self._files.stamps(changed)
+        notes = [f"The script changed the read-only file {name}{self._restore_file(name)}" for name in changed]
+        self._stamps |= self._files.stamps(changed)
         return notes
 
     def _restore_file(self, name: str) -> str:
+        """Put a file back; return the end of the sentence about it."""
         before = self._stamps[name]
         if before.kind != "link" and name not in self._blobs:
-            return f"The script changed the read-only file {name}, of which there is no copy: put it back yourself."
+            return ", of which there is no copy: put it back yourself."
         try:
-            self._remove_obstacles(name)
+            for ancestor in parents_and_self(name):  # a link or file where a directory was, or the other way round
+                stamp = self._files.stat(ancestor)
+                if stamp is not None and (stamp.kind == "directory") == (ancestor == name):
+                    self._files.delete(ancestor)
             if before.kind == "link":
                 self._files.link(name, before.target)
             else:
                 self._files.write(name, self._store.get(self._blobs[name]), before.mode)
         except WorkspaceError as error:
-            return f"The script changed the read-only file {name}, which could not be put back: {error}"
-        return f"The script changed the read-only file {name}; it was put back."
-
-    def _remove_obstacles(self, name: str) -> None:
-        """Remove links and files where a directory above the file was, and a directory in the file's own place."""
-        for ancestor in parents_and_self(name):
-            stamp: FileStamp | None = self._files.stamps([ancestor]).get(ancestor)
-            if stamp is not None and (stamp.kind == "directory") == (ancestor == name):
-                self._files.delete(ancestor)
-
-
-def _normalise(pattern: str) -> str:
-    top = "/" if pattern.startswith(("./", "/")) else ""
-    return top + posixpath.normpath(pattern).lstrip("/")
+            return f", which could not be put back: {error}"
+        return "; it was put back."

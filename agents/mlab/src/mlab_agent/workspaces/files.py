@@ -1,4 +1,4 @@
-"""The interface to the files of a workspace: names and contents, without rules about what may be written.
+"""The files of a workspace: lines of bash with the usual GNU programs (coreutils, findutils) read and write them.
 
 A *path* is what the model wrote. A *name* is a path resolved: relative to the workspace, without ``..`` and links.
 """
@@ -6,9 +6,14 @@ A *path* is what the model wrote. A *name* is a path resolved: relative to the w
 from __future__ import annotations
 
 import abc
+import base64
 import fnmatch
+import hashlib
+import os
 import posixpath
 import re
+import secrets
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -17,7 +22,7 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 AGENT_DIRECTORY = ".mlab-agent"
-"""The directory of a workspace in which the agent keeps outputs; the model may read it and not write it."""
+"""The directory of a workspace for outputs of scripts; the model may read it and not write it."""
 OUTPUT_DIRECTORY = f"{AGENT_DIRECTORY}/outputs"
 """Has the whole output of the last scripts whose output is shown in part."""
 KEPT_OUTPUTS = 20
@@ -28,6 +33,9 @@ _LONGEST_LINE = 2_000
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 FileKind = Literal["file", "directory", "link", "other"]
+_KINDS: Mapping[str, FileKind] = {"f": "file", "d": "directory", "l": "link"}
+_STAMP_FORMAT = r"%y\0%s\0%m\0%i:%s:%T@:%C@\0%l\0%p\0"  # of find -printf
+_STAMP_FIELDS = 6
 
 
 class WorkspaceError(Exception):
@@ -52,23 +60,94 @@ class FileStamp:
 
     @property
     def description(self) -> str:
-        """The kind in words."""
+        """The kind as text."""
         return "special file" if self.kind == "other" else self.kind
 
 
-class Files(abc.ABC):
-    """Files below one directory. Every method may raise :class:`WorkspaceError`."""
+def parents_and_self(name: str) -> list[str]:
+    """Return the directories above a name, the outermost first, and the name itself."""
+    parts = name.split("/")
+    return ["/".join(parts[: count + 1]) for count in range(len(parts))]
 
-    root: str
+
+def normalised(pattern: str) -> str:
+    """Return a pattern as :func:`matches` takes it: ``./`` at the beginning stands for the workspace itself."""
+    top = "/" if pattern.startswith(("./", "/")) else ""
+    return top + posixpath.normpath(pattern).lstrip("/")
+
+
+def matches(name: str, patterns: Sequence[str]) -> bool:
+    """Tell whether a name or a directory above it matches a pattern.
+
+    A pattern without a slash is for any directory, one that begins with a slash for exactly its own level.
+    """
+    return any(_matches_itself(above, pattern) for above in parents_and_self(name) for pattern in patterns)
+
+
+def _matches_itself(name: str, pattern: str) -> bool:
+    if pattern.startswith("/"):
+        return fnmatch.fnmatchcase(f"/{name}", pattern) and name.count("/") == pattern.count("/") - 1
+    base = name.rpartition("/")[2]
+    return fnmatch.fnmatchcase(name, pattern) or ("/" not in pattern and fnmatch.fnmatchcase(base, pattern))
+
+
+def printable(line: str) -> str:
+    """Return a line without control characters, by which a script could write to the terminal at will."""
+    line = _COLOUR.sub("", line)
+    shortened = line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
+    return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in shortened)
+
+
+class Files(abc.ABC):
+    """The files below one directory, without rules about what may be written.
+
+    A subclass says how commands get to a shell there. Every method may raise :class:`WorkspaceError`.
+    """
+
+    received_bytes: int
+    """How much is read at a time."""
+    root = "."
     """The absolute path of the directory, as scripts see it."""
 
     @abc.abstractmethod
+    def shell(self, script: str) -> bytes:
+        """Run a few lines in the workspace, and return what they write.
+
+        Raises:
+            WorkspaceError: if they fail, with their message.
+        """
+
+    @abc.abstractmethod
+    def _send(self, part: str, data: bytes, begin: str) -> str:
+        """Send the content of a new file ``part``; return the command that completes it, which is run afterwards.
+
+        Args:
+            part: its name.
+            data: the content.
+            begin: a command that is to be run before anything else, and makes its directory.
+        """
+
+    def program(self, python: str | None) -> str:
+        """Return the interpreter of Python scripts: the one that is named, by default the first one of the path.
+
+        Raises:
+            WorkspaceError: if the one that is named is not there.
+        """
+        if python is None:
+            return self.shell("command -v python || command -v python3 || echo python3").decode().split("\n")[0]
+        program = self.shell(f"command -v {shlex.quote(python)} || true").decode().strip()
+        if not program:
+            raise WorkspaceError(f"there is no program {python} to run Python scripts with")
+        return program
+
     def resolve(self, path: str) -> str:
         """Return the name of a path with all links followed, "." for the directory itself.
 
         Raises:
             WorkspaceError: if it leads out of the workspace.
         """
+        joined = shlex.quote(posixpath.join(self.root, path))
+        return self._relative(os.fsdecode(self.shell(f"realpath -mz -- {joined}")).rstrip("\0"), path)
 
     def resolve_lexically(self, path: str) -> str:
         """Return the name of a path with no link followed, or the real name if that path seems to lead out."""
@@ -77,45 +156,78 @@ class Files(abc.ABC):
         except WorkspaceError:
             return self.resolve(path)
 
-    @abc.abstractmethod
     def stat(self, name: str) -> FileStamp | None:
         """Return the stamp of a file or directory, None if it does not exist."""
+        return self.stamps([name]).get(name)
 
-    @abc.abstractmethod
     def stamps(self, names: Iterable[str]) -> dict[str, FileStamp]:
         """Return the stamps of those names that exist, no links followed."""
+        joined = "\0".join(f"./{name}" for name in names)
+        if not joined:
+            return {}
+        encoded = base64.b64encode(joined.encode(errors="surrogateescape")).decode()
+        loop = f"for f; do find -P \"$f\" -maxdepth 0 -printf '{_STAMP_FORMAT}'; done 2>/dev/null"
+        return _parse_stamps(
+            self._output_of(f"printf %s {encoded} | base64 -d | xargs -0 sh -c {shlex.quote(loop)} sh; true")
+        )
 
-    @abc.abstractmethod
-    def entries(self, name: str) -> Mapping[str, FileStamp]:
+    def entries(self, name: str) -> dict[str, FileStamp]:
         """Return the entries of a directory by their last part, in any order."""
+        command = f"find -P {_quoted(name)} -mindepth 1 -maxdepth 1 -printf '{_STAMP_FORMAT}' 2>/dev/null; true"
+        stamps = _parse_stamps(self._output_of(command))
+        return {child.rpartition("/")[2]: stamp for child, stamp in stamps.items()}
 
-    @abc.abstractmethod
     def scan(self, excluded: Sequence[str]) -> dict[str, FileStamp]:
         """Return all files, links and directories, except those that match a pattern and what is in them."""
+        pruned = " -o ".join(f"-name {name}" for name in SKIPPED_DIRECTORIES if name in excluded) or "-false"
+        command = rf"find -P . -mindepth 1 \( {pruned} \) -prune -o -printf '{_STAMP_FORMAT}' 2>/dev/null; true"
+        stamps = _parse_stamps(self._output_of(command))
+        return {name: stamp for name, stamp in stamps.items() if not matches(name, excluded)}
 
-    @abc.abstractmethod
     def read(self, name: str) -> bytes:
         """Return a whole file."""
+        return self._read_pieces(_quoted(name), "true", name)
 
-    @abc.abstractmethod
     def write(self, name: str, data: bytes, mode: int | None = None) -> None:
         """Write a whole file or nothing; parents are made, and None keeps the mode that the file has."""
+        part = posixpath.join(posixpath.dirname(name), f".mlab-agent-{secrets.token_hex(6)}")
+        put = self._send(part, data, self.enter(name))
+        self._replace(name, part, put, f"[ $(stat -c %s {_quoted(part)}) = {len(data)} ]", mode)
 
-    @abc.abstractmethod
     def copy(self, source: str, destination: str) -> None:
         """Copy a file over another one, whose mode is kept, or to a new name."""
+        part = posixpath.join(posixpath.dirname(destination), f".mlab-agent-{secrets.token_hex(6)}")
+        self._replace(destination, part, self.enter(destination), f"cat -- {_quoted(source)} > {_quoted(part)}", None)
 
-    @abc.abstractmethod
     def link(self, name: str, target: str) -> None:
         """Make a symbolic link, which replaces a file or link."""
+        self.shell(f"{self.enter(name)} && ln -sfnT -- {shlex.quote(target)} {_quoted(name)}")
 
-    @abc.abstractmethod
-    def make_directory(self, name: str) -> None:
-        """Make a directory and its parents."""
-
-    @abc.abstractmethod
     def delete(self, name: str) -> None:
         """Remove a file or link, or an empty directory; a directory that is not empty stays."""
+        target = _quoted(name)
+        self.shell(
+            f"{self.enter(name)} && if [ -d {target} ] && [ ! -L {target} ]; then rmdir -- {target} || true;"
+            f" else rm -f -- {target}; fi"
+        )
+
+    def enter(self, name: str) -> str:
+        """Return a command that makes the directory of a name, and fails if a link leads out of it."""
+        parent = posixpath.dirname(name)
+        directory = shlex.quote(posixpath.join(self.root, parent).rstrip("/") or "/")
+        check = f"[ \"$(realpath -mz -- {directory} | tr -d '\\0')\" = {directory} ]"
+        return (
+            f"{{ {check} || {{ echo {directory}: a link leads elsewhere >&2; false; }}; }} && mkdir -p -- {directory}"
+        )
+
+    def _replace(self, name: str, part: str, put: str, check: str, mode: int | None) -> None:
+        """Complete a file ``part``, and move it to its name."""
+        new, old = _quoted(part), _quoted(name)
+        keep = f"if [ -f {old} ] && [ ! -L {old} ]; then chmod --reference={old} {new}; fi"
+        set_mode = keep if mode is None else f"chmod {mode:o} {new}"
+        self.shell(
+            f"{{ {put} && {check} && {{ {set_mode}; }} && mv -fT -- {new} {old}; }} || {{ rm -f {new}; false; }}"
+        )
 
     def _relative(self, absolute: str, path: str) -> str:
         """Return the name of an absolute path; raise if it leads out of the workspace."""
@@ -126,34 +238,48 @@ class Files(abc.ABC):
             raise WorkspaceError(f"{path} leads out of the workspace, which is {self.root}")
         return absolute[len(prefix) :]
 
+    def _output_of(self, command: str) -> bytes:
+        """Return all that a command writes, by way of a file there if it is much."""
+        file = f"/tmp/mlab-agent-{secrets.token_hex(6)}"  # noqa: S108 - of the sandbox
+        remove = f"if [ $(stat -c %s {file}) -le {self.received_bytes} ]; then rm {file}; fi"
+        data = self._read_pieces(file, f"{{ {command}; }} > {file}", "a file", remove)
+        if len(data) > self.received_bytes:
+            self.shell(f"rm -f {file}")
+        return data
 
-def parents_and_self(name: str) -> list[str]:
-    """Return the directories above a name, the outermost first, and the name itself."""
-    parts = name.split("/")
-    return ["/".join(parts[: count + 1]) for count in range(len(parts))]
+    def _read_pieces(self, file: str, before: str, label: str, after: str = "true") -> bytes:
+        """Return a file, whose first piece comes with one call of the shell.
+
+        Args:
+            file: its name, quoted for the shell.
+            before: a command that is run before the first piece is read.
+            label: what to call the file in an error.
+            after: a command that is run in the same call, after the first piece was read.
+        """
+        head = f"sha256sum < {file} | head -c 64 && stat -c %s {file} && head -c {self.received_bytes} {file}"
+        line, _end, data = self.shell(f"{before} && {head} && {after}").partition(b"\n")
+        digest, size = line[:64].decode(), int(line[64:])
+        while len(data) < size:
+            piece = self.shell(f"tail -c +{len(data) + 1} {file} | head -c {self.received_bytes}")
+            if not piece:
+                break
+            data += piece
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise WorkspaceError(f"{label} changed while it was read")
+        return data
 
 
-def matches(name: str, patterns: Sequence[str]) -> bool:
-    """Tell whether a name or a directory above it matches a pattern.
-
-    A pattern without a slash is for any directory, one that begins with a slash for exactly its own level.
-    """
-    return any(matches_itself(above, patterns) for above in parents_and_self(name))
-
-
-def matches_itself(name: str, patterns: Sequence[str]) -> bool:
-    """As :func:`matches`, without the directories above."""
-    base = name.rpartition("/")[2]
-    return any(
-        fnmatch.fnmatchcase(f"/{name}", pattern) and name.count("/") == pattern.count("/") - 1
-        if pattern.startswith("/")
-        else fnmatch.fnmatchcase(name, pattern) or ("/" not in pattern and fnmatch.fnmatchcase(base, pattern))
-        for pattern in patterns
-    )
+def _parse_stamps(printed: bytes) -> dict[str, FileStamp]:
+    fields = printed.decode(errors="surrogateescape").split("\0")[:-1]
+    stamps = {}
+    for start in range(0, len(fields), _STAMP_FIELDS):
+        letter, size, mode, changed, target, path = fields[start : start + _STAMP_FIELDS]
+        kind: FileKind = _KINDS.get(letter, "other")
+        changed = "" if kind == "directory" else changed
+        stamps[path.removeprefix("./")] = FileStamp(kind, int(size), int(mode, 8), changed, target)
+    return stamps
 
 
-def printable(line: str) -> str:
-    """Return a line without control characters, by which a script could write to the terminal at will."""
-    line = _COLOUR.sub("", line)
-    shortened = line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
-    return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in shortened)
+def _quoted(name: str) -> str:
+    """Return a name as the shell needs it."""
+    return shlex.quote(f"./{name}")

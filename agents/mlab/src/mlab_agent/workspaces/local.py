@@ -6,11 +6,10 @@ run as processes of this user, in a group of their own: use a container then.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import secrets
 import shutil
-import stat
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,131 +20,58 @@ from typing_extensions import override
 
 from mlab_agent.truncate import truncated_file
 from mlab_agent.workspaces.base import ScriptResult, Workspace
-from mlab_agent.workspaces.files import (
-    KEPT_OUTPUTS,
-    MIB,
-    OUTPUT_DIRECTORY,
-    Files,
-    FileStamp,
-    WorkspaceError,
-    matches_itself,
-    parents_and_self,
-)
-from mlab_agent.workspaces.scripts import (
-    LiveOutput,
-    bubblewrap_works,
-    in_bubblewrap,
-    run_command,
-    script_environment,
-)
+from mlab_agent.workspaces.files import KEPT_OUTPUTS, MIB, OUTPUT_DIRECTORY, Files, WorkspaceError, parents_and_self
+from mlab_agent.workspaces.scripts import bubblewrap_works, in_bubblewrap, run_command, script_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from mlab_agent.workspaces.files import FileKind
+    from collections.abc import Sequence
 
 _MOUNTS = 200
-_SUBMISSION = "submission.txt"
+_SHELL_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}  # nothing that a script could have changed
 
 
 class LocalFiles(Files):
     """The files of a directory of this machine."""
 
+    received_bytes = 1 << 62
+
     def __init__(self, root: str) -> None:
         self.root = root
 
     @override
-    def resolve(self, path: str) -> str:
-        with _workspace_errors(path):
-            return self._relative(os.path.realpath(os.path.join(self.root, path)), path)  # noqa: PTH118 - no "." is to go
+    def shell(self, script: str) -> bytes:
+        words = ["/bin/bash", "-c", 'cd -- "$1" && eval "$(cat)"', "bash", self.root]  # arguments have a longest length
+        data = script.encode(errors="surrogateescape")
+        done = subprocess.run(words, input=data, capture_output=True, env=_SHELL_ENVIRONMENT, check=False)
+        if done.returncode:
+            message = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+            raise WorkspaceError(message or f"exit status {done.returncode}")
+        return done.stdout
 
     @override
-    def stat(self, name: str) -> FileStamp | None:
-        return self.stamps([name]).get(name)
-
-    @override
-    def stamps(self, names: Iterable[str]) -> dict[str, FileStamp]:
-        stamps = {}
-        for name in names:
-            with contextlib.suppress(OSError):
-                path = Path(self.root, name)
-                stamps[name] = _stamp(path.lstat(), path)
-        return stamps
-
-    @override
-    def entries(self, name: str) -> dict[str, FileStamp]:
-        with _workspace_errors(name):
-            return {Path(child).name: stamp for child, stamp in self._children(name)}
-
-    @override
-    def scan(self, excluded: Sequence[str]) -> dict[str, FileStamp]:
-        stamps: dict[str, FileStamp] = {}
-        pending = ["."]
-        while pending:
-            with contextlib.suppress(OSError):
-                for name, stamp in self._children(pending.pop()):
-                    if not matches_itself(name, excluded):
-                        stamps[name] = stamp
-                        if stamp.kind == "directory":
-                            pending.append(name)
-        return stamps
-
-    def _children(self, name: str) -> Iterator[tuple[str, FileStamp]]:
-        prefix = "" if name == "." else f"{name}/"
-        with os.scandir(os.path.join(self.root, name)) as entries:  # noqa: PTH118
-            for entry in entries:
-                with contextlib.suppress(FileNotFoundError):
-                    yield f"{prefix}{entry.name}", _stamp(entry.stat(follow_symlinks=False), entry.path)
+    def _output_of(self, command: str) -> bytes:
+        return self.shell(command)
 
     @override
     def read(self, name: str) -> bytes:
-        with _workspace_errors(name), self._open(name) as file:
-            return file.read()
-
-    @override
-    def write(self, name: str, data: bytes, mode: int | None = None) -> None:
-        with _workspace_errors(name):
-            replace_file(self.inside(name, make=True), data, mode)
-
-    @override
-    def copy(self, source: str, destination: str) -> None:
-        with _workspace_errors(destination), self._open(source) as old:
-            replace_file(self.inside(destination, make=True), old)
-
-    @override
-    def link(self, name: str, target: str) -> None:
-        with _workspace_errors(name):
-            path = self.inside(name, make=True)
-            path.unlink(missing_ok=True)
-            path.symlink_to(target)
-
-    @override
-    def make_directory(self, name: str) -> None:
-        with _workspace_errors(name):
-            self.inside(f"{name}/x", make=True)
-
-    @override
-    def delete(self, name: str) -> None:
-        with _workspace_errors(name):
-            path = self.inside(name)
-            if path.is_dir() and not path.is_symlink():
-                with contextlib.suppress(OSError):
-                    path.rmdir()
-            else:
-                path.unlink(missing_ok=True)
-
-    def inside(self, name: str, *, make: bool = False) -> Path:
-        """Return the path of a name, whose directory is made if asked for; no link on the way may lead elsewhere."""
         path = Path(self.root, name)
-        if os.path.realpath(path.parent) != os.path.normpath(path.parent):
-            raise WorkspaceError(f"{name}: a link leads elsewhere")
-        if make:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        return path
+        try:
+            if os.path.realpath(path.parent) != os.path.normpath(path.parent):
+                raise WorkspaceError(f"{name}: a link leads elsewhere")
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - a descriptor
+                return file.read()
+        except OSError as error:
+            raise WorkspaceError(f"{name}: {error.strerror or error}") from None
 
-    def _open(self, name: str) -> BinaryIO:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        return open(os.open(self.inside(name), flags), "rb")  # noqa: PTH123 - the caller closes it
+    @override
+    def _send(self, part: str, data: bytes, begin: str) -> str:
+        self.shell(begin)
+        try:
+            Path(self.root, part).write_bytes(data)
+        except OSError as error:
+            raise WorkspaceError(f"{part}: {error.strerror or error}") from None
+        return "true"
 
 
 class LocalWorkspace(Workspace):
@@ -215,13 +141,17 @@ class LocalWorkspace(Workspace):
             read_only = [path for path in (*inside, *self._protected) if Path(path).exists()]
             command, environment = in_bubblewrap(command, self.root, read_only, environment), {"PATH": os.defpath}
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            streams: tuple[BinaryIO, BinaryIO] = (out, err)
-            live = LiveOutput(streams, self.show_output) if self.show_output else None
             start = time.monotonic()
-            with _workspace_errors(name):
-                status, ended = run_command(command, self.root, environment, streams, timeout_s=timeout_s, live=live)
+            try:
+                status, ended = run_command(
+                    command, self.root, environment, (out, err), timeout_s=timeout_s, show=self.show_output
+                )
+            except OSError as error:
+                raise WorkspaceError(f"{name}: {error.strerror or error}") from None
             seconds = time.monotonic() - start
-            stdout, stderr, output_file = self._collect(streams)
+            stdout, stderr = self._shortened(out), self._shortened(err)
+            is_long = max(os.fstat(stream.fileno()).st_size for stream in (out, err)) > self._output_limit
+            output_file = self._keep(out, err) if is_long else None
         notes = self._read_only_files.restore()
         if ended == "too long":
             notes.append("The script was stopped because it wrote more than 1 GiB.")
@@ -229,34 +159,29 @@ class LocalWorkspace(Workspace):
             status = 128 - status
         return ScriptResult(stdout, stderr, status, ended == "timeout", seconds, output_file, tuple(notes))
 
-    def _collect(self, streams: tuple[BinaryIO, BinaryIO]) -> tuple[str, str, str | None]:
-        """Return stdout, stderr, and the path of a file with both if one was truncated."""
-        files = [stream.fileno() for stream in streams]
-        sizes = [os.fstat(file).st_size for file in files]
-        texts = [
-            truncated_file(size, self._output_limit, lambda at, count, file=file: os.pread(file, count, at))  # type: ignore[misc]
-            for file, size in zip(files, sizes, strict=True)
-        ]
-        if max(sizes) <= self._output_limit:
-            return texts[0], texts[1], None
-        try:
-            return texts[0], texts[1], self._keep(streams)
-        except (OSError, WorkspaceError):  # a script has put something in the way
-            return texts[0], texts[1], None
+    def _shortened(self, stream: BinaryIO) -> str:
+        file = stream.fileno()
+        return truncated_file(
+            os.fstat(file).st_size, self._output_limit, lambda offset, count: os.pread(file, count, offset)
+        )
 
-    def _keep(self, streams: tuple[BinaryIO, BinaryIO]) -> str:
-        """Write both outputs to one file, and remove the oldest such files."""
-        directory = self.files.inside(f"{OUTPUT_DIRECTORY}/x", make=True).parent
-        kept = sorted(int(path.stem) for path in directory.glob("*.txt") if path.stem.isdecimal())
-        for number in kept[: 1 - KEPT_OUTPUTS]:
-            (directory / f"{number}.txt").unlink()
-        name = f"{OUTPUT_DIRECTORY}/{kept[-1] + 1 if kept else 1}.txt"
-        with self.files.inside(name).open("xb") as joined:
-            for label, stream in zip(("stdout", "stderr"), streams, strict=True):
-                stream.seek(0)
-                joined.write(f"=== {label} ===\n".encode())
-                shutil.copyfileobj(stream, joined)
-                joined.write(b"\n")
+    def _keep(self, out: BinaryIO, err: BinaryIO) -> str | None:
+        """Write both outputs to one file, and remove the oldest such files; None if a script has made it impossible."""
+        try:
+            self.files.shell(self.files.enter(f"{OUTPUT_DIRECTORY}/x"))
+            directory = Path(self.root, OUTPUT_DIRECTORY)
+            kept = sorted(int(path.stem) for path in directory.glob("*.txt") if path.stem.isdecimal())
+            for number in kept[: 1 - KEPT_OUTPUTS]:
+                (directory / f"{number}.txt").unlink()
+            name = f"{OUTPUT_DIRECTORY}/{kept[-1] + 1 if kept else 1}.txt"
+            with Path(self.root, name).open("xb") as joined:
+                for label, stream in (("stdout", out), ("stderr", err)):
+                    stream.seek(0)
+                    joined.write(f"=== {label} ===\n".encode())
+                    shutil.copyfileobj(stream, joined)
+                    joined.write(b"\n")
+        except (OSError, WorkspaceError):
+            return None
         return name
 
     @override
@@ -271,38 +196,22 @@ class LocalWorkspace(Workspace):
 
     @override
     def finish(self, answer: str) -> None:
-        """Write the submission."""
-        path = self._submission or Path(self.root, _SUBMISSION)
-        with _workspace_errors(str(path)):
+        """Write the submission, in place of anything that a script has put there."""
+        path = self._submission or Path(self.root, "submission.txt")
+        part = path.with_name(f".mlab-agent-{secrets.token_hex(6)}")
+        try:
             if path.is_dir() and not path.is_symlink():
                 path.rename(f"{path}.{secrets.token_hex(4)}")
-            replace_file(path, answer.encode(errors="replace"))
+            with part.open("x", encoding="utf-8", errors="replace") as file:
+                file.write(answer)
+            part.replace(path)
+        except OSError as error:
+            raise WorkspaceError(f"{path}: {error.strerror or error}") from None
         self.finished = True
 
     @override
     def close(self) -> None:
         """Do nothing: the files stay."""
-
-
-def replace_file(path: Path, data: bytes | BinaryIO, mode: int | None = None) -> None:
-    """Write a whole file in place of another one, whose mode is kept, or of a link, which is not followed.
-
-    Raises:
-        OSError: if it cannot be written.
-    """
-    old = path.lstat() if path.is_file() and not path.is_symlink() else None
-    part = path.with_name(f".mlab-agent-{secrets.token_hex(6)}")
-    try:
-        with part.open("xb") as file:
-            if isinstance(data, bytes):
-                file.write(data)
-            else:
-                shutil.copyfileobj(data, file, MIB)
-        if mode is not None or old is not None:
-            part.chmod(mode if mode is not None or old is None else stat.S_IMODE(old.st_mode))  # type: ignore[arg-type]
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _interpreter(python: str | None) -> str:
@@ -312,25 +221,3 @@ def _interpreter(python: str | None) -> str:
     if program is None:
         raise WorkspaceError(f"there is no program {python} to run Python scripts with")
     return str(Path(program).absolute())  # a link stays one: it may be a virtual environment's
-
-
-def _stamp(status: os.stat_result, path: str | Path) -> FileStamp:
-    kind: FileKind = "other"
-    target = ""
-    if stat.S_ISREG(status.st_mode):
-        kind = "file"
-    elif stat.S_ISDIR(status.st_mode):
-        kind = "directory"
-    elif stat.S_ISLNK(status.st_mode):
-        kind, target = "link", os.readlink(path)  # noqa: PTH115
-    changed = f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
-    return FileStamp(kind, status.st_size, stat.S_IMODE(status.st_mode), "" if kind == "directory" else changed, target)
-
-
-@contextlib.contextmanager
-def _workspace_errors(name: str) -> Iterator[None]:
-    """Turn the system's errors into observations."""
-    try:
-        yield
-    except OSError as error:
-        raise WorkspaceError(f"{name}: {error.strerror or error}") from None

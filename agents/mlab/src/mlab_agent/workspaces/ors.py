@@ -17,13 +17,12 @@ from typing_extensions import override
 
 from mlab_agent.workspaces.files import MIB, WorkspaceError, WorkspaceLostError
 from mlab_agent.workspaces.ors_session import EpisodeFinishedError, OrsSession, OutcomeUnknownError
-from mlab_agent.workspaces.shell import TIMEOUT_S, CommandEnd, ShellFiles, ShellWorkspace, quoted
+from mlab_agent.workspaces.shell import TIMEOUT_S, CommandEnd, ShellFiles, ShellWorkspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from mlab_agent.clock import Waits
     from mlab_agent.workspaces.ors_session import ToolResult
 
 _SENT_BYTES = 400_000  # at a time: commands have a longest length
@@ -38,17 +37,17 @@ class OrsFiles(ShellFiles):
     received_bytes = 20_000  # servers cut the middle out of longer outputs
 
     def __init__(self, session: OrsSession) -> None:
-        super().__init__()
         self._session = session
         with contextlib.suppress(EpisodeFinishedError):  # then nothing asks for files
             self.root = self.shell("pwd -P").decode().strip()
 
     @override
     def _send(self, part: str, data: bytes, begin: str) -> str:
-        begin = f"{begin} && : > {quoted(part)}"
+        file = shlex.quote(f"./{part}")
+        begin = f"{begin} && : > {file}"
         for start in range(0, len(data), _SENT_BYTES):
             piece = base64.b64encode(data[start : start + _SENT_BYTES]).decode()
-            begin = f"{begin} && printf %s {piece} | base64 -d >> {quoted(part)}"
+            begin = f"{begin} && printf %s {piece} | base64 -d >> {file}"
             if start + _SENT_BYTES < len(data):
                 self.shell(begin)
                 begin = "true"
@@ -62,7 +61,7 @@ class OrsFiles(ShellFiles):
             WorkspaceError: if they fail, with their message.
             WorkspaceLostError: if the server's bash does not answer at all.
         """
-        mark = f"M{self.calls}x{random_text.token_hex(4)}"
+        mark = f"M{random_text.token_hex(6)}"
         error = f"/tmp/{mark}"  # noqa: S108 - of the sandbox
         # The mark is put together there, so that a shell that echoes the command does not seem to answer.
         command = (
@@ -89,7 +88,6 @@ class OrsFiles(ShellFiles):
 
     def _bash(self, command: str, timeout_s: float) -> ToolResult:
         """Call the tool ``bash``, with the time limit if the tool takes one."""
-        self.calls += 1
         arguments: dict[str, object] = {"command": command}
         if "timeout" in self._session.tools.get("bash", {}).get("properties", {}):
             arguments["timeout"] = timeout_s
@@ -108,69 +106,37 @@ class OrsWorkspace(ShellWorkspace):
 
     def __init__(
         self,
-        url: str,
-        task: str,
+        session: OrsSession,
         *,
-        environment: str = "rebench",
-        split: str = "test",
-        token: str | None = None,
-        secrets: Mapping[str, str] | None = None,
         state: Path,
         python: str | None = None,
         read_only: Sequence[str] = (),
         snapshot_excludes: Sequence[str] = (),
-        snapshot_limit: int = 2 * MIB,
-        wait_s: float = 0.0,
-        report: Callable[[str], None] = lambda _text: None,
-        waits: Waits | None = None,
     ) -> None:
-        """Open a session, or join the one of a process of the run that was killed, if the server still has it.
+        """Work in a session, which may be one of a process of the run that was killed.
 
         Args:
-            url: the server's.
-            task: the task's id.
-            environment: its name on the server.
-            split: the split that the task is in.
-            token: the server's, if it wants one.
-            secrets: of the session, such as ``openai_api_key`` for a task with a model.
-            state: the run's directory, for the session's id and the repository of snapshots.
+            session: at the server.
+            state: the run's directory, for the repository of snapshots.
             python: the interpreter of Python scripts in the session; None for the first one of its path.
             read_only: names or patterns of files and directories that must stay as they are.
             snapshot_excludes: names or patterns of what snapshots leave out.
-            snapshot_limit: bytes of the longest file in a snapshot.
-            wait_s: how long a call waits for a server that does not answer.
-            report: called with a sentence when the server goes away and comes back.
-            waits: get the time in which the server was away.
 
         Raises:
-            WorkspaceError: if there is no session, or no such interpreter in it.
+            WorkspaceError: if there is no such interpreter in it.
         """
-        record = state / "home" / "session.json"
-        self._session = OrsSession(
-            url,
-            task,
-            environment=environment,
-            split=split,
-            token=token,
-            secrets=secrets or {},
-            record=record,
-            wait_s=wait_s,
-            report=report,
-            waits=waits,
-        )
-        self.instructions = self._session.prompt
-        self.gives_scores = "answer" in self._session.tools
-        self.final_text = ""
-        """The scorer's message on the final score."""
-        self._handed_in()  # before anything else is asked for: the server may still be scoring it
-        files = OrsFiles(self._session)
+        self._session = session
+        self.instructions = session.prompt
+        self.gives_scores = "answer" in session.tools
+        self._requested_final_score()  # before anything else is asked for: the server may still be scoring it
+        files = OrsFiles(session)
         super().__init__(
             files,
             python=python or "python3" if self.finished else files.program(python),
             read_only=() if self.finished else read_only,
             state=state,
             read_limit=8 * MIB,
-            snapshot_limit=snapshot_limit,
+            snapshot_limit=2 * MIB,
             snapshot_excludes=snapshot_excludes,
         )
         if self.finished:
@@ -180,16 +146,6 @@ class OrsWorkspace(ShellWorkspace):
     def finished(self) -> bool:  # type: ignore[override]
         """Whether the episode has ended, by an answer or by the server."""
         return self._session.finished
-
-    @property
-    def joined(self) -> bool:
-        """Whether this is the session of an earlier process, with its workspace and attempts."""
-        return self._session.joined
-
-    @property
-    def session_id(self) -> str:
-        """The session's id, which gives access to it."""
-        return self._session.sid
 
     @override
     def score(self) -> str | None:
@@ -206,7 +162,7 @@ class OrsWorkspace(ShellWorkspace):
             raise
         except WorkspaceError as error:
             return (
-                f"The agent was stopped while it waited for this score, and what came of it cannot be told: {error}. "
+                f"The agent was stopped while it waited for this score, whose result is unknown: {error}. "
                 "It was not asked for again, so that no attempt counts twice; ask for Score if it is needed."
             )
 
@@ -223,27 +179,24 @@ class OrsWorkspace(ShellWorkspace):
         if self.final is not None or not self.gives_scores:
             self._session.finished = True
             return
+        problem = ""
         for _try in range(_FINAL_TRIES):
             try:
-                result = self._final_score()
-            except EpisodeFinishedError as error:
-                self.final_text = str(error)
+                earlier = self._requested_final_score()
+                result = self._scored(earlier) if earlier and earlier.finished else self._answer(_FINAL)
+            except EpisodeFinishedError:
                 return
             except OutcomeUnknownError as error:
                 problem = str(error)
                 continue
             if result.finished:
-                self._session.finished, self.final, self.final_text = True, result.metadata, result.text
+                self._session.finished, self.final = True, result.metadata
                 return
             problem = result.text
         raise WorkspaceError(f"the server did not give a final score: {problem[-500:]}")
 
-    def _final_score(self) -> ToolResult:
-        result = self._handed_in()
-        return self._scored(result) if result and result.finished else self._answer(_FINAL)
-
-    def _handed_in(self) -> ToolResult | None:
-        """Return the result of a final score that this process or an earlier one has asked for, if it can be known."""
+    def _requested_final_score(self) -> ToolResult | None:
+        """Return the final score that this process or an earlier one has asked for, if it can be known."""
         call = self._session.last_answer
         if call is None or call.arguments != _FINAL:
             return None

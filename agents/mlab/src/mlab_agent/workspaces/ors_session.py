@@ -1,49 +1,46 @@
-"""A session of an ORS server, through the official client; the session of a killed process is joined again.
+"""A session of an Open Reward Standard (ORS) server, which a later process of the run can join again.
 
-What a restart of the server, or of the agent, leaves open is settled by the client's id of the call (``task_id``): the
-same call is asked for with the same id, and the server answers with its result, or says that it was interrupted. A call
-whose id had not arrived yet is never sent a second time here.
+The server names each call (``task_id``). After a broken connection the client asks with that id for the result of the
+same call. A call whose id has not arrived is never sent again here: the server may have carried it out.
 """
 
 from __future__ import annotations
 
-import asyncio
+import base64
 import contextlib
-import dataclasses
 import json
-import logging
 import os
 import threading
 import time
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
-import aiohttp
-import tenacity
-from openreward.api._session.http import AuthenticationError, _RemoteSSEError, resumable_sse
-from openreward.api.errors import HeartbeatTimeoutError, MaxRetriesError, SessionTerminatedError
+import httpx2
+from pydantic import BaseModel, Field, ValidationError
 
 from mlab_agent.clock import Waits
 from mlab_agent.workspaces.files import WorkspaceError, WorkspaceLostError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
-_PING_S = 10
-_NO_KEY = "none"
-_GONE = frozenset({404, 410})  # of a session
+_PING_S = 10.0
+_TIMEOUT = httpx2.Timeout(30.0)  # between two pieces of a response, too: servers send a comment every few seconds
+_GONE = frozenset({404, 410})  # the session
 _NOT_NOW = frozenset({429, 503})  # nothing was begun
 _BROKEN_GATEWAYS = frozenset({502, 504})
+_STARTING_S = 600.0  # how long a session may take to start
+_TRIES = 3
 _LONGEST_WAIT_S = 5.0
+_ALLOWED_DOMAINS = {"openai_api_key": ["api.openai.com"], "anthropic_api_key": ["api.anthropic.com"]}
 
 
-@dataclass(frozen=True)
-class ToolResult:
+class ToolResult(BaseModel):
     """The result of a tool call."""
 
     text: str
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = Field(default_factory=dict)
     reward: float | None = None
     finished: bool = False
 
@@ -51,7 +48,8 @@ class ToolResult:
     def of(cls, output: Mapping[str, Any]) -> Self:
         """Return the result of an output of the protocol."""
         text = "".join(block["text"] for block in output["blocks"] if block.get("type", "text") == "text")
-        return cls(text, output.get("metadata") or {}, output.get("reward"), bool(output.get("finished")))
+        metadata, finished = output.get("metadata") or {}, bool(output.get("finished"))
+        return cls(text=text, metadata=metadata, reward=output.get("reward"), finished=finished)
 
     @property
     def interrupted(self) -> bool:
@@ -59,8 +57,7 @@ class ToolResult:
         return self.metadata.get("status") == "interrupted"
 
 
-@dataclass
-class Call:
+class Call(BaseModel):
     """A call of a tool."""
 
     tool: str
@@ -68,64 +65,27 @@ class Call:
     step: str | None = None
     """The step of the run that it belongs to; None if it may be made again."""
     task_id: str | None = None
-    """The server's id of the call, once it has confirmed it."""
+    """The server's id of the call, once it has arrived."""
     result: ToolResult | None = None
 
 
-class SessionRecord:
-    """A file that this user alone can read: with a session's id anybody could use the session."""
+class SessionRecord(BaseModel):
+    """What a later process needs to join the session; the session's id gives access to it."""
 
-    def __init__(self, path: Path, origin: Mapping[str, str]) -> None:
-        """Read the record if there is one of the same origin.
+    task: str
+    environment: str
+    sid: str | None = None
+    call: Call | None = None
+    """The last call that must not be made twice."""
 
-        Args:
-            path: the file.
-            origin: the task and the environment; the server may be at another address by now.
-        """
-        self._path = path
-        self._origin = dict(origin)
-        self._lock = threading.Lock()  # the client's thread writes, too
-        self.sid: str | None = None
-        self.call: Call | None = None
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return
-        if {name: record.get(name) for name in self._origin} == self._origin:
-            self.sid = record.get("sid")
-            self.call = _call(record.get("call"))
-
-    def begin(self, sid: str) -> None:
-        """Keep the id of a new session, which has no calls yet."""
-        self.sid, self.call = sid, None
-        self._write()
-
-    def keep(self, call: Call) -> None:
-        """Keep the present state of a call."""
-        self.call = call
-        self._write()
-
-    def remove(self) -> None:
-        """Remove the file: the session has ended."""
-        self._path.unlink(missing_ok=True)
-
-    def _write(self) -> None:
-        with self._lock:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            part = self._path.with_suffix(".part")
-            part.unlink(missing_ok=True)
-            call = dataclasses.asdict(self.call) if self.call else None
-            file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with open(file, "w", encoding="utf-8") as record:  # noqa: PTH123 - a descriptor
-                json.dump({**self._origin, "sid": self.sid, "call": call}, record)
-            part.replace(self._path)
-
-
-def _call(record: dict[str, Any] | None) -> Call | None:
-    if not record:
-        return None
-    result = record.pop("result")
-    return Call(**record, result=ToolResult(**result) if result else None)
+    def save(self, path: Path) -> None:
+        """Replace the file, which only this user can read."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
+        part.unlink(missing_ok=True)
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123 - a descriptor
+            file.write(self.model_dump_json())
+        part.replace(path)
 
 
 class OutcomeUnknownError(WorkspaceError):
@@ -137,27 +97,27 @@ class EpisodeFinishedError(WorkspaceError):
 
 
 class _AwayError(Exception):
-    """The server does not answer; the call can be repeated without harm."""
+    """The server says that it began nothing, or cannot be reached behind its gateway."""
 
 
 class OrsSession:
-    """One session. The official client pings it, so that it stays while the agent thinks."""
+    """One session. A thread pings the server, which ends sessions without pings."""
 
     def __init__(
         self,
         url: str,
         task: str,
         *,
-        environment: str,
-        split: str,
-        token: str | None,
-        secrets: Mapping[str, str],
-        record: Path,
+        environment: str = "rebench",
+        split: str = "test",
+        token: str | None = None,
+        secrets: Mapping[str, str] = MappingProxyType({}),
+        state: Path,
         wait_s: float = 0.0,
         report: Callable[[str], None] = lambda _text: None,
         waits: Waits | None = None,
     ) -> None:
-        """Open a session, or join the one of the file ``record``, if the server still has it.
+        """Open a session, or join the one of an earlier process of the run if the server still has it.
 
         Args:
             url: the server's.
@@ -165,8 +125,8 @@ class OrsSession:
             environment: its name on the server.
             split: the split that the task is in.
             token: the server's, if it wants one.
-            secrets: of the session.
-            record: the file that the session's id is kept in.
+            secrets: of the session, such as ``openai_api_key`` for a task with a model.
+            state: the run's directory, for the session's id.
             wait_s: how long a call waits for a server that does not answer.
             report: called with a sentence when the server goes away and comes back.
             waits: get the time in which the server was away.
@@ -174,67 +134,44 @@ class OrsSession:
         Raises:
             WorkspaceError: if there is no such server or task, or the server refuses.
         """
-        os.environ.setdefault("OPENREWARD_DISABLE_UPDATE_CHECK", "1")
-        logging.getLogger("openreward").setLevel(logging.CRITICAL)  # its warnings have the session's id
-        from openreward import OpenReward  # noqa: PLC0415 - after the setting
-
-        self._client = OpenReward(api_key=token or _NO_KEY)  # without one it would send $OPENREWARD_API_KEY
-        self._url = url
-        self._wait_s = wait_s
-        self._report = report
-        self._waits = waits or Waits()
-        self._record = SessionRecord(record, {"task": task, "environment": environment})
+        self._url, self._environment = url.rstrip("/"), environment
+        self._wait_s, self._report, self._waits = wait_s, report, waits or Waits()
+        self._record_file = state / "home" / "session.json"
+        self._record = _read_record(self._record_file, task, environment)
         self._lost = False
-        self._away_since: float | None = None
+        self._problem, self._starting = "", False  # why the last call has to be made again
+        self._failures, self._first_failure, self._away_since, self._reported = 0, 0.0, 0.0, False
         self.finished = False  # the episode
+        headers = {"X-API-Key": token} if token else {}
+        transport = httpx2.HTTPTransport(retries=_TRIES)  # of connections
+        self._http = httpx2.Client(base_url=self._url, headers=headers, timeout=_TIMEOUT, transport=transport)
+        self._closing = threading.Event()
         try:
-            self._open(task, environment, split, dict(secrets) or None)
-        except BaseException as error:
-            self._client.environments.close()
-            if isinstance(error, WorkspaceError) or not isinstance(error, Exception):
-                raise
+            self.joined = self._join()
+            """Whether this is the session of an earlier process, with its workspace and attempts."""
+            if not self.joined:
+                self._create(task, split, secrets)
+            prompt = self._request("GET", f"/{environment}/prompt").json()
+            self.prompt = "\n".join(block["text"] for block in prompt if block.get("type", "text") == "text")
+            tools = self._request("GET", f"/{environment}/tools").json()["tools"]
+            self.tools: dict[str, Mapping[str, Any]] = {tool["name"]: tool.get("input_schema") or {} for tool in tools}
+        except (httpx2.HTTPError, ValueError, KeyError) as error:
+            self._http.close()
             raise WorkspaceError(f"there is no session at {url}: {self._one_line(error)}") from None
+        except BaseException:
+            self._http.close()
+            raise
+        threading.Thread(target=self._ping, daemon=True).start()
 
     @property
     def sid(self) -> str:
         """The session's id, which gives access to it."""
-        return str(self._session.sid)
+        return str(self._record.sid)
 
     @property
     def last_answer(self) -> Call | None:
         """The last call of ``answer`` that was recorded, also by a killed process that had this session."""
         return self._record.call
-
-    def _open(self, task: str, environment: str, split: str, secrets: dict[str, str] | None) -> None:
-        server = self._client.environments.get(environment, variant=environment, base_url=self._url)
-        tasks = {_task_id(entry): entry for entry in server.list_tasks(split)}
-        if task not in tasks:
-            raise WorkspaceError(f"{self._url} has no task {task!r}; it has: {', '.join(map(str, tasks))}")
-        self._session = server.session(tasks[task], secrets=secrets)
-        self.joined = self._join()
-        if not self.joined:
-            self._session = server.session(tasks[task], secrets=secrets)
-            self._session.__enter__()
-            self._record.begin(self.sid)
-        self._session._run(_keep_alive(self._session._async))  # noqa: SLF001 - as in all of this module
-        self.prompt = "\n".join(block.text for block in self._session.get_prompt() if block.type == "text")
-        self.tools: dict[str, Mapping[str, Any]] = {
-            tool.name: tool.input_schema or {} for tool in self._session.list_tools()
-        }
-
-    def _join(self) -> bool:
-        """Continue the session of the record; tell whether the server still has it."""
-        if self._record.sid is None:
-            return False
-        # The client has no way to join a session; these are the steps of its own start but for the creation.
-        self._session._async.sid = self._record.sid  # noqa: SLF001
-        try:
-            self._session.get_prompt()
-        except aiohttp.ClientResponseError as error:
-            if error.status in _GONE:
-                return False
-            raise
-        return True
 
     def call(self, tool: str, arguments: Mapping[str, Any], step: str | None = None) -> ToolResult:
         """Call a tool, and wait for a server that is away for a while.
@@ -245,13 +182,14 @@ class OrsSession:
             step: of the run; given for a call that must not be made twice, which is recorded with its result.
 
         Raises:
-            OutcomeUnknownError: if the connection broke so that nobody knows whether the call was carried out.
+            OutcomeUnknownError: if the connection broke and the server cannot say whether the call was carried out.
             WorkspaceError: if the server refuses the call.
             WorkspaceLostError: if there is no session any more, or the server stays away.
         """
-        call = Call(tool, dict(arguments), step)
+        call = Call(tool=tool, arguments=dict(arguments), step=step)
         if step is not None:
-            self._record.keep(call)
+            self._record.call = call
+            self._record.save(self._record_file)
         return self._settle(call)
 
     def take_up(self, call: Call) -> ToolResult:
@@ -265,141 +203,193 @@ class OrsSession:
 
     def close(self, *, left_open: bool = False) -> None:
         """End the session, unless it is left open or its server is away; the server removes its workspace."""
-        if self._lost or left_open:
-            self._session._async._ping_task.cancel()  # noqa: SLF001
-        else:
-            with contextlib.suppress(Exception):
-                self._session.__exit__(None, None, None)
-            self._record.remove()
-        self._client.environments.close()
+        self._closing.set()
+        if not (self._lost or left_open):
+            for path in ("/delete", "/delete_session"):
+                with contextlib.suppress(httpx2.HTTPError):
+                    self._request("POST", path, {})
+            self._record_file.unlink(missing_ok=True)
+        self._http.close()
+
+    def _join(self) -> bool:
+        """Tell whether the server still has the session of the record."""
+        if self._record.sid is None:
+            return False
+        try:
+            self._request("GET", f"/{self._environment}/prompt")
+        except httpx2.HTTPStatusError as error:
+            if error.response.status_code in _GONE:
+                return False
+            raise
+        return True
+
+    def _create(self, task: str, split: str, secrets: Mapping[str, str]) -> None:
+        self._record = SessionRecord(task=task, environment=self._environment)
+        with self._http.sse("/create_session", method="POST", json={}) as events:
+            _raise_for_status(events.response)
+            found = {event.event: event.data for event in events}
+        result = json.loads(found.get("end") or "{}")
+        self._record.sid = result.get("sid") or found["task_id"].strip()
+        listed = self._request("POST", f"/{self._environment}/tasks", {"split": split}).json()
+        specs = {spec.get("id", spec.get("name")): spec for spec in listed["tasks"]}
+        if task not in specs:
+            raise WorkspaceError(f"{self._url} has no task {task!r}; it has: {', '.join(map(str, specs))}")
+        values = {
+            name: {"value": value, "allowed_domains": _ALLOWED_DOMAINS.get(name, [])} for name, value in secrets.items()
+        }
+        headers = {"X-Secrets": base64.b64encode(json.dumps(values).encode()).decode()} if values else {}
+        self._request("POST", "/create", {"task_spec": specs[task], "env_name": listed["env_name"]}, headers)
+        self._record.save(self._record_file)
+
+    def _request(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> httpx2.Response:
+        """Make a request, again for as long as the server says that the session starts."""
+        headers = {"X-Session-ID": self.sid, **(headers or {})}
+        deadline = time.monotonic() + _STARTING_S
+        while True:
+            response = self._http.request(method, path, json=body, headers=headers)
+            if response.headers.get("X-Backend-State") != "starting" or time.monotonic() > deadline:
+                _raise_for_status(response)
+                return response
+            time.sleep(1.0)
 
     def _settle(self, call: Call) -> ToolResult:
-        away, began = False, time.monotonic()
-        self._away_since = None
-
-        def stays_away(state: tenacity.RetryCallState) -> bool:
-            nonlocal away
-            self._away_since = self._away_since or time.monotonic()  # the call itself may have taken hours
-            self._waits.begin("ORS server: it does not answer")
-            if time.monotonic() - self._away_since + state.upcoming_sleep >= self._wait_s:
-                return True
-            if not away:
-                error = state.outcome and state.outcome.exception()
-                self._report(f"{self._url} does not answer; waiting up to {self._wait_s:.0f} s ({error})")
-            away = True
-            return False
-
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(_AwayError),
-            wait=tenacity.wait_exponential(multiplier=0.25, max=_LONGEST_WAIT_S),
-            stop=stays_away,
-            reraise=True,
-        )
+        """Send a call, again while the server is away, and record its result."""
+        began = time.monotonic()
+        self._failures, self._reported = 0, False
         try:
-            result: ToolResult = retrying(self._attempt, call)
-        except _AwayError as error:
-            self._lost = True
-            raise WorkspaceLostError(f"{self._url} does not answer: {error}") from None
+            while (output := self._post(call)) is None:
+                self._wait_for_server()
         finally:
             self._waits.end()
-        waited_s = result.metadata.get("waited_s")  # for its turn at the server, which knows of it
+        if self._reported:
+            self._report(f"{self._url} answers again, in the same session")
+        if not output["ok"]:
+            self.finished = self.finished or output.get("reason") == "episode_finished"
+            raise (EpisodeFinishedError if self.finished else WorkspaceError)(self._one_line(output["error"]))
+        result = ToolResult.of(output["output"])
+        waited_s = result.metadata.get("waited_s")  # for its turn at the server, which records it
         if isinstance(waited_s, int | float) and waited_s > 0:
             self._waits.leave_out(min(waited_s, time.monotonic() - began))
-        if away:
-            self._report(f"{self._url} answers again, in the same session")
         if call.step is not None:
             call.result = result
-            self._record.keep(call)
+            self._record.save(self._record_file)
         return result
 
-    def _attempt(self, call: Call) -> ToolResult:
-        try:
-            output = self._run(self._post(call))
-        except SessionTerminatedError as error:  # 410
-            raise WorkspaceLostError(f"the session at {self._url} is lost: {self._one_line(error)}") from None
-        except aiohttp.ClientResponseError as error:
-            raise self._refusal(error, call) from None
-        except AuthenticationError as error:
-            self._lost = True
-            raise WorkspaceLostError(f"{self._url} refuses the token: {self._one_line(error)}") from None
-        except _RemoteSSEError as error:
-            if call.task_id is not None and "unknown task_id" in str(error):
-                raise OutcomeUnknownError("the server does not know any more what came of the call") from None
-            raise WorkspaceError(f"{call.tool} failed on the server: {self._one_line(error)}") from None
-        except (aiohttp.ClientError, MaxRetriesError, HeartbeatTimeoutError, OSError) as error:
-            if call.task_id is None and not isinstance(error, aiohttp.ClientConnectorError):
-                text = f"the connection to the server broke as {call.tool} was called: {self._one_line(error)}"
-                raise OutcomeUnknownError(f"{text}; whether it was carried out is not known") from None
-            raise _AwayError(self._one_line(error)) from None
-        if not output["ok"] and output.get("reason") == "episode_finished":
-            self.finished = True
-            raise EpisodeFinishedError(self._one_line(output["error"]))
-        if not output["ok"]:
-            raise WorkspaceError(self._one_line(output["error"]))
-        return ToolResult.of(output["output"])
+    def _wait_for_server(self) -> None:
+        """Pause before a call is made again.
 
-    def _refusal(self, error: aiohttp.ClientResponseError, call: Call) -> Exception:
-        text = self._one_line(error)
-        if error.status in _GONE:
+        Raises:
+            WorkspaceLostError: if the server has been away for too long.
+        """
+        now = time.monotonic()
+        self._failures += 1
+        if self._failures == 1:
+            self._first_failure = self._away_since = now
+            self._waits.begin("ORS server: it does not answer")
+        elif self._starting and now - self._first_failure < _STARTING_S:
+            self._away_since = now
+        pause = min(0.25 * 2**self._failures, _LONGEST_WAIT_S)
+        if now - self._away_since + pause >= self._wait_s:
+            self._lost = True
+            raise WorkspaceLostError(f"{self._url} does not answer: {self._problem}")
+        if self._failures >= _TRIES and not self._reported:
+            self._reported = True
+            self._report(f"{self._url} does not answer; waiting up to {self._wait_s:.0f} s ({self._problem})")
+        time.sleep(pause)
+
+    def _post(self, call: Call) -> dict[str, Any] | None:
+        """Send a call once, or ask for its result by its id; return None if the server is away.
+
+        The call can then be repeated without harm, and ``_problem`` says why.
+        """
+        try:
+            return self._receive(call)
+        except (httpx2.TransportError, OSError) as error:
+            self._problem, self._starting = self._one_line(error), False
+            if call.task_id is None and not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
+                text = f"the connection to the server broke as {call.tool} was called: {self._problem}"
+                raise OutcomeUnknownError(f"{text}; whether it was carried out is not known") from None
+        except _AwayError as error:
+            self._problem = self._one_line(error)
+        return None
+
+    def _receive(self, call: Call) -> dict[str, Any]:
+        body = {"name": call.tool, "input": call.arguments, **({"task_id": call.task_id} if call.task_id else {})}
+        path, headers = f"/{self._environment}/call", {"X-Session-ID": self.sid}
+        chunks = []
+        with self._http.sse(path, method="POST", json=body, headers=headers, max_event_size=None) as events:
+            if events.response.is_error:
+                events.response.read()
+                raise self._refusal(events.response, call)
+            for event in events:
+                self._failures = 0
+                self._waits.end()
+                if event.event == "task_id":
+                    call.task_id = event.data.strip()
+                    if call.step is not None:
+                        self._record.save(self._record_file)
+                elif event.event == "error":
+                    raise self._failure(event.data, call)
+                elif event.event in {"chunk", "end"}:
+                    chunks.append(event.data)
+                if event.event == "end":
+                    output: dict[str, Any] = json.loads("".join(chunks))
+                    return output
+        raise httpx2.RemoteProtocolError("the stream ended too early")
+
+    def _refusal(self, response: httpx2.Response, call: Call) -> Exception:
+        """Return the error for a response with an error status."""
+        text, status = self._one_line(_detail(response)), response.status_code
+        if status in _GONE:
             return WorkspaceLostError(f"the session at {self._url} is lost: {text}")
-        if error.status in _NOT_NOW or (error.status in _BROKEN_GATEWAYS and call.task_id is not None):
+        if status == httpx2.codes.UNAUTHORIZED:
+            self._lost = True
+            return WorkspaceLostError(f"{self._url} refuses the token: {text}")
+        self._starting = response.headers.get("X-Backend-State") == "starting"  # or is about to be restarted
+        if status in _NOT_NOW or (status in _BROKEN_GATEWAYS and call.task_id is not None):
             return _AwayError(text)
-        if error.status in _BROKEN_GATEWAYS:
+        if status in _BROKEN_GATEWAYS:
             return OutcomeUnknownError(f"{call.tool}: {text}; whether it was carried out is not known")
         return WorkspaceError(f"the server refused {call.tool}: {text}")
 
-    def _run(self, coroutine: Coroutine[None, None, Any]) -> Any:
-        """Run a coroutine in the client's thread; when the wait for it is interrupted, it ends."""
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._session._loop)  # noqa: SLF001
-        try:
-            return future.result()
-        finally:
-            future.cancel()
+    def _failure(self, text: str, call: Call) -> WorkspaceError:
+        """Return the error for an error event of the stream."""
+        if call.task_id is not None and "unknown task_id" in text:
+            return OutcomeUnknownError("the server does not know the result of the call any more")
+        return WorkspaceError(f"{call.tool} failed on the server: {self._one_line(text)}")
 
-    async def _post(self, call: Call) -> Any:
-        """Send a call. The client's own ``call_tool`` would send one again whose outcome is not known."""
-
-        def note(event: str, data: str) -> None:
-            self._away_since = None
-            self._waits.end()
-            if event == "task_id":
-                call.task_id = data.strip()
-                if call is self._record.call:  # not one that was interrupted meanwhile
-                    self._record.keep(call)
-
-        session = self._session._async  # noqa: SLF001
-        return await resumable_sse(
-            session.client,
-            session._env_path("/call"),  # noqa: SLF001
-            sid=session.sid,
-            token=session.api_key,
-            deployment=session.deployment,
-            json={"name": call.tool, "input": call.arguments},
-            task_id=call.task_id,
-            max_retries=2,
-            on_event=note,
-            resumable_only=True,
-        )
+    def _ping(self) -> None:
+        while not self._closing.wait(_PING_S):
+            with contextlib.suppress(httpx2.HTTPError, RuntimeError):  # RuntimeError: closed meanwhile
+                self._http.post("/ping", headers={"X-Session-ID": self.sid}, timeout=_PING_S)
 
     def _one_line(self, error: object) -> str:
         text = " ".join(str(error).split())[:500] or type(error).__name__
-        return text.replace(sid, "[session]") if (sid := self._record.sid) else text
+        return text.replace(self._record.sid, "[session]") if self._record.sid else text
 
 
-async def _keep_alive(session: Any) -> None:
-    """Ping a session for as long as it is used: the client's own pings give it up, and end it, if some fail."""
-    if session._ping_task is not None:  # noqa: SLF001
-        session._ping_task.cancel()  # noqa: SLF001
-    pings = session._run_ping(  # noqa: SLF001
-        url=f"{session.base_url}/ping",
-        sid=session.sid,
-        api_key=session.api_key,
-        sleep_time=_PING_S,
-        deployment=session.deployment,
-        max_consecutive_failures=1 << 62,
-    )
-    session._ping_task = asyncio.create_task(pings)  # noqa: SLF001
+def _read_record(path: Path, task: str, environment: str) -> SessionRecord:
+    """Return the record of a file if it is of the same task; the server may have another address by now."""
+    try:
+        record = SessionRecord.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        record = None
+    if record is not None and (record.task, record.environment) == (task, environment):
+        return record
+    return SessionRecord(task=task, environment=environment)
 
 
-def _task_id(task: Any) -> Any:
-    return task.task_spec.get("id", task.task_spec.get("name"))
+def _raise_for_status(response: httpx2.Response) -> None:
+    if response.is_error:
+        response.read()
+        text = f"{response.status_code}: {_detail(response)}"
+        raise httpx2.HTTPStatusError(text, request=response.request, response=response)
+
+
+def _detail(response: httpx2.Response) -> str:
+    try:
+        return str(response.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        return response.text

@@ -1,4 +1,4 @@
-"""Run a script here: in bubblewrap where that works, with a short environment and a time limit, its output in files."""
+"""Run a script on this machine: in bubblewrap where that works, in a process group, with a short environment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 import re
-import select
 import shutil
 import signal
 import subprocess
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
 _GIB = 1 << 30
 _RUN_VARIABLE = "MLAB_AGENT_RUN"
 _GRACE_S = 2.0
-_POLL_S = 0.2
+_POLL_S = 0.05
 _PROBE_S = 60
-_SHOWN_BYTES = 64 << 10  # of a stream at a time; of what comes faster the middle is not shown
+_SHOWN_BYTES = 64 << 10  # of a stream at a time
 _ACCELERATORS = ("nvidia*", "dri", "kfd", "accel*", "infiniband", "dxg")
 _ROOT_MAY = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID")
 _CARRY_OUT_COMMANDS = ("/run/user", "/run/dbus", "/run/systemd/private", "/run/docker.sock", "/run/containerd")
@@ -54,7 +53,7 @@ def run_command(
     outputs: tuple[BinaryIO, BinaryIO],
     *,
     timeout_s: float,
-    live: LiveOutput | None = None,
+    show: Callable[[str, str], None] | None = None,
 ) -> tuple[int | None, str]:
     """Run a command until it ends or its time is up; the processes of its group end with it.
 
@@ -64,7 +63,7 @@ def run_command(
         environment: all of its variables.
         outputs: the files for stdout and stderr; it is stopped when they have more than 1 GiB.
         timeout_s: after which it is stopped.
-        live: shows the output meanwhile.
+        show: called with ``stdout`` or ``stderr`` and each line, as it is written.
 
     Returns:
         The exit status, negative for a signal, None if it was stopped; and ``ended``, ``timeout`` or ``too long``.
@@ -72,44 +71,46 @@ def run_command(
     Raises:
         OSError: if it cannot be started.
     """
+    streams = {name: output.fileno() for name, output in zip(("stdout", "stderr"), outputs, strict=True)}
+    live = [LiveOutput(name, file, show) for name, file in streams.items()] if show else []
     process = subprocess.Popen(
         command,
         cwd=directory,
         env=environment,
         stdin=subprocess.DEVNULL,
-        stdout=outputs[0],
-        stderr=outputs[1],
+        stdout=streams["stdout"],
+        stderr=streams["stderr"],
         start_new_session=True,
     )
     deadline = time.monotonic() + timeout_s
     ended = "ended"
     try:
-        while not _has_ended(process, min(_POLL_S, max(deadline - time.monotonic(), 0.0))):
-            if live:
-                live.poll()
+        while ended == "ended" and not _wait(process, _POLL_S):
+            for output in live:
+                output.poll()
             if time.monotonic() >= deadline:
                 ended = "timeout"
-            elif sum(os.fstat(output.fileno()).st_size for output in outputs) > _GIB:
+            elif sum(os.fstat(file).st_size for file in streams.values()) > _GIB:
                 ended = "too long"
-            if ended != "ended":
-                _signal_group(process.pid, signal.SIGTERM)
-                _has_ended(process, _GRACE_S)
-                break
+        if ended != "ended":
+            _signal_group(process.pid, signal.SIGTERM)
+            _wait(process, _GRACE_S)
     finally:
         _signal_group(process.pid, signal.SIGKILL)
         process.wait()
-    if live:
-        live.poll(last=True)
+    for output in live:
+        output.poll(last=True)
     return process.returncode if ended == "ended" else None, ended
 
 
-def _has_ended(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
-    """Wait for the end without reaping the process, so that its group's number is not used again meanwhile."""
-    end = os.pidfd_open(process.pid)
-    try:
-        return bool(select.select([end], [], [], timeout_s)[0])
-    finally:
-        os.close(end)
+def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
+    """Tell whether a process ends in time; it is not reaped, so that its group's number is not used again meanwhile."""
+    deadline = time.monotonic() + timeout_s
+    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.005)
+    return True
 
 
 def _signal_group(group: int, number: int) -> None:
@@ -128,31 +129,26 @@ def end_processes_of_run(run: str) -> None:
 
 
 class LiveOutput:
-    """Follows the files that a script writes its output to, and shows each line as it comes."""
+    """Follows a file that a script writes to, and shows each line as it comes; of much output only the end."""
 
-    def __init__(self, streams: tuple[BinaryIO, BinaryIO], show: Callable[[str, str], None]) -> None:
-        self._files = {"stdout": streams[0].fileno(), "stderr": streams[1].fileno()}
-        self._show = show
-        self._read = dict.fromkeys(self._files, 0)
-        self._rest = dict.fromkeys(self._files, b"")
+    def __init__(self, name: str, file: int, show: Callable[[str, str], None]) -> None:
+        self._name, self._file, self._show = name, file, show
+        self._read, self._rest = 0, b""
 
     def poll(self, *, last: bool = False) -> None:
-        """Show the lines that were finished since the last time; after the ``last`` poll also one that has no end."""
-        for name, file in self._files.items():
-            start, size = self._read[name], os.fstat(file).st_size
-            skipped = size - start - _SHOWN_BYTES
-            data = os.pread(file, min(size - start, _SHOWN_BYTES // 2), start)
-            if size - start > _SHOWN_BYTES // 2:
-                rest = max(start + _SHOWN_BYTES // 2, size - _SHOWN_BYTES // 2)
-                note = b"\n[... %d bytes not shown ...]\n" % skipped if skipped > 0 else b""
-                data += note + os.pread(file, size - rest, rest)
-            self._read[name] = size
-            *lines, self._rest[name] = re.split(rb"\r?\n|\r", self._rest[name] + data)
-            if self._rest[name] and (last or len(self._rest[name]) > _SHOWN_BYTES):
-                lines.append(self._rest[name])
-                self._rest[name] = b""
-            for line in lines:
-                self._show(name, printable(line.decode(errors="replace")))
+        """Show the lines that were finished since the last time; with ``last`` also one that has no end."""
+        size = os.fstat(self._file).st_size
+        if (skipped := size - self._read - _SHOWN_BYTES) > 0:
+            self._show(self._name, f"[... {len(self._rest) + skipped} bytes not shown ...]")
+            self._read, self._rest = self._read + skipped, b""
+        data = os.pread(self._file, size - self._read, self._read)
+        self._read += len(data)
+        *lines, self._rest = re.split(rb"\r?\n|\r", self._rest + data)
+        if self._rest and (last or len(self._rest) > _SHOWN_BYTES):
+            lines.append(self._rest)
+            self._rest = b""
+        for line in lines:
+            self._show(self._name, printable(line.decode(errors="replace")))
 
 
 def in_bubblewrap(

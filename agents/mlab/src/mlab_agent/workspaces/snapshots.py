@@ -1,24 +1,20 @@
-"""Snapshots of a workspace, as commits of a git repository that belongs to the run.
+"""Snapshots of a workspace: commits of a git repository in the run's directory, which has no work tree.
 
-The repository is outside of what scripts can write, and has no work tree: files are written to it by ``git
-fast-import``, with the contents that changed, so that it works for a directory as for a session of a server. ``git
---git-dir RUN/workspace.git log --stat`` shows the history of a run.
-
-Not in a snapshot: directories with no file, ``.git`` directories, files that are too long, and modes but for the
-executable bit.
+``git --git-dir RUN/workspace.git log --stat run`` shows the history of a run. Not in a snapshot: empty directories,
+``.git`` directories, files that are too long, and modes except the executable bit.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import hashlib
 import json
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from mlab_agent.workspaces.files import WorkspaceError
+from mlab_agent.workspaces.files import WorkspaceError, parents_and_self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,22 +24,11 @@ if TYPE_CHECKING:
 
 STORE = "workspace.git"
 """The name of the repository in the directory of a run."""
+_BRANCH = "refs/heads/run"
 _FILE, _EXECUTABLE, _LINK = "100644", "100755", "120000"
-_TOO_LONG = "too long: "
 _OPTIONS = ("core.fsync=none", "core.protectNTFS=false", "core.protectHFS=false", "gc.auto=0")
+_AUTHOR = {f"GIT_{who}_{what}": "mlab-agent" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 _OWNER_EXECUTES = 0o100
-
-
-class Entry(NamedTuple):
-    """A file of a snapshot."""
-
-    mode: str
-    blob: str
-
-    @property
-    def is_link(self) -> bool:
-        """Whether it is a symbolic link, whose target is its content."""
-        return self.mode == _LINK
 
 
 class Store:
@@ -52,9 +37,10 @@ class Store:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._index_file = directory / "mlab-index.json"
-        self._index: dict[str, list[str]] | None = None
-        self._last: tuple[list[tuple[str, Entry]], list[str], str] | None = None
-        self._parent: str | None = None
+        self._index: dict[str, list[str]] = {}
+        """The content of each file, with the stamp that it was read at: ``{name: [stamp, blob]}``."""
+        with contextlib.suppress(OSError, ValueError):  # otherwise all files are read again
+            self._index = json.loads(self._index_file.read_text(encoding="utf-8"))
 
     @property
     def exists(self) -> bool:
@@ -62,11 +48,10 @@ class Store:
         return (self._directory / "HEAD").exists()
 
     def put(self, data: bytes) -> str:
-        """Store a content, and return its id; one of the last snapshot is there already."""
-        blob = _blob_id(data)
-        if any(known == blob for _changed, known in self._known().values()):
-            return blob
-        self._make()
+        """Store a content, and return its id."""
+        if not self.exists:
+            self._directory.parent.mkdir(parents=True, exist_ok=True)
+            self._git("init", "--quiet", "--bare")
         return self._git("hash-object", "-w", "--stdin", data=data).decode().strip()
 
     def get(self, blob: str) -> bytes:
@@ -77,69 +62,44 @@ class Store:
         """
         return self._git("cat-file", "blob", blob)
 
-    def entries(self, snapshot: str) -> dict[str, Entry]:
-        """Return the files and links of a snapshot by name; errors as in :meth:`get`."""
-        entries = {}
-        for line in self._git("ls-tree", "-r", "-z", "--full-tree", snapshot).split(b"\0")[:-1]:
-            about, _tab, name = line.partition(b"\t")
-            mode, _kind, blob = about.decode().split()
-            entries[name.decode(errors="surrogateescape")] = Entry(mode, blob)
-        return entries
-
-    def too_long(self, snapshot: str) -> list[str]:
-        """Return the names of the files that a snapshot left out because of their length."""
-        message = self._git("show", "--no-patch", "--format=%B", snapshot).decode(errors="surrogateescape")
-        return [json.loads(line.removeprefix(_TOO_LONG)) for line in message.split("\n") if line.startswith(_TOO_LONG)]
-
     def save(self, files: Files, stamps: Mapping[str, FileStamp], *, limit: int, title: str) -> str:
-        """Store the workspace; what has the same stamp as before is not read again.
+        """Store the workspace; a file with the same stamp as before is not read again.
 
         Args:
             files: of the workspace.
             stamps: of what is to be saved.
             limit: bytes of the longest file that is saved.
-            title: the first line of the commit's message.
+            title: the commit's message.
 
         Returns:
             The name of the snapshot.
         """
-        entries: list[tuple[str, Entry]] = []
-        too_long: list[str] = []
-        contents: list[bytes] = []
-        index = self._known()
-        for name in sorted(stamps):
-            stamp = stamps[name]
-            if stamp.kind not in {"file", "link"} or ".git" in name.lower().split("/"):
-                continue
-            if stamp.size > limit:
-                too_long.append(name)
+        before = dict(self._index)
+        if not self.exists:
+            self.put(b"")
+        entries = []
+        for name, stamp in sorted(stamps.items()):
+            if stamp.kind not in {"file", "link"} or stamp.size > limit or ".git" in name.lower().split("/"):
                 continue
             if (blob := self._unchanged(name, stamp)) is None:
                 try:
-                    data = os.fsencode(stamp.target) if stamp.kind == "link" else files.read(name)
+                    blob = self.put(os.fsencode(stamp.target) if stamp.kind == "link" else files.read(name))
                 except WorkspaceError:  # removed meanwhile, or unreadable
-                    too_long.append(name)
                     continue
-                blob = _blob_id(data)
-                contents.append(data)
-                index[name] = [stamp.changed, blob]
-            mode = _EXECUTABLE if stamp.mode & _OWNER_EXECUTES else _FILE
-            entries.append((name, Entry(_LINK if stamp.kind == "link" else mode, blob)))
-        if self._last and self._last[:2] == (entries, too_long):
-            return self._last[2]
-        snapshot = self._parent = self._commit(contents, entries, too_long, title)
-        self._last = (entries, too_long, snapshot)
-        if contents:
+                self._index[name] = [stamp.changed, blob]
+            mode = _LINK if stamp.kind == "link" else _EXECUTABLE if stamp.mode & _OWNER_EXECUTES else _FILE
+            entries.append(f"{mode} {blob}\t{name}\0".encode(errors="surrogateescape"))
+        if self._index != before:
             part = self._index_file.with_suffix(".part")
-            part.write_text(json.dumps(index), encoding="utf-8")
+            part.write_text(json.dumps(self._index), encoding="utf-8")
             part.replace(self._index_file)
-        return snapshot
+        return self._commit(b"".join(entries), title)
 
     def restore(self, snapshot: str, files: Files, now: Mapping[str, FileStamp], *, limit: int) -> None:
         """Make a workspace what it was, as far as the snapshot has it.
 
         Args:
-            snapshot: what :meth:`save` returned.
+            snapshot: the name that :meth:`save` returned.
             files: of the workspace.
             now: the present stamps.
             limit: as in :meth:`save`; longer files are left alone.
@@ -147,64 +107,59 @@ class Store:
         Raises:
             WorkspaceError: if the snapshot is not there.
         """
-        entries = self.entries(snapshot)
-        self._parent, self._last = snapshot, None
-        kept = {above for name in (*entries, *self.too_long(snapshot)) for above in _with_parents(name)}
-        used = {above for name in now for above in _with_parents(name)[:-1]}
+        entries = self._entries(snapshot)
+        self._git("update-ref", _BRANCH, snapshot)
+        kept = {above for name in entries for above in parents_and_self(name)}
+        used = {above for name in now for above in parents_and_self(name)[:-1]}
         for name in sorted(now, key=lambda name: name.count("/"), reverse=True):
-            stamp = now[name]
-            if stamp.kind == "directory":
+            if now[name].kind == "directory":
                 if name in entries or (name in used and name not in kept):
                     files.delete(name)
-            elif name not in kept and stamp.size <= limit:
+            elif name not in kept and now[name].size <= limit:
                 files.delete(name)
-        for name, entry in entries.items():
-            stamp_now = now.get(name)
-            if entry.is_link:
-                if stamp_now is None or stamp_now.kind != "link" or self._unchanged(name, stamp_now) != entry.blob:
-                    files.link(name, os.fsdecode(self.get(entry.blob)))
-            elif stamp_now is None or stamp_now.kind != "file" or self._unchanged(name, stamp_now) != entry.blob:
-                files.write(name, self.get(entry.blob), 0o755 if entry.mode == _EXECUTABLE else 0o644)
-            elif bool(stamp_now.mode & _OWNER_EXECUTES) != (entry.mode == _EXECUTABLE):
-                files.write(name, self.get(entry.blob), stamp_now.mode ^ 0o111)
+        for name, (mode, blob) in entries.items():
+            stamp = now.get(name)
+            same_content = stamp is not None and self._unchanged(name, stamp) == blob
+            if mode == _LINK:
+                if stamp is None or stamp.kind != "link" or not same_content:
+                    files.link(name, os.fsdecode(self.get(blob)))
+            elif stamp is None or stamp.kind != "file" or not same_content:
+                files.write(name, self.get(blob), 0o755 if mode == _EXECUTABLE else 0o644)
+            elif bool(stamp.mode & _OWNER_EXECUTES) != (mode == _EXECUTABLE):
+                files.write(name, self.get(blob), stamp.mode ^ 0o111)
 
-    def _known(self) -> dict[str, list[str]]:
-        """Return the ids of contents by name, each with the stamp that it belongs to."""
-        if self._index is None:
-            try:
-                self._index = json.loads(self._index_file.read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                self._index = {}
-        return self._index
+    def _entries(self, snapshot: str) -> dict[str, tuple[str, str]]:
+        """Return the mode and the content's id of the files and links of a snapshot."""
+        entries = {}
+        for line in self._git("ls-tree", "-r", "-z", "--full-tree", snapshot).split(b"\0")[:-1]:
+            about, _tab, name = line.partition(b"\t")
+            mode, _kind, blob = about.decode().split()
+            entries[os.fsdecode(name)] = (mode, blob)
+        return entries
 
     def _unchanged(self, name: str, stamp: FileStamp) -> str | None:
         """Return the id of a file's content if that is stored, by the file's stamp."""
-        changed, blob = self._known().get(name, ("", ""))
+        changed, blob = self._index.get(name, ("", ""))
         return blob if changed == stamp.changed else None
 
-    def _commit(self, contents: list[bytes], entries: list[tuple[str, Entry]], too_long: list[str], title: str) -> str:
-        self._make()
-        stream = [b"blob\ndata %d\n%b\n" % (len(data), data) for data in contents]
-        message = "\n".join([title, "", *(f"{_TOO_LONG}{json.dumps(name)}" for name in too_long)]).encode()
-        stream.append(b"commit refs/heads/run\nmark :1\ncommitter mlab-agent <mlab-agent> now\n")
-        stream.append(b"data %d\n%b\n" % (len(message), message))
-        if self._parent is not None:
-            stream.append(f"from {self._parent}\ndeleteall\n".encode())
-        stream += [f"M {entry.mode} {entry.blob} ".encode() + _quoted(name) + b"\n" for name, entry in entries]
-        stream.append(b"get-mark :1\n")
-        return (
-            self._git("fast-import", "--quiet", "--force", "--date-format=now", data=b"".join(stream)).decode().strip()
-        )
-
-    def _make(self) -> None:
-        if not self.exists:
-            self._directory.parent.mkdir(parents=True, exist_ok=True)
-            self._git("init", "--quiet", "--bare")
+    def _commit(self, entries: bytes, title: str) -> str:
+        self._git("read-tree", "--empty")
+        self._git("update-index", "-z", "--index-info", data=entries)
+        tree = self._git("write-tree").decode().strip()
+        last = self._git("for-each-ref", "--format=%(objectname) %(tree)", _BRANCH).decode().split()
+        if last[1:] == [tree]:
+            return last[0]
+        parents = ["-p", last[0]] if last else []
+        commit = self._git("commit-tree", tree, *parents, "-m", title).decode().strip()
+        self._git("update-ref", _BRANCH, commit)
+        return commit
 
     def _git(self, *command: str, data: bytes = b"") -> bytes:
         options = [part for option in _OPTIONS for part in ("-c", option)]
         words = [git_program(), "--git-dir", str(self._directory), *options, *command]
-        done = subprocess.run(words, input=data, capture_output=True, env=_environment(), check=False)
+        others = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        environment = {**others, **_AUTHOR, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+        done = subprocess.run(words, input=data, capture_output=True, env=environment, check=False)
         if done.returncode:
             problem = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
             raise WorkspaceError(f"git {command[0]} failed in {self._directory}: {problem}")
@@ -222,23 +177,3 @@ def git_program() -> str:
     if program is None:
         raise WorkspaceError("git is not installed; the agent keeps its snapshots with it: install git")
     return program
-
-
-def _environment() -> dict[str, str]:
-    """Return an environment in which no configuration of a user counts."""
-    others = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return {**others, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-
-
-def _blob_id(data: bytes) -> str:
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-
-
-def _quoted(name: str) -> bytes:
-    raw = name.encode(errors="surrogateescape").replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
-    return b'"' + raw + b'"'
-
-
-def _with_parents(name: str) -> list[str]:
-    parts = name.split("/")
-    return ["/".join(parts[: count + 1]) for count in range(len(parts))]

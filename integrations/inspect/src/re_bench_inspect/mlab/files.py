@@ -62,7 +62,6 @@ class InspectFiles(ShellFiles):
         Raises:
             WorkspaceError: if the sandbox has no such directory, or lacks a program that is needed.
         """
-        super().__init__()
         self._sandbox = sandbox
         self._loop = loop
         self._directory = directory
@@ -71,8 +70,7 @@ class InspectFiles(ShellFiles):
 
     @override
     def shell(self, script: str) -> bytes:
-        self.calls += 1
-        move = f"cd {shlex.quote(self.root)} && " if self.calls > 1 else ""
+        move = f"cd {shlex.quote(self.root)} && " if self.root != "." else ""
         command = f"({move}{script}) | base64 -w0; exit ${{PIPESTATUS[0]}}"
         done = self._call(lambda: self._bash(command, TIMEOUT_S))
         if not done.success:
@@ -82,8 +80,6 @@ class InspectFiles(ShellFiles):
 
     @override
     def run(self, command: str, cleanup: str, timeout_s: float) -> CommandEnd:
-        self.calls += 1
-
         async def run() -> CommandEnd:
             ended = False
             try:
