@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
+from re_bench.guest.refused import RefusedError
 from safetensors.torch import save
 
 from re_bench.data.files import import_file
-from re_bench.guest.refused import RefusedError
 from restricted_mlm.sandboxed.restricted import export, graph, interpret, plan
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import torch
+from re_bench.guest.refused import RefusedError
 from safetensors.torch import save
 from torch import nn
 from torch.nn.functional import relu
 
 from re_bench.data.files import import_file
-from re_bench.guest.refused import RefusedError
 from restricted_mlm.sandboxed.restricted import export, graph, interpret, plan
 
 TASK = Path(__file__).parents[1]

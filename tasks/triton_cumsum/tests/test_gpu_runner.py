@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-
 from re_bench.guest.refused import RefusedError
+
 from triton_cumsum.harness import gpu_runner
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ import ast
 from typing import Any
 
 import pytest
-
 from re_bench.guest.refused import RefusedError
+
 from triton_cumsum.harness.kernel_check import check, free_names, parse
 
 MODULES: dict[str, Any] = {"tl": {"module": "triton.language"}, "triton": {"module": "triton"}}

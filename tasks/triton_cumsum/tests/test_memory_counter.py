@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-
 from re_bench.guest.refused import RefusedError
+
 from triton_cumsum.harness import torch_operators
 from triton_cumsum.harness.memory_counter import BoundsChecker, Counter
 from triton_cumsum.harness.sector_cache import CACHED, SECTOR

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from re_bench.guest.refused import RefusedError
+
 from triton_cumsum import grading
 from triton_cumsum.harness import trace_codec
 from triton_cumsum.modelled import cost

@@ -10,8 +10,8 @@ import torch
 import triton.language as tl
 from hypothesis import given
 from hypothesis import strategies as st
-
 from re_bench.guest.refused import RefusedError
+
 from triton_cumsum.harness import trace_codec
 from triton_cumsum.harness.trace_codec import decode, encode
 

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from re_bench.guest.refused import RefusedError
 from triton.runtime.interpreter import InterpretedFunction, InterpreterError
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from re_bench.guest.refused import RefusedError
 from triton_cumsum.harness import fast_interpreter, submission
 from triton_cumsum.harness.memory_counter import BoundsChecker, cause_of, intercepted
 from triton_cumsum.harness.recorder import Recorder

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 import triton  # noqa: F401 - takes a while, which goes by while another scoring has the GPU
+from re_bench.guest.refused import RefusedError
 
 from re_bench.guest.device_memory import AddressRange, write_value
-from re_bench.guest.refused import RefusedError
 from triton_cumsum.harness import submission
 from triton_cumsum.harness.arena import Arena
 

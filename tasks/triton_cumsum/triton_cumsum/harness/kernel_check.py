@@ -12,6 +12,7 @@ import ast
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from re_bench.guest.refused import RefusedError
+
 from triton_cumsum.harness.kernel_names import ATTRIBUTES, BUILTINS, MODULES, SUBMODULES
 from triton_cumsum.harness.trace_codec import INTEGERS, STRING
 

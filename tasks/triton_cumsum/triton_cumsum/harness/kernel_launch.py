@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 import triton
 import triton.language as tl
+from re_bench.guest.refused import RefusedError
 from triton.runtime import interpreter
 
-from re_bench.guest.refused import RefusedError
 from triton_cumsum.harness.kernel_check import RESERVED, check, parse
 from triton_cumsum.harness.kernel_names import BUILTINS, MODULES
 from triton_cumsum.harness.memory_counter import WARPS, Counter, cause_of

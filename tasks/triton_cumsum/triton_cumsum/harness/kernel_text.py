@@ -14,9 +14,9 @@ from typing import Any
 
 import triton
 import triton.language as tl
+from re_bench.guest.refused import RefusedError
 from triton.runtime.interpreter import InterpretedFunction
 
-from re_bench.guest.refused import RefusedError
 from triton_cumsum.harness.kernel_check import free_names, parse
 from triton_cumsum.harness.kernel_names import BUILTINS
 from triton_cumsum.harness.trace_codec import encode

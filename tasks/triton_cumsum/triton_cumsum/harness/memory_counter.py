@@ -13,10 +13,10 @@ import types
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from re_bench.guest.refused import RefusedError
 from triton._C.libtriton import ir
 from triton.runtime import interpreter
 
-from re_bench.guest.refused import RefusedError
 from triton_cumsum.harness import coalescing
 from triton_cumsum.harness.device import H200
 from triton_cumsum.harness.fast_types import numpy_dtype

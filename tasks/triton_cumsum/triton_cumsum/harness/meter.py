@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 import torch
-
 from re_bench.guest.refused import RefusedError
+
 from triton_cumsum.harness import fast_interpreter
 from triton_cumsum.harness.kernel_launch import Kernels
 from triton_cumsum.harness.torch_operators import check_arguments, check_keywords, cost, resolve

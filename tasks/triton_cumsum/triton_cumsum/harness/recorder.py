@@ -11,11 +11,11 @@ import json
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
+from re_bench.guest.refused import RefusedError
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakIdKeyDictionary
 from triton.runtime.interpreter import InterpretedFunction
 
-from re_bench.guest.refused import RefusedError
 from triton_cumsum.harness.kernel_text import Functions
 from triton_cumsum.harness.memory_counter import WARPS
 from triton_cumsum.harness.trace_codec import (

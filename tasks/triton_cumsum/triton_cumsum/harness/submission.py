@@ -11,7 +11,6 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 import torch
-
 from re_bench.guest.refused import RefusedError
 
 if TYPE_CHECKING:

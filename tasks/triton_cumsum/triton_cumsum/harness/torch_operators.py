@@ -10,9 +10,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import torch
+from re_bench.guest.refused import RefusedError
 from torch.utils.flop_counter import flop_registry
 
-from re_bench.guest.refused import RefusedError
 from triton_cumsum.harness.sector_cache import SECTOR
 
 if TYPE_CHECKING:

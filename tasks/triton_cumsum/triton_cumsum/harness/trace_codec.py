@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 import triton.language as tl
-
 from re_bench.guest.refused import RefusedError
 
 if TYPE_CHECKING:
