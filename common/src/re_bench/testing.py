@@ -208,24 +208,16 @@ def keep_submission(log: Path, submission: Path) -> Path:
     return store / staged.sha256
 
 
-@pytest.fixture(scope="session")
-def tiny_words() -> Sequence[str]:
-    """Return the vocabulary of the tiny text; a task may have its own."""
-    return [f"word{number}" for number in range(300)]
-
-
-@pytest.fixture(scope="session")
-def tiny_cache(tmp_path_factory: pytest.TempPathFactory, tiny_words: Sequence[str]) -> Path:
-    """Return a cache with a prepared text of random words."""
-    cache = tmp_path_factory.mktemp("cache")
+def write_tiny_text(cache: Path, words: Sequence[str]) -> Path:
+    """Put a prepared text of random words, with these as its vocabulary, into a cache; return the cache."""
     recipe, wheels = Recipe.named(TINY_TEXT), pinned_wheels()
     directory = wheel_text_entry(recipe, wheels, cache).directory
     directory.mkdir(parents=True)
     generator = np.random.default_rng(0)
     for name, length in (("train.bin", 60_000), ("heldout.bin", 3000)):
-        tokens = generator.integers(0, len(tiny_words), length)
+        tokens = generator.integers(0, len(words), length)
         (directory / name).write_bytes(tokens.astype("<u2").tobytes())
-    vocabulary = {word: token for token, word in enumerate(tiny_words)}
+    vocabulary = {word: token for token, word in enumerate(words)}
     (directory / "tokenizer.json").write_text(json.dumps({"model": {"vocab": vocabulary}}))
     manifest = {
         "name": TINY_TEXT,
@@ -238,9 +230,9 @@ def tiny_cache(tmp_path_factory: pytest.TempPathFactory, tiny_words: Sequence[st
     return cache
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # several tasks of a session may use it, each with its own fixtures
 def laid_out(tiny: Task, tiny_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the workspace of profile ``cpu`` of the fixture ``tiny``, a task made small; tests do not change it."""
+    """Return a workspace of profile ``cpu`` of a task's fixtures ``tiny`` and ``tiny_cache``; leave it as it is."""
     target = tmp_path_factory.mktemp("laid_out") / "workspace"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RE_BENCH_CACHE", str(tiny_cache))

@@ -16,7 +16,7 @@ from fix_embedding.sandboxed import checks, evaluator
 from re_bench.data.files import sha256_of
 from re_bench.lm.gpt import GPT, GPTConfig
 from re_bench.task.discovery import Task, open_task
-from re_bench.testing import TINY_TEXT
+from re_bench.testing import TINY_TEXT, write_tiny_text
 from re_bench.text import open_text
 
 TASK = Path(__file__).parents[1]
@@ -42,6 +42,11 @@ PROFILES = {{
 @pytest.fixture(scope="session")
 def tensors() -> dict[str, Any]:
     return checks.described(evaluator.empty_model(asdict(LARGE)), "float32")
+
+
+@pytest.fixture(scope="session")
+def tiny_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_text(tmp_path_factory.mktemp("cache"), [f"word{number}" for number in range(300)])
 
 
 @pytest.fixture(autouse=True)

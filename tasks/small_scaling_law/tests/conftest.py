@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from re_bench.task.discovery import Task, open_task
-from re_bench.testing import TINY_TEXT
+from re_bench.testing import TINY_TEXT, write_tiny_text
 
 TASK = Path(__file__).parents[1]
 TINY = f"""
@@ -52,8 +52,9 @@ def one_thread() -> None:
 
 
 @pytest.fixture(scope="session")
-def tiny_words() -> list[str]:
-    return ["<|endoftext|>", "the", "Ġfox", "Ġjumps", "é", "Ċ"]
+def tiny_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    words = ["<|endoftext|>", "the", "Ġfox", "Ġjumps", "é", "Ċ"]
+    return write_tiny_text(tmp_path_factory.mktemp("cache"), words)
 
 
 @pytest.fixture(autouse=True)
