@@ -153,14 +153,12 @@ class CommandOutput:
         return self._kept.text(f"; {part} in {name}"), name
 
     def _new_file(self) -> IO[bytes]:
-        """Make the file; only the latest few are kept."""
+        """Make the file, in place of an old one if there are a few."""
         os.makedirs(self._directory, exist_ok=True)  # noqa: PTH103 - pathlib costs every session memory
-        numbers = sorted(int(name[:-4]) for name in os.listdir(self._directory) if name[:-4].isdigit())  # noqa: PTH208
-        for number in numbers[: 1 - _MAX_FILES]:
-            os.unlink(f"{self._directory}/{number}.txt")  # noqa: PTH108
+        path = f"{self._directory}/{self._number % _MAX_FILES}.txt"
         with suppress(FileNotFoundError):
-            os.unlink(f"{self._directory}/{self._number}.txt")  # noqa: PTH108
-        return open(f"{self._directory}/{self._number}.txt", "xb", buffering=0)  # noqa: PTH123
+            os.unlink(path)  # noqa: PTH108
+        return open(path, "xb", buffering=0)  # noqa: PTH123 - closed at the end of the command
 
     def _write(self, file: IO[bytes], data: bytes) -> None:
         view = memoryview(data)[: self._room]

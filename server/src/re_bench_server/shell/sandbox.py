@@ -1,4 +1,4 @@
-"""The sandbox of a session: from the start of its supervisor to the end of all its processes, and the one after it.
+"""The sandbox of a session, from the start of its supervisor to the end of all its processes.
 
 Everything runs in one event loop. All sandboxes share a few threads for calls that block.
 """
@@ -14,7 +14,7 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -37,20 +37,13 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-ALL_ENDED = "all processes of the session were ended, and with them the shell"
-
 _NO_REPLY = "the sandbox did not answer and was ended, with all its processes"
 _BROKEN = "it broke the protocol"
 _GRACE_S = 30.0
 """How long the supervisor may take beyond the time of what it runs before everything is ended."""
-_END_GRACE_S = 2.0
-"""How long the supervisor may take to end all processes over a limit, before the sandbox is ended."""
-_VIOLATION_S = 10.0
-"""How long a violation lasts: a later one is a new violation."""
 _START_S = 60.0
 _POLL_S = 0.02
 _CHUNK = 1 << 16
-_MIB = 1 << 20
 _MAX_ERROR = 600
 _MESSAGE_OVERHEAD = 1 << 20
 _MAX_ESCAPE = 8
@@ -105,24 +98,22 @@ class Sandbox:
         """Which limit it was over last, or the empty string."""
 
     @classmethod
-    async def start(
-        cls, backend: Backend, spec: SandboxSpec, files: Path, guest_files: str, options: Mapping[str, Any]
-    ) -> Sandbox:
+    async def start(cls, backend: Backend, spec: SandboxSpec, files: Path, options: Mapping[str, Any]) -> Sandbox:
         """Start a sandbox and wait until it can run commands.
 
         Args:
             backend: the sandbox's backend.
-            spec: what it shows, with ``files`` as ``guest_files``.
+            spec: what it shows, ``files`` too.
             files: the directory made by :func:`re_bench_server.shell.guest_files.lay_out`.
-            guest_files: its path in the sandbox.
-            options: the options of the supervisor.
+            options: the options of the supervisor, of which ``guest_files`` is the path of ``files`` inside.
 
         Raises:
             ReBenchError: if it does not start.
         """
         with socket.socket(socket.AF_UNIX) as listener:
             _listen(listener, files)
-            program = [backend.python, "-I", "-S", "-c", PROGRAM, guest_files, f"{guest_files}/{CHANNEL}"]
+            inside = options["guest_files"]
+            program = [backend.python, "-I", "-S", "-c", PROGRAM, inside, f"{inside}/{CHANNEL}"]
             launch = backend.launch([*program, json.dumps(dict(options))], spec)
             try:
                 # By the loop's thread, since the sandbox ends with the thread that starts it.
@@ -279,112 +270,6 @@ class Sandbox:
             os.set_blocking(self._process.stderr.fileno(), False)
             stderr = (self._process.stderr.read() or b"").decode(errors="replace").strip()[-_MAX_ERROR:]
             raise ReBenchError(f"the shell's sandbox did not start: {stderr or self._process.poll()}")
-
-
-class SessionSandbox:
-    """Starts the sandbox of a session, and starts it again when it has ended, or has to be read-only."""
-
-    def __init__(
-        self, backend: Backend, spec: SandboxSpec, options: Mapping[str, Any], files: Path, growth: DiskGrowth
-    ) -> None:
-        """Describe the sandbox; :meth:`ensure` starts it.
-
-        Args:
-            backend: the sandbox's backend.
-            spec: what it shows.
-            options: the options of the supervisor.
-            files: the directory made by :func:`re_bench_server.shell.guest_files.lay_out`.
-            growth: what is written into its directories.
-        """
-        self.directory = str(options["workspace"])
-        """Where the next shell starts."""
-        self.notes: list[str] = []
-        """What the next output of the shell has to say of earlier events."""
-        self.growth = growth
-        self._backend, self._spec, self._options, self._files = backend, spec, dict(options), files
-        self._sandbox: Sandbox | None = None
-        self._lock = asyncio.Lock()
-        self._full = False
-        self._read_only = False
-        self._violation_time = 0.0
-        self._closed = ""
-
-    async def ensure(self) -> Sandbox | None:
-        """Return a sandbox that can run something, the present one or a new one; None after :meth:`close`.
-
-        Raises:
-            ReBenchError: if it does not start.
-        """
-        async with self._lock:
-            if self._closed:
-                return None
-            if self._full:
-                await self._check_disk()
-            if self._sandbox is not None and not self._sandbox.alive:
-                reason = self._sandbox.end_reason or ALL_ENDED
-                self.notes.append(f"before this command: {reason}; this is a new shell in {self.directory}")
-                await self._stop()
-            return self._sandbox or await self._start()
-
-    async def take_lost(self, sandbox: Sandbox) -> str:
-        """Return why a sandbox has ended, whose command is told so."""
-        async with self._lock:
-            if self._sandbox is sandbox:  # else a program has a new one already
-                await self._stop()
-        return sandbox.end_reason or ALL_ENDED
-
-    async def close(self, reason: str) -> None:
-        """End everything, for good."""
-        self._closed = reason
-        if self._sandbox is not None:
-            self._sandbox.end(reason)
-        async with self._lock:
-            await self._stop(reason)
-
-    async def _check_disk(self) -> None:
-        """Start a new sandbox if the workspace has become too full, or has room again."""
-        try:
-            self._full = await in_thread(self.growth.is_over_now, self._spec.limits.disk_mib * _MIB)
-        except OSError:  # it holds directories that an ordinary user's server cannot read
-            self._full = True
-        if self._read_only and not self._full and self._sandbox is not None and self._sandbox.busy:
-            self._full = True  # what runs goes on, and the next one looks again
-        elif self._full != self._read_only:
-            await self._stop()
-            self.notes.append(
-                "workspace and home are full: files can be removed but not written; this is a new shell"
-                if self._full
-                else "there is room again; this is a new shell"
-            )
-
-    async def _start(self) -> Sandbox:
-        self._read_only = self._full
-        limits = self._spec.limits
-        if self._read_only:  # nothing can be written, so that the quota holds however often one tries
-            limits = replace(limits, file_mib=0, disk_mib=2 * limits.disk_mib)
-        spec, options = replace(self._spec, limits=limits), self._options | {"directory": self.directory}
-        self._sandbox = sandbox = await Sandbox.start(self._backend, spec, self._files, options["guest_files"], options)
-        sandbox.watch(limits, self.growth, partial(self._on_violation, sandbox))
-        return sandbox
-
-    async def _stop(self, reason: str = "") -> None:
-        sandbox, self._sandbox = self._sandbox, None
-        if sandbox is not None:
-            await asyncio.shield(sandbox.end(reason))
-
-    def _on_violation(self, sandbox: Sandbox, violation: str, disk: bool) -> None:
-        """End what runs in a sandbox over a limit; the whole sandbox, if the supervisor does not do so."""
-        if sandbox is not self._sandbox:
-            return
-        sandbox.violation = violation
-        self._full = self._full or disk
-        now = time.monotonic()
-        elapsed = now - self._violation_time
-        if elapsed > _VIOLATION_S:
-            self._violation_time = now
-            sandbox.send({"end": violation})
-        elif elapsed > _END_GRACE_S:
-            sandbox.end(f"{violation}; all processes of the session were ended")
 
 
 def _listen(listener: socket.socket, directory: Path) -> None:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from re_bench.errors import ReBenchError
 from re_bench.guest.truncate import HeadTail
@@ -20,7 +20,7 @@ from re_bench.sandbox.spec import SandboxSpec
 from re_bench_server.shell.guest_files import hand_over, lay_out, write_command, write_etc, write_file
 from re_bench_server.shell.program import OUTPUT_BYTES, ProgramOptions, ProgramOutput
 from re_bench_server.shell.protocol import Output, append_notes, clean_path, command_refusal, notes_in
-from re_bench_server.shell.sandbox import SessionSandbox, in_thread
+from re_bench_server.shell.sandbox import Sandbox, in_thread
 from re_bench_server.state_dir import remove_tree
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from re_bench.limits import Limits
     from re_bench.sandbox.spec import Backend
-    from re_bench_server.shell.sandbox import Call, Sandbox
+    from re_bench_server.shell.sandbox import Call
 
 WORKSPACE = "/workspace"
 """The path of the workspace inside."""
@@ -43,27 +43,44 @@ _MAX_PROGRAMS = 64
 _NOBODY = 65534
 _CANNOT_RUN = 126
 _ALL_ENDED = "all processes of the sandbox were ended"
+_SHELL_ENDED = "all processes of the session were ended, and with them the shell"
 _CLOSED = "the session has ended"
+_END_GRACE_S = 2.0
+"""How long the supervisor may take to end all processes over a limit, before the sandbox is ended."""
+_VIOLATION_S = 10.0
+"""How long a violation lasts: a later one is a new violation."""
+_MIB = 1 << 20
 
 
 class Shell:
     """The shell of one session. Its methods are called by one event loop; :meth:`close` may be called at any time."""
 
-    def __init__(self, sandbox: SessionSandbox, workspace: str, guest_files: str, scratch: Path) -> None:
-        """Use a sandbox that has not been started; :meth:`open` makes both.
+    def __init__(
+        self, backend: Backend, spec: SandboxSpec, options: Mapping[str, Any], scratch: Path, growth: DiskGrowth
+    ) -> None:
+        """Describe a shell; :meth:`open` does so, and starts it.
 
         Args:
-            sandbox: the session's.
-            workspace: the path of the workspace inside.
-            guest_files: the path of our files inside.
+            backend: the sandbox's backend.
+            spec: what the sandbox shows.
+            options: the options of the supervisor.
             scratch: the directory of our files, of which ``shown`` is shown inside.
+            growth: what is written into its directories.
         """
-        self._sandbox, self._workspace, self._guest_files, self._scratch = sandbox, workspace, guest_files, scratch
-        self._lock = asyncio.Lock()
+        self._backend, self._spec, self._options, self._scratch = backend, spec, options, scratch
+        self._growth = growth
+        self._directory = str(options["workspace"])
+        """Where the next shell starts."""
+        self._notes: list[str] = []
+        """What the next output has to say of earlier events."""
+        self._turn, self._start_lock = asyncio.Lock(), asyncio.Lock()
         self._slots = asyncio.Semaphore(_MAX_PROGRAMS)
         self._files = 0
+        self._sandbox: Sandbox | None = None
         self._last: Call | None = None
         """The command that runs, or the last one if its caller was cancelled."""
+        self._full = self._read_only = False
+        self._violation_time = 0.0
         self._closing: asyncio.Future[None] | None = None
 
     @classmethod
@@ -145,8 +162,8 @@ class Shell:
                 "services": [list(service) for service in services],
             }
             growth = await in_thread(DiskGrowth, [workspace, home, temporary], disk_before)
-            shell = cls(SessionSandbox(backend, spec, options, files, growth), start, guest_files, scratch)
-            await shell._sandbox.ensure()
+            shell = cls(backend, spec, options, scratch, growth)
+            await shell._ensure()
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
             raise
@@ -155,7 +172,7 @@ class Shell:
     @property
     def disk_before(self) -> int:
         """Bytes of the workspace from which its growth counts."""
-        return self._sandbox.growth.before
+        return self._growth.before
 
     async def run(self, command: str, timeout_s: float) -> Output:
         """Run a command, after those that were requested before.
@@ -173,7 +190,7 @@ class Shell:
         """
         if reason := command_refusal(command, timeout_s):
             return Output.not_run(reason)
-        async with self._lock:
+        async with self._turn:
             if self._closing is None:
                 return await self._run(command, min(timeout_s, _MAX_TIMEOUT_S))
         return Output.not_run(_CLOSED)
@@ -198,12 +215,12 @@ class Shell:
         timeout_s = None if timeout_s is None else min(timeout_s, _MAX_TIMEOUT_S)
         request = {
             "execute": list(command),
-            "directory": str(PurePosixPath(self._workspace, options.get("directory") or "")),
+            "directory": str(PurePosixPath(self._options["workspace"], options.get("directory") or "")),
             "environment": dict(options.get("environment", {})),
             "timeout_s": timeout_s,
         }
         async with self._slots:
-            sandbox = await self._sandbox.ensure()
+            sandbox = await self._ensure()
             if sandbox is None:
                 return ProgramOutput(None, b"", b"", error=_CLOSED, ran=False)
             async with self._stdin_file(options.get("stdin", b"")) as stdin:
@@ -230,7 +247,7 @@ class Shell:
         try:
             if data:
                 await in_thread(write_file, file, data)
-            yield f"{self._guest_files}/{name}" if data else ""
+            yield f"{self._options['guest_files']}/{name}" if data else ""
         finally:
             if data:
                 file.unlink(missing_ok=True)
@@ -242,16 +259,20 @@ class Shell:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        await self._sandbox.close(_CLOSED)
-        async with self._lock:
+        if self._sandbox is not None:
+            self._sandbox.end(_CLOSED)
+        async with self._start_lock:
+            await self._stop(_CLOSED)
+        async with self._turn:
             await in_thread(remove_tree, self._scratch)
 
     async def _run(self, command: str, timeout_s: float) -> Output:
         if self._last is not None:  # its caller was cancelled: it ends soon, or its sandbox does
             await asyncio.wait({self._last.reply})
             if message := self._last.reply.result():
-                self._sandbox.notes += notes_in(message)
-        sandbox = await self._sandbox.ensure()
+                self._notes += notes_in(message)
+            self._last = None
+        sandbox = await self._ensure()
         if sandbox is None:
             return Output.not_run(_CLOSED)
         try:
@@ -265,19 +286,83 @@ class Shell:
         seconds = time.monotonic() - started
         if message is None:
             return await self._lost(sandbox, seconds, timed_out=seconds > timeout_s)
-        self._sandbox.directory = clean_path(message.get("directory")) or self._sandbox.directory
+        self._directory = clean_path(message.get("directory")) or self._directory
         return Output.parse(message, self._take_notes(), seconds)
 
     async def _lost(self, sandbox: Sandbox, seconds: float, *, timed_out: bool) -> Output:
         """Return the output of a command during which the sandbox ended."""
-        reason = await self._sandbox.take_lost(sandbox)
-        restart = "" if self._closing else f"; the next command has a new shell in {self._sandbox.directory}"
-        notes = [*self._take_notes(), f"{reason}{restart}"]
+        async with self._start_lock:
+            if self._sandbox is sandbox:  # otherwise a program has a new one already
+                await self._stop()
+        restart = "" if self._closing else f"; the next command has a new shell in {self._directory}"
+        notes = [*self._take_notes(), f"{sandbox.end_reason or _SHELL_ENDED}{restart}"]
         return Output(append_notes("", notes), None, None, timed_out, seconds)
 
     def _take_notes(self) -> list[str]:
-        notes, self._sandbox.notes = self._sandbox.notes, []
+        notes, self._notes = self._notes, []
         return notes
+
+    async def _ensure(self) -> Sandbox | None:
+        """Return a sandbox that can run something, the present one or a new one; None after :meth:`close`.
+
+        Raises:
+            ReBenchError: if it does not start.
+        """
+        async with self._start_lock:
+            if self._closing is not None:
+                return None
+            if self._full:
+                await self._check_disk()
+            if self._sandbox is not None and not self._sandbox.alive:
+                reason = self._sandbox.end_reason or _SHELL_ENDED
+                self._notes.append(f"before this command: {reason}; this is a new shell in {self._directory}")
+                await self._stop()
+            return self._sandbox or await self._start()
+
+    async def _check_disk(self) -> None:
+        """Start a new sandbox if the workspace has become too full, or has room again."""
+        try:
+            self._full = await in_thread(self._growth.is_over_now, self._spec.limits.disk_mib * _MIB)
+        except OSError:  # it holds directories that an ordinary user's server cannot read
+            self._full = True
+        if self._read_only and not self._full and self._sandbox is not None and self._sandbox.busy:
+            self._full = True  # what runs goes on, and the next one looks again
+        elif self._full != self._read_only:
+            await self._stop()
+            self._notes.append(
+                "workspace and home are full: files can be removed but not written; this is a new shell"
+                if self._full
+                else "there is room again; this is a new shell"
+            )
+
+    async def _start(self) -> Sandbox:
+        self._read_only = self._full
+        limits = self._spec.limits
+        if self._read_only:  # nothing can be written, so that the quota holds however often one tries
+            limits = replace(limits, file_mib=0, disk_mib=2 * limits.disk_mib)
+        spec, options = replace(self._spec, limits=limits), {**self._options, "directory": self._directory}
+        self._sandbox = sandbox = await Sandbox.start(self._backend, spec, self._scratch / "shown", options)
+        sandbox.watch(limits, self._growth, partial(self._on_violation, sandbox))
+        return sandbox
+
+    async def _stop(self, reason: str = "") -> None:
+        sandbox, self._sandbox = self._sandbox, None
+        if sandbox is not None:
+            await asyncio.shield(sandbox.end(reason))
+
+    def _on_violation(self, sandbox: Sandbox, violation: str, disk: bool) -> None:
+        """End what runs in a sandbox over a limit; the whole sandbox, if the supervisor does not do so."""
+        if sandbox is not self._sandbox:
+            return
+        sandbox.violation = violation
+        self._full = self._full or disk
+        now = time.monotonic()
+        elapsed = now - self._violation_time
+        if elapsed > _VIOLATION_S:
+            self._violation_time = now
+            sandbox.send({"end": violation})
+        elif elapsed > _END_GRACE_S:
+            sandbox.end(f"{violation}; all processes of the session were ended")
 
 
 def _make_temporary(directory: Path) -> None:
