@@ -81,10 +81,9 @@ def test_replies_come_whole_however_they_are_cut() -> None:
         ipc.HEADER.pack(200_000, 0) + b"[" * 200_000,
         bytes(4 * LONGEST),
         *(frame({"number": number, "status": 0}) for number in (7, "1", None, 2**70, True)),
-        frame({"number": 1, "stdout": "no base64!"}),
-        frame({"number": 1, "stdout": 1}),
+        *(frame({"number": 1, "stdout": size}) for size in ("1", True, 0, -1, 1 << 17)),
     ],
-    ids=range(13),
+    ids=range(16),
 )
 def test_nonsense_ends_the_sandbox(sent: bytes) -> None:
     async def asked() -> tuple[dict[str, Any] | None, str, bool]:

@@ -8,7 +8,6 @@ and can change or kill this process.
 
 from __future__ import annotations
 
-import base64
 import errno
 import json
 import math
@@ -305,7 +304,7 @@ class Supervisor:
         pipe = program.pipes[name]
         data = os.read(pipe.fileno(), _CHUNK)
         if data and not program.replied:
-            ipc.send(self.channel, {"number": program.number, name: base64.b64encode(data).decode()})
+            self.channel.sendall(ipc.encode({"number": program.number, name: len(data)}) + data)
         elif not data:
             del program.pipes[name]
             self.close_pipe(pipe)

@@ -6,7 +6,6 @@ Everything runs in one event loop. All sandboxes share a few threads for calls t
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import os
 import socket
@@ -227,37 +226,37 @@ class Sandbox:
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         """Take in messages until the connection ends; the sandbox ends with it, and by an invalid message."""
-        buffer = bytearray()
         try:
-            while data := await reader.read(_CHUNK):
-                buffer += data
-                while self._ending is None and (message := ipc.take(buffer, self._max_reply)) is not None:
-                    self._take(message)
-            self.end("")
+            while self._ending is None:
+                await self._take(reader)
         except ipc.FrameError:
             self.end(_BROKEN)
-        except OSError:
+        except (asyncio.IncompleteReadError, OSError):
             self.end("")
         finally:
             for call in self._calls.values():
                 call.reply.set_result(None)
             self._calls.clear()
 
-    def _take(self, message: dict[str, Any]) -> None:
-        """Pass on a part of an output, or the reply to a call.
+    async def _take(self, reader: asyncio.StreamReader) -> None:
+        """Read a message: the reply to a call, or the size of a part of its output, which follows.
 
         Raises:
             FrameError: if it is neither.
         """
+        length, descriptors = ipc.HEADER.unpack(await reader.readexactly(ipc.HEADER.size))
+        if length > self._max_reply or descriptors:
+            raise ipc.FrameError("more than is allowed")
+        message = ipc.decode(await reader.readexactly(length))
         number = message.get("number")
         if type(number) is not int or number not in self._calls:
             raise ipc.FrameError("no such call")
         output = self._calls[number].output
         for name in output.keys() & message.keys():
-            try:
-                output[name].add(base64.b64decode(message[name], validate=True))
-            except (TypeError, ValueError):
-                raise ipc.FrameError("no base64") from None
+            size = message[name]
+            if type(size) is not int or not 0 < size <= _CHUNK:
+                raise ipc.FrameError("no size")
+            output[name].add(await reader.readexactly(size))
             return
         self._calls.pop(number).reply.set_result(message)
 
