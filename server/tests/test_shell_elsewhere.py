@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
 import subprocess
-import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
 import pytest
+from ordinary_user import ORDINARY, as_ordinary_user, python_for_everybody, what_the_attacks_need
 from shell_session import processes_with, session_in
 
 import re_bench
@@ -22,8 +19,6 @@ import re_bench_server
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ORDINARY = 54321
-"""A user id that is nobody's."""
 LONG, BARE = f"141.4{os.getpid()}", f"173.2{os.getpid()}"  # seconds; no other worker's tests find these programs
 COMMANDS = [
     ("echo new > made; export A=5; cd /tmp; whoami", 60, 0, "agent\n"),
@@ -58,44 +53,17 @@ asyncio.run(main(Path(sys.argv[1]), json.loads(sys.argv[2])))
 @pytest.fixture
 def readable() -> Iterator[Path]:
     """Return a directory that everybody may read, with what the shell imports."""
-    with tempfile.TemporaryDirectory(prefix="re-bench-ordinary-") as name:
-        directory, common = Path(name), Path(re_bench.__file__).parent
-        (directory / "re_bench").mkdir()
-        for module in ("__init__.py", "normalise.py", "errors.py", "processes.py", "limits.py"):
-            shutil.copy(common / module, directory / "re_bench")
-        ours = Path(re_bench_server.__file__).parent
-        (directory / "re_bench" / "runs").mkdir()
-        for module in ("__init__.py", "elapsed.py"):
-            shutil.copy(common / "runs" / module, directory / "re_bench" / "runs")
-        shutil.copytree(Path(psutil.__file__).parent, directory / "psutil")
-        rooms = [(common / room, f"re_bench/{room}") for room in ("sandbox", "guest", "data")]
-        for source, target in (*rooms, (ours, "re_bench_server")):
-            shutil.copytree(source, directory / target, ignore=shutil.ignore_patterns("__pycache__"))
-        binding = importlib.util.find_spec("pyseccomp")
-        if binding is not None and binding.origin is not None:
-            shutil.copy(binding.origin, directory)
+    common = Path(re_bench.__file__).parent
+    with what_the_attacks_need() as directory:
+        shutil.copytree(common / "data", directory / "re_bench" / "data")
+        for source in (common / "runs" / "__init__.py", common / "runs" / "elapsed.py"):
+            (directory / "re_bench" / "runs").mkdir(exist_ok=True)
+            shutil.copy(source, directory / "re_bench" / "runs")
+        shutil.copytree(Path(re_bench_server.__file__).parent, directory / "re_bench_server")
         (directory / "own").mkdir()
-        subprocess.run(["chmod", "-R", "a+rX", name], check=True)
+        subprocess.run(["chmod", "-R", "a+rX", directory], check=True)
         os.chown(directory / "own", ORDINARY, ORDINARY)
         yield directory
-
-
-def as_ordinary_user(directory: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    drop = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", "env"]
-    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(directory), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(
-        [*drop, *command], cwd="/", env=environment, capture_output=True, text=True, check=False, timeout=60
-    )
-
-
-def python_for_everybody(directory: Path) -> str:
-    """Return a Python, of this version or a later one, that an ordinary user can start."""
-    candidates = [sys.executable, "/usr/local/bin/python3", "/usr/bin/python3"]
-    for candidate in candidates:
-        script = "import sys; sys.exit(sys.version_info < (3, 11))"
-        if as_ordinary_user(directory, candidate, "-c", script).returncode == 0:
-            return candidate
-    pytest.skip(f"an ordinary user can start none of {', '.join(candidates)} as Python 3.11 or later")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from re_bench.guest import ipc
-from re_bench_server.shell.protocol import Reply
+from re_bench.guest.truncate import HeadTail
+from re_bench_server.shell.program import ProgramOutput
+from re_bench_server.shell.protocol import Output, clean_path, notes_in
 from re_bench_server.shell.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ async def connected() -> AsyncIterator[tuple[Sandbox, socket.socket]]:
     ours, theirs = socket.socketpair()
     with theirs:
         theirs.settimeout(0)
-        await asyncio.get_running_loop().create_connection(lambda: sandbox, sock=ours)
+        sandbox.connect(*await asyncio.open_unix_connection(sock=ours))
         try:
             yield sandbox, theirs
         finally:
@@ -52,71 +54,69 @@ async def send(theirs: socket.socket, data: bytes) -> None:
         await asyncio.get_running_loop().sock_sendall(theirs, data)
 
 
-def test_answers_come_whole_however_they_are_cut() -> None:
-    async def answers() -> list[dict[str, Any] | None]:
+def test_replies_come_whole_however_they_are_cut() -> None:
+    async def replies() -> list[dict[str, Any] | None]:
         async with connected() as (sandbox, theirs):
             results = []
-            for message in ({"a": "é"}, {"b": 2}):
-                waiting = asyncio.ensure_future(sandbox.reply(5))
-                for byte in frame(message):
+            for text in ("é", "2"):
+                number, call = sandbox.call({})
+                for byte in frame({"number": number, "text": text}):
                     await send(theirs, bytes([byte]))
                     await asyncio.sleep(0)
-                results.append(await waiting)
+                results.append(await sandbox.wait_for(number, call, 5))
+            number, call = sandbox.call({})
             theirs.close()
-            return [*results, await sandbox.reply(5)]
+            return [*results, await sandbox.wait_for(number, call, 5)]
 
-    assert asyncio.run(answers()) == [{"a": "é"}, {"b": 2}, None]
+    assert asyncio.run(replies()) == [{"number": 1, "text": "é"}, {"number": 2, "text": "2"}, None]
 
 
 @pytest.mark.parametrize(
     "sent",
     [
         ipc.HEADER.pack(LONGEST + 1, 0),
-        frame({"a": 1}, descriptors=1),
+        frame({"number": 1}, descriptors=1),
         ipc.HEADER.pack(3, 0) + b"\xff\xff\xff",
         frame([1, 2]),
         ipc.HEADER.pack(200_000, 0) + b"[" * 200_000,
+        bytes(4 * LONGEST),
+        *(frame({"number": number, "status": 0}) for number in (7, "1", None, 2**70, True)),
+        *(frame({"number": 1, "stdout": size}) for size in ("1", True, 0, -1, 1 << 17)),
     ],
-    ids=["too long", "descriptors", "no text", "no object", "nested"],
+    ids=range(16),
 )
 def test_nonsense_ends_the_sandbox(sent: bytes) -> None:
-    async def asked() -> tuple[dict[str, Any] | None, str]:
+    async def asked() -> tuple[dict[str, Any] | None, str, bool]:
         async with connected() as (sandbox, theirs):
-            waiting = asyncio.ensure_future(sandbox.reply(5))
-            await asyncio.sleep(0)
+            number, call = sandbox.call({}, {"stdout": HeadTail(9)})
             await send(theirs, sent)
-            return await waiting, sandbox.end_reason
+            return await sandbox.wait_for(number, call, 5), sandbox.end_reason, sandbox.alive
 
-    assert asyncio.run(asked()) == (None, "it broke the protocol")
+    assert asyncio.run(asked()) == (None, "it broke the protocol", False)
 
 
-def test_what_nobody_asked_for_is_not_kept_without_end() -> None:
-    async def flooded() -> tuple[str, bool]:
-        async with connected() as (sandbox, theirs):
-            async with asyncio.timeout(20):
-                await send(theirs, bytes(4 * LONGEST))
-            return sandbox.end_reason, sandbox.alive
-
-    assert asyncio.run(flooded()) == ("it broke the protocol", False)
+@pytest.mark.parametrize(
+    "reply", [{"status": 256}, {"status": True}, {"errno": "x", "error": 1}, {"errno": 10**9}, {"status": [1]}]
+)
+def test_a_reply_about_a_program_is_read_as_what_it_can_be(reply: dict[str, Any]) -> None:
+    output = ProgramOutput.parse(reply, {"stdout": HeadTail(1), "stderr": HeadTail(1)}, 1)
+    assert (output.status, output.errno, output.error) == (None, 0, "")
 
 
 @pytest.mark.parametrize("value", [None, True, 1e300, -1, 256, "x", [], {}, [[1]], {"a": 1}, "\ud800", "relative"])
-def test_a_reply_is_read_as_what_it_can_be(value: object) -> None:
-    names = ("text", "background_text", "file", "status", "timed_out", "notes", "directory")
-    reply = Reply.parse(dict.fromkeys(names, value))
-    json.dumps([reply.text, reply.background_text, reply.notes, reply.directory]).encode()
-    reply.text.encode()
-    assert reply.status is None
-    assert reply.file is None
-    assert reply.directory == ""
-    assert reply.timed_out is (value is True)
-    assert all(isinstance(note, str) for note in reply.notes)
+def test_a_reply_about_a_command_is_read_as_what_it_can_be(value: object) -> None:
+    output = Output.parse(
+        dict.fromkeys(("text", "background_text", "file", "status", "timed_out", "notes"), value), (), 1
+    )
+    output.text.encode()
+    assert (output.status, output.file, output.timed_out) == (None, None, value is True)
+    assert clean_path(value) == ""
 
 
 def test_a_reply_is_bounded() -> None:
-    reply = Reply.parse({"notes": ["x" * 5000] * 100, "directory": "/" * 5000, "file": "/a\0b", "text": "a\0b"})
-    assert len(reply.notes) == 20
-    assert max(map(len, reply.notes)) == 1000
-    assert reply.directory == ""
-    assert reply.text == "a\ufffdb"
-    assert reply.file == Path("/a\ufffdb")
+    message = {"notes": ["x" * 5000] * 100, "file": "/a\0b", "text": "a\0b"}
+    assert [len(note) for note in notes_in(message)] == [1000] * 20
+    output = Output.parse(message, (), 1)
+    assert output.text.startswith("a\ufffdb\n[xxx")
+    assert output.file == Path("/a\ufffdb")
+    assert clean_path("/" * 5000) == ""

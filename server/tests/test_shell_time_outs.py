@@ -87,7 +87,7 @@ def test_earlier_background_processes_stay_and_those_of_the_command_go(session: 
 
 
 def test_a_stopped_supervisor_is_ended(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("re_bench_server.shell.shell._GRACE_S", 0.5)
+    monkeypatch.setattr("re_bench_server.shell.sandbox._GRACE_S", 0.5)
     output = time_out(session, "kill -STOP $PPID")
     assert output.timed_out
     assert "did not answer and was ended" in output.text

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import socket
 import sys
 import tempfile
 import threading
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from more_attacks import ATTACKS
 from shell_session import Session, processes_with, session_in
 
 from re_bench.guest import port_forward
+from re_bench.sandbox import open_backend
+from re_bench.sandbox.attack import Target, source
+from re_bench.sandbox.process import Finished
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from re_bench.sandbox.spec import SandboxSpec
 
 ASK = (
     "python3 -c \"import socket; s = socket.create_connection(('127.0.0.1', 18080), 5); "
@@ -79,27 +85,36 @@ def test_variables_of_the_server_do_not_come_in(tmp_path: Path, monkeypatch: pyt
         assert session.says("cat /proc/[0-9]*/environ 2>/dev/null | grep -ac 'of-the-serve[r]' || true") == "0\n"
 
 
-WRITABLE = " ".join(f"{path}/{secrets.token_hex(8)}" for path in ("~", "/workspace", "/tmp", "/var/tmp", "/dev/shm"))  # noqa: S108
-READ_ONLY = ("/new", "/usr/new", "/etc/new", "/run/shell/new", "/run/shell/command", "/home/new", f"{sys.prefix}/new")
-PROGRAMS = "cat /proc/[0-9]*/comm | grep -vxE 'bwrap|python[0-9.]*|bash|cat|grep'"
-WALLS: list[tuple[str, int, str]] = [
-    *((f"echo x > {path}", 1, "") for path in (*READ_ONLY, "/proc/sys/kernel/hostname")),
-    (f"touch {WRITABLE} && rm {WRITABLE}", 0, ""),
-    (f"kill -0 {os.getpid()}", 1, "No such process"),
-    (PROGRAMS, 1, ""),
-    ("test $(ls -d /proc/[0-9]* | wc -l) -lt 10", 0, ""),
-    ("python3 -c 'import socket; print(socket.if_nameindex())'", 0, "[(1, 'lo')]\n"),
-    ("timeout 5 bash -c 'echo > /dev/tcp/1.1.1.1/53'", 1, ""),
-    ("ln -sf /var/lib lib; ls lib/", 2, ""),
-    ("ln -sf /etc/shadow shadow; cat shadow", 1, ""),
-]
-"""Commands with their exit status and a part of their output."""
+@dataclass(frozen=True)
+class Inside(Target):
+    """A session's sandbox under attack, by programs beside its shell."""
+
+    session: Session
+
+    def send(self, function: Callable[..., Any], *arguments: Any, spec: SandboxSpec | None = None) -> Finished:
+        assert spec is None, "this attack needs a sandbox of its own"
+        program = [self.backend.python, "-I", "-S", "-c", source(function, *arguments)]
+        output = self.session.runner.run(self.session.shell.execute(program, timeout_s=60))
+        status = -1 if output.status is None else output.status
+        return Finished(status, output.error, output.stdout.decode(), output.stderr.decode(), output.seconds)
 
 
-@pytest.mark.parametrize(("command", "status", "text"), WALLS, ids=range(len(WALLS)))
-def test_commands_reach_only_their_own_places(session: Session, command: str, status: int, text: str) -> None:
-    output = session.run(command)
-    assert (output.status, text in output.text) == (status, True), output
+@pytest.mark.parametrize(
+    "name",
+    [
+        "reading outside", "writing outside", "secrets in proc", "signals", "local servers", "namespaces", "tracing",
+        "existence of files", "limits of others", "abstract sockets", "ways out", "kinds of sockets",
+        "objects of others", "settings of the kernel", "calls of the kernel",
+    ],
+)  # fmt: skip
+def test_a_session_holds_the_attacks_on_sandboxes(session: Session, tmp_path: Path, name: str) -> None:
+    tmp_path.chmod(0o755)
+    assert list(ATTACKS[name](Inside(open_backend("bubblewrap"), tmp_path, session))) == []
+
+
+def test_the_supervisors_files_are_read_only(session: Session) -> None:
+    for path in ("/run/shell/new", "/run/shell/command", "/run/shell/evaluate", "/home/new", "/etc/passwd"):
+        assert session.run(f"echo x > {path}").status == 1, path
 
 
 def test_what_is_hidden_and_what_is_shown(tmp_path: Path) -> None:

@@ -75,9 +75,9 @@ class Preparation:
 
     def start(self) -> None:
         """Prepare, in the background, unless that runs or is done, or failed a moment ago."""
-        if self._running is not None and (not self._running.done() or not self._may_retry()):
-            return
-        self._running = asyncio.get_running_loop().create_task(self._run())
+        may_retry = self.state == State.FAILED and time.monotonic() - self._ended > _RETRY_AFTER_S
+        if self._running is None or (self._running.done() and may_retry):
+            self._running = asyncio.get_running_loop().create_task(self._run())
 
     async def wait(self, abandoned: threading.Event | None = None) -> None:
         """Wait until it is ready.
@@ -109,20 +109,21 @@ class Preparation:
             ReBenchError: if that fails.
             StoppedError: if the server is ending, or it was abandoned.
         """
-        await self.wait(abandoned)
-        await self._in_thread(partial(self._lay_out, workspace, abandoned))
 
-    def _lay_out(self, workspace: Path, abandoned: threading.Event) -> None:
-        with stop_on(abandoned):
-            raise_if_stop_requested()
-            lay_out(
-                self.served.task,
-                workspace,
-                profile=self.served.profile_name,
-                template=self._template,
-                randomize=self._randomize if self._worker.randomized else None,
-                link=self._link,
-            )
+        def lay_out_unless_abandoned() -> None:
+            with stop_on(abandoned):
+                raise_if_stop_requested()
+                lay_out(
+                    self.served.task,
+                    workspace,
+                    profile=self.served.profile_name,
+                    template=self._template,
+                    randomize=self._randomize if self._worker.randomized else None,
+                    link=self._link,
+                )
+
+        await self.wait(abandoned)
+        await self._in_thread(lay_out_unless_abandoned)
 
     async def stop(self) -> None:
         """Wait for the end of what runs in threads, which has been asked to stop, and end the program."""
@@ -174,9 +175,6 @@ class Preparation:
                 self._worker.randomize_workspace(workspace)
         finally:
             self._worker_lock.release()
-
-    def _may_retry(self) -> bool:
-        return self.state == State.FAILED and time.monotonic() - self._ended > _RETRY_AFTER_S
 
     def _log_progress(self, line: str) -> None:
         self._made_something = True

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from re_bench.task.discovery import open_task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from re_bench.task.discovery import Task
     from re_bench.task.manifest import Anchors, Profile
@@ -45,7 +45,7 @@ def _tasks(tasks: Sequence[Task]) -> str:
         port = next((entry for entry in manifest.published if entry.name == "OpenReward port"), None)
         scores = [f"{port.starting:g}", f"{port.reference:g}"] if port else ["", ""]
         rows.append([f"`{manifest.id}`", manifest.description, f"{manifest.direction} is better", *scores])
-    return table(("Task ID", "Description", "Scoring direction", "Starting score", "Reference score"), rows)
+    return _table(("Task ID", "Description", "Scoring direction", "Starting score", "Reference score"), rows)
 
 
 def _scores(tasks: Sequence[Task]) -> str:
@@ -54,7 +54,7 @@ def _scores(tasks: Sequence[Task]) -> str:
         for name, profile in task.manifest.profiles.items():
             first = [f"`{task.manifest.id}`", name, task.manifest.unit]
             rows += [[*first, *_anchor_cells(profile, anchors)] for anchors in _anchors(profile)]
-    return table(("Task ID", "Profile", "Unit of the raw score", "Starting", "Reference", "From"), rows)
+    return _table(("Task ID", "Profile", "Unit of the raw score", "Starting", "Reference", "From"), rows)
 
 
 def _anchors(profile: Profile) -> Sequence[Anchors | None]:
@@ -82,7 +82,7 @@ def _rewards(tasks: Sequence[Task]) -> str:
         ]
         for task in tasks
     ]
-    return table(("Task", "Aggregation", "Rationale", "Score shown"), rows)
+    return _table(("Task", "Aggregation", "Rationale", "Score shown"), rows)
 
 
 def _compute(tasks: Sequence[Task]) -> str:
@@ -98,7 +98,7 @@ def _compute(tasks: Sequence[Task]) -> str:
         for task in tasks
         for name, profile in task.manifest.profiles.items()
     ]
-    return table(("Task ID", "Profile", "GPU", "Memory of a scored program", "Longest scoring", "What runs"), rows)
+    return _table(("Task ID", "Profile", "GPU", "Memory of a scored program", "Longest scoring", "What runs"), rows)
 
 
 _TABLES: dict[str, Callable[[Sequence[Task]], str]] = {
@@ -109,14 +109,9 @@ _TABLES: dict[str, Callable[[Sequence[Task]], str]] = {
 }
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown."""
-    return "\n".join(_lines([header, ["---"] * len(header), *rows]))
-
-
-def _lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    for row in rows:
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 def main() -> None:

@@ -64,25 +64,6 @@ def receive(
     return decode(_receive_exactly(channel, length, deadline)), descriptors
 
 
-def take(buffer: bytearray, max_bytes: int) -> dict[str, Any] | None:
-    """Remove the first message, sent without file descriptors, from ``buffer``; None until all of it is there.
-
-    Raises:
-        FrameError: if it is longer than ``max_bytes``, announces file descriptors, or is no JSON object.
-    """
-    if len(buffer) < HEADER.size:
-        return None
-    length, count = HEADER.unpack_from(buffer)
-    if length > max_bytes or count:
-        raise FrameError(f"a message of {length} bytes with {count} file descriptors is more than is allowed")
-    end = HEADER.size + length
-    if len(buffer) < end:
-        return None
-    message = decode(bytes(buffer[HEADER.size : end]))
-    del buffer[:end]
-    return message
-
-
 def encode(message: dict[str, Any], descriptors: int = 0) -> bytes:
     """Return a message, which that many file descriptors accompany, as bytes."""
     text = json.dumps(message, allow_nan=False).encode()

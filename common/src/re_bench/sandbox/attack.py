@@ -71,7 +71,7 @@ class Target:
 
     def send(self, function: Callable[..., Any], *arguments: Any, spec: SandboxSpec | None = None) -> Finished:
         """Run ``function(*arguments)`` in the sandbox, by default with :data:`LIMITS`, and return how it ended."""
-        program = [self.backend.python, "-I", "-S", "-c", _source(function, *arguments)]
+        program = [self.backend.python, "-I", "-S", "-c", source(function, *arguments)]
         return run(self.backend, program, spec or SandboxSpec(limits=LIMITS))
 
 
@@ -113,7 +113,7 @@ def answer(finished: Finished) -> Any:
     return json.loads(value) if mark else None
 
 
-def _source(function: Callable[..., Any], *arguments: Any) -> str:
+def source(function: Callable[..., Any], *arguments: Any) -> str:
     """Return a program that calls ``function``, with whatever of its module it needs, and prints the value."""
     assert isinstance(function, FunctionType)
     parts: dict[str, str] = {}

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
+import subprocess
 from contextlib import suppress
 from typing import IO
 
 from re_bench.guest.truncate import HeadTail
-from re_bench_server.guest.processes import DEFAULT_SIGNALS
+from re_bench_server.guest.processes import keep_orphans, signal_all
 
 COMMAND = "/command"
 """The name of the file with the next command, after the directory of our files."""
 EVALUATE = "/evaluate"
 """The name of the file that bash sources, which evaluates the other one."""
+OUTPUT = 250
+"""The descriptor at which bash has the pipe for its commands' output. Commands themselves do not have it."""
 
-_OUTPUT, _REPORT = 250, 251
-"""Descriptors in bash: where commands write, and where it reports. Commands themselves do not have them."""
+_REPORT = 251
 _INIT = b"set +H +o history -m\nshopt -s execfail\nunset HISTFILE MAILCHECK\nPS1= PS2=\n"
-_SUBSTITUTIONS = (b"$(", b"<(", b">(")
 _MAX_REPORT = 1 << 16
-_MIB = 1 << 20
-_MAX_FILE = 16 * _MIB
+_MAX_FILE = 16 << 20
 _MAX_FILES = 8
 
 
@@ -35,12 +34,11 @@ class Bash:
     It does so in a file that it sources, where it does not write to stderr what it would write at a terminal.
     """
 
-    def __init__(self, guest_files: str, output: int) -> None:
-        """Start one in the current directory.
+    def __init__(self, guest_files: str) -> None:
+        """Start one in the current directory; this process must have the pipe for output at :data:`OUTPUT`.
 
         Args:
             guest_files: the directory with the file of the next command.
-            output: the descriptor of the pipe that commands write to.
 
         Raises:
             OSError: if it cannot be started, for example because of the limit on processes.
@@ -48,54 +46,40 @@ class Bash:
         self._guest_files = guest_files
         lines, self._lines = os.pipe()
         self.reports, report = os.pipe()
-        null = os.open(os.devnull, os.O_RDWR)
-        inherited = [lines, report, null]
+        os.dup2(report, _REPORT, inheritable=False)
         try:
-            # No descriptor may have one of the numbers that bash gets.
-            inherited += [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _REPORT + 1) for fd in (output, report)]
-            self.pid = os.posix_spawnp(
-                "bash",
+            self.process = subprocess.Popen(
                 ["bash", "--noprofile", "--norc", "--noediting", "-i"],
-                os.environ,
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, lines, 0),
-                    (os.POSIX_SPAWN_DUP2, null, 1),
-                    (os.POSIX_SPAWN_DUP2, null, 2),
-                    (os.POSIX_SPAWN_DUP2, inherited[-2], _OUTPUT),
-                    (os.POSIX_SPAWN_DUP2, inherited[-1], _REPORT),
-                ],
-                setpgroup=0,
-                setsigdef=DEFAULT_SIGNALS,
-                setsigmask=(),
+                stdin=lines,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(OUTPUT, _REPORT),
+                process_group=0,
+                preexec_fn=keep_orphans,  # noqa: PLW1509 - there are no threads here
             )
         except BaseException:
-            os.close(self._lines)
-            os.close(self.reports)
+            self.close()
             raise
         finally:
-            for fd in inherited:
-                os.close(fd)
+            os.close(lines)
+            os.close(report)
+        self.pid = self.process.pid
         os.set_blocking(self._lines, False)
         os.set_blocking(self.reports, False)
-        self.ended = os.pidfd_open(self.pid)
         self._send(_INIT)
 
     def begin(self, number: int) -> None:
         """Begin the next command."""
         file = self._guest_files + COMMAND
         evaluate = f'eval "$(<{file})"' if _is_broken(file) else f"source {self._guest_files}{EVALUATE}"
-        self._send(f"\\builtin {evaluate} </dev/null >&{_OUTPUT} 2>&1 {_OUTPUT}>&- {_REPORT}>&-\n".encode())
-        self.request_report(number)
+        self._send(f"\\builtin {evaluate} </dev/null >&{OUTPUT} 2>&1 {OUTPUT}>&- {_REPORT}>&-\n".encode())
+        self._request_report(number)
 
-    def request_report(self, number: int) -> None:
-        """Ask for a report on a command, whose exit status is the last one."""
-        self._send(f'\\builtin echo "{number}:$?" >&{_REPORT}\n'.encode())
-
-    def interrupt(self) -> None:
-        """Interrupt what it runs, also where it is stopped."""
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGCONT)
-            os.kill(self.pid, signal.SIGINT)
+    def interrupt(self, number: int) -> None:
+        """Interrupt the command, also where bash is stopped, and ask for a report on it once more."""
+        signal_all([self.pid], signal.SIGCONT)
+        signal_all([self.pid], signal.SIGINT)
+        self._request_report(number)
 
     def report(self, number: int) -> int | None:
         """Return the exit status of a command, or None if it has not been reported yet."""
@@ -106,18 +90,19 @@ class Bash:
                     return int(status)
         return None
 
-    def directory(self) -> str | None:
-        """Return its working directory."""
+    def directory(self) -> str:
+        """Return its working directory; empty if that cannot be told."""
         with suppress(OSError):
             return os.readlink(f"/proc/{self.pid}/cwd").removesuffix(" (deleted)")  # noqa: PTH115 - as elsewhere here
-        return None
+        return ""
 
-    def reap(self) -> int:
-        """Return how it has ended: its exit status, or 128 and the number of the signal that killed it."""
-        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        for fd in (self._lines, self.reports, self.ended):
-            os.close(fd)
-        return 128 - status if status < 0 else status
+    def close(self) -> None:
+        """Close the pipes."""
+        os.close(self._lines)
+        os.close(self.reports)
+
+    def _request_report(self, number: int) -> None:
+        self._send(f'\\builtin echo "{number}:$?" >&{_REPORT}\n'.encode())
 
     def _send(self, lines: bytes) -> None:
         with suppress(OSError):  # it may have ended, or not have read for long: then no report comes
@@ -126,12 +111,13 @@ class Bash:
 
 def _is_broken(file: str) -> bool:
     """Tell whether a command may end within ``$(``: sourced, that breaks bash 5.2, which then ends some time later."""
-    with suppress(OSError), open(file, "rb") as command:  # noqa: PTH123 - pathlib costs every session memory
-        text = command.read()
-        if any(opening in text for opening in _SUBSTITUTIONS):
-            null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
-            pid = os.posix_spawnp("bash", ["bash", "--norc", "-n", file], os.environ, file_actions=null)
-            return os.waitpid(pid, 0)[1] != 0
+    with suppress(OSError):
+        with open(file, "rb") as command:  # noqa: PTH123 - pathlib costs every session memory
+            text = command.read()
+        if any(opening in text for opening in (b"$(", b"<(", b">(")):
+            null = subprocess.DEVNULL
+            check = ["bash", "--norc", "-n", file]
+            return subprocess.run(check, stdin=null, stdout=null, stderr=null, check=False).returncode != 0
     return False
 
 
@@ -140,54 +126,43 @@ class CommandOutput:
 
     def __init__(self, directory: str, number: int, keep: int) -> None:
         """Take in the output of a session's command with this number; files are made in ``directory``."""
+        self._directory, self._number, self._keep = directory, number, keep
         self._kept = HeadTail(keep)
-        self._keep = keep
-        self._directory, self._number = directory, number
         self._file: IO[bytes] | None = None
-        self._written = 0
-        self._failed = False
+        self._room = _MAX_FILE
 
     def add(self, data: bytes) -> None:
         """Take in the next part."""
-        if self._kept.total + len(data) > self._keep:
-            if self._file is None and not self._failed:
-                self._open()
-                self._write(self._kept.begin())
-            self._write(data)
+        if self._kept.total + len(data) > self._keep and self._room:
+            try:
+                if self._file is None:
+                    self._file = self._new_file()
+                    self._write(self._file, self._kept.begin())
+                self._write(self._file, data)
+            except OSError:  # no space is left
+                self._room = 0
         self._kept.add(data)
 
     def end(self) -> tuple[str, str | None]:
         """Return the text, its middle left out if it is too long, and the path of the file that then holds it."""
         if self._file is None:
             return self._kept.text(), None
-        name = self._file.name
-        with suppress(OSError):
-            self._file.close()
-        if self._written < self._kept.total:
-            return self._kept.text(f"; the first {self._written} bytes of all are in {name}"), name
-        return self._kept.text(f"; all of it is in {name}"), name
+        name, written = self._file.name, self._file.tell()
+        self._file.close()
+        part = f"the first {written} bytes of all are" if written < self._kept.total else "all of it is"
+        return self._kept.text(f"; {part} in {name}"), name
 
-    def _open(self) -> None:
-        try:
-            os.makedirs(self._directory, exist_ok=True)  # noqa: PTH103 - pathlib costs every session memory
-            names = (name for name in os.listdir(self._directory) if name[:-4].isdigit())  # noqa: PTH208
-            for name in sorted(names, key=lambda name: int(name[:-4]))[: 1 - _MAX_FILES]:
-                os.unlink(f"{self._directory}/{name}")  # noqa: PTH108
-            path = f"{self._directory}/{self._number}.txt"
-            with suppress(FileNotFoundError):
-                os.unlink(path)  # noqa: PTH108
-            self._file = open(path, "xb", buffering=0)  # noqa: PTH123, SIM115 - closed at the end of the command
-        except OSError:
-            self._failed = True
+    def _new_file(self) -> IO[bytes]:
+        """Make the file, in place of an old one if there are a few."""
+        os.makedirs(self._directory, exist_ok=True)  # noqa: PTH103 - pathlib costs every session memory
+        path = f"{self._directory}/{self._number % _MAX_FILES}.txt"
+        with suppress(FileNotFoundError):
+            os.unlink(path)  # noqa: PTH108
+        return open(path, "xb", buffering=0)  # noqa: PTH123 - closed at the end of the command
 
-    def _write(self, data: bytes) -> None:
-        if self._file is None or self._failed:
-            return
-        view = memoryview(data)[: _MAX_FILE - self._written]
-        try:
-            while view:
-                written = self._file.write(view)
-                self._written += written
-                view = view[written:]
-        except OSError:  # no space is left
-            self._failed = True
+    def _write(self, file: IO[bytes], data: bytes) -> None:
+        view = memoryview(data)[: self._room]
+        while view:
+            written = file.write(view)
+            self._room -= written
+            view = view[written:]

@@ -1,159 +1,210 @@
 """The supervisor, the first program in a session's sandbox: it runs commands in a bash, which it restarts.
 
 ``python -c "..." SOCKET OPTIONS`` connects to the server and carries out its requests, in messages of
-:mod:`re_bench.guest.ipc`, until the connection ends; then the sandbox ends with it. The server trusts nothing
-that it sends: commands run as the same user and can change or kill this process.
+:mod:`re_bench.guest.ipc`, until the connection ends; then the sandbox ends with it. Each request to run something has
+a number, which all messages about it have. The server trusts nothing that it is sent: commands run as the same user
+and can change or kill this process.
 """
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import json
+import math
 import os
+import select
 import selectors
 import signal
 import socket
+import subprocess
 import sys
-import termios
 import time
+from collections import deque
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 from re_bench.guest import ipc
 from re_bench.guest.truncate import HeadTail
-from re_bench_server.guest.bash import Bash, CommandOutput
-from re_bench_server.guest.child_programs import Programs
+from re_bench_server.guest.bash import OUTPUT, Bash, CommandOutput
 from re_bench_server.guest.processes import (
+    KILL_GRACE_S,
     Process,
-    Service,
     descendants,
+    keep_orphans,
+    kill_tree,
     kill_until_gone,
-    list_processes,
     signal_all,
-    started_since,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _CHUNK = 1 << 16
 _BACKGROUND_BYTES = 1 << 13
 _MAX_REQUEST = 1 << 26
 """What the server sends is trusted; this is beyond what a command line can be."""
+_MAX_LEFT_OPEN = 64
 _PROCESS_GRACE_S = 0.5
 """How long a command's processes have to end after an interrupt, before they are killed."""
 _SHELL_GRACE_S = 2.5
 """How long the shell has to return after an interrupt, before it is killed."""
-_KILL_GRACE_S = 2.0
-"""How long a reply waits for killed processes to be gone: the kernel may be busy with one."""
+_DRAIN_S = 1.0
+"""How long the reply to a program waits for output of processes that it has left behind."""
+_READY_S = 10.0
 _RETRY_S = 0.05
-_NOTED_SHARE = 0.75
 _NICE = 5
-_INT_BYTES = 4
+_SIGNAL_STATUS = 128
 
 
-class RunningCommand:
-    """A command while it runs."""
+class Command:
+    """A command of the shell while it runs."""
 
-    def __init__(
-        self, number: int, timeout_s: float, output: CommandOutput, before: dict[int, Process], shell: set[int]
-    ) -> None:
-        """Begin a command that may run for ``timeout_s``; see :func:`started_since` for ``before`` and ``shell``."""
-        self.number = number
-        self.output = output
-        self.before = before
-        self.shell = shell
+    def __init__(self, number: int, timeout_s: float, output: CommandOutput, bash: int) -> None:
+        """Begin a command that bash, a process with that id, may run for ``timeout_s``."""
+        self.number, self.output = number, output
         self.started = time.monotonic()
-        self.deadline = self.started + timeout_s
-        self.next_check = self.deadline
-        """When to stop it, or to try again."""
+        self.next_check = self.deadline = self.started + timeout_s
         self.timed_out = False
+        self._bash = bash
+        before = descendants(bash)
+        self.before = {process[:2] for process in before}
+        self._groups = {process.group for process in before} - {bash}
+
+    def processes(self) -> list[Process]:
+        """Return the processes that it has started and that still run.
+
+        What was there before may start others meanwhile, which are not the command's: they are known by their
+        ancestors, and where those are gone by their process group.
+        """
+        return [process for process in descendants(self._bash, self.before) if process.group not in self._groups]
+
+
+class Program:
+    """A program beside the shell, until the reply is sent."""
+
+    def __init__(self, number: int, process: subprocess.Popen[bytes], timeout_s: float) -> None:
+        """Take over a program that has just been started."""
+        self.number, self.process = number, process
+        self.next_check = time.monotonic() + timeout_s
+        self.pipes: dict[str, IO[bytes]] = {}
+        self.status: int | None = None
+        self.ended = self.replied = False
+        self.timed_out = self.killed = False
 
 
 class Supervisor:
-    """Serves the connection, bash and services in one loop."""
+    """Serves the connection, bash, programs and services in one loop."""
 
     def __init__(self, channel: socket.socket, options: dict[str, Any]) -> None:
         """Serve ``channel``; see :meth:`re_bench_server.shell.shell.Shell.open` for the options."""
-        self.channel = channel
-        self.guest_files: str = options["guest_files"]
-        self.workspace: str = options["workspace"]
+        self.channel, self.options = channel, options
         self.directory: str = options["directory"]
-        self.process_limit: int = options["processes"]
-        self.output_bytes: int = options["output_bytes"]
-        self.output_directory: str = options["output_directory"]
-        self.sandboxed: bool = options["sandboxed"]
-        self.services = [Service(command) for command in options["services"]]
-        self.output, self.output_end = os.pipe()
-        os.set_blocking(self.output, False)  # it may have been emptied in the same round
+        self.services: list[subprocess.Popen[bytes] | None] = [None for _ in options["services"]]
+        self.bash: Bash | None = None
+        self.command: Command | None = None
+        self.programs: list[Program] = []
+        self.left_open: deque[IO[bytes]] = deque()
+        self.children: dict[int, tuple[subprocess.Popen[bytes], Callable[[int], None]]] = {}
         self.background = HeadTail(_BACKGROUND_BYTES)
         self.notes: list[str] = []
-        self.bash: Bash | None = None
-        self.command: RunningCommand | None = None
         self.end_reason = ""
+        self.output, output_end = os.pipe()
+        self.wake, wake_end = os.pipe()
+        for fd in (self.output, self.wake, wake_end):
+            os.set_blocking(fd, False)
+        os.dup2(output_end, OUTPUT, inheritable=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
         self.selector = selectors.DefaultSelector()
-        self.selector.register(channel, selectors.EVENT_READ, self.on_request)
-        self.selector.register(self.output, selectors.EVENT_READ, self.on_output)
-        self.programs = Programs(self.selector, partial(ipc.send, channel))
+        for source, handler in (
+            (channel, self.on_request),
+            (self.output, self.on_output),
+            (self.wake, self.on_child_end),
+        ):
+            self.selector.register(source, selectors.EVENT_READ, handler)
 
     def run(self) -> None:
         """Serve until the connection ends."""
         self.start()
-        ipc.send(self.channel, {"ready": True})
+        ipc.send(self.channel, {"number": 0})
         while True:
-            times = [self.programs.check(), self.command.next_check if self.command else None]
-            next_check = min((when for when in times if when is not None), default=None)
-            wait = None if next_check is None else max(0.0, next_check - time.monotonic())
+            next_check = min((task.next_check for task in (self.command, *self.programs) if task), default=math.inf)
+            wait = None if next_check == math.inf else max(0.0, next_check - time.monotonic())
             for key, _events in self.selector.select(wait):
                 if self.selector.get_map().get(key.fd) is key:  # else it was closed in this round
                     key.data()
-            if self.command and time.monotonic() >= self.command.next_check:
+            now = time.monotonic()
+            if self.command and now >= self.command.next_check:
                 self.time_out(self.command)
+            for program in [program for program in self.programs if now >= program.next_check]:
+                self.check_program(program)
 
     def start(self) -> None:
         """Start bash and the services, unless they run."""
         self.start_services()
         if self.bash is None:
-            for directory in (self.directory, self.workspace, "/"):
+            for directory in (self.directory, self.options["workspace"], "/"):
                 with suppress(OSError):
                     os.chdir(directory)
                     break
-            self.bash = Bash(self.guest_files, self.output_end)
+            self.bash = Bash(self.options["guest_files"])
+            self.children[self.bash.pid] = self.bash.process, self.on_bash_end
             self.selector.register(self.bash.reports, selectors.EVENT_READ, self.on_report)
-            self.selector.register(self.bash.ended, selectors.EVENT_READ, self.on_end)
 
     def start_services(self) -> None:
-        """Start the services that do not run."""
-        for service in self.services:
-            if not service.alive():
-                service.start()
+        """Start the services that do not run, and wait for the line that each prints when it is ready."""
+        self.on_child_end()
+        for i, command in enumerate(self.options["services"]):
+            if (service := self.services[i]) is None or service.returncode is not None:
+                # The output stays open and unread: what it prints later must not end it.
+                self.services[i] = service = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                    process_group=0,
+                )  # fmt: skip
+                self.children[service.pid] = service, lambda _status: None
+                select.select([service.stdout or 0], [], [], _READY_S)
 
     def on_request(self) -> None:
-        """Carry out a request of the server: a command, a program, the end of one, or of everything."""
-        request, descriptors = ipc.receive(self.channel, _MAX_REQUEST, accept_descriptors=True)
-        for descriptor in descriptors:
-            os.set_inheritable(descriptor, False)  # noqa: FBT003 - its only argument
+        """Carry out a request of the server: to run a command or a program, to end one, or to end everything."""
+        request, _descriptors = ipc.receive(self.channel, _MAX_REQUEST, accept_descriptors=False)
         if "execute" in request:
-            with suppress(OSError):  # the program cannot be started either, and says so
-                self.start_services()
-            self.programs.start(request, descriptors)
-        elif "drain" in request:
-            self.programs.drain(descriptors)
-        elif "kill" in request:
-            self.programs.end(request["kill"])
+            self.start_program(request)
         elif "run" in request:
-            try:
-                self.start()
-            except OSError as error:  # the limit on processes is reached, for example
-                self.end_all(f"the shell could not be started ({error.strerror})")
-                self.start()
-            assert self.bash is not None
-            output = CommandOutput(self.output_directory, request["run"], self.output_bytes)
-            shell = {1, os.getpid(), self.bash.pid}
-            self.command = RunningCommand(request["run"], request["timeout_s"], output, self.visible_processes(), shell)
-            self.bash.begin(self.command.number)
-        elif "interrupt" in request and self.command and self.command.number == request["interrupt"]:
-            self.command.next_check = self.command.deadline = time.monotonic()
+            self.start_command(request)
+        elif "interrupt" in request:
+            for task in (self.command, *self.programs):
+                if task and task.number == request["interrupt"]:
+                    task.next_check = time.monotonic()
+                    if isinstance(task, Command):
+                        task.deadline = task.next_check
         elif "end" in request:
             self.end_all(request["end"])
+
+    def on_child_end(self) -> None:
+        """Wait for the children that have ended, orphans of others among them."""
+        with suppress(BlockingIOError):
+            os.read(self.wake, _CHUNK)
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                pid, status = ended[0], os.waitstatus_to_exitcode(ended[1])
+                if pid in self.children:
+                    process, on_end = self.children.pop(pid)
+                    process.returncode = status
+                    on_end(_SIGNAL_STATUS - status if status < 0 else status)
+
+    def start_command(self, request: dict[str, Any]) -> None:
+        """Begin a command of the shell."""
+        try:
+            self.start()
+        except OSError as error:  # the limit on processes is reached, for example
+            self.end_all(f"the shell could not be started ({error.strerror})")
+            self.start()
+        assert self.bash is not None
+        number = request["number"]
+        output = CommandOutput(self.options["output_directory"], number, self.options["output_bytes"])
+        self.command = Command(number, request["timeout_s"], output, self.bash.pid)
+        self.bash.begin(number)
 
     def on_output(self) -> None:
         """Take in output, of a command or of background processes after it."""
@@ -166,16 +217,14 @@ class Supervisor:
         if status is not None:
             self.finish(status)
 
-    def on_end(self) -> None:
+    def on_bash_end(self, status: int) -> None:
         """Note that bash has ended, and finish its command."""
-        if self.bash is None:
-            return
+        assert self.bash is not None
         self.selector.unregister(self.bash.reports)
-        self.selector.unregister(self.bash.ended)
-        status = self.bash.reap()
+        self.bash.close()
         self.bash = None
         if not self.end_reason:
-            ending = "a signal" if status > 128 else "exit"  # noqa: PLR2004 - as in bash
+            ending = "a signal" if status > _SIGNAL_STATUS else "exit"
             reason = f"the shell ended ({ending}, status {status})"
             if self.command and self.command.timed_out:
                 reason = "the shell could not be interrupted and was ended"
@@ -185,37 +234,34 @@ class Supervisor:
             )
         self.finish(status)
 
-    def time_out(self, command: RunningCommand) -> None:
+    def time_out(self, command: Command) -> None:
         """Interrupt a command that is past its deadline, and kill what does not end then."""
         now = time.monotonic()
         command.timed_out = True
         command.next_check = now + _RETRY_S
         overrun = now - command.deadline
-        signal_all(self.started_by(command), signal.SIGINT if overrun < _PROCESS_GRACE_S else signal.SIGKILL)
+        number = signal.SIGINT if overrun < _PROCESS_GRACE_S else signal.SIGKILL
+        signal_all([process.pid for process in command.processes()], number)
         if self.bash and overrun >= _SHELL_GRACE_S:
-            signal_all([self.bash.pid], signal.SIGKILL)
+            kill_tree(self.bash.pid, command.processes)
         elif self.bash:
-            self.bash.interrupt()
-            self.bash.request_report(command.number)
+            self.bash.interrupt(command.number)
 
     def finish(self, status: int) -> None:
         """Send the server the reply to the command."""
-        command, self.command = self.command, None
+        command = self.command
         if command is None:
             return
         if command.timed_out:
-            kill_until_gone(partial(self.started_by, command), _KILL_GRACE_S)
-        for data in self.drain_output():
-            command.output.add(data)
-        directory = self.bash.directory() if self.bash else None
-        self.directory = directory or self.directory
+            kill_until_gone(command.processes, KILL_GRACE_S)
+        self.on_output()  # one read takes all that a pipe holds
+        self.command = None
+        self.directory = (self.bash.directory() if self.bash else "") or self.directory
         text, file = command.output.end()
-        self.note_process_count(command)
         reply = {
-            "done": command.number,
+            "number": command.number,
             "status": None if command.timed_out or self.end_reason else status,
             "timed_out": command.timed_out,
-            "seconds": time.monotonic() - command.started,
             "text": text,
             "file": file,
             "background_text": self.background.text(),
@@ -225,47 +271,87 @@ class Supervisor:
         self.notes, self.background, self.end_reason = [], HeadTail(_BACKGROUND_BYTES), ""
         ipc.send(self.channel, reply)
 
-    def note_process_count(self, command: RunningCommand) -> None:
-        """Say so when most of the processes that may run do: nobody would know why each command takes seconds."""
-        count = sum(process.threads for process in command.before.values())
-        if command.timed_out:  # it may have been what started them
-            count = max(count, sum(process.threads for process in self.visible_processes().values()))
-        if count >= _NOTED_SHARE * self.process_limit:
-            self.notes.append(
-                f"{count} of at most {self.process_limit} processes and threads run, so that commands are slow or "
-                "cannot be started; `kill -9 -1` ends all of them, this shell too"
-            )
+    def start_program(self, request: dict[str, Any]) -> None:
+        """Start a program in its directory and in a session of its own, or reply why that is not possible."""
+        with suppress(OSError):  # the program cannot be started either, and says so
+            self.start_services()
+        in_directory = False
+        try:
+            os.chdir(request["directory"])
+            in_directory = True
+            with open(request["stdin"] or os.devnull, "rb") as stdin:  # noqa: PTH123 - as elsewhere here
+                process = subprocess.Popen(
+                    request["execute"], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+                    env={**os.environ, **request["environment"]}, start_new_session=True, preexec_fn=keep_orphans,  # noqa: PLW1509 - there are no threads here
+                )  # fmt: skip
+        except (OSError, ValueError) as error:  # a NUL, for example, or a name of a variable with "="
+            code = getattr(error, "errno", None) or errno.EINVAL
+            where = request["execute"][0] if in_directory else request["directory"]
+            reply = {"status": 127 if in_directory and code == errno.ENOENT else 126, "errno": code}
+            reply["error"] = f"{where}: {getattr(error, 'strerror', None) or error}"
+            ipc.send(self.channel, {"number": request["number"], **reply})
+            return
+        program = Program(request["number"], process, math.inf if (s := request["timeout_s"]) is None else s)
+        self.programs.append(program)
+        self.children[process.pid] = process, partial(self.on_program_end, program)
+        for name, pipe in (("stdout", process.stdout), ("stderr", process.stderr)):
+            assert pipe is not None
+            program.pipes[name] = pipe
+            self.selector.register(pipe, selectors.EVENT_READ, partial(self.on_program_output, program, name))
+
+    def on_program_output(self, program: Program, name: str) -> None:
+        """Send on what a program has written; what comes after its reply is read and forgotten."""
+        pipe = program.pipes[name]
+        data = os.read(pipe.fileno(), _CHUNK)
+        if data and not program.replied:
+            self.channel.sendall(ipc.encode({"number": program.number, name: len(data)}) + data)
+        elif not data:
+            del program.pipes[name]
+            self.close_pipe(pipe)
+            if program.ended and not program.pipes and not program.replied:
+                self.reply_to(program)
+
+    def on_program_end(self, program: Program, status: int) -> None:
+        """Reply when the program's output has ended too, or soon: a process in the background may keep a pipe."""
+        program.ended, program.status = True, None if program.timed_out or program.killed else status
+        program.next_check = time.monotonic() + _DRAIN_S
+        if not program.pipes:
+            self.reply_to(program)
+
+    def check_program(self, program: Program) -> None:
+        """Reply to a program that has ended; end one that is past its time, with all that it has started."""
+        if program.ended:
+            self.reply_to(program)
+        else:
+            program.timed_out, program.next_check = True, time.monotonic() + _RETRY_S
+            kill_tree(program.process.pid, partial(descendants, program.process.pid))
+
+    def reply_to(self, program: Program) -> None:
+        """Send the reply. Pipes stay open, some of them: a process that outlives its program must not fail to write."""
+        self.programs.remove(program)
+        program.replied = True
+        ipc.send(self.channel, {"number": program.number, "status": program.status, "timed_out": program.timed_out})
+        self.left_open.extend(program.pipes.values())
+        while len(self.left_open) > _MAX_LEFT_OPEN:
+            self.close_pipe(self.left_open[0])
+
+    def close_pipe(self, pipe: IO[bytes]) -> None:
+        """Close a pipe of a program."""
+        self.selector.unregister(pipe)
+        pipe.close()
+        with suppress(ValueError):
+            self.left_open.remove(pipe)
 
     def end_all(self, reason: str) -> None:
         """Kill everything but this process, for a reason that is in the next reply."""
         self.end_reason = reason
         self.notes.append(f"{reason}; all processes of the session were ended")
-        self.programs.note_end_of_all()
-        kill_until_gone(lambda: [pid for pid in self.visible_processes() if pid not in {1, os.getpid()}])
-        self.on_end()
+        for program in self.programs:
+            program.killed = True
+        kill_until_gone(lambda: descendants(os.getpid()))
+        self.on_child_end()
         if not self.command:
             self.end_reason = ""
-
-    def visible_processes(self) -> dict[int, Process]:
-        """Return the processes of the session; without a sandbox only descendants of this one are known to be its."""
-        now = list_processes()
-        return now if self.sandboxed else descendants(os.getpid(), now)
-
-    def started_by(self, command: RunningCommand) -> list[int]:
-        """Return the processes that a command has started and that still run."""
-        now = self.visible_processes()
-        started = started_since(command.before, now, command.shell)
-        return [pid for pid in started if not self.programs.owns(now[pid])]
-
-    def drain_output(self) -> list[bytes]:
-        """Return what is in the pipe now, without waiting for more."""
-        size = fcntl.ioctl(self.output, termios.FIONREAD, bytes(_INT_BYTES))
-        remaining = int.from_bytes(size, sys.byteorder)
-        chunks = []
-        while remaining > 0:
-            chunks.append(os.read(self.output, min(remaining, _CHUNK)))
-            remaining -= len(chunks[-1])
-        return chunks
 
 
 def main() -> None:
@@ -276,6 +362,10 @@ def main() -> None:
         # Where the kernel schedules processor time by sessions, the niceness of the session counts.
         with open("/proc/self/autogroup", "w", encoding="ascii") as file:  # noqa: PTH123 - as elsewhere here
             file.write(str(_NICE))
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)  # a shell in the background may have had them ignored
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    keep_orphans()
     channel = socket.socket(socket.AF_UNIX)
     directory, _slash, name = address.rpartition("/")
     os.chdir(directory)  # the whole path may be longer than an address can be
@@ -286,6 +376,5 @@ def main() -> None:
     supervisor = Supervisor(channel, options)
     with suppress(ipc.FrameError, ConnectionError):  # the server has ended, or has closed the connection
         supervisor.run()
-    if not supervisor.sandboxed:  # else they end with the sandbox
-        with suppress(ConnectionError):
-            supervisor.end_all("the server has ended")
+    with suppress(ConnectionError):  # without a sandbox they would not end with this process
+        supervisor.end_all("the server has ended")

@@ -8,6 +8,7 @@ import re
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from re_bench.errors import UsageError
@@ -71,9 +72,10 @@ def split_authority(text: str, default_port: int | None = None) -> tuple[str, in
         HostError: if it is anything else, or has no port and there is no default.
     """
     host, port = _split_port(text)
-    if port is None and default_port is None:
+    port = port or default_port
+    if port is None:
         raise HostError(f"{text!r} has no port")
-    return normalise_host(host), port or default_port or 0
+    return normalise_host(host), port
 
 
 def write_authority(host: str, port: int) -> str:
@@ -83,12 +85,9 @@ def write_authority(host: str, port: int) -> str:
 
 def _split_port(text: str) -> tuple[str, int | None]:
     match = _AUTHORITY.fullmatch(text)
-    if match is None:
-        raise HostError(f"{text!r} is not HOST or HOST:PORT")
-    port = int(match[2]) if match[2] else None
-    if port is not None and not 0 < port <= _MAX_PORT:
-        raise HostError(f"{text!r} has no port from 1 to {_MAX_PORT}")
-    return match[1], port
+    if match is None or (match[2] and not 0 < int(match[2]) <= _MAX_PORT):
+        raise HostError(f"{text!r} is not HOST or HOST:PORT, with a port from 1 to {_MAX_PORT}")
+    return match[1], int(match[2]) if match[2] else None
 
 
 def normalise_host(text: str) -> str:
@@ -101,9 +100,7 @@ def normalise_host(text: str) -> str:
     """
     name = text.lower().removesuffix(".")
     try:
-        if text.startswith("["):
-            if "%" in text:
-                raise HostError(f"{text!r} has a zone")
+        if text.startswith("[") and "%" not in text:  # no zone
             return str(ipaddress.IPv6Address(text[1:-1]))
         if name.rpartition(".")[2].isdigit():
             return str(ipaddress.IPv4Address(name))
@@ -156,17 +153,13 @@ async def resolve(host: str) -> list[Address]:
 
 
 async def _look_up(host: str) -> list[Address]:
-    loop = asyncio.get_running_loop()
+    # The last dot keeps the resolver from appending the machine's own domains.
+    ask = partial(socket.getaddrinfo, f"{host}.", None, type=socket.SOCK_STREAM)
     try:
         async with asyncio.timeout(_RESOLVE_S):
-            # The last dot keeps the resolver from appending the machine's own domains.
-            results = await loop.run_in_executor(
-                _THREADS, lambda: socket.getaddrinfo(f"{host}.", None, type=socket.SOCK_STREAM)
-            )
-    except TimeoutError:
-        raise AddressError(f"the name {host} was not resolved within {_RESOLVE_S:g} s") from None
-    except (OSError, UnicodeError) as error:
-        raise AddressError(f"the name {host} cannot be resolved ({error})") from None
+            results = await asyncio.get_running_loop().run_in_executor(_THREADS, ask)
+    except (OSError, UnicodeError) as error:  # a TimeoutError is an OSError
+        raise AddressError(f"the name {host} cannot be resolved ({error or 'no answer'})") from None
     return list(dict.fromkeys(ipaddress.ip_address(str(result[4][0])) for result in results))
 
 
@@ -182,7 +175,7 @@ class AllowList:
         Raises:
             HostError: if one is neither.
         """
-        self._patterns = [_compile(pattern) for text in patterns for pattern in _expand(text)]
+        self._patterns = [_compile(pattern) for text in patterns for pattern in READY_LISTS.get(text, (text,))]
 
     def allows(self, host: str, port: int) -> bool:
         """Tell whether a normalised host may be reached at a port."""
@@ -190,6 +183,8 @@ class AllowList:
 
 
 def _compile(text: str) -> tuple[re.Pattern[str], frozenset[int]]:
+    if text.startswith("@"):
+        raise HostError(f"there is no list {text}; there is {', '.join(READY_LISTS)}")
     if not text.isascii():  # names such as "ß" have two encodings, which different owners may have
         raise HostError(f"{text!r}: write a name that is not ASCII as clients send it, with xn--")
     name, port = _split_port(text)
@@ -201,12 +196,6 @@ def _compile(text: str) -> tuple[re.Pattern[str], frozenset[int]]:
     if wildcard and _is_address(host):
         raise HostError(f"{text!r}: nothing is below an address")
     return re.compile(_WILDCARDS.get(wildcard, "") + re.escape(host)), ports
-
-
-def _expand(text: str) -> Iterable[str]:
-    if text.startswith("@") and text not in READY_LISTS:
-        raise HostError(f"there is no list {text}; there is {', '.join(READY_LISTS)}")
-    return READY_LISTS.get(text, (text,))
 
 
 @dataclass(frozen=True)

@@ -58,9 +58,9 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class RefusedError(Exception):
-    """A request is refused, with an HTTP status and a reason for the agent."""
+    """A request is refused, with a reason for the agent and an HTTP status."""
 
-    def __init__(self, status: int, reason: str) -> None:
+    def __init__(self, reason: str, status: int = 403) -> None:
         super().__init__(reason)
         self.status = status
 
@@ -98,11 +98,12 @@ class Network:
         Raises:
             ReBenchError: if that fails.
         """
-        if self.policy.mode == "none":
+        mode, bubblewrap = self.policy.mode, isinstance(self._backend, Bubblewrap)
+        if mode == "none":
             return NetworkAccess()
-        shown = _shown(_CERTIFICATES) if isinstance(self._backend, Bubblewrap) else {}
-        if self.policy.mode == "open":
-            return NetworkAccess(shown=shown | (_shown(_RESOLVER) if isinstance(self._backend, Bubblewrap) else {}))
+        shown = _shown(*_CERTIFICATES, *(_RESOLVER if mode == "open" else ())) if bubblewrap else {}
+        if mode == "open":
+            return NetworkAccess(shown=shown)
         relay = Relay(self.policy, self._sockets / f"{name}.proxy", directory / LOG)
         try:
             await relay.open()
@@ -111,8 +112,9 @@ class Network:
         self._relays[name] = relay
         forwarder, inside = f"{_GUEST}/port_forward.py", f"{_GUEST}/proxy.sock"
         address = f"http://127.0.0.1:{_PORT}"
-        variables = {name: address for kind in ("http", "https", "all") for name in _spellings(f"{kind}_proxy")}
-        variables |= dict.fromkeys(_spellings("no_proxy"), "127.0.0.1,localhost,::1")
+        variables = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), address)
+        variables["no_proxy"] = "127.0.0.1,localhost,::1"
+        variables |= {name.upper(): value for name, value in variables.items()}
         return NetworkAccess(
             variables,
             {**shown, inside: relay.path, forwarder: Path(port_forward.__file__)},
@@ -192,67 +194,36 @@ class Relay:
         self._number += 1
         exchange = _Exchange(self._number, over_limit)
         try:
-            rewritten = await self._read_request(exchange, reader)
+            rewritten = await _read_request(exchange, reader)
             host = await self._connect(exchange)
-            try:
-                await self._copy(exchange, rewritten, (reader, writer), host)
-            finally:
-                host[1].transport.abort()
-                seconds = round(time.monotonic() - exchange.started, 3)
-                outcome = exchange.outcome[:_MAX_TEXT]
-                self._write(exchange, "ended", up=exchange.up, down=exchange.down, seconds=seconds, outcome=outcome)
         except RefusedError as refused:
-            if not exchange.connected:
-                with suppress(RefusedError):  # if the log is full, that is the reason already
-                    self._write(exchange, "refused", reason=str(refused)[:_MAX_TEXT])
-                await _refuse(reader, writer, refused)
-
-    async def _read_request(self, exchange: _Exchange, reader: asyncio.StreamReader) -> bytes:
-        """Read a request's head; return what the host gets of it, which is nothing of a CONNECT."""
+            with suppress(RefusedError):  # if the log is full, that is the reason already
+                self._write(exchange, "refused", reason=str(refused)[:_MAX_TEXT])
+            await _refuse(reader, writer, refused)
+            return
+        outcome = "the connection broke"
         try:
-            async with asyncio.timeout(_HEAD_S):
-                head = await reader.readuntil(b"\r\n\r\n")
-            request, *headers = head.decode("latin-1").split("\r\n")[:-2]
-            exchange.method, target, _version = request.split(" ")
-        except (asyncio.LimitOverrunError, ValueError):
-            raise RefusedError(400, "this is not an HTTP request that the proxy can pass on") from None
-        except asyncio.IncompleteReadError:
-            raise ConnectionResetError from None
-        exchange.host = target.partition("?")[0]
-        try:
-            if exchange.method == "CONNECT":
-                exchange.host, exchange.port = split_authority(target)
-                return b""
-            match = _ABSOLUTE.fullmatch(target)
-            if match is None:
-                raise RefusedError(
-                    400, "this is a proxy; ask it for http://HOST/PATH, or for a tunnel with CONNECT HOST:PORT"
-                )
-            exchange.host, exchange.port = split_authority(match[1], 80)
-        except HostError as error:
-            raise RefusedError(403, str(error)) from None
-        path = match[2] if match[2].startswith("/") else f"/{match[2]}"
-        exchange.path = path.partition("?")[0]  # the query may hold secrets
-        # The host closes after its response, so the client cannot reuse the connection for another host.
-        kept = [line for line in headers if line.partition(":")[0].strip().lower() not in _REPLACED]
-        authority = write_authority(exchange.host, exchange.port).removesuffix(":80")
-        lines = [f"{exchange.method} {path} HTTP/1.1", f"Host: {authority}", *kept, "Connection: close"]
-        return "\r\n".join([*lines, "", ""]).encode("latin-1")
+            outcome = await self._copy(exchange, rewritten, (reader, writer), host)
+        finally:
+            host[1].transport.abort()
+            seconds = round(time.monotonic() - exchange.started, 3)
+            with suppress(RefusedError):  # the log is full; that the connection was made is in it
+                self._write(exchange, "ended", up=exchange.up, down=exchange.down, seconds=seconds, outcome=outcome)
 
     async def _connect(self, exchange: _Exchange) -> Streams:
         """Connect to the host if it is allowed. The connection is logged before anything is sent."""
         name = write_authority(exchange.host, exchange.port)
         if exchange.over_limit:
-            raise RefusedError(429, f"this session has {MAX_CONNECTIONS} connections already; close some")
-        self._check_bytes()
+            raise RefusedError(f"this session has {MAX_CONNECTIONS} connections already; close some", 429)
+        self._count(0)
         self._check_log()
         if not self._allow_list.allows(exchange.host, exchange.port):
-            raise RefusedError(403, f"{name} is not on the allow-list of this server's operator")
+            raise RefusedError(f"{name} is not on the allow-list of this server's operator")
         try:
             async with self._look_ups:
                 addresses = await resolve(exchange.host)
         except AddressError as error:
-            raise RefusedError(403, f"{name} cannot be reached: {error}") from None
+            raise RefusedError(f"{name} cannot be reached: {error}") from None
         problem = "no address"
         for address in addresses:
             try:
@@ -266,12 +237,11 @@ class Relay:
             except RefusedError:
                 streams[1].transport.abort()
                 raise
-            exchange.connected = True
             return streams
-        raise RefusedError(502, f"{name} does not answer ({problem})")
+        raise RefusedError(f"{name} does not answer ({problem})", 502)
 
-    async def _copy(self, exchange: _Exchange, rewritten: bytes, client: Streams, host: Streams) -> None:
-        """Copy bytes both ways until the host has closed."""
+    async def _copy(self, exchange: _Exchange, rewritten: bytes, client: Streams, host: Streams) -> str:
+        """Copy bytes both ways until the host has closed; return why it has ended."""
         for _reader, writer in (client, host):
             writer.transport.set_write_buffer_limits(high=0)  # what was sent is not lost when it is closed
 
@@ -291,40 +261,34 @@ class Relay:
 
         if exchange.method == "CONNECT":
             client[1].write(_ESTABLISHED)
-        uploading = asyncio.ensure_future(upload())
+        uploading, outcome = asyncio.ensure_future(upload()), "closed"
         try:
-            while True:
-                async with asyncio.timeout(_IDLE_S):
-                    data = await host[0].read(_PIECE)
-                if not data:
-                    break
+            while data := await asyncio.wait_for(host[0].read(_PIECE), _IDLE_S):
                 exchange.down += len(data)
                 self._count(len(data))
                 client[1].write(data)
                 await client[1].drain()
-            exchange.outcome = "closed"
         except RefusedError as refused:
-            exchange.outcome = str(refused)
+            outcome = str(refused)
         finally:
             uploading.cancel()
             (error,) = await asyncio.gather(uploading, return_exceptions=True)
-        if isinstance(error, RefusedError):
-            exchange.outcome = str(error)
         await _linger(*client)
+        return str(error) if isinstance(error, RefusedError) else outcome
 
     def _count(self, size: int) -> None:
-        self._used_bytes += size
-        self._check_bytes()
+        """Count bytes.
 
-    def _check_bytes(self) -> None:
+        Raises:
+            RefusedError: if the session has sent and received as many as it may.
+        """
+        self._used_bytes += size
         if self._used_bytes >= self._limit_mib * _MIB:
-            raise RefusedError(
-                403, f"this session has used up the {self._limit_mib} MiB of network traffic that the operator gives it"
-            )
+            raise RefusedError(f"this session has used up its {self._limit_mib} MiB of network traffic")
 
     def _check_log(self) -> None:
         if os.fstat(self._log).st_size >= _MAX_LOG:
-            raise RefusedError(403, f"the log of this session's connections is full ({_MAX_LOG // _MIB} MiB)")
+            raise RefusedError(f"the log of this session's connections is full ({_MAX_LOG // _MIB} MiB)")
 
     def _write(self, exchange: _Exchange, event: str, **fields: object) -> None:
         """Append a line to the session's log.
@@ -339,7 +303,7 @@ class Relay:
             self._check_log()
             os.write(self._log, json.dumps(record).encode() + b"\n")
         except OSError as error:
-            raise RefusedError(503, f"the log of this session's connections cannot be written ({error})") from None
+            raise RefusedError(f"the log of this session's connections cannot be written ({error})", 503) from None
 
 
 @dataclass
@@ -357,9 +321,37 @@ class _Exchange:
     up: int = 0
     down: int = 0
     """Bytes to and from the host."""
-    connected: bool = False
-    outcome: str = "the connection broke"
     started: float = field(default_factory=time.monotonic)
+
+
+async def _read_request(exchange: _Exchange, reader: asyncio.StreamReader) -> bytes:
+    """Read a request's head; return what the host gets of it, which is nothing of a CONNECT."""
+    try:
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_S)
+        request, *headers = head.decode("latin-1").split("\r\n")[:-2]
+        exchange.method, target, _version = request.split(" ")
+    except (asyncio.LimitOverrunError, ValueError):
+        raise RefusedError("this is not an HTTP request that the proxy can pass on", 400) from None
+    except asyncio.IncompleteReadError:
+        raise ConnectionResetError from None
+    exchange.host = target.partition("?")[0]
+    try:
+        if exchange.method == "CONNECT":
+            exchange.host, exchange.port = split_authority(target)
+            return b""
+        match = _ABSOLUTE.fullmatch(target)
+        if match is None:
+            raise RefusedError("this is a proxy; ask it for http://HOST/PATH, or with CONNECT HOST:PORT", 400)
+        exchange.host, exchange.port = split_authority(match[1], 80)
+    except HostError as error:
+        raise RefusedError(str(error)) from None
+    path = match[2] if match[2].startswith("/") else f"/{match[2]}"
+    exchange.path = path.partition("?")[0]  # the query may hold secrets
+    # The host closes after its response, so the client cannot reuse the connection for another host.
+    kept = [line for line in headers if line.partition(":")[0].strip().lower() not in _REPLACED]
+    authority = write_authority(exchange.host, exchange.port).removesuffix(":80")
+    lines = [f"{exchange.method} {path} HTTP/1.1", f"Host: {authority}", *kept, "Connection: close"]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 
 async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, refused: RefusedError) -> None:
@@ -390,9 +382,5 @@ def _bytes_in_log(path: Path) -> int:
     return total
 
 
-def _shown(paths: tuple[str, ...]) -> dict[str, Path]:
+def _shown(*paths: str) -> dict[str, Path]:
     return {path: Path(path).resolve() for path in paths if Path(path).exists()}
-
-
-def _spellings(name: str) -> tuple[str, str]:
-    return name, name.upper()

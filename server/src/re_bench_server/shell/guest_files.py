@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
 
-from re_bench.guest import ipc, json_depth, truncate
-from re_bench_server import guest
+import re_bench.guest
+import re_bench_server.guest
 from re_bench_server.guest.bash import COMMAND, EVALUATE
 
 CHANNEL = "channel"
@@ -21,26 +20,19 @@ PROGRAM = (
 )
 """The program of Python inside, with the directory of these files as its first argument."""
 
-_GUEST = Path(guest.__file__).parent
-_PACKAGE_PARENTS = {Path(ipc.__file__).parents[2], _GUEST.parents[1]}
-_READABLE = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
-_ACCESSIBLE = stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH
+_READABLE, _ACCESSIBLE = 0o444, 0o755
 
 
 def lay_out(directory: Path) -> None:
     """Make ``directory``, which all users may read, with the supervisor in it."""
-    directory.mkdir()
-    directory.chmod(_ACCESSIBLE)
-    evaluate = Path(f"{directory}{EVALUATE}")
+    for package in (re_bench.guest, re_bench_server.guest):
+        source = Path(str(package.__file__)).parent  # with its compiled modules: so it starts in half the time
+        shutil.copytree(source, directory / source.parent.name / source.name)
     # The path of the command inside is not known here, but it is beside this file.
-    evaluate.write_text(f'\\builtin eval "$(<"${{BASH_SOURCE%/*}}{COMMAND}")"\n', encoding="ascii")
-    evaluate.chmod(_READABLE)
-    modules = [*map(Path, (ipc.__file__, json_depth.__file__, truncate.__file__)), *_GUEST.glob("[a-z]*.py")]
-    for source in modules:
-        # With its compiled form beside it, it starts in half the time.
-        for file in (source, Path(importlib.util.cache_from_source(str(source)))):
-            parent = next(parent for parent in _PACKAGE_PARENTS if file.is_relative_to(parent))
-            _copy(file, directory, file.relative_to(parent))
+    evaluate = f'\\builtin eval "$(<"${{BASH_SOURCE%/*}}{COMMAND}")"\n'
+    Path(f"{directory}{EVALUATE}").write_text(evaluate, encoding="ascii")
+    for path in (directory, *directory.rglob("*")):
+        path.chmod(_ACCESSIBLE)
 
 
 def write_command(directory: Path, command: str) -> None:
@@ -49,16 +41,18 @@ def write_command(directory: Path, command: str) -> None:
     Raises:
         OSError: if it cannot be written.
     """
-    data = command.encode(errors="replace")
-    # Some file systems write a file to the disk at once that was emptied first.
-    file = os.open(f"{directory}{COMMAND}", os.O_WRONLY | os.O_CREAT, 0o644)
-    try:
-        os.fchmod(file, 0o644)
-        while data:
-            data = data[os.write(file, data) :]
-        os.ftruncate(file, os.lseek(file, 0, os.SEEK_CUR))
-    finally:
-        os.close(file)
+    write_file(Path(f"{directory}{COMMAND}"), command.encode(errors="replace"))
+
+
+def write_file(file: Path, data: bytes) -> None:
+    """Write a file that all users may read.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    file.unlink(missing_ok=True)  # some file systems write a file to the disk at once that was emptied first
+    file.write_bytes(data)
+    file.chmod(_READABLE)
 
 
 def write_etc(directory: Path, user: int, home: str) -> dict[str, Path]:
@@ -97,14 +91,3 @@ def hand_over(workspace: Path, user: int | None) -> None:
                 elif not os.path.islink(path):  # noqa: PTH114 - as above
                     mode = os.stat(path).st_mode  # noqa: PTH116 - as above
                     os.chmod(path, mode | 0o666 | (0o111 if stat.S_ISDIR(mode) else 0))  # noqa: PTH101, S103 - as above
-
-
-def _copy(file: Path, directory: Path, name: Path) -> None:
-    target = directory / name
-    for parent in reversed(target.relative_to(directory).parents):
-        path = directory / parent
-        path.mkdir(exist_ok=True)
-        path.chmod(_ACCESSIBLE)
-    with suppress(FileNotFoundError):  # a compiled form is not always kept
-        shutil.copy2(file, target)
-        target.chmod(_READABLE)

@@ -39,44 +39,27 @@ class Output:
         """Return the outcome of a command that was refused."""
         return cls(f"[{reason}; nothing was run]", None, None, timed_out=False, seconds=0.0, ran=False)
 
-
-@dataclass(frozen=True)
-class Reply:
-    """The supervisor's reply to a command. An agent can make up any of it."""
-
-    text: str
-    background_text: str
-    """What background processes wrote before the command."""
-    file: Path | None
-    status: int | None
-    timed_out: bool
-    notes: list[str]
-    directory: str
-    """The shell's working directory; empty if unknown."""
-
     @classmethod
-    def parse(cls, message: Mapping[str, Any]) -> Reply:
-        """Parse a message; fields of the wrong type are treated as missing."""
-        status, file, notes = message.get("status"), _path(message.get("file")), message.get("notes")
+    def parse(cls, message: Mapping[str, Any], earlier_notes: Sequence[str], seconds: float) -> Output:
+        """Return the outcome that a supervisor's reply tells, all of which an agent can make up.
+
+        Fields of the wrong type are treated as missing. ``earlier_notes`` say what happened before the command.
+        """
+        text, background = append_notes("", earlier_notes), clean_text(message.get("background_text"))
+        if background:
+            text += f"[written in the background before this command]\n{background}\n[this command]\n"
+        text += clean_text(message.get("text"))
+        file, status = clean_path(message.get("file")), message.get("status")
         return cls(
-            text=_text(message.get("text")),
-            background_text=_text(message.get("background_text")),
+            text=append_notes(text, notes_in(message)),
             file=Path(file) if file else None,
             status=status if type(status) is int and status in _STATUSES else None,
             timed_out=message.get("timed_out") is True,
-            notes=[_text(note)[:_MAX_NOTE] for note in (notes if isinstance(notes, list) else [])[-_MAX_NOTES:]],
-            directory=_path(message.get("directory")),
+            seconds=seconds,
         )
 
-    def output(self, earlier_notes: Sequence[str], seconds: float) -> Output:
-        """Return the outcome, with notes on what happened before the command."""
-        text = append_notes("", earlier_notes)
-        if self.background_text:
-            text += f"[written in the background before this command]\n{self.background_text}\n[this command]\n"
-        return Output(append_notes(text + self.text, self.notes), self.file, self.status, self.timed_out, seconds)
 
-
-def refusal(command: str, timeout_s: float) -> str:
+def command_refusal(command: str, timeout_s: float) -> str:
     """Return why a command cannot be run, or the empty string."""
     if "\0" in command:
         return f"the command has a NUL character, at position {command.index(chr(0))}; bash cannot read it"
@@ -85,6 +68,12 @@ def refusal(command: str, timeout_s: float) -> str:
     if not timeout_s > 0:
         return f"the time limit must be more than 0 seconds, not {timeout_s}"
     return ""
+
+
+def notes_in(message: Mapping[str, Any]) -> list[str]:
+    """Return the notes of a supervisor's reply."""
+    notes = message.get("notes")
+    return [clean_text(note)[:_MAX_NOTE] for note in (notes if isinstance(notes, list) else [])[-_MAX_NOTES:]]
 
 
 def append_notes(text: str, notes: Sequence[str]) -> str:
@@ -98,14 +87,14 @@ def _one_line(text: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
-def _text(value: object) -> str:
+def clean_text(value: object) -> str:
     """Return text that can be sent on: no lone surrogates, no NUL."""
     if not isinstance(value, str):
         return ""
     return value.encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def _path(value: object) -> str:
+def clean_path(value: object) -> str:
     """Return an absolute path, or the empty string."""
-    text = _text(value)
+    text = clean_text(value)
     return text if PurePosixPath(text).is_absolute() and len(text) < _MAX_PATH else ""

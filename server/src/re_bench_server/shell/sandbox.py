@@ -1,4 +1,4 @@
-"""The sandbox of a session: from the start of its supervisor to the end of all its processes, and the one after it.
+"""The sandbox of a session, from the start of its supervisor to the end of all its processes.
 
 Everything runs in one event loop. All sandboxes share a few threads for calls that block.
 """
@@ -11,12 +11,11 @@ import os
 import socket
 import subprocess
 import time
-from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from re_bench.data.files import short_path
 from re_bench.errors import ReBenchError
@@ -26,28 +25,25 @@ from re_bench.sandbox.process import end_process, start
 from re_bench_server.shell.guest_files import CHANNEL, PROGRAM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from concurrent.futures import Executor
     from pathlib import Path
 
+    from re_bench.guest.truncate import HeadTail
     from re_bench.limits import Limits
     from re_bench.sandbox.resource_usage import DiskGrowth
     from re_bench.sandbox.spec import Backend, SandboxSpec
 
 Result = TypeVar("Result")
 
-ALL_ENDED = "all processes of the session were ended, and with them the shell"
-
-_END_GRACE_S = 2.0
-"""How long the supervisor may take to end all processes over a limit, before the sandbox is ended."""
-_VIOLATION_S = 10.0
-"""How long a violation lasts: a later one is a new violation."""
-_MIB = 1 << 20
-
+_NO_REPLY = "the sandbox did not answer and was ended, with all its processes"
+_BROKEN = "it broke the protocol"
+_GRACE_S = 30.0
+"""How long the supervisor may take beyond the time of what it runs before everything is ended."""
 _START_S = 60.0
 _POLL_S = 0.02
+_CHUNK = 1 << 16
 _MAX_ERROR = 600
-_BROKEN = "it broke the protocol"
 _MESSAGE_OVERHEAD = 1 << 20
 _MAX_ESCAPE = 8
 """More than the bytes that a byte of output can become in JSON."""
@@ -71,50 +67,52 @@ async def in_thread(function: Callable[..., Result], *arguments: Any) -> Result:
         raise
 
 
-class Sandbox(asyncio.Protocol):
+@dataclass
+class Call:
+    """Something that the supervisor was asked to run."""
+
+    reply: asyncio.Future[dict[str, Any] | None]
+    """Its end; None if the sandbox has ended."""
+    output: Mapping[str, HeadTail] = field(default_factory=dict)
+    """Where its output goes, by the name of the stream; the output of a command of the shell is in the reply."""
+
+
+class Sandbox:
     """A sandbox with a supervisor, which runs one command of the shell at a time, and programs beside it."""
 
     def __init__(self, process: subprocess.Popen[bytes], cleanup: Callable[[], None], max_reply: int) -> None:
-        """Prepare for a connection with the supervisor in ``process``, whose replies have at most that many bytes."""
-        self._process = process
+        """Prepare for a connection with the supervisor in ``process``, whose messages have at most that many bytes."""
+        self._process, self._cleanup, self._max_reply = process, cleanup, max_reply
         self._first = process.pid
-        self._cleanup = cleanup
-        self._max_reply = max_reply
-        self._transport: asyncio.Transport | None = None
-        self._buffer = bytearray()
-        self._socket: socket.socket | None = None
-        self._outbox: deque[tuple[memoryview, list[int]]] = deque()
-        self._reply: asyncio.Future[dict[str, Any] | None] | None = None
-        self._early_reply: dict[str, Any] | None = None
-        self._programs: dict[int, asyncio.Future[dict[str, Any] | None]] = {}
-        self._program_count = 0
+        self._writer: asyncio.StreamWriter | None = None
+        self._calls: dict[int, Call] = {0: Call(asyncio.get_running_loop().create_future())}  # 0: it is ready
+        self._count = 0
+        self._tasks: list[asyncio.Task[None]] = []
         self._ending: asyncio.Future[None] | None = None
-        self._watching: list[asyncio.Task[None]] = []
-        self._busy = asyncio.Event()
+        self._begun = asyncio.Event()
+        """Set by a call, so that limits are checked at once."""
         self.end_reason = ""
-        """Why we ended it, in words, or the empty string."""
+        """Why we ended it, or the empty string."""
         self.violation = ""
-        """Which limit it was over last, in words, or the empty string."""
+        """Which limit it was over last, or the empty string."""
 
     @classmethod
-    async def start(
-        cls, backend: Backend, spec: SandboxSpec, files: Path, guest_files: str, options: Mapping[str, Any]
-    ) -> Sandbox:
+    async def start(cls, backend: Backend, spec: SandboxSpec, files: Path, options: Mapping[str, Any]) -> Sandbox:
         """Start a sandbox and wait until it can run commands.
 
         Args:
             backend: the sandbox's backend.
-            spec: what it shows, with ``files`` as ``guest_files``.
+            spec: what it shows, ``files`` too.
             files: the directory made by :func:`re_bench_server.shell.guest_files.lay_out`.
-            guest_files: its path in the sandbox.
-            options: the options of the supervisor.
+            options: the options of the supervisor, of which ``guest_files`` is the path of ``files`` inside.
 
         Raises:
             ReBenchError: if it does not start.
         """
         with socket.socket(socket.AF_UNIX) as listener:
             _listen(listener, files)
-            program = [backend.python, "-I", "-S", "-c", PROGRAM, guest_files, f"{guest_files}/{CHANNEL}"]
+            inside = options["guest_files"]
+            program = [backend.python, "-I", "-S", "-c", PROGRAM, inside, f"{inside}/{CHANNEL}"]
             launch = backend.launch([*program, json.dumps(dict(options))], spec)
             try:
                 # By the loop's thread, since the sandbox ends with the thread that starts it.
@@ -122,8 +120,11 @@ class Sandbox(asyncio.Protocol):
             except OSError as error:
                 raise ReBenchError(f"the shell's sandbox cannot be started: {error}") from None
             sandbox = cls(process, launch.cleanup, _MAX_ESCAPE * options["output_bytes"] + _MESSAGE_OVERHEAD)
+            server: asyncio.Server | None = None
             try:
-                await sandbox._connect(listener)
+                server = await asyncio.start_unix_server(sandbox.connect, sock=listener, start_serving=False)
+                await server.start_serving()
+                await sandbox._wait_until_ready()
                 if launch.first:
                     first = await in_thread(launch.first)
                     sandbox._first = first or process.pid
@@ -131,6 +132,8 @@ class Sandbox(asyncio.Protocol):
                 await asyncio.shield(sandbox.end("it did not start"))
                 raise
             finally:
+                if server is not None:
+                    server.close()
                 (files / CHANNEL).unlink(missing_ok=True)
         assert process.stderr is not None
         process.stderr.close()
@@ -139,16 +142,19 @@ class Sandbox(asyncio.Protocol):
     @property
     def alive(self) -> bool:
         """Whether it accepts requests."""
-        return self._transport is not None and self._ending is None
+        return self._writer is not None and self._ending is None
+
+    @property
+    def busy(self) -> bool:
+        """Whether something runs that was asked for."""
+        return bool(self._calls)
 
     def watch(self, limits: Limits, growth: DiskGrowth, on_violation: Callable[[str, bool], None]) -> None:
         """Check the limits until the end; ``on_violation`` is called with a text, and whether it is about the disk."""
-        pid = self._process.pid
-        for threads, check, disk in (
-            (_MEMORY_CHECKS, lambda: resource_usage.memory_violation(pid, limits), False),
-            (_DISK_CHECKS, lambda: growth.violation(self._first, limits), True),
-        ):
-            self._watching.append(asyncio.create_task(self._check(threads, check, on_violation, disk)))
+        memory = partial(resource_usage.memory_violation, self._process.pid, limits)
+        disk = partial(growth.violation, self._first, limits)
+        for threads, check, is_disk in ((_MEMORY_CHECKS, memory, False), (_DISK_CHECKS, disk, True)):
+            self._tasks.append(asyncio.create_task(self._check(threads, check, on_violation, is_disk)))
 
     async def _check(
         self, threads: Executor, check: Callable[[], str], on_violation: Callable[[str, bool], None], disk: bool
@@ -162,273 +168,107 @@ class Sandbox(asyncio.Protocol):
                 violation = f"its limits cannot be watched ({error!r})"
             if violation:
                 on_violation(violation, disk)
-            pause = max(_BUSY_CHECK_S, _PAUSE_FACTOR * (loop.time() - began))
-            if self._busy.is_set():
-                await asyncio.sleep(pause)
-            else:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._busy.wait(), max(pause, _IDLE_CHECK_S))
+            pause = _BUSY_CHECK_S if self.busy else _IDLE_CHECK_S
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._begun.wait(), max(pause, _PAUSE_FACTOR * (loop.time() - began)))
+            self._begun.clear()
 
-    def set_busy(self, *, busy: bool) -> None:
-        """Tell whether a command runs, so that limits are checked more often."""
-        if busy:
-            self._busy.set()
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a request, unless the sandbox has ended."""
+        if self._writer is not None and self._ending is None:
+            self._writer.write(ipc.encode(message))
+
+    def call(self, message: dict[str, Any], output: Mapping[str, HeadTail] | None = None) -> tuple[int, Call]:
+        """Send a request to run something; return its number, and the call."""
+        self._count += 1
+        call = Call(asyncio.get_running_loop().create_future(), output or {})
+        if self.alive:
+            self._calls[self._count] = call
+            self._begun.set()
+            self.send({"number": self._count, **message})
         else:
-            self._busy.clear()
+            call.reply.set_result(None)
+        return self._count, call
 
-    def request(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
-        """Send a request with descriptors, which are closed here, unless the sandbox has ended."""
-        self._outbox.append((memoryview(ipc.encode(message, len(descriptors))), list(descriptors)))
-        self._flush()
+    async def wait_for(self, number: int, call: Call, timeout_s: float | None) -> dict[str, Any] | None:
+        """Return the reply to a call, or None if the sandbox has ended. If the caller is cancelled, the call ends too.
 
-    def start_program(
-        self, message: dict[str, Any], descriptors: Sequence[int]
-    ) -> tuple[int, asyncio.Future[dict[str, Any] | None]]:
-        """Send the request for a program; return its number, and a future for its end: None if the sandbox ended."""
-        self._program_count += 1
-        number, ended = self._program_count, asyncio.get_running_loop().create_future()
-        if self._transport is None:
-            ended.set_result(None)
-        else:
-            self._programs[number] = ended
-        self.request({"execute": number, **message}, descriptors)
-        return number, ended
-
-    async def reply(self, within_s: float) -> dict[str, Any] | None:
-        """Return the next reply to a command, or None if the sandbox has ended.
-
-        Raises:
-            TimeoutError: if neither happens in time.
+        The supervisor ends what takes longer than ``timeout_s``; if it does not, the sandbox is ended.
         """
-        early, self._early_reply = self._early_reply, None
-        if early is not None or self._transport is None:
-            return early
-        self._reply = asyncio.get_running_loop().create_future()
         try:
-            async with asyncio.timeout(within_s):
-                return await self._reply
-        finally:
-            self._reply = None
+            await asyncio.wait({call.reply}, timeout=None if timeout_s is None else timeout_s + _GRACE_S)
+        except asyncio.CancelledError:
+            self.send({"interrupt": number})
+            asyncio.get_running_loop().call_later(_GRACE_S, lambda: call.reply.done() or self.end(_NO_REPLY))
+            raise
+        if not call.reply.done():
+            await asyncio.shield(self.end(_NO_REPLY))
+        return await call.reply
 
     def end(self, reason: str) -> asyncio.Future[None]:
         """End all its processes, unless that has begun already; the future is done when nothing is left."""
         if self._ending is None:
-            for watching in self._watching:
-                watching.cancel()
-            self.end_reason = self.end_reason or reason
+            self.end_reason = reason
             self._ending = asyncio.get_running_loop().run_in_executor(_THREADS, _end, self._process, self._cleanup)
-            if self._transport is not None:
-                self._transport.abort()
+            for watching in self._tasks[1:]:
+                watching.cancel()
+            if self._writer is not None:
+                self._writer.transport.abort()
         return self._ending
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport, which reads; what is sent may have descriptors with it, which transports cannot send."""
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by class
-        self._socket = socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno()))
+    def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take the supervisor's connection, the first one."""
+        if self._writer is not None or self._ending is not None:
+            writer.transport.abort()
+            return
+        self._writer = writer
+        self._tasks.append(asyncio.create_task(self._read(reader)))
 
-    def data_received(self, data: bytes) -> None:
-        """Take in a part of a reply; invalid data end the sandbox."""
-        self._buffer += data
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        """Take in messages until the connection ends; the sandbox ends with it, and by an invalid message."""
         try:
-            while self._ending is None and (message := ipc.take(self._buffer, self._max_reply)) is not None:
-                self._take(message)
+            while self._ending is None:
+                await self._take(reader)
         except ipc.FrameError:
             self.end(_BROKEN)
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the reason does not matter
-        """End the sandbox after its supervisor."""
-        self._transport = None
-        self._buffer.clear()
-        if self._socket is not None:
-            asyncio.get_running_loop().remove_writer(self._socket)
-            self._socket.close()
-            self._socket = None
-        self._flush()
-        for waiting in (self._reply, *self._programs.values()):
-            if waiting is not None and not waiting.done():
-                waiting.set_result(None)
-        self.end("")
-
-    def _take(self, message: dict[str, Any]) -> None:
-        """Hand a message to who waits for it; one that nobody has asked for ends the sandbox."""
-        number = message.get("program")
-        if type(number) is int and number in self._programs:
-            self._programs.pop(number).set_result(message)
-        elif number is None and self._reply is not None and not self._reply.done():
-            self._reply.set_result(message)
-        elif number is None and self._early_reply is None:
-            self._early_reply = message  # to a command whose caller was cancelled
-        else:
-            self.end(_BROKEN)
-
-    def _flush(self) -> None:
-        """Send what the socket takes now; the rest when it takes more."""
-        loop = asyncio.get_running_loop()
-        while self._outbox:
-            data, descriptors = self._outbox.popleft()
-            sent = len(data)
-            with suppress(ConnectionError):  # of which we hear
-                try:
-                    sent = _send(self._socket, data, descriptors) if self._socket is not None else sent
-                except BlockingIOError:
-                    self._outbox.appendleft((data, descriptors))
-                    loop.add_writer(cast("socket.socket", self._socket), self._flush)
-                    return
-            for descriptor in descriptors:
-                os.close(descriptor)
-            if sent < len(data):
-                self._outbox.appendleft((data[sent:], []))
-        if self._socket is not None:
-            loop.remove_writer(self._socket)
-
-    async def _connect(self, listener: socket.socket) -> None:
-        """Accept the supervisor's connection, and wait for its first message."""
-        loop = asyncio.get_running_loop()
-        accepting = asyncio.ensure_future(loop.sock_accept(listener))
-        try:
-            async with asyncio.timeout(_START_S):
-                while not accepting.done():
-                    await asyncio.wait({accepting}, timeout=_POLL_S)
-                    if not accepting.done() and self._process.poll() is not None:
-                        raise self._start_error()
-            await loop.create_connection(lambda: self, sock=accepting.result()[0])
-            ready = await self.reply(_START_S)
-        except TimeoutError:
-            raise self._start_error() from None
+        except (asyncio.IncompleteReadError, OSError):
+            self.end("")
         finally:
-            if not accepting.cancel() and self._transport is None:  # cancelled when the connection had just come
-                with suppress(OSError):
-                    accepting.result()[0].close()
-        if ready is None:
-            raise self._start_error()
+            for call in self._calls.values():
+                call.reply.set_result(None)
+            self._calls.clear()
 
-    def _start_error(self) -> ReBenchError:
-        assert self._process.stderr is not None
-        os.set_blocking(self._process.stderr.fileno(), False)
-        stderr = (self._process.stderr.read() or b"").decode(errors="replace").strip()[-_MAX_ERROR:]
-        return ReBenchError(f"the shell's sandbox did not start: {stderr or self._process.poll()}")
-
-
-class SessionSandbox:
-    """Starts the sandbox of a session, and starts it again when it has ended, or has to be read-only."""
-
-    def __init__(
-        self, backend: Backend, spec: SandboxSpec, options: Mapping[str, Any], files: Path, growth: DiskGrowth
-    ) -> None:
-        """Describe the sandbox; :meth:`ensure` starts it.
-
-        Args:
-            backend: the sandbox's backend.
-            spec: what it shows.
-            options: the options of the supervisor.
-            files: the directory made by :func:`re_bench_server.shell.guest_files.lay_out`.
-            growth: what is written into its directories.
-        """
-        self.directory = str(options["workspace"])
-        """Where the next shell starts."""
-        self.notes: list[str] = []
-        """What the next output of the shell has to say of earlier events."""
-        self.growth = growth
-        self._backend, self._spec, self._options, self._files = backend, spec, dict(options), files
-        self._sandbox: Sandbox | None = None
-        self._lock = asyncio.Lock()
-        self._running = 0
-        self._full = False
-        self._read_only = False
-        self._violation_time = 0.0
-        self._closed = ""
-
-    async def ensure(self) -> Sandbox | None:
-        """Return a sandbox that can run something, the present one or a new one; None after :meth:`close`.
+    async def _take(self, reader: asyncio.StreamReader) -> None:
+        """Read a message: the reply to a call, or the size of a part of its output, which follows.
 
         Raises:
-            ReBenchError: if it does not start.
+            FrameError: if it is neither.
         """
-        async with self._lock:
-            if self._closed:
-                return None
-            if self._full:
-                await self._check_disk()
-            if self._sandbox is not None and not self._sandbox.alive:
-                reason = self._sandbox.end_reason or ALL_ENDED
-                self.notes.append(f"before this command: {reason}; this is a new shell in {self.directory}")
-                await self._stop()
-            return self._sandbox or await self._start()
-
-    @contextmanager
-    def busy(self, sandbox: Sandbox) -> Iterator[None]:
-        """Say that something runs in the sandbox, so that its limits are checked more often."""
-        self._running += 1
-        sandbox.set_busy(busy=True)
-        try:
-            yield
-        finally:
-            self._running -= 1
-            sandbox.set_busy(busy=self._running > 0)
-
-    async def take_lost(self, sandbox: Sandbox) -> str:
-        """Return why a sandbox has ended, whose command is told so."""
-        async with self._lock:
-            if self._sandbox is sandbox:  # else a program has a new one already
-                await self._stop()
-        return sandbox.end_reason or ALL_ENDED
-
-    async def close(self, reason: str) -> None:
-        """End everything, for good."""
-        self._closed = reason
-        if self._sandbox is not None:
-            self._sandbox.end(reason)
-        async with self._lock:
-            await self._stop(reason)
-
-    async def _check_disk(self) -> None:
-        """Start a new sandbox if the workspace has become too full, or has room again."""
-        try:
-            self._full = await in_thread(self.growth.is_over_now, self._spec.limits.disk_mib * _MIB)
-        except OSError:  # it holds directories that an ordinary user's server cannot read
-            self._full = True
-        if self._read_only and not self._full and self._running:
-            self._full = True  # what runs goes on, and the next one looks again
-        elif self._full != self._read_only:
-            await self._stop()
-            self.notes.append(
-                "workspace and home are full: files can be removed but not written; this is a new shell"
-                if self._full
-                else "there is room again; this is a new shell"
-            )
-
-    async def _start(self) -> Sandbox:
-        self._read_only = self._full
-        limits = self._spec.limits
-        if self._read_only:  # nothing can be written, so that the quota holds however often one tries
-            limits = replace(limits, file_mib=0, disk_mib=2 * limits.disk_mib)
-        spec, options = replace(self._spec, limits=limits), self._options | {"directory": self.directory}
-        self._sandbox = sandbox = await Sandbox.start(self._backend, spec, self._files, options["guest_files"], options)
-        sandbox.watch(limits, self.growth, partial(self._on_violation, sandbox))
-        return sandbox
-
-    async def _stop(self, reason: str = "") -> None:
-        sandbox, self._sandbox = self._sandbox, None
-        if sandbox is not None:
-            await asyncio.shield(sandbox.end(reason))
-
-    def _on_violation(self, sandbox: Sandbox, violation: str, disk: bool) -> None:
-        """End what runs in a sandbox over a limit; the whole sandbox, if the supervisor does not do so."""
-        if sandbox is not self._sandbox:
+        length, descriptors = ipc.HEADER.unpack(await reader.readexactly(ipc.HEADER.size))
+        if length > self._max_reply or descriptors:
+            raise ipc.FrameError("more than is allowed")
+        message = ipc.decode(await reader.readexactly(length))
+        number = message.get("number")
+        if type(number) is not int or number not in self._calls:
+            raise ipc.FrameError("no such call")
+        output = self._calls[number].output
+        for name in output.keys() & message.keys():
+            size = message[name]
+            if type(size) is not int or not 0 < size <= _CHUNK:
+                raise ipc.FrameError("no size")
+            output[name].add(await reader.readexactly(size))
             return
-        sandbox.violation = violation
-        self._full = self._full or disk
-        now = time.monotonic()
-        elapsed = now - self._violation_time
-        if elapsed > _VIOLATION_S:
-            self._violation_time = now
-            sandbox.request({"end": violation})
-        elif elapsed > _END_GRACE_S:
-            sandbox.end(f"{violation}; all processes of the session were ended")
+        self._calls.pop(number).reply.set_result(message)
 
-
-def _send(channel: socket.socket, data: memoryview, descriptors: list[int]) -> int:
-    return socket.send_fds(channel, [data], descriptors) if descriptors else channel.send(data)
+    async def _wait_until_ready(self) -> None:
+        ready, deadline = self._calls[0].reply, time.monotonic() + _START_S
+        while not ready.done() and self._process.poll() is None and time.monotonic() < deadline:
+            await asyncio.wait({ready}, timeout=_POLL_S)
+        if not ready.done() or ready.result() is None:
+            assert self._process.stderr is not None
+            os.set_blocking(self._process.stderr.fileno(), False)
+            stderr = (self._process.stderr.read() or b"").decode(errors="replace").strip()[-_MAX_ERROR:]
+            raise ReBenchError(f"the shell's sandbox did not start: {stderr or self._process.poll()}")
 
 
 def _listen(listener: socket.socket, directory: Path) -> None:

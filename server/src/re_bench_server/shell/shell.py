@@ -6,26 +6,29 @@ import asyncio
 import shutil
 import tempfile
 import time
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from re_bench.errors import ReBenchError
+from re_bench.guest.truncate import HeadTail
 from re_bench.sandbox.bubblewrap import Bubblewrap, private_user
 from re_bench.sandbox.resource_usage import DiskGrowth
 from re_bench.sandbox.spec import SandboxSpec
-from re_bench_server.shell.guest_files import hand_over, lay_out, write_command, write_etc
-from re_bench_server.shell.program import OUTPUT_BYTES, ProgramOptions, ProgramOutput, Request, execute
-from re_bench_server.shell.protocol import Output, Reply, append_notes, refusal
-from re_bench_server.shell.sandbox import SessionSandbox, in_thread
+from re_bench_server.shell.guest_files import hand_over, lay_out, write_command, write_etc, write_file
+from re_bench_server.shell.program import OUTPUT_BYTES, ProgramOptions, ProgramOutput
+from re_bench_server.shell.protocol import Output, append_notes, clean_path, command_refusal, notes_in
+from re_bench_server.shell.sandbox import Sandbox, in_thread
 from re_bench_server.state_dir import remove_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from re_bench.limits import Limits
     from re_bench.sandbox.spec import Backend
-    from re_bench_server.shell.sandbox import Sandbox
+    from re_bench_server.shell.sandbox import Call
 
 WORKSPACE = "/workspace"
 """The path of the workspace inside."""
@@ -35,32 +38,49 @@ HOME = "/home/agent"
 _TEMPORARY = "/var/tmp"  # noqa: S108 - what stays when the sandbox is started again
 _GUEST_FILES = "/run/shell"
 _OUTPUTS = "/tmp/outputs"  # noqa: S108 - the sandbox's private /tmp
-_GRACE_S = 30.0
-"""How long the supervisor may take beyond a command's time before everything is ended."""
 _MAX_TIMEOUT_S = 1e6
 _MAX_PROGRAMS = 64
 _NOBODY = 65534
-_NO_REPLY = "the sandbox did not answer and was ended, with all its processes"
+_CANNOT_RUN = 126
+_ALL_ENDED = "all processes of the sandbox were ended"
+_SHELL_ENDED = "all processes of the session were ended, and with them the shell"
 _CLOSED = "the session has ended"
+_END_GRACE_S = 2.0
+"""How long the supervisor may take to end all processes over a limit, before the sandbox is ended."""
+_VIOLATION_S = 10.0
+"""How long a violation lasts: a later one is a new violation."""
+_MIB = 1 << 20
 
 
 class Shell:
     """The shell of one session. Its methods are called by one event loop; :meth:`close` may be called at any time."""
 
-    def __init__(self, sandbox: SessionSandbox, workspace: str, scratch: Path) -> None:
-        """Use a sandbox that has not been started; :meth:`open` makes both.
+    def __init__(
+        self, backend: Backend, spec: SandboxSpec, options: Mapping[str, Any], scratch: Path, growth: DiskGrowth
+    ) -> None:
+        """Describe a shell; :meth:`open` does so, and starts it.
 
         Args:
-            sandbox: the session's.
-            workspace: the path of the workspace inside.
-            scratch: the directory of our files.
+            backend: the sandbox's backend.
+            spec: what the sandbox shows.
+            options: the options of the supervisor.
+            scratch: the directory of our files, of which ``shown`` is shown inside.
+            growth: what is written into its directories.
         """
-        self._sandbox, self._workspace, self._scratch = sandbox, workspace, scratch
-        self._lock = asyncio.Lock()
+        self._backend, self._spec, self._options, self._scratch = backend, spec, options, scratch
+        self._growth = growth
+        self._directory = str(options["workspace"])
+        """Where the next shell starts."""
+        self._notes: list[str] = []
+        """What the next output has to say of earlier events."""
+        self._turn, self._start_lock = asyncio.Lock(), asyncio.Lock()
         self._slots = asyncio.Semaphore(_MAX_PROGRAMS)
-        self._number = 0
-        self._abandoned: Sandbox | None = None
-        """Where the caller of the last command was cancelled before its reply."""
+        self._files = 0
+        self._sandbox: Sandbox | None = None
+        self._last: Call | None = None
+        """The command that runs, or the last one if its caller was cancelled."""
+        self._full = self._read_only = False
+        self._violation_time = 0.0
         self._closing: asyncio.Future[None] | None = None
 
     @classmethod
@@ -137,15 +157,13 @@ class Shell:
             options = {
                 "guest_files": guest_files,
                 "workspace": start,
-                "processes": limits.processes,
                 "output_bytes": limits.output_kib << 10,
                 "output_directory": _OUTPUTS if sandboxed else f"{scratch}/outputs",
-                "sandboxed": sandboxed,
                 "services": [list(service) for service in services],
             }
             growth = await in_thread(DiskGrowth, [workspace, home, temporary], disk_before)
-            shell = cls(SessionSandbox(backend, spec, options, files, growth), start, scratch)
-            await shell._sandbox.ensure()
+            shell = cls(backend, spec, options, scratch, growth)
+            await shell._ensure()
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
             raise
@@ -154,7 +172,7 @@ class Shell:
     @property
     def disk_before(self) -> int:
         """Bytes of the workspace from which its growth counts."""
-        return self._sandbox.growth.before
+        return self._growth.before
 
     async def run(self, command: str, timeout_s: float) -> Output:
         """Run a command, after those that were requested before.
@@ -170,9 +188,9 @@ class Shell:
         Raises:
             ReBenchError: if there is no sandbox for it.
         """
-        if reason := refusal(command, timeout_s):
+        if reason := command_refusal(command, timeout_s):
             return Output.not_run(reason)
-        async with self._lock:
+        async with self._turn:
             if self._closing is None:
                 return await self._run(command, min(timeout_s, _MAX_TIMEOUT_S))
         return Output.not_run(_CLOSED)
@@ -191,17 +209,48 @@ class Shell:
         Raises:
             ReBenchError: if there is no sandbox for it.
         """
-        directory = str(PurePosixPath(self._workspace, options.get("directory") or ""))
-        request = Request(list(command), directory, dict(options.get("environment", {})))
-        if reason := request.refusal():
-            return ProgramOutput.not_run(reason)
-        stdin, keep = options.get("stdin", b""), options.get("output_bytes", OUTPUT_BYTES)
+        if not command:
+            return ProgramOutput(_CANNOT_RUN, b"", b"", error="the command is empty")
+        timeout_s, keep = options.get("timeout_s"), options.get("output_bytes", OUTPUT_BYTES)
+        timeout_s = None if timeout_s is None else min(timeout_s, _MAX_TIMEOUT_S)
+        request = {
+            "execute": list(command),
+            "directory": str(PurePosixPath(self._options["workspace"], options.get("directory") or "")),
+            "environment": dict(options.get("environment", {})),
+            "timeout_s": timeout_s,
+        }
         async with self._slots:
-            sandbox = await self._sandbox.ensure()
+            sandbox = await self._ensure()
             if sandbox is None:
-                return ProgramOutput.not_run(_CLOSED, ran=False)
-            with self._sandbox.busy(sandbox):
-                return await execute(sandbox, request, stdin, options.get("timeout_s"), keep)
+                return ProgramOutput(None, b"", b"", error=_CLOSED, ran=False)
+            async with self._stdin_file(options.get("stdin", b"")) as stdin:
+                started = time.monotonic()
+                outputs = {"stdout": HeadTail(keep), "stderr": HeadTail(keep)}
+                number, call = sandbox.call({**request, "stdin": stdin}, outputs)
+                reply = await sandbox.wait_for(number, call, timeout_s)
+                seconds = time.monotonic() - started
+        if reply is None:
+            reply = {"timed_out": timeout_s is not None and seconds > timeout_s}
+        output = replace(ProgramOutput.parse(reply, outputs, keep), seconds=seconds)
+        if output.timed_out:
+            return replace(output, status=None)
+        if output.status is None:
+            return replace(output, error=sandbox.end_reason or sandbox.violation or _ALL_ENDED)
+        return output
+
+    @asynccontextmanager
+    async def _stdin_file(self, data: bytes) -> AsyncIterator[str]:
+        """Return the path inside of a file with the stdin of a program; the empty string for none."""
+        self._files += 1
+        name = f"stdin-{self._files}" if data else ""
+        file = self._scratch / "shown" / name
+        try:
+            if data:
+                await in_thread(write_file, file, data)
+            yield f"{self._options['guest_files']}/{name}" if data else ""
+        finally:
+            if data:
+                file.unlink(missing_ok=True)
 
     async def close(self) -> None:
         """End everything, also a running command; nothing is left then."""
@@ -210,62 +259,110 @@ class Shell:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        await self._sandbox.close(_CLOSED)
-        async with self._lock:
+        if self._sandbox is not None:
+            self._sandbox.end(_CLOSED)
+        async with self._start_lock:
+            await self._stop(_CLOSED)
+        async with self._turn:
             await in_thread(remove_tree, self._scratch)
 
     async def _run(self, command: str, timeout_s: float) -> Output:
-        if self._abandoned is not None:
-            await self._wait_for_abandoned(self._abandoned)
-        sandbox = await self._sandbox.ensure()
+        if self._last is not None:  # its caller was cancelled: it ends soon, or its sandbox does
+            await asyncio.wait({self._last.reply})
+            if message := self._last.reply.result():
+                self._notes += notes_in(message)
+            self._last = None
+        sandbox = await self._ensure()
         if sandbox is None:
             return Output.not_run(_CLOSED)
-        self._number += 1
         try:
             write_command(self._scratch / "shown", command)
         except OSError as error:
-            raise ReBenchError(f"the command cannot be handed over: {error}") from None
+            raise ReBenchError(f"the command cannot be written to a file: {error}") from None
         started = time.monotonic()
-        self._abandoned = sandbox
-        with self._sandbox.busy(sandbox):
-            sandbox.request({"run": self._number, "timeout_s": timeout_s})
-            try:
-                message = await sandbox.reply(timeout_s + _GRACE_S)
-            except TimeoutError:
-                await sandbox.end(_NO_REPLY)
-                message = None
-            except asyncio.CancelledError:
-                sandbox.request({"interrupt": self._number})
-                raise
-        self._abandoned = None
+        number, self._last = sandbox.call({"run": True, "timeout_s": timeout_s})
+        message = await sandbox.wait_for(number, self._last, timeout_s)
+        self._last = None
         seconds = time.monotonic() - started
         if message is None:
             return await self._lost(sandbox, seconds, timed_out=seconds > timeout_s)
-        reply = Reply.parse(message)
-        self._sandbox.directory = reply.directory or self._sandbox.directory
-        return reply.output(self._take_notes(), seconds)
+        self._directory = clean_path(message.get("directory")) or self._directory
+        return Output.parse(message, self._take_notes(), seconds)
 
     async def _lost(self, sandbox: Sandbox, seconds: float, *, timed_out: bool) -> Output:
         """Return the output of a command during which the sandbox ended."""
-        reason = await self._sandbox.take_lost(sandbox)
-        restart = "" if self._closing else f"; the next command has a new shell in {self._sandbox.directory}"
-        notes = [*self._take_notes(), f"{reason}{restart}"]
+        async with self._start_lock:
+            if self._sandbox is sandbox:  # otherwise a program has a new one already
+                await self._stop()
+        restart = "" if self._closing else f"; the next command has a new shell in {self._directory}"
+        notes = [*self._take_notes(), f"{sandbox.end_reason or _SHELL_ENDED}{restart}"]
         return Output(append_notes("", notes), None, None, timed_out, seconds)
 
     def _take_notes(self) -> list[str]:
-        notes, self._sandbox.notes = self._sandbox.notes, []
+        notes, self._notes = self._notes, []
         return notes
 
-    async def _wait_for_abandoned(self, sandbox: Sandbox) -> None:
-        """Wait for the end of a command whose caller was cancelled."""
+    async def _ensure(self) -> Sandbox | None:
+        """Return a sandbox that can run something, the present one or a new one; None after :meth:`close`.
+
+        Raises:
+            ReBenchError: if it does not start.
+        """
+        async with self._start_lock:
+            if self._closing is not None:
+                return None
+            if self._full:
+                await self._check_disk()
+            if self._sandbox is not None and not self._sandbox.alive:
+                reason = self._sandbox.end_reason or _SHELL_ENDED
+                self._notes.append(f"before this command: {reason}; this is a new shell in {self._directory}")
+                await self._stop()
+            return self._sandbox or await self._start()
+
+    async def _check_disk(self) -> None:
+        """Start a new sandbox if the workspace has become too full, or has room again."""
         try:
-            message = await sandbox.reply(_GRACE_S)
-        except TimeoutError:
-            await sandbox.end(_NO_REPLY)
-        else:
-            if message is not None:
-                self._sandbox.notes += Reply.parse(message).notes
-        self._abandoned = None
+            self._full = await in_thread(self._growth.is_over_now, self._spec.limits.disk_mib * _MIB)
+        except OSError:  # it holds directories that an ordinary user's server cannot read
+            self._full = True
+        if self._read_only and not self._full and self._sandbox is not None and self._sandbox.busy:
+            self._full = True  # what runs goes on, and the next one looks again
+        elif self._full != self._read_only:
+            await self._stop()
+            self._notes.append(
+                "workspace and home are full: files can be removed but not written; this is a new shell"
+                if self._full
+                else "there is room again; this is a new shell"
+            )
+
+    async def _start(self) -> Sandbox:
+        self._read_only = self._full
+        limits = self._spec.limits
+        if self._read_only:  # nothing can be written, so that the quota holds however often one tries
+            limits = replace(limits, file_mib=0, disk_mib=2 * limits.disk_mib)
+        spec, options = replace(self._spec, limits=limits), {**self._options, "directory": self._directory}
+        self._sandbox = sandbox = await Sandbox.start(self._backend, spec, self._scratch / "shown", options)
+        sandbox.watch(limits, self._growth, partial(self._on_violation, sandbox))
+        return sandbox
+
+    async def _stop(self, reason: str = "") -> None:
+        sandbox, self._sandbox = self._sandbox, None
+        if sandbox is not None:
+            await asyncio.shield(sandbox.end(reason))
+
+    def _on_violation(self, sandbox: Sandbox, violation: str, disk: bool) -> None:
+        """End what runs in a sandbox over a limit; the whole sandbox, if the supervisor does not do so."""
+        if sandbox is not self._sandbox:
+            return
+        sandbox.violation = violation
+        self._full = self._full or disk
+        now = time.monotonic()
+        elapsed = now - self._violation_time
+        if elapsed > _VIOLATION_S:
+            self._violation_time = now
+            sandbox.send({"end": violation})
+        elif elapsed > _END_GRACE_S:
+            sandbox.end(f"{violation}; all processes of the session were ended")
 
 
 def _make_temporary(directory: Path) -> None:
