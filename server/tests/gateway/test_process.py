@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
-import openai
 import pytest
 
 from re_bench.errors import ReBenchError, UsageError
@@ -270,25 +269,6 @@ def test_the_forwarder_says_what_is_wrong(tmp_path: Path) -> None:
             assert connection.recv(1) == b""
         assert "No such file" in process.stderr.readline()
         process.terminate()
-
-
-def test_a_program_with_the_usual_variables_works_unchanged(gateway: Gateway) -> None:
-    program = (
-        "import openai, sys\n"
-        "with openai.OpenAI() as client:\n"
-        "    message = {'role': 'user', 'content': 'again'}\n"
-        "    print(client.chat.completions.create(model=sys.argv[1], messages=[message]).choices[0].message.content)\n"
-    )
-    environment = {
-        "OPENAI_BASE_URL": gateway.address or "",
-        "OPENAI_API_KEY": gateway.token,
-        "PATH": os.environ["PATH"],
-    }
-    command = [sys.executable, "-c", program, MODEL]
-    assert (
-        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout == "hello again\n"
-    )
-    assert openai.__version__
 
 
 def test_a_late_answer_is_no_answer_to_the_next_question(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
