@@ -167,13 +167,8 @@ class ReBench(Environment):
 
     async def teardown(self) -> None:
         """End the session, whatever it does; when the server ends, another one may go on with it."""
-        if self.registry.app.stopping:
-            await self.session.suspend()
-            log.info("session_suspended", session=self.session.name, attempts=self.session.attempts)
-            return
         reason = "deleted by its client" if CLIENT.get() else "its client sent no ping for 15 minutes"
-        await self.session.close(reason)
-        log.info("session_ended", session=self.session.name, attempts=self.session.attempts, reason=reason)
+        await self.registry.end(self.session, None if self.registry.app.stopping else reason)
 
     async def get_prompt(self) -> list[TextBlock]:
         """Return the task's instructions and what the sandbox offers."""

@@ -19,11 +19,9 @@ from re_bench_gateway.log import CallLog
 from re_bench_gateway.settings import Budget, Model, OpenAICompatible
 from re_bench_gateway.upstreams import (
     CallState,
-    FailedAttemptError,
     OpenAIServer,
     is_retryable,
     requested_pause,
-    retrying,
 )
 
 if TYPE_CHECKING:
@@ -136,33 +134,6 @@ def test_terms_come_from_the_settings_or_the_table() -> None:
         terms_of(Model(name="other", context=100))
 
 
-def pauses(monkeypatch: pytest.MonkeyPatch, *, attempts: int, patience_s: float, pause_s: float) -> list[float]:
-    """Return how long a call that always fails waits between its attempts."""
-    waited: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waited.append(seconds)
-
-    async def fail() -> None:
-        raise FailedAttemptError(UpstreamError(503, {}), pause_s=pause_s)
-
-    monkeypatch.setattr(asyncio, "sleep", sleep)
-    settings = OpenAICompatible(attempts=attempts, patience_s=patience_s)
-    with pytest.raises(FailedAttemptError):
-        asyncio.run(retrying(settings)(fail))
-    return waited
-
-
-def test_pauses_grow_within_a_number_and_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    waited = pauses(monkeypatch, attempts=4, patience_s=60, pause_s=0.0)
-    assert len(waited) == 3
-    bounds = [(0.0, 0.5), (0.0, 1.0), (0.0, 2.0)]
-    assert all(low <= pause <= high for pause, (low, high) in zip(waited, bounds, strict=True))
-    (asked,) = pauses(monkeypatch, attempts=2, patience_s=60, pause_s=5.0)
-    assert 5 <= asked <= 5.5
-    assert pauses(monkeypatch, attempts=9, patience_s=4, pause_s=5.0) == []
-
-
 def test_a_failed_attempt_leaves_nothing_to_be_paid_for() -> None:
     async def state_after_failure() -> CallState:
         server = OpenAIServer(OpenAICompatible(base_url="http://127.0.0.1:9/v1", attempts=2), 1000)
@@ -205,10 +176,3 @@ def test_a_torn_line_of_the_log_is_fenced_off(tmp_path: Path) -> None:
     log = CallLog(path)
     log.write({"n": 3, "key": "secret-of-ours"}, ["secret-of-ours", "n"])
     assert whole_lines(path) == [{"n": 1}, {"n": 3, "key": "[redacted]"}]
-
-
-def test_a_log_that_is_no_plain_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
-    for path in (tmp_path, tmp_path / "link", tmp_path / "none" / "log"):
-        with pytest.raises(UsageError, match="log of calls"):
-            CallLog(path)
