@@ -166,7 +166,7 @@ def test_a_deleted_session_keeps_its_record(restarted: Restarted) -> None:
 
 def test_what_cannot_be_offered_again_is_named_and_kept(restarted: Restarted) -> None:
     kept = {event["session"]: event["reason"] for event in restarted.server.events() if "kept" in event["event"]}
-    assert "it cannot be used" in kept["damaged"]
+    assert "it is damaged" in kept["damaged"]
     assert "there is no task with the id 'gone'" in kept["unserved"]
     assert all((restarted.server.state / "sessions" / name / "workspace").is_dir() for name in kept)
 
