@@ -1,8 +1,8 @@
-"""What the gateway adds to a call, at 50 streams at a time, against asking the same upstream directly.
+"""What the gateway adds to a call, at 50 calls at a time, against asking the same upstream directly.
 
 Client and upstream share one process and the gateway has another, so that two cores are enough. `flat out`: the
 upstream answers at once, and a call's time is the elapsed time over the number of calls, so that what is added is the
-gateway's work. `paced`: each stream takes half a second, as a model's would, and what is added is a call's latency.
+gateway's work. `paced`: each answer takes half a second, as a model's would, and what is added is a call's latency.
 """
 
 from __future__ import annotations
@@ -33,34 +33,36 @@ PACED_S = 0.5
 ROUNDS = 5
 MOST_ADDED_MS = 3.0
 MODEL = "gpt-3.5-turbo-0125"
-HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-CHUNK = {
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+MESSAGE = {"role": "assistant", "content": "four or five tokens " * CHUNKS}
+COMPLETION = {
     "id": "chatcmpl-1",
-    "object": "chat.completion.chunk",
+    "object": "chat.completion",
     "created": 1,
     "model": "m",
-    "choices": [{"index": 0, "delta": {"content": "four or five tokens "}, "finish_reason": None}],
-    "usage": None,
+    "choices": [{"index": 0, "message": MESSAGE, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 100, "completion_tokens": 80, "total_tokens": 180},
 }
-USAGE = {**CHUNK, "choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 80, "total_tokens": 180}}
 PROMPT = "Write a program in Rust that reads numbers and prints their sum. " * 30  # about 2 kB, as tasks have
 
 Opener = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 
 
-def piece(value: object) -> bytes:
-    """An event as one chunk of HTTP's."""
-    data = b"data: %b\n\n" % (value if isinstance(value, bytes) else json.dumps(value).encode())
-    return b"%x\r\n%b\r\n" % (len(data), data)
+def pieces() -> list[bytes]:
+    """Return the completion as chunks of HTTP's."""
+    text = json.dumps(COMPLETION).encode()
+    size = -(-len(text) // CHUNKS)
+    parts = [text[start : start + size] for start in range(0, len(text), size)]
+    return [b"%x\r\n%b\r\n" % (len(part), part) for part in parts]
 
 
-PIECES = [piece(CHUNK)] * CHUNKS
-TAIL = piece(USAGE) + piece(b"[DONE]") + b"0\r\n\r\n"
+PIECES = pieces()
+TAIL = b"0\r\n\r\n"
 
 
 @asynccontextmanager
 async def upstream(pause_s: float) -> AsyncIterator[int]:
-    """Serve the same stream to every request, with a pause before each chunk, on the port that this yields."""
+    """Serve the same completion to every request, with a pause before each chunk, on the port that this yields."""
 
     open_until = []
 
@@ -88,7 +90,7 @@ async def upstream(pause_s: float) -> AsyncIterator[int]:
 
 def request(token: str) -> bytes:
     """The bytes of a call."""
-    body = json.dumps({"model": MODEL, "stream": True, "messages": [{"role": "user", "content": PROMPT}]}).encode()
+    body = json.dumps({"model": MODEL, "messages": [{"role": "user", "content": PROMPT}]}).encode()
     head = (
         "POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\n"
         f"authorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
@@ -102,8 +104,11 @@ async def call(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, text:
     writer.write(text)
     head = await reader.readuntil(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200"), head
-    rest = await reader.readuntil(b"\r\n0\r\n\r\n")
-    assert rest.count(b"data: ") == CHUNKS + rest.count(b'"choices": []') + 1
+    length = [line for line in head.split(b"\r\n") if line.startswith(b"content-length:")]
+    if length:
+        await reader.readexactly(int(length[0].split(b":")[1]))
+    else:
+        await reader.readuntil(b"\r\n0\r\n\r\n")
     return time.perf_counter() - started
 
 
@@ -183,7 +188,7 @@ def test_overhead(name: str, pause_s: float, calls: int, tmp_path: Path, capsys:
     )
     with capsys.disabled():
         print(
-            f"\ngateway, {name}, {STREAMS} streams of {CHUNKS} chunks, median of {ROUNDS} rounds:\n"
+            f"\ngateway, {name}, {STREAMS} calls at a time, answers of {CHUNKS} chunks, median of {ROUNDS} rounds:\n"
             f"  elapsed a call {direct:.2f} ms directly, {through:.2f} ms by the gateway: "
             f"x{through / direct:.2f}, +{through - direct:.2f} ms\n"
             f"  latency {latency_direct:.1f} ms directly, {latency_through:.1f} ms by the gateway: "

@@ -110,12 +110,3 @@ def test_the_agent_of_the_documentation(server: Server, agent: Path, model: Mode
     assert "not_found" in outcome[2]
     assert "input_validation" in outcome[4]
     assert [tool["function"]["name"] for tool in model.asked[0]["tools"]] == ["answer", "bash"]
-
-
-@pytest.mark.parametrize("tasks", [["no_such_task"], []])
-def test_the_agent_of_the_documentation_names_the_tasks(server: Server, agent: Path, tasks: list[str]) -> None:
-    done = run_agent(server, agent, "http://127.0.0.1:9/v1", *tasks)
-    assert done.returncode == 1
-    assert done.stderr.startswith("Name one task of the server: ")
-    assert "example_quick" in done.stderr
-    assert "Traceback" not in done.stderr

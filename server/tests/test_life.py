@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-import threading
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from server_process import Raw, Server, command_lines_naming, post, re_bench, serving, until
@@ -84,30 +81,6 @@ def test_a_port_in_use_and_a_profile_that_no_task_has_are_one_line(server: Serve
     taken = re_bench("serve", "--port", port, "--state", str(tmp_path))
     assert (taken.returncode, len(taken.stderr.splitlines())) == (2, 1)
     assert "try another --host or --port" in taken.stderr
-
-
-def test_scorings_take_turns_and_say_how_long_they_waited(tmp_path: Path, site: Path) -> None:
-    with serving(tmp_path, site, "--jobs", "1") as server:
-        sessions = [Raw(server, "example_quick") for _ in range(3)]
-        outcome: list[Any] = []
-        for session in sessions:
-            session.call("bash", command=f"echo wait {tmp_path}/go -1 > answer.txt")
-        callers = [threading.Thread(target=lambda s=session: outcome.append(s.call("answer"))) for session in sessions]
-        for caller in callers:
-            caller.start()
-        until(lambda: server.health()["scorings"] == {"running": 1, "waiting": 2})
-        began = time.monotonic()
-        time.sleep(max(0.0, began + 1.1 - time.monotonic()))
-        (tmp_path / "go").touch()
-        for caller in callers:
-            caller.join(60)
-        texts = sorted(
-            (item["output"]["metadata"]["waited_s"], item["output"]["blocks"][0]["text"]) for item in outcome
-        )
-        assert texts[0][0] < 1
-        assert "waited" not in texts[0][1]
-        assert texts[2][0] > texts[1][0] > 1
-        assert f"The scoring waited {texts[2][0]:.0f} s for its turn." in texts[2][1]
 
 
 def test_health_says_what_runs(server: Server) -> None:

@@ -16,16 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-LISTENS_LATE = """
-import socket, sys, time
-with socket.socket(socket.AF_UNIX) as listener:
-    listener.bind(sys.argv[sys.argv.index("--socket") + 1])
-    time.sleep(1)
-    listener.listen()
-    connection, _client = listener.accept()
-    with connection, connection.makefile("rw") as stream:
-        stream.write(stream.readline())
-"""
 SLOW = "import time\nprint('begins', flush=True)\ntime.sleep(600)\n"
 
 
@@ -50,27 +40,11 @@ def test_no_meter_outlives_its_session(tmp_path: Path, what: Callable[[MeterProx
     until(lambda: command_lines_naming(tmp_path) == [])
 
 
-def test_a_meter_that_has_bound_its_socket_and_does_not_listen_yet_is_waited_for(tmp_path: Path) -> None:
-    assert asyncio.run(answered(tmp_path)) == b"[1, 2, 3]\n"
-
-
 def meter_proxy(directory: Path, source: str) -> MeterProxy:
     (directory / "a_meter.py").write_text(source)
     served: Any = SimpleNamespace(task=SimpleNamespace(import_directory=directory), profile_name="cpu")
     meter = Meter(module="a_meter", request="[width, steps, seed], all integers")
     return MeterProxy(served, meter, directory / "socket", directory / "state", {})
-
-
-async def answered(directory: Path) -> bytes:
-    proxy = meter_proxy(directory, LISTENS_LATE)
-    await proxy.open()
-    reader, writer = await asyncio.open_unix_connection(directory / "socket")
-    writer.write(b"[1, 2, 3]\n")
-    async with asyncio.timeout(60):
-        answer = await reader.readline()
-    writer.close()
-    await proxy.close()
-    return answer
 
 
 async def closed(directory: Path, what: Callable[[MeterProxy, Any, Any], Awaitable[None]]) -> None:

@@ -22,7 +22,7 @@ from re_bench.task.manifest import Model
 from re_bench_gateway import Budget
 from re_bench_server.catalog import ServedTask, build_catalog
 from re_bench_server.prompt import prompt
-from re_bench_server.services.model import ModelGateways, session_key
+from re_bench_server.services.model import ModelGateways
 from re_bench_server.settings import Settings
 from re_bench_server.subprocess_env import environment_without_secrets
 
@@ -159,7 +159,9 @@ def test_a_chosen_model_is_asked_by_the_names_of_the_task_s_own(
     chosen = ChatModel("other", dollars_in=1e6, dollars_out=2e6, context=1000, max_output=1000)
     (served,) = build_catalog("paper", [name], chosen).by_id.values()
     assert served.profile.anchors is None
-    assert "`other`, which answers to `gpt-3.5-turbo-0125`" in prompt(served, Settings(tmp_path), "/w", stand_in=False)
+    assert "`other`, which answers to `gpt-3.5-turbo-0125`" in prompt(
+        served, Settings(state=tmp_path), "/w", stand_in=False
+    )
 
     async def ask() -> float | None:
         models = ModelGateways(tmp_path / "models")
@@ -186,13 +188,6 @@ def asked(access: Any) -> str:
         message = {"role": "user", "content": "say hi"}
         completion = client.chat.completions.create(model=MODEL, messages=[message], max_tokens=5)  # type: ignore[list-item]
         return str(completion.choices[0].message.content)
-
-
-def test_which_secret_is_used(paper: ServedTask) -> None:
-    assert session_key({"openai_api_key": "a", "OPENAI_API_KEY": "b", "other": "c"}) == "a"
-    assert session_key({"OPENAI_API_KEY": "b"}) == "b"
-    assert session_key({"openai_api_key": "", "other": "c"}) is None
-    assert paper.needs_key
 
 
 def test_programs_of_ours_get_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,21 +45,6 @@ def test_a_session_that_is_deleted_while_it_is_scored_lets_nobody_hang(server: S
     assert [one for one in server.health()["sessions"] if one["task"] == "example_quick"] == []
 
 
-def test_pings_are_answered_while_an_attempt_is_scored(server: Server) -> None:
-    session = Raw(server, "example_quick")
-    session.call("bash", command="echo sleep 3 1 > answer.txt")
-    caller = threading.Thread(target=session.call, args=("answer",))
-    caller.start()
-    waits = []
-    while caller.is_alive():
-        began = time.monotonic()
-        assert session.post("/ping", {})[0] == 200
-        waits.append(time.monotonic() - began)
-        time.sleep(0.1)
-    assert len(waits) > 1  # none of them waited for the scoring
-    session.delete()
-
-
 def test_a_broken_connection_is_taken_up_again_by_its_task_id(server: Server) -> None:
     session = Raw(server, "example_quick")
     call: dict[str, Any] = {"name": "bash", "input": {"command": "sleep 2; echo once >> marks; wc -l < marks"}}
@@ -96,23 +81,6 @@ def test_a_final_answer_that_cannot_be_scored_does_not_end_the_episode_at_once(s
     ends = [session.call("answer", get_final_score=True)["output"] for _ in range(3)]
     assert [end["finished"] for end in ends] == [False, False, True]
     assert [end["reward"] for end in ends] == [0.0, 0.0, 0.5]
-    session.delete()
-
-
-def test_a_raw_score_that_is_no_number_is_invalid_and_no_null(server: Server) -> None:
-    session = Raw(server, "example_quick")
-    for word in ("nan", "inf", "-inf", "1e999"):
-        session.call("bash", command=f"echo {word} > answer.txt")
-        output = session.call("answer")["output"]
-        assert (output["reward"], output["metadata"]["status"]) == (0.0, "invalid")
-    session.delete()
-
-
-def test_after_the_end_nothing_runs_any_more(server: Server) -> None:
-    session = Raw(server, "example_quick")
-    assert session.call("answer", get_final_score=True)["output"]["finished"] is True
-    for refused in (session.call("bash", command="true"), session.call("answer")):
-        assert (refused["ok"], refused["reason"]) == (False, "episode_finished")
     session.delete()
 
 
@@ -180,25 +148,6 @@ def test_a_spec_is_the_clients_and_only_its_id_counts(server: Server) -> None:
     session = Raw(server, "example_quick", sid="a-sid")
     assert post(server.url, "/create", {"task_spec": {"id": "example_quick"}}, {"X-Session-ID": "a-sid"})[0] == 400
     session.delete()
-
-
-def test_a_session_by_split_and_index_and_one_without_variant(server: Server) -> None:
-    asyncio.run(redirected(server))
-    body = {"split": "test", "index": 0}
-    assert post(server.url, "/create", body, {"X-Session-ID": "by-index"})[0] == 200
-    post(server.url, "/delete", {}, {"X-Session-ID": "by-index"})
-    assert post(server.url, "/create", {"split": "train", "index": 0}, {"X-Session-ID": "x"})[0] == 400
-
-
-async def redirected(server: Server) -> None:
-    from openreward import AsyncOpenReward  # noqa: PLC0415 - takes seconds
-
-    one = AsyncOpenReward(api_key="none")
-    environment = one.environments.get("anything", base_url=server.url)
-    assert "example_quick" in [task.task_spec["id"] for task in await environment.list_tasks("test")]
-    for client in one.environments._clients.values():
-        await client.close()
-    await one.environments._get_connector().close()
 
 
 def test_secrets_that_cannot_be_read_are_refused_without_being_repeated(server: Server) -> None:

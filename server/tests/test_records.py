@@ -1,20 +1,15 @@
-"""Transcripts, retention and ``re-bench sessions``, from files alone."""
+"""Transcripts and ``re-bench sessions``, from files alone."""
 
 from __future__ import annotations
 
-import datetime as dt
-import signal
-import subprocess
-import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_process import re_bench, until
+from server_process import re_bench
 
+from re_bench.data.jsonl import read_objects
+from re_bench_server.recorder import Transcript
 from re_bench_server.session_record import SessionRecord, utc
-from re_bench_server.state_dir import StateDirectory, is_served
-from re_bench_server.transcripts import Transcript, read_transcript
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +28,7 @@ def test_a_transcript_keeps_less_and_then_nothing_when_its_space_is_used(tmp_pat
     for number in range(300):
         transcript.append(call(f"echo {number}", "x" * 5000), ())
     assert path.stat().st_size < limit + 200
-    entries = read_transcript(path).entries
+    entries, _torn = read_objects(path)
     assert [entry["seq"] for entry in entries] == list(range(len(entries)))
     marks = [(entry["seq"], entry["from_here"]) for entry in entries if entry["kind"] == "limit"]
     assert [kept for _seq, kept in marks] == ["brief", "nothing"]
@@ -43,7 +38,7 @@ def test_a_transcript_keeps_less_and_then_nothing_when_its_space_is_used(tmp_pat
     assert {(len(entry["output"]), entry["cut"]["output"]) for entry in brief} == {(1000, 5000)}
     assert brief[0]["arguments"]["command"] == f"echo {len(whole)}"  # none is missing between
     Transcript(path, limit).append(call("later"), ())
-    assert read_transcript(path).entries == entries
+    assert read_objects(path) == (entries, 0)
 
 
 def test_after_a_torn_line_a_transcript_goes_on_with_the_next_number(tmp_path: Path) -> None:
@@ -55,34 +50,10 @@ def test_after_a_torn_line_a_transcript_goes_on_with_the_next_number(tmp_path: P
     for end in range(whole.rindex(b"{", 0, -2), len(whole)):
         path.write_bytes(whole[:end])
         Transcript(path, 1 << 20).append(call("next"), ())
-        contents = read_transcript(path)
-        numbers = [entry["seq"] for entry in contents.entries]
+        entries, _torn = read_objects(path)
+        numbers = [entry["seq"] for entry in entries]
         assert numbers == sorted(set(numbers))
-        assert contents.entries[-1]["arguments"]["command"] == "next"
-
-
-APPENDING = """
-import sys
-from pathlib import Path
-from re_bench_server.transcripts import Transcript
-transcript = Transcript(Path(sys.argv[1]), 1 << 30)
-print("ready", flush=True)
-for number in range(1_000_000):
-    transcript.append({"kind": "call", "output": "x" * 100_000}, ())
-"""
-
-
-def test_a_kill_in_the_middle_of_a_line_loses_no_other(tmp_path: Path) -> None:
-    path = tmp_path / "transcript.jsonl"
-    with subprocess.Popen([sys.executable, "-c", APPENDING, str(path)], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        until(lambda: path.exists() and path.stat().st_size > 2_000_000)
-        process.send_signal(signal.SIGKILL)
-    contents = read_transcript(path)
-    assert [entry["seq"] for entry in contents.entries] == list(range(len(contents.entries)))
-    assert len(contents.entries) > 10
-    assert contents.torn <= 1
+        assert entries[-1]["arguments"]["command"] == "next"
 
 
 def test_secrets_are_in_no_field(tmp_path: Path) -> None:
@@ -92,33 +63,15 @@ def test_secrets_are_in_no_field(tmp_path: Path) -> None:
     Transcript(path, 1 << 20).append(entry, (KEY, "rb-token-of-the-gateway"))
     written = path.read_text()
     assert not [secret for secret in (KEY, "sk-live", "rb-token") if secret in written]
-    assert read_transcript(path).entries[0]["output"] == "OPENAI_API_KEY=[redacted]\n[redacted]"
+    assert read_objects(path)[0][0]["output"] == "OPENAI_API_KEY=[redacted]\n[redacted]"
 
 
-def make_session(state: Path, name: str, *, ended_days: float | None = None, **fields: Any) -> Path:
-    directory = state / "sessions" / name
+def make_session(place: Path, name: str, **fields: Any) -> Path:
+    directory = place / "sessions" / name
     directory.mkdir(parents=True)
-    record = SessionRecord(name, "a_task", "cpu", client="", opened=utc(), state="finished")
-    if ended_days is not None:
-        ended = dt.datetime.now(dt.UTC) - dt.timedelta(days=ended_days)
-        record.state, record.ended = "ended", ended.isoformat(timespec="seconds")
-    replace(record, **fields).save(directory)
-    (directory / "attempts.jsonl.submissions").mkdir()
+    known = {"name": name, "task": "a_task", "profile": "cpu", "client": "", "opened": utc(), "state": "finished"}
+    SessionRecord.model_validate(known | fields).save(directory)
     return directory
-
-
-def test_ended_sessions_are_removed_by_age(tmp_path: Path) -> None:
-    for days in (1, 9):
-        make_session(tmp_path, f"ended-{days}", ended_days=days)
-    make_session(tmp_path, "suspended")
-    make_session(tmp_path, "in-use", ended_days=100)
-    (make_session(tmp_path, "damaged") / "session.json").write_text("{half")
-    state = StateDirectory(tmp_path)
-    assert state.remove_ended(8, ["in-use"]) == ["ended-9"]
-    assert sorted(path.name for path in state.sessions.iterdir()) == ["damaged", "ended-1", "in-use", "suspended"]
-    assert is_served(tmp_path)
-    state.close()
-    assert not is_served(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +84,7 @@ def test_ended_sessions_are_removed_by_age(tmp_path: Path) -> None:
 )
 def test_end_needs_the_beginning_of_one_open_session(tmp_path: Path, session: str, reason: str) -> None:
     for name in ("20261122T010101-aa", "20261122T010101-ab", "20261122T010101-a"):
-        make_session(tmp_path, name, ended_days=1)
+        make_session(tmp_path, name, state="ended", ended=utc())
     done = re_bench("sessions", "end", session, "--state", str(tmp_path))
     assert (done.returncode, reason in done.stderr) == (2, True)
 

@@ -33,15 +33,6 @@ def spec_of(server: Server, monkeypatch: pytest.MonkeyPatch) -> Any:
     return OpenRewardSpec(server.url, env_name="rebench", split="test")
 
 
-def test_the_data_set_has_a_row_for_each_task(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = {row["id"]: row for row in spec_of(server, monkeypatch).train_dataset}
-    assert set(rows) == set(EXAMPLES)
-    row = rows["example_quick"]
-    assert (row["version"], row["profile"]) == (1, "cpu")
-    assert row["anchors"] == {"starting": 0.0, "reference": -2.0, "kind": "published"}
-    assert row["prompt"] == [{"role": "user", "content": ""}]
-
-
 def test_an_episode_by_a_row_of_the_data_set(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = spec_of(server, monkeypatch)
     rollout = spec.environment_factory()

@@ -4,7 +4,7 @@
 docs/gateway.md explains the rest.
 """
 
-from re_bench_gateway.prices import models_of
+from re_bench_gateway.budget import models_of
 from re_bench_gateway.process import Gateway, serving
 from re_bench_gateway.settings import Budget, Model, OpenAICompatible, PlugIn, SessionLimits, Settings, Usage
 

@@ -9,25 +9,25 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from re_bench.data.redaction import redacted_value
-from re_bench_gateway.budget import Amount
+from re_bench_gateway.budget import Amount, reported, worst_case
 from re_bench_gateway.errors import ApiError, UpstreamError, internal, over_budget, unknown_model
-from re_bench_gateway.messages import parse_chunk, parse_object, parse_request
-from re_bench_gateway.prices import reported, worst_case
-from re_bench_gateway.streams import DONE, Assembled, StreamRedaction, chunks_of, event
+from re_bench_gateway.messages import parse_object, parse_request
 from re_bench_gateway.upstreams import CallState
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import Iterator
 
     from re_bench_gateway.log import CallLog
     from re_bench_gateway.sessions import Session, Sessions
 
 Ending = Literal["answered", "disconnected", "upstream_error", "refused", "error"]
-"""How a call ended: whole; left by its client, or cut by the gateway's end, before that; or without an answer."""
+"""How a call ended: whole; cut by the gateway's end before that; or without an answer."""
 _TOO_MANY = 429
+_OF_STREAMS = ("stream", "stream_options")
+_TOP = ("id", "created", "model", "system_fingerprint", "service_tier")
 
 
 class Call:
@@ -40,9 +40,10 @@ class Call:
             ApiError: if it is no request, asks for a model that is not allowed, or for more output than that has.
         """
         self.state = CallState(session.key)
-        self.headers = {"x-request-id": f"req_{secrets.token_hex(8)}"}
+        self._headers = {"x-request-id": f"req_{secrets.token_hex(8)}"}
         self._log, self._session, self._body = log, session, body
-        self._keys, self._secrets = sessions.keys_of(session), sessions.secrets_of(session)
+        self._keys = sessions.keys_of(session)
+        self._secrets = (session.token, sessions.main.token, *self._keys)
         self._started, self._time = time.monotonic(), datetime.now(UTC).isoformat(timespec="milliseconds")
         request = parse_request(body)
         if request["model"] not in sessions.models:
@@ -53,7 +54,6 @@ class Call:
         self._wants_stream = bool(request.get("stream"))
         self._wants_usage = bool((request.get("stream_options") or {}).get("include_usage"))
         self._reserved = Amount()
-        self._assembled: Assembled | None = None
         self._closed = False
 
     async def reserve(self) -> None:
@@ -70,52 +70,26 @@ class Call:
         self._reserved = self._worst
 
     def upstream_request(self) -> dict[str, Any]:
-        """Return what to ask the upstream."""
-        request = {**parse_object(self._body), "model": self._asked_for}
-        if self._wants_stream:
-            # Always, because the call is settled by it; the client gets it only if it asked.
-            request["stream_options"] = {**(request.get("stream_options") or {}), "include_usage": True}
-        return request
+        """Return what to ask the upstream: always for a whole completion, which is checked before a client sees it."""
+        request = {name: value for name, value in parse_object(self._body).items() if name not in _OF_STREAMS}
+        return {**request, "model": self._asked_for}
 
     def answered(self, completion: dict[str, Any]) -> Response:
-        """Settle and log the call, which has its whole answer, and return the response to the client."""
+        """Settle and log the call, which has its answer, and return the response to the client."""
         self._close("answered", reported(completion.get("usage"), self._terms) or self._reserved, response=completion)
         answer = redacted_value(completion, self._keys)
         if not self._wants_stream:
-            return Response(json.dumps(answer, separators=(",", ":")), 200, self.headers, "application/json")
-        events = b"".join(map(event, chunks_of(answer, include_usage=self._wants_usage)))
-        return Response(events + DONE, 200, self.headers, "text/event-stream")
-
-    def events(self, stream: AsyncIterator[str]) -> AsyncGenerator[bytes, None]:
-        """Return the events for the client as they come. The call is settled and logged before the last one."""
-        self._assembled = Assembled()
-        return self._events(stream, self._assembled)
-
-    async def _events(self, stream: AsyncIterator[str], assembled: Assembled) -> AsyncGenerator[bytes, None]:
-        redaction = StreamRedaction(self._keys)
-        ending: Ending = "answered"
-        last = DONE
-        try:
-            async for data in stream:
-                chunk = parse_chunk(data, self._keys)
-                assembled.add(chunk)
-                only_usage = not chunk["choices"] and chunk.get("usage") is not None
-                if self._wants_usage or not only_usage:
-                    for each in redaction.add(chunk):
-                        yield event(each)
-        except UpstreamError as error:
-            ending, last = "upstream_error", event(error.body)
-        self._close_stream(ending)
-        yield b"".join(map(event, redaction.rest())) + last
+            return JSONResponse(answer, 200, self._headers)
+        chunks = _chunks_of(answer, include_usage=self._wants_usage)
+        data = [*(json.dumps(chunk, separators=(",", ":")) for chunk in chunks), "[DONE]"]
+        events = "".join(f"data: {each}\n\n" for each in data)
+        return Response(events, 200, self._headers, "text/event-stream")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if self._closed:
-            return
-        if self._assembled is not None:
-            self._close_stream("disconnected")
             return
         # What an upstream has begun may have to be paid for.
         begun = self._reserved if self.state.begun else Amount()
@@ -129,12 +103,6 @@ class Call:
             ending: Ending = "disconnected" if isinstance(error, asyncio.CancelledError) else "error"
             self._close(ending, begun, error={"status": 500, "error": {"message": type(error).__name__}})
 
-    def _close_stream(self, ending: Ending) -> None:
-        """Settle a stream by the reported usage if there is one; otherwise it may have cost all that is reserved."""
-        assert self._assembled is not None
-        spent = reported(self._assembled.usage, self._terms) or self._reserved
-        self._close(ending, spent, response=self._assembled.completion())
-
     def _close(self, ending: Ending, spent: Amount, **outcome: Any) -> None:
         self._closed = True
         self._session.ledger.settle(self._reserved, spent)
@@ -143,7 +111,7 @@ class Call:
         entry = {
             "v": 1,
             "time": self._time,
-            "id": self.headers["x-request-id"],
+            "id": self._headers["x-request-id"],
             "session": self._session.name,
             "ending": ending,
             "asked_for": self._asked_for,
@@ -155,3 +123,16 @@ class Call:
             "retries": self.state.retries,
         }
         self._session.log_bytes += self._log.write(entry, self._secrets)
+
+
+def _chunks_of(completion: dict[str, Any], *, include_usage: bool) -> Iterator[dict[str, Any]]:
+    """Return a whole completion as chunks, one for each choice."""
+    top = {key: completion[key] for key in _TOP if key in completion} | {"object": "chat.completion.chunk"}
+    for choice in completion["choices"]:
+        delta = dict(choice["message"])
+        if delta.get("tool_calls"):
+            delta["tool_calls"] = [{**call, "index": number} for number, call in enumerate(delta["tool_calls"])]
+        part = {name: value for name, value in choice.items() if name != "message"}
+        yield {**top, "choices": [{**part, "delta": delta}]}
+    if include_usage:
+        yield {**top, "choices": [], "usage": completion.get("usage")}

@@ -9,39 +9,18 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
 from re_bench.data.redaction import redacted_value
-from re_bench_gateway.errors import UpstreamError, bad_request, error_body, upstream_failed
+from re_bench_gateway.errors import bad_request, error_body, upstream_failed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_ERRORS = range(400, 600)
-_BAD_GATEWAY = 502
 _Tokens = Annotated[int, Field(ge=1, le=1 << 31)]
 # Parameters that cost tokens and nothing else. Not among them: service_tier, web_search_options, audio, store, ...
-_PASSED_ON = frozenset(
-    {
-        "frequency_penalty",
-        "function_call",
-        "functions",
-        "logit_bias",
-        "logprobs",
-        "parallel_tool_calls",
-        "presence_penalty",
-        "prompt_cache_key",
-        "reasoning_effort",
-        "response_format",
-        "safety_identifier",
-        "seed",
-        "stop",
-        "temperature",
-        "tool_choice",
-        "tools",
-        "top_logprobs",
-        "top_p",
-        "user",
-        "verbosity",
-    }
-)
+_PASSED_ON = frozenset({
+    "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs", "parallel_tool_calls",
+    "presence_penalty", "prompt_cache_key", "reasoning_effort", "response_format", "safety_identifier", "seed", "stop",
+    "temperature", "tool_choice", "tools", "top_logprobs", "top_p", "user", "verbosity",
+})  # fmt: skip
 
 
 class _Checked(BaseModel):
@@ -66,21 +45,16 @@ class _Request(_Checked):
     stream_options: dict[str, Any] | None = None
 
 
+class _ReplyMessage(_Checked):
+    tool_calls: list[dict[str, Any]] | None = None
+
+
 class _Choice(_Checked):
-    index: int | None = None
-    delta: dict[str, Any] | None = None
-
-
-class _Chunk(_Checked):
-    choices: list[_Choice] | None = None
-
-
-class _WholeChoice(_Choice):
-    message: dict[str, Any]
+    message: _ReplyMessage
 
 
 class _Completion(_Checked):
-    choices: list[_WholeChoice]
+    choices: list[_Choice]
 
 
 def parse_object(data: bytes | str) -> dict[str, Any]:
@@ -121,7 +95,7 @@ def parse_request(body: bytes) -> dict[str, Any]:
 
 
 def check_completion(completion: dict[str, Any]) -> dict[str, Any]:
-    """Return a completion of an upstream, whose choices have an index each.
+    """Return a whole completion.
 
     Raises:
         UpstreamError: if it is none.
@@ -130,39 +104,7 @@ def check_completion(completion: dict[str, Any]) -> dict[str, Any]:
         _Completion.model_validate(completion)
     except ValidationError:
         raise upstream_failed("the model's server answered with something that is no chat.completion") from None
-    return {**completion, "choices": _with_index(completion["choices"])}
-
-
-def parse_chunk(data: str, secrets: Iterable[str]) -> dict[str, Any]:
-    """Return the chunk in an event of a stream.
-
-    Raises:
-        UpstreamError: if it is none, or reports an error.
-    """
-    try:
-        chunk = parse_object(data)
-    except ValueError:
-        raise upstream_failed("the model's server sent an event that is no JSON object") from None
-    if chunk.get("error"):
-        raise UpstreamError(_BAD_GATEWAY, reported_error(chunk, _BAD_GATEWAY, secrets))
-    try:
-        _Chunk.model_validate(chunk)
-    except ValidationError:
-        raise upstream_failed("the model's server sent an event that is no chat.completion.chunk") from None
-    return {**chunk, "choices": _with_index(chunk.get("choices") or [])}
-
-
-def _with_index(choices: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return choices with an index each, which some servers leave out and clients rely on."""
-    numbered = enumerate(choices)
-    return [{**each, "index": number} if each.get("index") is None else each for number, each in numbered]
-
-
-def error_status(status: int, answer: dict[str, Any] | None) -> int:
-    """Return the status to pass on: the server's own, or for an error that came with 200 the one in its code."""
-    error = (answer or {}).get("error")
-    code = error.get("code") if isinstance(error, dict) else None
-    return next((each for each in (status, code) if type(each) is int and each in _ERRORS), _BAD_GATEWAY)
+    return completion
 
 
 def reported_error(answer: dict[str, Any] | None, status: int, secrets: Iterable[str]) -> dict[str, Any]:

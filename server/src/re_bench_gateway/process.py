@@ -1,25 +1,24 @@
-"""Starting a gateway in a process of its own, and talking to it."""
+"""Starting a gateway in a process of its own, and talking to it by lines of JSON over a socket pair."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.guest.ipc import FrameError, receive, send
 from re_bench_gateway.settings import Budget, Settings, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_MESSAGE = 16 << 20
 _START_S = 60.0
 _ANSWER_S = 30.0
 _GRACE_S = 60.0
@@ -36,9 +35,23 @@ class Gateway:
         token: what clients send as API key.
     """
 
-    def __init__(self, channel: socket.socket, process: subprocess.Popen[bytes], ready: dict[str, Any]) -> None:
+    def __init__(self, channel: socket.socket, process: subprocess.Popen[bytes], settings: Settings) -> None:
+        """Start serving with the settings, in a process that waits for them.
+
+        Raises:
+            UsageError: if it cannot run with these settings.
+            ReBenchError: if it does not start.
+        """
         self._channel, self._process = channel, process
+        self._file = channel.makefile("rwb")
         self._lock = threading.Lock()
+        # Not in its environment, where a proxy's password would show.
+        network = {name: value for name, value in os.environ.items() if name.lower() in _NETWORK}
+        try:
+            ready = self._ask({"settings": settings.model_dump(mode="json"), "environment": network}, _START_S)
+        except ReBenchError:
+            self.disconnect()
+            raise
         self.socket = Path(ready["socket"])
         self.address: str | None = ready["address"]
         self.token: str = ready["token"]
@@ -83,13 +96,7 @@ class Gateway:
         return str(session["token"])
 
     def socket_of(self, token: str) -> Path:
-        """Return the Unix socket of a session, whose connections are bounded apart from those of others.
-
-        Raises:
-            UsageError: if there is no such session.
-        """
-        if token not in self._sockets:
-            raise UsageError("no session has this token; it was closed, or is of another gateway")
+        """Return the Unix socket of an open session, whose connections are bounded apart from those of others."""
         return self._sockets[token]
 
     def close_session(self, token: str) -> Usage:
@@ -104,9 +111,28 @@ class Gateway:
         self._sockets.pop(token, None)
         return usage
 
-    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, message: dict[str, Any], seconds: float | None = None) -> dict[str, Any]:
         with self._lock:
-            return _exchange(self._channel, message, _ANSWER_S)
+            try:
+                self._channel.settimeout(seconds or _ANSWER_S)
+                self._file.write(json.dumps(message).encode() + b"\n")
+                self._file.flush()
+                answer: dict[str, Any] = json.loads(self._file.readline())
+            except (OSError, ValueError) as error:
+                self.disconnect()  # a late answer would be taken for that to the next question
+                raise ReBenchError(
+                    f"the gateway has ended or does not answer ({type(error).__name__}); its stderr may say why"
+                ) from None
+        if "error" in answer:
+            kind = UsageError if answer["exit_status"] == UsageError.exit_status else ReBenchError
+            raise kind(answer["error"])
+        return answer
+
+    def disconnect(self) -> None:
+        """Close the channel, which ends the gateway."""
+        for end in (self._file, self._channel):
+            with suppress(OSError, ValueError):  # what was not sent is lost
+                end.close()
 
 
 @contextmanager
@@ -118,27 +144,15 @@ def serving(settings: Settings) -> Iterator[Gateway]:
         ReBenchError: if it does not start.
     """
     ours, theirs = socket.socketpair()
-    with ours:
-        with theirs:
-            process = _started(theirs)
-        place: Path | None = None
-        try:
-            ready = _exchange(ours, _first_message(settings), _START_S)
-            gateway = Gateway(ours, process, ready)
-            place = gateway.socket.parent
-            yield gateway
-        finally:
-            ours.close()  # what tells it to end
-            try:
-                _end(process)
-            finally:
-                if place is not None:
-                    shutil.rmtree(place, ignore_errors=True)  # it does so itself unless it was killed
-
-
-def failure(error: ReBenchError) -> dict[str, Any]:
-    """Return the message that reports an error to the other end of the channel."""
-    return {"error": str(error), "exit_status": error.exit_status}
+    with theirs:
+        process = _started(theirs)
+    with ExitStack() as afterwards, ExitStack() as ends:
+        ends.callback(_end, process)
+        gateway = Gateway(ours, process, settings)
+        ends.callback(gateway.disconnect)
+        # It does so itself unless it was killed.
+        afterwards.callback(shutil.rmtree, gateway.socket.parent, ignore_errors=True)
+        yield gateway
 
 
 def _started(channel: socket.socket) -> subprocess.Popen[bytes]:
@@ -150,28 +164,6 @@ def _started(channel: socket.socket) -> subprocess.Popen[bytes]:
         env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
         start_new_session=True,  # an interrupt from a terminal is for us, and we end it
     )
-
-
-def _first_message(settings: Settings) -> dict[str, Any]:
-    # Not in its environment, where a proxy's password would show.
-    network = {name: value for name, value in os.environ.items() if name.lower() in _NETWORK}
-    return {"settings": settings.model_dump(mode="json"), "environment": network}
-
-
-def _exchange(channel: socket.socket, message: dict[str, Any], seconds: float) -> dict[str, Any]:
-    try:
-        channel.settimeout(seconds)
-        send(channel, message)
-        answer, _descriptors = receive(channel, MAX_MESSAGE, accept_descriptors=False)
-    except (OSError, FrameError) as error:
-        channel.close()  # a late answer would be taken for that to the next question
-        raise ReBenchError(
-            f"the gateway has ended or does not answer ({type(error).__name__}); its stderr may say why"
-        ) from None
-    if "error" in answer:
-        kind = UsageError if answer.get("exit_status") == UsageError.exit_status else ReBenchError
-        raise kind(answer["error"])
-    return answer
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

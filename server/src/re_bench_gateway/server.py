@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import os
 import resource
 import tempfile
@@ -16,10 +17,8 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.guest.ipc import HEADER, decode, encode, receive, send
 from re_bench_gateway.app import application
 from re_bench_gateway.log import CallLog
-from re_bench_gateway.process import MAX_MESSAGE, failure
 from re_bench_gateway.sessions import Sessions
 from re_bench_gateway.settings import Budget, Settings
 from re_bench_gateway.upstreams import open_upstream
@@ -30,21 +29,23 @@ if TYPE_CHECKING:
 _GRACE_S = 1
 _KEEP_ALIVE_S = 60
 _MAX_HEAD = 64 << 10
+_MAX_MESSAGE = 16 << 20
 _BACKLOG = 2048
 
 
 def run(channel: socket.socket) -> None:
     """Serve until the other end of the channel is closed, its process is gone, or SIGTERM comes."""
-    message, _descriptors = receive(channel, MAX_MESSAGE, accept_descriptors=False)
-    settings = Settings.model_validate(message["settings"])
-    os.environ.update(message["environment"])
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # for the connections of many sessions
     with tempfile.TemporaryDirectory(prefix="re-bench-server-", ignore_cleanup_errors=True) as place:
-        asyncio.run(_serve(settings, channel, Path(place)))
+        asyncio.run(_serve(channel, Path(place)))
 
 
-async def _serve(settings: Settings, channel: socket.socket, place: Path) -> None:
+async def _serve(channel: socket.socket, place: Path) -> None:
+    reader, writer = await asyncio.open_connection(sock=channel, limit=_MAX_MESSAGE)
+    message = json.loads(await reader.readline())
+    settings = Settings.model_validate(message["settings"])
+    os.environ.update(message["environment"])
     try:
         log = CallLog(settings.log)
         sessions = Sessions(settings, log.spent_by(settings.resume))
@@ -53,10 +54,11 @@ async def _serve(settings: Settings, channel: socket.socket, place: Path) -> Non
         path = await server.listen()
         address = await server.listen_tcp() if settings.tcp else None
     except ReBenchError as error:
-        send(channel, failure(error))
+        writer.write(_line(_failure(error)))
+        await writer.drain()
         return
-    send(channel, {"socket": str(path), "address": address, "token": sessions.main.token})
-    control = asyncio.create_task(_Control(sessions, server).answer_until_end(channel))
+    writer.write(_line({"socket": str(path), "address": address, "token": sessions.main.token}))
+    control = asyncio.create_task(_Control(sessions, server).answer_until_end(reader, writer))
     try:
         await server.serve(sockets=[])
     finally:
@@ -153,49 +155,49 @@ class _Connection(H11Protocol):
 
 
 class _Control:
-    """Answers messages of the control channel, which a client cannot reach.
-
-    Both ends are of one socket pair, so that the end of either process is seen by the other. A message is a frame of
-    :mod:`re_bench.guest.ipc`; each gets one answer.
-    """
+    """Answers lines of the control channel, one each. A client cannot reach it."""
 
     def __init__(self, sessions: Sessions, server: _Server) -> None:
         self._sessions, self._server = sessions, server
         self._sockets: dict[str, Path] = {}
 
-    async def answer_until_end(self, channel: socket.socket) -> None:
+    async def answer_until_end(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer what comes over the channel, and end the server when its other end is closed."""
-        channel.setblocking(False)  # noqa: FBT003 - its only argument
         try:
-            reader, writer = await asyncio.open_connection(sock=channel)
-            with suppress(asyncio.IncompleteReadError, ConnectionError):
-                while True:
-                    length, _descriptors = HEADER.unpack(await reader.readexactly(HEADER.size))
-                    message = decode(await reader.readexactly(length))
+            with suppress(ConnectionError):
+                while line := await reader.readline():
                     try:
-                        answer = await self._answer(message)
+                        answer = await self._answer(json.loads(line))
                     except ReBenchError as error:
-                        answer = failure(error)
-                    writer.write(encode(answer))
+                        answer = _failure(error)
+                    writer.write(_line(answer))
         finally:
             self._server.should_exit = True
 
     async def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        match message:
-            case {"do": "open", "name": name, "budget": budget, "key": key, "calls": calls}:
+        token = message.get("token", "")
+        match message["do"]:
+            case "open":
                 path = await self._server.listen()
+                budget = Budget.model_validate(message["budget"])
                 try:
-                    token = self._sessions.open(name, Budget.model_validate(budget), key, calls).token
+                    token = self._sessions.open(message["name"], budget, message["key"], message["calls"]).token
                 except UsageError:
                     self._server.stop_listening(path)
                     raise
                 self._sockets[token] = path
                 return {"token": token, "socket": str(path)}
-            case {"do": "close", "token": token}:
+            case "close":
                 session = self._sessions.close(token)
                 self._server.stop_listening(self._sockets.pop(token))
-            case {"do": "usage", "token": token}:
-                session = self._sessions.known(token)
             case _:
-                raise ReBenchError("the gateway does not know this message")
+                session = self._sessions.known(token)
         return session.usage().model_dump(mode="json")
+
+
+def _line(message: dict[str, Any]) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
+def _failure(error: ReBenchError) -> dict[str, Any]:
+    return {"error": str(error), "exit_status": error.exit_status}

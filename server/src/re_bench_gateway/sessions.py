@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from re_bench.errors import UsageError
-from re_bench_gateway.budget import Amount, Ledger
+from re_bench_gateway.budget import Amount, Ledger, Terms, terms_of
 from re_bench_gateway.errors import bad_key
-from re_bench_gateway.prices import Terms, check_priced, terms_of
 from re_bench_gateway.settings import Budget, Usage
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class Session:
 class Sessions:
     """All sessions of a gateway, and the models that they may ask for."""
 
-    def __init__(self, settings: Settings, spent: Mapping[str, Amount] | None = None) -> None:
+    def __init__(self, settings: Settings, spent: Mapping[str, Amount]) -> None:
         """Begin with the main session; ``spent`` is what sessions of an earlier gateway have spent, by their names."""
         self.models: dict[str, tuple[Model, Terms]] = {
             model.name: (model, terms_of(model)) for model in settings.models
@@ -79,9 +78,8 @@ class Sessions:
         self._key: str | None = getattr(settings.upstream, "key", None)
         self._total = Ledger(settings.budget)
         self._by_token: dict[str, Session] = {}
-        self._spent_before = dict(spent or {})
+        self._spent_before = dict(spent)
         self._limits = settings.limits
-        self._check(settings.budget)
         self.main = self._add("main", self._total, self._key, settings.upstream.concurrency)
 
     def open(self, name: str, budget: Budget, key: str | None, calls: int | None = None) -> Session:
@@ -90,10 +88,9 @@ class Sessions:
         Raises:
             UsageError: if the budget is in dollars and a price is unknown.
         """
-        self._check(budget)
-        ledger = Ledger(budget, self._total)
-        ledger.settle(Amount(), self._spent_before.pop(name, Amount()))
-        return self._add(name, ledger, key or self._key, calls or self._limits.calls)
+        session = self._add(name, Ledger(budget, self._total), key or self._key, calls or self._limits.calls)
+        session.ledger.settle(Amount(), self._spent_before.pop(name, Amount()))
+        return session
 
     def close(self, token: str) -> Session:
         """Accept no further call with a token; those that have begun go on.
@@ -133,20 +130,16 @@ class Sessions:
             raise bad_key(_WRONG_KEY)
         return session
 
-    def secrets_of(self, session: Session) -> tuple[str, ...]:
-        """Return what must not show in the log of a session's calls: its token and key, and the gateway's."""
-        return tuple(filter(None, (session.token, self.main.token, *self.keys_of(session))))
-
     def keys_of(self, session: Session) -> tuple[str, ...]:
         """Return the keys that the upstream was sent, which it must not give to a session."""
         return tuple(filter(None, (session.key, self._key)))
 
     def _add(self, name: str, ledger: Ledger, key: str | None, calls: int) -> Session:
+        unpriced = [model for model, (_model, terms) in self.models.items() if not terms.priced]
+        if ledger.budget.dollars is not None and unpriced:
+            names = ", ".join(unpriced)
+            raise UsageError(f"a budget in dollars needs prices: set dollars_in and dollars_out of {names}")
         token = f"rb-{secrets.token_urlsafe(32)}"
         limits = self._limits.model_copy(update={"calls": calls})
-        priced = all(terms.priced for _model, terms in self.models.values())
-        self._by_token[token] = session = Session(name, ledger, limits, token, key, priced)
+        self._by_token[token] = session = Session(name, ledger, limits, token, key, priced=not unpriced)
         return session
-
-    def _check(self, budget: Budget) -> None:
-        check_priced(((name, terms) for name, (_model, terms) in self.models.items()), budget)

@@ -32,7 +32,7 @@ class Usage(_Frozen):
     """What has been spent."""
 
     requests: int
-    """Calls that were answered, in full or in part."""
+    """Calls that were answered."""
     failed: int
     """Calls that the upstream failed."""
     refused: int
@@ -46,7 +46,7 @@ class Usage(_Frozen):
 
 
 class Model(_Frozen):
-    """A model that clients may ask for. What is None is looked up in :mod:`re_bench_gateway.prices`."""
+    """A model that clients may ask for. What is None is looked up in :mod:`re_bench_gateway.budget`."""
 
     name: str
     """The name clients use."""
@@ -121,8 +121,8 @@ class Settings(_Frozen):
     """Whether to listen on a port of 127.0.0.1 too."""
     limits: SessionLimits = SessionLimits()
     client_timeout_s: _Seconds = 30.0
-    """The longest that a client may take to send the body of a request, and to read an event of a stream."""
+    """The longest that a client may take to send the body of a request."""
     max_body_bytes: _Positive = 4 << 20
     """The longest request."""
     max_answer_bytes: _Positive = 32 << 20
-    """The longest answer of the upstream; of a stream, all events together."""
+    """The longest answer of the upstream."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.cookiejar
 import importlib
 import json
 import sys
 import traceback
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import httpx
-from httpx_sse import EventSource
 from tenacity import (
     AsyncRetrying,
     retry_if_exception,
@@ -26,21 +23,19 @@ from tenacity import (
 
 from re_bench.errors import UsageError
 from re_bench_gateway.errors import UpstreamError, upstream_failed
-from re_bench_gateway.messages import check_completion, error_status, parse_object, reported_error
+from re_bench_gateway.messages import check_completion, parse_object, reported_error
 from re_bench_gateway.settings import PlugIn
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from re_bench_gateway.settings import OpenAICompatible, Settings
 
-Answer = dict[str, Any] | AsyncGenerator[str, None]
-"""A whole completion, or the data of the events of a stream."""
 _CONNECT_S = 15.0
-_DRAIN_S = 1.0
 _BROKEN = (httpx.HTTPError, httpx.StreamError, TimeoutError, OSError)
 _RETRYABLE = frozenset({408, 409, 429})
-_SERVER_ERROR = 500
+_ERRORS = range(400, 600)
+_SERVER_ERROR, _BAD_GATEWAY = 500, 502
 
 
 @dataclass
@@ -97,7 +92,7 @@ def requested_pause(headers: Mapping[str, str]) -> float:
 
 
 def is_retryable(status: int, code: object, headers: Mapping[str, str]) -> bool:
-    """Tell whether another attempt may succeed. A spent quota stays spent, though its status is a rate limit's."""
+    """Return whether another attempt may succeed. A spent quota stays spent, though its status is a rate limit's."""
     advice = headers.get("x-should-retry")
     if advice in {"true", "false"}:
         return advice == "true"
@@ -113,135 +108,75 @@ class OpenAIServer:
         no_cookies = http.cookiejar.CookieJar(http.cookiejar.DefaultCookiePolicy(allowed_domains=[]))
         self._client = httpx.AsyncClient(
             cookies=no_cookies,  # sessions share the connections, and nothing else
-            headers={"accept-encoding": "identity", "user-agent": "re-bench"},
+            headers={"accept-encoding": "identity", "content-type": "application/json", "user-agent": "re-bench"},
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=settings.concurrency),
             timeout=httpx.Timeout(settings.timeout_s, connect=_CONNECT_S),
         )
 
-    @asynccontextmanager
-    async def ask(self, request: dict[str, Any], state: CallState) -> AsyncIterator[Answer]:
-        """Ask the server, again if that may help."""
-        body, stream = json.dumps(request, separators=(",", ":")).encode("ascii"), bool(request.get("stream"))
+    async def ask(self, request: dict[str, Any], state: CallState) -> dict[str, Any]:
+        """Return the server's completion, asking again if that may help.
+
+        Raises:
+            UpstreamError: if there is none.
+        """
+        body = json.dumps(request, separators=(",", ":")).encode("ascii")
         del request  # as objects it takes many times its bytes
-        async with AsyncExitStack() as stack:
-            try:
-                async for attempt in retrying(self._settings):
-                    with attempt:
-                        state.retries = attempt.retry_state.attempt_number - 1
-                        answer = await stack.enter_async_context(self._attempt(body, state, stream=stream))
-            except FailedAttemptError as failed:
-                raise failed.final from None
-            yield answer
+        try:
+            async for attempt in retrying(self._settings):
+                with attempt:
+                    state.retries, state.begun = attempt.retry_state.attempt_number - 1, True
+                    try:
+                        return await self._attempt(body, state.key)
+                    except FailedAttemptError:
+                        state.begun = False  # a call that ends during the pause costs nothing
+                        raise
+        except FailedAttemptError as failed:
+            raise failed.final from None
+        raise AssertionError("the last attempt returns or raises")
 
     async def close(self) -> None:
         """Close all connections."""
         await self._client.aclose()
 
-    @asynccontextmanager
-    async def _attempt(self, body: bytes, state: CallState, *, stream: bool) -> AsyncIterator[Answer]:
+    async def _attempt(self, body: bytes, key: str | None) -> dict[str, Any]:
         """Ask once.
 
         Raises:
-            FailedAttemptError: if there is no answer, or for a stream not its beginning.
+            FailedAttemptError: if there is no answer, or an error, which some servers send with status 200.
+            UpstreamError: if it is another answer than a completion, which was produced, and is charged.
         """
-        headers = {b"content-type": b"application/json"}
-        if state.key:
-            headers[b"authorization"] = b"Bearer " + state.key.encode()
+        headers = {b"authorization": b"Bearer " + key.encode()} if key else {}
         request = self._client.build_request("POST", self._url, content=body, headers=headers)
-        state.begun = True
         try:
             response = await self._client.send(request, stream=True)
-        except _BROKEN as error:
-            state.begun = False  # a client that leaves during the pause pays nothing
-            raise FailedAttemptError(_unreachable(error)) from None
-        async with aclosing(response):
-            response.stream = _Bounded(response, self._max_bytes)
-            if response.headers.get("content-encoding", "identity") != "identity":
-                raise upstream_failed("the model's server has compressed its answer")  # a few bytes may be gigabytes
-            # Some servers cannot stream, and answer with a whole completion.
-            kind = response.headers.get("content-type", "")
-            if response.status_code == httpx.codes.OK and stream and kind.startswith("text/event-stream"):
-                async with aclosing(_events(response)) as events:
-                    yield events
-            else:
-                try:
-                    answer = await _whole(response, state)
-                except FailedAttemptError:
-                    state.begun = False
-                    raise
-                yield answer
+            async with aclosing(response):
+                text = await self._read(response)
+        except _BROKEN as error:  # only its kind is passed on: its text may name hosts and proxies
+            message = f"the model's server cannot be reached or broke off ({type(error).__name__})"
+            raise FailedAttemptError(upstream_failed(message)) from None
+        try:
+            answer = parse_object(text)
+        except ValueError:
+            answer = None
+        if response.status_code != httpx.codes.OK or (answer is not None and answer.get("error")):
+            status = response.status_code if response.status_code in _ERRORS else _BAD_GATEWAY
+            final = UpstreamError(status, reported_error(answer, response.status_code, [key] if key else []))
+            again = is_retryable(status, final.body["error"]["code"], response.headers)
+            raise FailedAttemptError(final, retryable=again, pause_s=requested_pause(response.headers))
+        if answer is None:
+            raise FailedAttemptError(upstream_failed("the model's server answered with no JSON object"))
+        return check_completion(answer)
 
-
-class _Bounded(httpx.AsyncByteStream):
-    """The body of a response, up to a number of bytes."""
-
-    def __init__(self, response: httpx.Response, most: int) -> None:
-        assert isinstance(response.stream, httpx.AsyncByteStream)
-        self._stream, self._most = response.stream, most
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        async for piece in self._stream:
-            size += len(piece)
-            if size > self._most:  # it is not retried: it was produced, and is charged
-                raise upstream_failed(f"the model's server answered with more than {self._most} bytes")
-            yield piece
-
-    async def aclose(self) -> None:
-        """Close the connection, or keep it if the body was read to its end."""
-        await self._stream.aclose()
-
-
-async def _events(response: httpx.Response) -> AsyncGenerator[str, None]:
-    """Yield the data of the events of a stream up to its end, as they arrive.
-
-    Raises:
-        UpstreamError: if the connection breaks, ends before the stream does, or the stream is too long.
-    """
-    try:
-        async with aclosing(EventSource(response).aiter_sse()) as events:
-            async for event in events:
-                if event.data == "[DONE]":
-                    with suppress(TimeoutError):  # read the end of the response, so that the connection can be kept
-                        async with asyncio.timeout(_DRAIN_S):
-                            async for _event in events:
-                                pass
-                    return
-                if event.data:
-                    yield event.data
-    except _BROKEN as error:
-        raise _unreachable(error) from None
-    raise upstream_failed("the model's server ended its stream early")
-
-
-async def _whole(response: httpx.Response, state: CallState) -> dict[str, Any]:
-    """Return the completion that a server has answered with.
-
-    Raises:
-        FailedAttemptError: if it is an error, which some servers send with status 200, or no JSON.
-        UpstreamError: if it is an answer to something else. It is not retried: it was produced, and is charged.
-    """
-    try:
-        text = await response.aread()
-    except _BROKEN as error:
-        raise FailedAttemptError(_unreachable(error)) from None
-    try:
-        answer = parse_object(text)
-    except ValueError:
-        answer = None
-    if response.status_code != httpx.codes.OK or (answer is not None and answer.get("error")):
-        status = error_status(response.status_code, answer)
-        final = UpstreamError(status, reported_error(answer, response.status_code, filter(None, [state.key])))
-        again = is_retryable(status, final.body["error"]["code"], response.headers)
-        raise FailedAttemptError(final, retryable=again, pause_s=requested_pause(response.headers))
-    if answer is None:
-        raise FailedAttemptError(upstream_failed("the model's server answered with something that is no JSON object"))
-    return check_completion(answer)
-
-
-def _unreachable(error: Exception) -> UpstreamError:
-    # Only the kind of error: its text may name hosts and proxies.
-    return upstream_failed(f"the model's server cannot be reached or broke off ({type(error).__name__})")
+    async def _read(self, response: httpx.Response) -> bytes:
+        """Return the body of a response, of which a few compressed bytes could be gigabytes."""
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise upstream_failed("the model's server has compressed its answer")
+        body = bytearray()
+        async for piece in response.aiter_raw():
+            body += piece
+            if len(body) > self._max_bytes:
+                raise upstream_failed(f"the model's server answered with more than {self._max_bytes} bytes")
+        return bytes(body)
 
 
 class PlugInUpstream:
@@ -254,16 +189,18 @@ class PlugInUpstream:
     def __init__(self, settings: PlugIn) -> None:
         self._answer = _load(settings)
 
-    @asynccontextmanager
-    async def ask(self, request: dict[str, Any], state: CallState) -> AsyncIterator[Answer]:
-        """Ask it for a whole completion."""
+    async def ask(self, request: dict[str, Any], state: CallState) -> dict[str, Any]:
+        """Return its completion.
+
+        Raises:
+            UpstreamError: if it fails.
+        """
         state.begun = True
         try:
-            completion = await self._checked_answer(request)
+            return await self._checked_answer(request)
         except UpstreamError:
             state.begun = False
             raise
-        yield completion
 
     async def close(self) -> None:
         """Do nothing."""

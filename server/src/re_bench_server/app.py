@@ -97,10 +97,6 @@ class AppState:
         if self.gpus is not None:
             self.gpus.release(session)
 
-    async def stop_preparing(self) -> None:
-        """End the preparation of tasks; the caller has asked its threads to stop."""
-        await self.preparations.stop()
-
     async def close(self) -> None:
         """Stop the gateways and release the state directory; all sessions are closed."""
         await self.models.close()

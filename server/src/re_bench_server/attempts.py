@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from re_bench.errors import ReBenchError
 from re_bench.runs.attempts import AttemptLog
@@ -78,26 +78,28 @@ class SessionAttempts:
         if self._record.scored >= self._app.settings.max_attempts:
             return await self._answer_without_scoring(final=final, task_id=task_id)
         submitted_at = self._clock.elapsed()
-        call = self._record.answer = AnswerCall(utc(), final, task_id, self._record.attempts, **asdict(submitted_at))
+        call = self._record.answer = self._call(final=final, task_id=task_id, **asdict(submitted_at))
         await self._save()
+        failure = ""
         try:
             attempt = await self._score(key, submitted_at)
         except ReBenchError as error:
             if self._stopped:
                 raise
-            await asyncio.to_thread(self._log_failure, str(error))
-            call.state = "done"
-            if not (final and self._is_last_failed_final()):
-                await self._save_outcome()
-                return error_response(f"The attempt was not scored, because something of ours failed: {error}")
-            score = Score.error(self._served.task.name, self._served.profile_name, str(error))
-            return await self._finish(ScoredAttempt(score, await asyncio.to_thread(self._final_so_far)))
-        await asyncio.to_thread(self._count)
+            failure = str(error)
+            attempt = await asyncio.to_thread(self._failed, failure)
+        else:
+            await asyncio.to_thread(self._count)
         call.state = "done"
         self._best_of([attempt.score.reward])
         if final and (attempt.score.status != "error" or self._is_last_failed_final()):
-            return await self._finish(attempt)
+            self._clock.checkpoint()
+            self._record.state, self._record.final = "finished", asdict(attempt.final)
+            await self._save_outcome()
+            return final_response(self._served.manifest, attempt)
         await self._save_outcome()
+        if failure:
+            return error_response(f"The attempt was not scored, because of an internal error: {failure}")
         return self._attempt_response(attempt)
 
     async def stop(self) -> None:
@@ -144,7 +146,7 @@ class SessionAttempts:
                 return unscored_final_response(self._served.manifest, self._final_so_far())
             return final_response(self._served.manifest, attempt)
         if attempt is None:
-            return error_response("The attempt was not scored, because something of ours failed.")
+            return error_response("The attempt was not scored, because of an internal error.")
         return self._attempt_response(attempt)
 
     def final_if_any(self) -> dict[str, object] | None:
@@ -188,33 +190,33 @@ class SessionAttempts:
                 if access.dollars is not None:
                     self._record.scoring_model_dollars = (self._record.scoring_model_dollars or 0.0) + access.dollars
 
+    def _call(self, **fields: Any) -> AnswerCall:
+        return AnswerCall(since=utc(), attempts_before=self._record.attempts, **fields)
+
     async def _answer_without_scoring(self, *, final: bool, task_id: str | None) -> ToolResponse:
         if not final:
             return attempts_used_response(self._app.settings.max_attempts)
-        self._record.answer = AnswerCall(utc(), final, task_id, self._record.attempts, state="done")
+        self._record.answer = self._call(final=final, task_id=task_id, state="done")
         score = await asyncio.to_thread(self._final_so_far)
         self._clock.checkpoint()
         self._record.state, self._record.final = "finished", asdict(score)
         await self._save()
         return unscored_final_response(self._served.manifest, score)
 
-    async def _finish(self, attempt: ScoredAttempt) -> ToolResponse:
-        self._clock.checkpoint()
-        self._record.state, self._record.final = "finished", asdict(attempt.final)
-        await self._save_outcome()
-        return final_response(self._served.manifest, attempt)
-
     def _attempt_response(self, attempt: ScoredAttempt) -> ToolResponse:
         withhold = self._app.settings.withhold_rewards
         return attempt_response(self._served.manifest, attempt, withhold_reward=withhold)
 
-    def _log_failure(self, reason: str) -> None:
-        """Append an attempt whose scorer ended without a result, unless the scorer did."""
+    def _failed(self, reason: str) -> ScoredAttempt:
+        """Return an attempt whose scorer ended without a result, and append it to the log, unless the scorer did."""
         try:
             self._log_lost_attempt(reason)
             self._count()
         except (OSError, ReBenchError) as error:
             log.error("attempt_not_logged", session=self._record.name, reason=str(error))
+        return ScoredAttempt(
+            Score.error(self._served.task.name, self._served.profile_name, reason), self._final_so_far()
+        )
 
     def _log_lost_attempt(self, reason: str) -> bool:
         """Append the attempt of the last call as an error if it is not in the log; tell whether that was needed."""

@@ -39,7 +39,9 @@ _MAX_COMMAND = 1 << 20
 _MAX_ERRORS = 10
 _MAX_NAME = 80
 _MAX_LOGGED = 4000
-_BAD_REQUEST, _NOT_FOUND, _TOO_MANY_REQUESTS, _SERVER_ERROR, _UNAVAILABLE = 400, 404, 429, 500, 503
+_SERVER_ERROR, _UNAVAILABLE = 500, 503
+_STATUSES = {TooManySessionsError: 429, OtherTaskError: 400, UsageError: 404, ReBenchError: _SERVER_ERROR}
+"""HTTP statuses of errors at a session's creation; the first that fits."""
 COME_BACK = {"X-Backend-State": "starting", "Retry-After": "2"}
 """Headers of a 503 after which the client `openreward` asks again."""
 
@@ -108,7 +110,7 @@ class ReBench(Environment):
     registry: ClassVar[SessionRegistry]
 
     def __init__(self, task_spec: Mapping[str, Any] | None = None, secrets: Mapping[str, str] | None = None) -> None:
-        """Create a session at the task that ``task_spec`` names; it is quick, and nothing is laid out yet.
+        """Create a session at the task that ``task_spec`` names; it is quick, and there is no workspace yet.
 
         Raises:
             HTTPException: if there is no such task, it could not be prepared, the server has too many sessions, or no
@@ -119,14 +121,9 @@ class ReBench(Environment):
             served = self.registry.app.catalog.lookup(task_spec or {})
             self.session = self.registry.create(served, secrets or {})
             self.recorder = self.registry.recorder
-        except TooManySessionsError as error:
-            raise HTTPException(_TOO_MANY_REQUESTS, str(error)) from None
-        except OtherTaskError as error:
-            raise HTTPException(_BAD_REQUEST, str(error)) from None
-        except UsageError as error:
-            raise HTTPException(_NOT_FOUND, str(error)) from None
         except ReBenchError as error:
-            raise HTTPException(_SERVER_ERROR, str(error)) from None
+            status = next(status for kind, status in _STATUSES.items() if isinstance(error, kind))
+            raise HTTPException(status, str(error)) from None
 
     @classmethod
     def name(cls) -> str:
@@ -145,7 +142,7 @@ class ReBench(Environment):
         return [served.spec for served in cls.registry.app.catalog.by_id.values()]
 
     async def setup(self) -> None:
-        """Lay out the workspace, unless the session is one of an earlier server.
+        """Create the workspace, unless the session is one of an earlier server.
 
         Raises:
             HTTPException: if that fails; prompt and tools of this session then answer with it.
@@ -167,13 +164,8 @@ class ReBench(Environment):
 
     async def teardown(self) -> None:
         """End the session, whatever it does; when the server ends, another one may go on with it."""
-        if self.registry.app.stopping:
-            await self.session.suspend()
-            log.info("session_suspended", session=self.session.name, attempts=self.session.attempts)
-            return
         reason = "deleted by its client" if CLIENT.get() else "its client sent no ping for 15 minutes"
-        await self.session.close(reason)
-        log.info("session_ended", session=self.session.name, attempts=self.session.attempts, reason=reason)
+        await self.registry.end(self.session, None if self.registry.app.stopping else reason)
 
     async def get_prompt(self) -> list[TextBlock]:
         """Return the task's instructions and what the sandbox offers."""

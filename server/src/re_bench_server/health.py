@@ -67,8 +67,8 @@ def _session(session: Session) -> dict[str, Any]:
         "gpu": session.record.gpu,
         "doing": session.activity,
         "doing_s": round(now - session.activity_since, 1),
-        "attempts": session.attempts,
-        "best_reward": session.best_reward if shown else None,
+        "attempts": session.record.attempts,
+        "best_reward": session.attempts.best_reward if shown else None,
         "model_dollars": session.record.model_dollars,
         "scoring_model_dollars": session.record.scoring_model_dollars,
     }

@@ -29,29 +29,18 @@ def _drop_repetition(_logger: object, _method: str, event: MutableMapping[str, A
     return event
 
 
-def _drop_input(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Drop invalid input of a client from the event: it may be a key in the wrong field, or megabytes."""
+def _clean(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Remove what gives access: invalid input, which may be a key in the wrong field, ids of sessions, and keys."""
     if event.get("event") in _EVENTS_WITH_INPUT and "ValidationError" in event.get("error_type", "ValidationError"):
         event.pop("error", None)
-        event.pop("exc_info", None)
-    return event
-
-
-def _hash_session_id(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Replace the id of a session, which gives access to its tools, by eight digits of its hash."""
+        event.pop("exception", None)
     session_id = event.pop("session_id", None)
     if session_id:
         event["client_session"] = hashlib.sha256(str(session_id).encode()).hexdigest()[:8]
-    for name in _DROPPED_FIELDS:
-        event.pop(name, None)
-    return event
-
-
-def _redact(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Remove everything that looks like a key, in all fields."""
     return {
         name: redacted(value, _secrets, similar=True) if isinstance(value, str) else value
         for name, value in event.items()
+        if name not in _DROPPED_FIELDS
     }
 
 
@@ -75,10 +64,8 @@ _PROCESSORS: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.processors.add_log_level,
     structlog.processors.TimeStamper(fmt="iso"),
-    _drop_input,
     structlog.processors.format_exc_info,
-    _hash_session_id,
-    _redact,
+    _clean,
     structlog.processors.JSONRenderer(default=str),
 ]
 

@@ -20,11 +20,11 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from prometheus_client.metrics_core import Metric
 
-    from re_bench_server.queues import GpuGate, Queue
+    from re_bench_server.app import AppState
     from re_bench_server.session import Session
 
 _COMMAND_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600, 1800, 3600)
@@ -56,11 +56,9 @@ class Metrics:
         self._wait = self._histogram("queue_wait", "Waiting before a call's work.", ["queue"], _WAIT_S)
         self._dollars = self._counter("model_dollars", "Cost of the tasks' models.", ["task", "caller"])
 
-    def serve_state(
-        self, sessions: Callable[[], Iterable[Session]], max_sessions: int, scorings: Queue, gpu: GpuGate
-    ) -> None:
+    def serve_state(self, sessions: Mapping[str, Session], app: AppState) -> None:
         """Offer what is true at the moment of each request, too."""
-        self.registry.register(_State(sessions, max_sessions, {"all": scorings, "gpu": gpu.scorings}))
+        self.registry.register(_State(sessions, app))
 
     def opened(self, task: str, seconds: float) -> None:
         """Count a session that was opened, ``seconds`` after it was asked for."""
@@ -93,21 +91,21 @@ class Metrics:
 class _State(Collector):
     """Sessions and queues at the moment of a request."""
 
-    def __init__(
-        self, sessions: Callable[[], Iterable[Session]], max_sessions: int, queues: Mapping[str, Queue]
-    ) -> None:
-        self._sessions, self._max_sessions, self._queues = sessions, max_sessions, queues
+    def __init__(self, sessions: Mapping[str, Session], app: AppState) -> None:
+        self._sessions, self._app = sessions, app
 
     def collect(self) -> Iterator[Metric]:
         """Yield the gauges."""
         open_sessions = GaugeMetricFamily("re_bench_sessions", "Sessions by what they do.", labels=["task", "state"])
-        tally = Tally((session.served.id, session.activity.replace(" ", "_")) for session in self._sessions())
+        sessions = list(self._sessions.values())
+        tally = Tally((session.served.id, session.activity.replace(" ", "_")) for session in sessions)
         for labels, count in tally.items():
             open_sessions.add_metric(labels, count)
         yield open_sessions
-        yield GaugeMetricFamily("re_bench_sessions_max", "The most sessions at a time.", value=self._max_sessions)
+        most = self._app.settings.max_sessions
+        yield GaugeMetricFamily("re_bench_sessions_max", "The most sessions at a time.", value=most)
         scorings = GaugeMetricFamily("re_bench_scorings", "Scorings now.", labels=["queue", "state"])
-        for name, queue in self._queues.items():
+        for name, queue in (("all", self._app.scoring_queue), ("gpu", self._app.gpu_gate.scorings)):
             scorings.add_metric((name, "running"), queue.running)
             scorings.add_metric((name, "waiting"), queue.waiting)
         yield scorings

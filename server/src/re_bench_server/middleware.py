@@ -6,54 +6,47 @@ It is plain ASGI: a middleware that buffers responses would hold up streams.
 from __future__ import annotations
 
 import hmac
-import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+from starlette.responses import JSONResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 request_time: ContextVar[float] = ContextVar("request_time")
 """When the request came that is answered, by the monotonic clock."""
 
-_HEALTH, _READY, _METRICS = "/health", "/ready", "/metrics"
-_OK, _UNAUTHORIZED, _TOO_LARGE, _UNAVAILABLE = 200, 401, 413, 503
+_OK, _UNAUTHORIZED, _LENGTH_REQUIRED, _TOO_LARGE, _UNAVAILABLE = 200, 401, 411, 413, 503
 _MAX_DRAINED = 4  # times the longest request
 _CHUNK_WITH_LEADING_SPACE = re.compile(r"(event: (?:chunk|end)\r?\ndata: )([^\S\r\n])")
 
 
-class RequestTooLongError(Exception):
-    """A request's body is longer than the server accepts."""
-
-
 class AccessMiddleware:
-    """What is served: checks token and length of each request, answers ``/health``, ``/ready`` and ``/metrics``."""
+    """Checks token and length of each request, and answers ``/health``, ``/ready`` and ``/metrics``."""
 
     def __init__(
         self,
-        application: Application,
+        application: ASGIApp,
         *,
         token: str | None,
         body_bytes: int,
         health: Callable[[], dict[str, Any]],
         ready: Callable[[], bool],
-        metrics: Application,
+        metrics: ASGIApp,
     ) -> None:
         """Wrap ``application``.
 
         Args:
-            application: what answers all other requests.
+            application: answers all other requests.
             token: what clients must send as their API key; None if no key is needed.
             body_bytes: the longest request body.
             health: returns what ``/health`` answers to authorised clients.
-            ready: tells what ``/ready`` answers to everybody.
+            ready: returns what ``/ready`` answers to everybody.
             metrics: answers ``/metrics`` to authorised clients.
         """
         self._application = application
@@ -67,21 +60,37 @@ class AccessMiddleware:
             await self._application(scope, receive, send)
             return
         request_time.set(time.monotonic())
-        headers = dict(scope["headers"])
-        authorized = self._authorized(headers)
-        if scope["path"] == _HEALTH:
-            # A process supervisor needs no token to see that the server is alive.
-            await send_json(send, _OK, self._health() if authorized else {"status": "ok"})
-        elif scope["path"] == _READY:
+        answer = await self._own_answer(scope, dict(scope["headers"]), receive)
+
+        async def send_repaired(message: Message) -> None:
+            await send(_escape_leading_space(message))
+
+        await (answer or self._application)(scope, receive, send_repaired)
+
+    async def _own_answer(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> ASGIApp | None:
+        """Return the answer to a request that does not reach the wrapped application."""
+        authorized, path = self._authorized(headers), scope["path"]
+        if path == "/health":  # a process supervisor needs no token to see that the server is alive
+            return JSONResponse(self._health() if authorized else {"status": "ok"})
+        if path == "/ready":
             ready = self._ready()
-            await send_json(send, _OK if ready else _UNAVAILABLE, {"ready": ready})
-        elif not authorized:
+            return JSONResponse({"ready": ready}, _OK if ready else _UNAVAILABLE)
+        if not authorized:
             detail = "this server needs its token as API key (header X-API-Key)"
-            await send_json(send, _UNAUTHORIZED, {"detail": detail})
-        elif scope["path"] == _METRICS:
-            await self._metrics(scope, receive, send)
-        else:
-            await self._forward_bounded(scope, headers, receive, send)
+            return JSONResponse({"detail": detail}, _UNAUTHORIZED)
+        if path == "/metrics":
+            return self._metrics
+        return await self._refusal(headers, receive)
+
+    async def _refusal(self, headers: dict[bytes, bytes], receive: Receive) -> ASGIApp | None:
+        """Return the answer to a request that may be too long; None if it is not."""
+        length, limit = headers.get(b"content-length", b"0"), self._body_bytes
+        if length.isdigit() and int(length) <= limit and b"transfer-encoding" not in headers:
+            return None
+        await _drain(receive, _MAX_DRAINED * limit)
+        if b"transfer-encoding" in headers:
+            return JSONResponse({"detail": "a request must have a Content-Length"}, _LENGTH_REQUIRED)
+        return JSONResponse({"detail": f"a request may hold {limit} bytes"}, _TOO_LARGE)
 
     def _authorized(self, headers: dict[bytes, bytes]) -> bool:
         if self._token is None:
@@ -89,45 +98,6 @@ class AccessMiddleware:
         _bearer, _space, authorization = headers.get(b"authorization", b"").partition(b" ")
         key = headers.get(b"x-api-key") or authorization
         return hmac.compare_digest(key, self._token)
-
-    async def _forward_bounded(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
-        """Pass a request on, unless its header says or its body shows that it is too long."""
-        limit = self._body_bytes
-        content_length = headers.get(b"content-length", b"0")
-        received, started = 0, False
-
-        async def receive_counted() -> Message:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > limit:
-                raise RequestTooLongError
-            return message
-
-        async def send_repaired(message: Message) -> None:
-            nonlocal started
-            if received <= limit:  # else it is an answer to a body that was cut off
-                started = True
-                await send(_escape_leading_space(message))
-
-        if content_length.isdigit() and int(content_length) <= limit:
-            with suppress(RequestTooLongError):
-                await self._application(scope, receive_counted, send_repaired)
-            if started or received <= limit:
-                return
-        await _drain(receive, _MAX_DRAINED * limit)
-        await send_json(send, _TOO_LARGE, {"detail": f"a request may hold {limit} bytes"})
-
-
-async def send_json(
-    send: Send, status: int, content: Mapping[str, Any], headers: Mapping[str, str] | None = None
-) -> None:
-    """Answer a request with a JSON object."""
-    body = json.dumps(content, allow_nan=False).encode()
-    fields = {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})}
-    encoded = [(name.lower().encode(), value.encode()) for name, value in fields.items()]
-    await send({"type": "http.response.start", "status": status, "headers": encoded})
-    await send({"type": "http.response.body", "body": body})
 
 
 async def _drain(receive: Receive, limit: int) -> None:

@@ -1,7 +1,13 @@
-"""What sessions leave for the operator: transcripts, metrics, and what the models of their tasks cost."""
+"""What sessions leave for the operator: transcripts, metrics, and what the models of their tasks cost.
+
+A transcript has the calls of a session and their results, a line of JSON each; docs/transcripts.md has the format.
+"""
 
 from __future__ import annotations
 
+import errno
+import json
+import math
 import platform
 import time
 from dataclasses import asdict
@@ -10,16 +16,30 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from re_bench.data.jsonl import json_object, locked_log
+from re_bench.data.redaction import redacted_value
+from re_bench.records import TRANSCRIPT
+from re_bench_server.logs import log
 from re_bench_server.metrics import Metrics
-from re_bench_server.transcripts import FILE, VERSION, Transcript, TranscriptWriter, utc
+from re_bench_server.session_record import utc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
+    from re_bench.data.jsonl import LockedLog
     from re_bench_server.responses import ToolResponse
     from re_bench_server.session import Session
     from re_bench_server.settings import Settings
 
+VERSION = 1
+"""The version of a transcript's format, which stands in its first line."""
+MAX_TEXT, BRIEF_TEXT = 256 << 10, 1000
+"""The longest text of a field, in characters: at first, and when most of the space is used."""
+
+_STAGES = ((MAX_TEXT, 0.75, "brief"), (BRIEF_TEXT, 1.0, "nothing"))
+"""The longest text, the share of the space until which it holds, and what is kept from there."""
+_LIMIT_MARK = b'{"kind":"limit"'
 _MIB = 1 << 20
 _TOLD_SETTINGS = (
     "max_attempts", "hours", "command_s", "longest_command_s", "disk_mib", "model_dollars", "withhold_rewards",
@@ -27,11 +47,76 @@ _TOLD_SETTINGS = (
 )  # fmt: skip
 
 
-@cache
-def _versions() -> dict[str, str]:
-    """Return the versions of what a transcript depends on."""
-    packages = {name: version(name) for name in ("re-bench-server", "openreward")}
-    return packages | {"python": platform.python_version()}
+class Transcript:
+    """The transcript of one session."""
+
+    def __init__(self, path: Path, limit: int) -> None:
+        """Begin, or go on where a server that has ended stopped writing.
+
+        Args:
+            path: the file.
+            limit: its most bytes, but for a last line that says that the limit is reached.
+        """
+        self.path, self.limit = path, limit
+        self._sequence = self._size = -1
+        self._stage = 0
+        self._failed = False
+
+    def append(self, entry: Mapping[str, Any], secrets: Iterable[str]) -> None:
+        """Append an entry without the secrets, or as much of it as there is space for.
+
+        A transcript that cannot be written is logged once, and does not stop its session.
+        """
+        clean = redacted_value(dict(entry), secrets, similar=True)
+        try:
+            with locked_log(self.path) as file:
+                self._append(file, clean)
+        except OSError as error:
+            if error.errno != errno.ENOENT and not self._failed:  # it may have been removed with its session
+                self._failed = True
+                log.error("transcript_not_written", path=str(self.path), reason=error.strerror)
+
+    def _append(self, file: LockedLog, entry: Mapping[str, Any]) -> None:
+        if self._size < 0:
+            lines = file.lines()
+            self._size = sum(len(line) + 1 for line in lines)
+            self._stage = sum(line.startswith(_LIMIT_MARK) for line in lines)
+            last = [whole for line in lines[-2:] if (whole := json_object(line))]
+            self._sequence = max((one["seq"] for one in last if "seq" in one), default=len(lines) - 1)
+        while self._stage < len(_STAGES):
+            longest_text, share, from_here = _STAGES[self._stage]
+            if self._write(file, _shortened(entry, longest_text), share * self.limit):
+                return
+            self._write(
+                file, {"kind": "limit", "time": utc("milliseconds"), "bytes": self.limit, "from_here": from_here}
+            )
+            self._stage += 1
+
+    def _write(self, file: LockedLog, entry: Mapping[str, Any], space: float = math.inf) -> bool:
+        """Write an entry if there is space for it, and return whether there was."""
+        fields = {"kind": entry["kind"], "seq": self._sequence + 1} | dict(entry)
+        line = json.dumps(fields, separators=(",", ":")).encode("ascii")
+        if self._size + len(line) >= space:
+            return False
+        file.append(line, sync=False)
+        self._sequence, self._size = self._sequence + 1, self._size + len(line) + 1
+        return True
+
+
+def _shortened(entry: Mapping[str, Any], longest: int) -> dict[str, Any]:
+    """Return an entry with its long texts cut, and in ``cut`` how many characters each of these had."""
+    cut: dict[str, int] = {}
+
+    def shorten(value: object, name: str) -> object:
+        if isinstance(value, str) and len(value) > longest:
+            cut[name] = len(value)
+            return value[:longest]
+        if isinstance(value, dict):
+            return {key: shorten(inner, f"{name}.{key}" if name else key) for key, inner in value.items()}
+        return value
+
+    fields = {key: shorten(value, key) for key, value in entry.items()}
+    return fields | ({"cut": cut} if cut else {})
 
 
 class Recorder:
@@ -46,10 +131,9 @@ class Recorder:
         """
         self.metrics = Metrics(sandbox)
         self._settings, self._sandbox = settings, sandbox
-        self._writer = TranscriptWriter()
         self._transcripts: WeakKeyDictionary[Session, Transcript] = WeakKeyDictionary()
         self._counted: WeakKeyDictionary[Session, tuple[float, float]] = WeakKeyDictionary()
-        """What of a session's costs is in the metrics: own calls, and those of scorings."""
+        """A session's costs that are in the metrics: own calls, and those of scorings."""
 
     def opened(self, session: Session, setup_s: float) -> None:
         """Record that a session begins, or goes on after a restart; its set-up took ``setup_s`` seconds."""
@@ -92,28 +176,24 @@ class Recorder:
         """Record that a session has ended, or is suspended until the next server; its directory may be gone."""
         self._count_cost(session)
         if session.record.state == "ended":
-            self._write(session, "end", {"reason": session.record.reason, "attempts": session.attempts})
+            self._write(session, "end", {"reason": session.record.reason, "attempts": session.record.attempts})
         elif session in self._transcripts:
             self._write(session, "suspended", {})
-
-    async def close(self) -> None:
-        """Write what is waiting to be written."""
-        await self._writer.close()
 
     def _write(self, session: Session, kind: str, fields: Mapping[str, Any]) -> None:
         if not self._settings.transcripts:
             return
         if session not in self._transcripts:
             limit = self._settings.transcript_mib * _MIB
-            self._transcripts[session] = Transcript(session.directory / FILE, limit)
+            self._transcripts[session] = Transcript(session.directory / TRANSCRIPT, limit)
         own, scorings = session.record.model_dollars, session.record.scoring_model_dollars
         elapsed = session.clock.elapsed()
         hours = {"hours_used": elapsed.working_s / 3600, "hours_waited": elapsed.waited_s / 3600}
         used = {name: round(value, 6) for name, value in hours.items()}
         costs = {"model_dollars": own, "scoring_model_dollars": scorings}
-        entry = {"kind": kind, "time": utc(), **fields, **used, **costs}
+        entry = {"kind": kind, "time": utc("milliseconds"), **fields, **used, **costs}
         secrets = (*session.shell.secrets, *filter(None, [self._settings.token]))
-        self._writer.append(self._transcripts[session], entry, secrets)
+        self._transcripts[session].append(entry, secrets)
 
     def _count_cost(self, session: Session) -> None:
         """Count what has been spent since the last time."""
@@ -125,6 +205,13 @@ class Recorder:
 
 def _costs(session: Session) -> tuple[float, float]:
     return session.record.model_dollars or 0.0, session.record.scoring_model_dollars or 0.0
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Return the versions of what a transcript depends on."""
+    packages = {name: version(name) for name in ("re-bench-server", "openreward")}
+    return packages | {"python": platform.python_version()}
 
 
 def _beginning(session: Session, settings: Settings, sandbox: str) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import secrets
 import threading
 import time
 from contextvars import ContextVar
-from functools import partial
 from typing import TYPE_CHECKING
 
 from re_bench.data.files import sync_directory
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 CLIENT: ContextVar[str] = ContextVar("client", default="")
 """SHA-256 of the session id of the client whose request is handled."""
 
-_CHECKPOINT_S, _COST_PERIOD_S, _END_PERIOD_S, _RETENTION_PERIOD_S = 30.0, 15.0, 0.5, 3600.0
+_CHECKPOINT_S, _END_PERIOD_S = 30.0, 0.5
 _POLL_S = 0.1
 
 
@@ -52,13 +51,10 @@ class SessionRegistry:
         self.app = app
         self.sessions: dict[str, Session] = {}
         self.recorder = Recorder(app.settings, app.backend.name)
-        self.recorder.metrics.serve_state(
-            lambda: list(self.sessions.values()), app.settings.max_sessions, app.scoring_queue, app.gpu_gate
-        )
+        self.recorder.metrics.serve_state(self.sessions, app)
         self.draining = False
         """Whether no new sessions and commands are accepted."""
         self._restored: dict[str, Session] = {}
-        self._waiting: dict[str, Session] = {}
         self._lock = threading.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -70,28 +66,20 @@ class SessionRegistry:
         self.app.models.resume |= {record.name for record in directory.open_records}
         for record in directory.open_records:
             try:
-                session = self._restore(record)
+                self._restore(record)
             except (ReBenchError, OSError) as error:
                 log.error("session_kept_not_restored", session=record.name, reason=str(error))
             else:
-                instance = instance_details(record.instance)
-                log.info(
-                    "session_restored", session=record.name, task=record.task, attempts=session.attempts, **instance
-                )
+                about = {"task": record.task, "attempts": record.attempts, **instance_details(record.instance)}
+                log.info("session_restored", session=record.name, **about)
         self._run_in_background(_repeat(_CHECKPOINT_S, self._write_checkpoints))
 
     def begin_serving(self) -> None:
         """Begin what a server does next to answering requests; it listens from now on."""
-        if self._waiting:
-            self._run_in_background(self._close_unclaimed())
-        self._run_in_background(_repeat(_COST_PERIOD_S, self._refresh_costs))
+        self._run_in_background(self._close_unclaimed())
         self._run_in_background(_repeat(_END_PERIOD_S, self._end_as_requested))
-        if self.app.settings.keep_days is not None:
-            self._run_in_background(
-                _repeat(_RETENTION_PERIOD_S, partial(self._remove_old, self.app.settings.keep_days))
-            )
 
-    def _restore(self, record: SessionRecord) -> Session:
+    def _restore(self, record: SessionRecord) -> None:
         served = self.app.catalog.lookup({"id": record.task})
         if served.profile_name != record.profile:
             raise UsageError(f"its task is served in profile {served.profile_name}, not in {record.profile}")
@@ -100,8 +88,7 @@ class SessionRegistry:
             log.warning("instance_changed", session=record.name, instance=record.instance, now=served.instance)
         session.restore()
         self.recorder.restored(session)
-        self.sessions[record.name] = self._restored[record.client] = self._waiting[record.client] = session
-        return session
+        self.sessions[record.name] = self._restored[record.client] = session
 
     def create(self, served: ServedTask, secret_values: Mapping[str, str]) -> Session:
         """Return a new session at a task, or the one that the client had with an earlier server.
@@ -114,7 +101,10 @@ class SessionRegistry:
         key = session_key(secret_values)
         with self._lock:  # the SDK creates sessions in threads
             if self.waits(CLIENT.get()):
-                return self._resume_session(served, key)
+                session = self._restored[CLIENT.get()]
+                check_task(session, served.id)
+                session.claim(key)
+                return session
             self.app.preparations.check(served)
             limit = self.app.settings.max_sessions
             if len(self.sessions) >= limit:
@@ -134,15 +124,9 @@ class SessionRegistry:
             raise ReBenchError(f"the session's directory cannot be made: {error}") from None
         return session
 
-    def _resume_session(self, served: ServedTask, key: str | None) -> Session:
-        session = self._waiting[CLIENT.get()]
-        check_task(session, served.id)
-        session.take_key(key)
-        return self._waiting.pop(CLIENT.get())
-
     def waits(self, client: str) -> bool:
-        """Tell whether a session of an earlier server waits for this client."""
-        return client in self._waiting
+        """Return whether a session of an earlier server waits for this client."""
+        return client in self._restored and not self._restored[client].claimed
 
     def restored(self, client: str) -> Session | None:
         """Return the session that this client had with an earlier server, unless it has ended."""
@@ -154,11 +138,9 @@ class SessionRegistry:
         self.draining = True
         deadline = time.monotonic() + seconds
         log.info("draining", sessions=len(self.sessions))
-        while self._any_busy() and time.monotonic() < deadline:  # noqa: ASYNC110 - any of many may end
+        sessions = self.sessions
+        while any(session.busy for session in list(sessions.values())) and time.monotonic() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)
-
-    def _any_busy(self) -> bool:
-        return any(session.busy for session in list(self.sessions.values()))
 
     async def suspend(self) -> None:
         """End what all sessions run, and keep them for the next server.
@@ -170,7 +152,7 @@ class SessionRegistry:
         for task in self._tasks:
             task.cancel()
         with request_stop():
-            suspending = [session.suspend() for session in list(self.sessions.values())]
+            suspending = [session.close(None) for session in list(self.sessions.values())]
             errors = [error for error in await asyncio.gather(*suspending, return_exceptions=True) if error is not None]
         if errors:
             raise errors[0]
@@ -185,48 +167,43 @@ class SessionRegistry:
             await self.suspend()
         finally:
             with request_stop():
-                await self.app.stop_preparing()
+                await self.app.preparations.stop()  # whose threads were asked to stop
             await self.app.close()
-            await self.recorder.close()
 
     async def _close_unclaimed(self) -> None:
         """Close the sessions whose clients do not come back."""
         reason = f"its client did not come back within {self.app.settings.reclaim_s:g} s after a restart of the server"
         await asyncio.sleep(self.app.settings.reclaim_s)
-        for client in list(self._waiting):
+        for session in list(self._restored.values()):
             with self._lock:
-                session = self._waiting.pop(client, None)
-            if session is None:  # it was taken up meanwhile
-                continue
+                if session.claimed:
+                    continue
+                session.claimed = True
             try:
-                await session.close(reason)
+                await self.end(session, reason)
             except (OSError, ReBenchError) as error:
                 log.error("session_not_ended", session=session.name, reason=str(error))
-            else:
-                log.info("session_ended", session=session.name, attempts=session.attempts, reason=reason)
 
     async def _write_checkpoints(self) -> None:
         for session in list(self.sessions.values()):
             if session.checkpoint():
                 try:
-                    await asyncio.to_thread(session.save)
+                    await asyncio.to_thread(session.record.save, session.directory)
                 except ReBenchError as error:
                     log.error("checkpoint_failed", session=session.name, reason=str(error))
-
-    async def _refresh_costs(self) -> None:
-        for session in list(self.sessions.values()):
-            await self.recorder.refresh_cost(session)
 
     async def _end_as_requested(self) -> None:
         """End the sessions whose operator has asked for it with ``re-bench sessions end``."""
         for session in list(self.sessions.values()):
             if (session.directory / END_REQUEST).exists():
-                await session.close(ENDED_BY_OPERATOR)
-                log.info("session_ended", session=session.name, attempts=session.attempts, reason=ENDED_BY_OPERATOR)
+                await self.end(session, ENDED_BY_OPERATOR)
 
-    async def _remove_old(self, keep_days: float) -> None:
-        for name in await asyncio.to_thread(self.app.state_directory.remove_ended, keep_days, list(self.sessions)):
-            log.info("session_removed", session=name)
+    @staticmethod
+    async def end(session: Session, reason: str | None) -> None:
+        """Close a session, or without a reason suspend it, and log that."""
+        await session.close(reason)
+        event = "session_suspended" if reason is None else "session_ended"
+        log.info(event, session=session.name, attempts=session.record.attempts, reason=reason)
 
     def _run_in_background(self, coroutine: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(coroutine)
@@ -236,9 +213,8 @@ class SessionRegistry:
     def _remove(self, session: Session) -> None:
         self.sessions.pop(session.name, None)
         self.recorder.ended(session)
-        for sessions in (self._restored, self._waiting):
-            if sessions.get(session.record.client) is session:
-                del sessions[session.record.client]
+        if self._restored.get(session.record.client) is session:
+            del self._restored[session.record.client]
 
 
 def check_task(session: Session, task_id: object) -> None:

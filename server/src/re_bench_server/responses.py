@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from re_bench_server.shell.protocol import Output
 
 _SERVER_FAULT = (
-    "Something of ours failed, not your fault. Try again; if it goes on, tell the operator, whose log says why."
+    "Internal error, not caused by your submission. Try again; if it persists, tell the operator, whose log says why."
 )
 _NOT_COUNTED = "Your hours do not count that."
 _AGGREGATION = {"min": "the lowest", "max": "the highest", "last": "the last"}

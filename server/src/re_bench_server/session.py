@@ -17,7 +17,7 @@ from re_bench_server.shell.shell import WORKSPACE
 from re_bench_server.state_dir import clear, remove_tree
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
     from re_bench_server.app import AppState
     from re_bench_server.catalog import ServedTask
@@ -67,31 +67,16 @@ class Session:
         self._app, self._key, self._on_closed = app, key, on_closed
         self.directory = app.state_directory.sessions / self.name
         self._workspace = self.directory / "workspace"
-        self._attempts = SessionAttempts(app, served, record, self.directory, self.clock)
+        self.attempts = SessionAttempts(app, served, record, self.directory, self.clock)
         self.shell = SessionShell(app, served, record, self.directory)
-        self.restored = False
-        """Whether an earlier server began it."""
+        self.restored = self.claimed = False
+        """Whether an earlier server began it, and whether its client has come back then."""
         self._notice = ""
         self._calls: list[str] = []
         self._opening: asyncio.Future[None] | None = None
         self._abandoned = threading.Event()
-        """Set when the session ends: its workspace need not be laid out any more."""
+        """Set when the session ends: its workspace need not be created any more."""
         self._closing: asyncio.Future[None] | None = None
-
-    @property
-    def attempts(self) -> int:
-        """How many attempts are in the log."""
-        return self.record.attempts
-
-    @property
-    def best_reward(self) -> float | None:
-        """The highest reward of an attempt so far."""
-        return self._attempts.best_reward
-
-    @property
-    def hours_used(self) -> float:
-        """How much of its hours the session has used: of working time."""
-        return self.clock.elapsed().working_s / 3600
 
     @property
     def busy(self) -> bool:
@@ -104,7 +89,7 @@ class Session:
         return self._closing is not None
 
     def restore(self) -> None:
-        """Take in what an earlier server has left; the session then waits for its client.
+        """Settle what an earlier server has left; the session then waits for its client.
 
         Raises:
             OSError: if that cannot be read.
@@ -112,10 +97,10 @@ class Session:
         """
         self.restored = True
         self._set_activity("waiting for its client")
-        self._attempts.settle()
+        self.attempts.settle()
 
     async def open(self) -> None:
-        """Lay out the workspace, unless it is there, and start the services that the sandbox connects to.
+        """Create the workspace, unless it is there, and start the services that the sandbox connects to.
 
         Raises:
             ReBenchError: if that fails.
@@ -138,7 +123,7 @@ class Session:
             self._check_open()
             self.clock.restart()
             self.record.state = "open"
-            await asyncio.to_thread(self.save)
+            await self._save()
         elif self.restored:
             self._notice = self._restart_notice()
         if not self._key_missing:
@@ -147,8 +132,9 @@ class Session:
         await self.shell.open_network()
         self._set_activity("idle")
 
-    def take_key(self, key: str | None) -> None:
-        """Take the model's key from a client that comes back; :meth:`open` has not been called yet."""
+    def claim(self, key: str | None) -> None:
+        """Take a restored session back for its client, and the model's key; :meth:`open` has not been called yet."""
+        self.claimed = True
         self._key = key if self.record.key else None
 
     async def supply_key(self, key: str | None) -> None:
@@ -177,14 +163,6 @@ class Session:
         """Return what the next output has to begin with, once: that the server was restarted."""
         text, self._notice = self._notice, ""
         return text
-
-    async def outcome_of(self, task_id: str) -> ToolResponse:
-        """Return the response to a call that an earlier server had; see :meth:`SessionAttempts.outcome_of`.
-
-        Raises:
-            OSError: if the log cannot be read.
-        """
-        return await asyncio.to_thread(self._attempts.outcome_of, task_id)
 
     def prompt(self) -> str:
         """Return what the agent is told at the beginning."""
@@ -264,7 +242,7 @@ class Session:
             await self._time_is_up()
             self.checkpoint()
             try:
-                response = await self._attempts.answer(self._key, final=final, task_id=task_id)
+                response = await self.attempts.answer(self._key, final=final, task_id=task_id)
             except ReBenchError:
                 self._check_open("the session was ended while its attempt was scored; the attempt does not count")
                 raise
@@ -273,41 +251,30 @@ class Session:
             self._set_activity("finished")
         return response
 
-    async def close(self, reason: str) -> None:
-        """End everything that the session runs, and remove its workspace; the log and the scored copies stay."""
-        await self._end(self._close(reason))
+    async def close(self, reason: str | None) -> None:
+        """End everything that the session runs. Without a reason, it goes on with the next server.
 
-    async def suspend(self) -> None:
-        """End everything that the session runs, and keep the rest for the next server."""
-        await self._end(self._suspend())
-
-    async def _end(self, ending: Coroutine[object, object, None]) -> None:
+        With one it ends for good: its workspace is removed, and the log and the scored copies stay.
+        """
         if self._closing is None:
-            self._closing = asyncio.ensure_future(ending)
-        else:
-            ending.close()
+            self._closing = asyncio.ensure_future(self._close(reason))
         await asyncio.shield(self._closing)
 
-    async def _close(self, reason: str) -> None:
+    async def _close(self, reason: str | None) -> None:
         try:
             await self._stop()
             self.checkpoint()
+            if reason is None:
+                await asyncio.to_thread(self.attempts.settle)
+                return
             with suppress(OSError, ReBenchError):  # on a full disk
-                await asyncio.to_thread(self._attempts.settle, "the session ended while this attempt was scored")
-            self.record.final = self.record.final or await asyncio.to_thread(self._attempts.final_if_any)
+                await asyncio.to_thread(self.attempts.settle, "the session ended while this attempt was scored")
+            self.record.final = self.record.final or await asyncio.to_thread(self.attempts.final_if_any)
             self.record.state, self.record.ended, self.record.reason = "ended", utc(), reason
             with suppress(ReBenchError):  # on a full disk, where there will be room
-                await asyncio.to_thread(self.save)
+                await self._save()
             await asyncio.to_thread(clear, self.directory)
-            await asyncio.to_thread(self.save)
-        finally:
-            self._on_closed()
-
-    async def _suspend(self) -> None:
-        try:
-            await self._stop()
-            self.checkpoint()
-            await asyncio.to_thread(self._attempts.settle)
+            await self._save()
         finally:
             self._on_closed()
 
@@ -315,24 +282,19 @@ class Session:
         """End everything that the session runs."""
         self._set_activity("ending")
         self._abandoned.set()
-        await self._attempts.stop()
+        await self.attempts.stop()
         if self._opening is not None:
             await asyncio.gather(self._opening, return_exceptions=True)
         await self.shell.close()
 
     def checkpoint(self) -> bool:
-        """Write the hours used into the record, to be saved; tell whether the session is open."""
+        """Write the hours used into the record, to be saved; return whether the session is open."""
         if self.record.state == "open":
             self.clock.checkpoint()
         return self.record.state == "open"
 
-    def save(self) -> None:
-        """Write the record.
-
-        Raises:
-            ReBenchError: if it cannot be written.
-        """
-        self.record.save(self.directory)
+    async def _save(self) -> None:
+        await asyncio.to_thread(self.record.save, self.directory)
 
     def _check_open(self, message: str = "the session has ended") -> None:
         """Raise SessionClosedError if the session has ended, or its server is ending, or its episode has."""

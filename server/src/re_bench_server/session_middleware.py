@@ -12,13 +12,14 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
+import httpx
 from openreward.environments import reconnect
 from openreward.environments.types import RunToolSuccess
+from starlette.responses import JSONResponse, Response
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench_server.environment import COME_BACK, NAME, tool_output
 from re_bench_server.logs import log
-from re_bench_server.middleware import send_json
 from re_bench_server.registry import CLIENT, check_task, client_of
 from re_bench_server.responses import with_unscored_reward
 from re_bench_server.services.model import session_key
@@ -26,15 +27,16 @@ from re_bench_server.services.model import session_key
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from re_bench_server.middleware import Application, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
     from re_bench_server.registry import SessionRegistry
     from re_bench_server.session import Session
 
 _CREATE = "/create"
 _CALL = f"/{NAME}/call"
-_OK, _BAD_REQUEST, _SERVER_ERROR, _UNAVAILABLE = 200, 400, 500, 503
+_BAD_REQUEST, _SERVER_ERROR, _UNAVAILABLE = 400, 500, 503
 _SHUTTING_DOWN = "this server is shutting down and accepts no new sessions and calls; try again when it is back"
-_STREAM_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-cache")]
+_STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
 
 class SessionMiddleware:
@@ -45,7 +47,7 @@ class SessionMiddleware:
     server's environment. A server that is to end accepts no new session and no new call.
     """
 
-    def __init__(self, application: Application, registry: SessionRegistry) -> None:
+    def __init__(self, application: ASGIApp, registry: SessionRegistry) -> None:
         """Wrap ``application``, the SDK's, whose sessions are in ``registry``."""
         self._application, self._registry = application, registry
         self._in_progress: set[str] = set()
@@ -75,21 +77,24 @@ class SessionMiddleware:
         if client in self._resuming:
             await asyncio.wait([self._resuming[client]])
         session = self._registry.restored(client)
+        refusal: JSONResponse | None = None
         if self._registry.draining:
-            await send_json(send, _UNAVAILABLE, {"detail": _SHUTTING_DOWN}, {"Retry-After": "10"})
+            refusal = JSONResponse({"detail": _SHUTTING_DOWN}, _UNAVAILABLE, {"Retry-After": "10"})
         elif request.get("toolset_name") is not None:
             detail = "this environment has tools of its own and takes no toolset"
-            await send_json(send, _BAD_REQUEST, {"detail": detail})
+            refusal = JSONResponse({"detail": detail}, _BAD_REQUEST)
         elif client in self._in_progress:
-            await send_json(send, _BAD_REQUEST, {"detail": "this session is being created already"})
+            refusal = JSONResponse({"detail": "this session is being created already"}, _BAD_REQUEST)
         elif session is not None and not self._registry.waits(client):
-            await send_json(send, *await _create_again(session, request, dict(scope["headers"])))
-        else:
-            self._in_progress.add(client)
-            try:
-                await self._application(scope, replay, send)
-            finally:
-                self._in_progress.remove(client)
+            refusal = await _create_again(session, request, dict(scope["headers"]))
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        self._in_progress.add(client)
+        try:
+            await self._application(scope, replay, send)
+        finally:
+            self._in_progress.remove(client)
 
     async def _resume_session(self, client: str, scope: Scope) -> None:
         """Make the SDK create the client's session of an earlier server, if there is one that waits."""
@@ -103,49 +108,42 @@ class SessionMiddleware:
     async def _create_for(self, client: str, scope: Scope) -> None:
         session = self._registry.restored(client)
         assert session is not None
-        body = json.dumps({"task_spec": session.served.spec, "env_name": NAME}).encode()
-        passed = [(name, value) for name, value in scope["headers"] if name in {b"x-session-id", b"x-secrets"}]
-        headers = [*passed, (b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        path = {"method": "POST", "path": _CREATE, "raw_path": _CREATE.encode(), "query_string": b""}
-        status = 0
-
-        async def receive() -> Message:
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        async def send(message: Message) -> None:
-            nonlocal status
-            status = message.get("status", status)
-
-        await self._application({**scope, **path, "headers": headers}, receive, send)
-        if status != _OK:
-            log.error("session_not_taken_up", session=session.name, status=status)
+        headers = [(name, value) for name, value in scope["headers"] if name in {b"x-session-id", b"x-secrets"}]
+        transport = httpx.ASGITransport(self._application, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://server") as sdk:
+            body = {"task_spec": session.served.spec, "env_name": NAME}
+            answer = await sdk.post(_CREATE, json=body, headers=headers)
+        if not answer.is_success:
+            log.error("session_not_taken_up", session=session.name, status=answer.status_code)
 
     async def _call(self, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a call of an earlier server, and while this one is to end refuse a new one; pass others on."""
         body, replay = await _read(receive)
         task_id = _json_object(body).get("task_id")
         if task_id is None and self._registry.draining:
-            await send_json(send, _UNAVAILABLE, {"detail": _SHUTTING_DOWN}, COME_BACK)
+            await JSONResponse({"detail": _SHUTTING_DOWN}, _UNAVAILABLE, COME_BACK)(scope, receive, send)
         elif session is not None and isinstance(task_id, str) and task_id not in reconnect.tasks:
-            await _send_outcome(session, task_id, send, self._registry.app.settings.bash_reward)
+            outcome = await asyncio.to_thread(session.attempts.outcome_of, task_id)
+            response = with_unscored_reward(outcome, self._registry.app.settings.bash_reward)
+            result = RunToolSuccess(output=tool_output(response)).model_dump_json()
+            stream = f"event: task_id\r\ndata: {task_id}\r\n\r\nevent: end\r\ndata: {result}\r\n\r\n"
+            await Response(stream, headers=_STREAM_HEADERS)(scope, receive, send)
         else:
             await self._application(scope, replay, send)
 
 
-async def _create_again(
-    session: Session, request: Mapping[str, Any], headers: Mapping[bytes, bytes]
-) -> tuple[int, Mapping[str, Any]]:
-    """Return status and content of the answer to a client that asks for a session that it has already."""
+async def _create_again(session: Session, request: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> JSONResponse:
+    """Return the answer to a client that asks for a session that it has already."""
     try:
         if "task_spec" in request:
             spec = request["task_spec"]
             check_task(session, spec.get("id") if isinstance(spec, dict) else None)
         await session.supply_key(session_key(_secrets(headers.get(b"x-secrets", b""))))
     except UsageError as error:
-        return _BAD_REQUEST, {"detail": str(error)}
+        return JSONResponse({"detail": str(error)}, _BAD_REQUEST)
     except ReBenchError as error:
-        return _SERVER_ERROR, {"detail": str(error)}
-    return _OK, {"sid": headers[b"x-session-id"].strip().decode(errors="replace")}
+        return JSONResponse({"detail": str(error)}, _SERVER_ERROR)
+    return JSONResponse({"sid": headers[b"x-session-id"].strip().decode(errors="replace")})
 
 
 def _secrets(header: bytes) -> dict[str, str]:
@@ -154,14 +152,6 @@ def _secrets(header: bytes) -> dict[str, str]:
         return {name: entry["value"] for name, entry in json.loads(base64.b64decode(header) or b"{}").items()}
     except (ValueError, TypeError, KeyError, AttributeError):
         raise UsageError("the header X-Secrets cannot be read") from None
-
-
-async def _send_outcome(session: Session, task_id: str, send: Send, bash_reward: float | None) -> None:
-    response = with_unscored_reward(await session.outcome_of(task_id), bash_reward)
-    result = RunToolSuccess(output=tool_output(response)).model_dump_json()
-    stream = f"event: task_id\r\ndata: {task_id}\r\n\r\nevent: end\r\ndata: {result}\r\n\r\n".encode()
-    await send({"type": "http.response.start", "status": _OK, "headers": _STREAM_HEADERS})
-    await send({"type": "http.response.body", "body": stream})
 
 
 async def _read(receive: Receive) -> tuple[bytes, Receive]:

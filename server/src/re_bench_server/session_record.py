@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from re_bench.data.files import replace_file
+from pydantic import BaseModel, ConfigDict, PrivateAttr
+
 from re_bench.errors import ReBenchError
+from re_bench.records import SESSION, Record
 from re_bench.runs.elapsed import Elapsed
+from re_bench.task.choices import Instance  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from re_bench.task.choices import Instance
 
-FILE = "session.json"
-
-State = Literal["opening", "open", "finished", "ended"]
-"""``opening`` until the workspace is laid out, ``finished`` after the final answer, ``ended`` when all is over."""
-CallState = Literal["running", "done", "interrupted"]
-
-_VERSION = 1
-
-
-class RecordError(ReBenchError):
-    """A record that is damaged, or of another version."""
-
-
-@dataclass
-class AnswerCall:
-    """The last call of ``answer``, by which a later server tells what became of it."""
+class AnswerCall(BaseModel):
+    """The last call of ``answer``, by which a later server decides how it ended."""
 
     since: str
     final: bool
@@ -45,12 +31,13 @@ class AnswerCall:
     wall_s: float | None = None
     """When it was made, as in the attempt's line; None in a record of an early version."""
     working_s: float | None = None
-    state: CallState = "running"
+    state: Literal["running", "done", "interrupted"] = "running"
 
 
-@dataclass
-class SessionRecord:
+class SessionRecord(Record):
     """What is known of a session, kept in its directory."""
+
+    model_config = ConfigDict(frozen=False)
 
     name: str
     task: str
@@ -60,20 +47,21 @@ class SessionRecord:
     """SHA-256 of the client's session id; the id itself gives access and is on no disk."""
     opened: str
     instance: Instance | None = None
-    """The instance of the task that it was laid out with, by which its experiments and attempts are made and scored;
-    None before, and where the task has none."""
-    state: State = "opening"
+    """The instance of the task that its workspace was created with, by which its experiments and attempts are made and
+    scored; None before, and where the task has none."""
+    state: Literal["opening", "open", "finished", "ended"] = "opening"
+    """``opening`` until there is a workspace, ``finished`` after the final answer, ``ended`` when all is over."""
     used_s: float = 0.0
     """Seconds of the session's hours that are over: of working time, and only those in which a server ran."""
     waited_s: float = 0.0
     """Seconds that the server made it wait for a place in the scoring queue and for a GPU's turn; not in ``used_s``."""
-    periods: list[list[float]] = field(default_factory=list)
+    periods: tuple[tuple[float, float], ...] = ()
     """When a server ran: pairs of beginning and end in seconds since 1970, the last as of the last checkpoint."""
     key: bool = False
     """Whether it came with a key for the real model, which is on no disk."""
     attempts: int = 0
     scored: int = 0
-    """How many of the attempts are used up: all but those that failed by a fault of ours."""
+    """How many of the attempts are used up: all but those that failed by an internal error."""
     max_attempts: int | None = None
     """How many there may be, as the last server that opened it had it."""
     disk_before: int | None = None
@@ -92,7 +80,12 @@ class SessionRecord:
     """What its own calls to the task's model have cost, as far as known; None without a model or a price."""
     scoring_model_dollars: float | None = None
     """What the calls of its scorings have cost; None while there are none."""
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    _lock: threading.Lock = PrivateAttr(default_factory=threading.Lock)
+
+    @classmethod
+    def file_name(cls) -> str:
+        """Return ``session.json``."""
+        return SESSION
 
     def save(self, directory: Path) -> None:
         """Write the record; it is on the disk when this returns.
@@ -102,43 +95,21 @@ class SessionRecord:
         """
         with self._lock:
             try:
-                replace_file(directory / FILE, json.dumps({"v": _VERSION} | self._values()).encode() + b"\n")
+                super().save(directory)
             except OSError as error:
                 raise ReBenchError(f"the session's record cannot be written: {error.strerror}") from None
 
     @classmethod
     def load(cls, directory: Path) -> Self:
-        """Read the record of the session in ``directory``; what it says beyond our fields is ignored.
+        """Read the record of the session in ``directory``.
 
         Raises:
-            RecordError: if there is none, or it is not one of this version.
+            ReBenchError: if there is none, it is damaged, or it is of another session.
         """
-        try:
-            values = json.loads((directory / FILE).read_bytes())
-            record = cls(**{name: values[name] for name in _names() if name in values})
-            record.answer = AnswerCall(**values["answer"]) if values.get("answer") else None
-            record._check(values.get("v"), directory.name)
-        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise RecordError(f"{directory / FILE}: it cannot be used: {error}") from None
+        record = super().load(directory)
+        if record.name != directory.name:
+            raise ReBenchError(f"{directory / SESSION}: it cannot be used: it is of the session {record.name!r}")
         return record
-
-    def _values(self) -> dict[str, Any]:
-        values = {name: getattr(self, name) for name in _names()}
-        return values | {"answer": asdict(self.answer) if self.answer else None}
-
-    def _check(self, version: object, name: str) -> None:
-        """Raise ValueError or TypeError unless every field that decides something is what it should be."""
-        if version != _VERSION or self.name != name:
-            raise ValueError(f"it is version {version!r} of {self.name!r}, not version {_VERSION} of {name!r}")
-        if self.state not in get_args(State) or (self.answer and self.answer.state not in get_args(CallState)):
-            raise ValueError(f"it has an unknown state, {self.state!r}")
-        if not all(isinstance(text, str) for text in (self.task, self.profile, self.client, self.opened)):
-            raise TypeError("task, profile, client and opened must be text")
-        if not isinstance(self.instance, int | str | None):
-            raise TypeError("instance must be a number or a name")
-        self.used_s, self.waited_s = float(self.used_s), float(self.waited_s)
-        self.periods = [[float(began), float(ended)] for began, ended in self.periods]
-        self.attempts, self.scored = int(self.attempts), int(self.scored)
 
 
 class SessionClock:
@@ -163,7 +134,7 @@ class SessionClock:
 
     def restart(self) -> None:
         """Start again at zero: creating the workspace took none of the session's time."""
-        self._record.periods = []
+        self._record.periods = ()
         self._begin()
 
     def elapsed(self) -> Elapsed:
@@ -196,15 +167,11 @@ class SessionClock:
         elapsed = self.elapsed()
         self._record.used_s, self._record.waited_s = elapsed.working_s, elapsed.waited_s
         began, since = self._period
-        period = [round(began, 3), round(began + time.monotonic() - since, 3)]
-        earlier = [other for other in self._record.periods if other[0] != period[0]]
-        self._record.periods = [*earlier, period]
+        period = round(began, 3), round(began + time.monotonic() - since, 3)
+        earlier = (other for other in self._record.periods if other[0] != period[0])
+        self._record.periods = (*earlier, period)
 
 
-def utc() -> str:
-    """Return the time, as records tell it."""
-    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-
-
-def _names() -> list[str]:
-    return [entry.name for entry in fields(SessionRecord) if not entry.name.startswith("_")]
+def utc(timespec: Literal["seconds", "milliseconds"] = "seconds") -> str:
+    """Return the time now, as records and transcripts have it."""
+    return dt.datetime.now(dt.UTC).isoformat(timespec=timespec)

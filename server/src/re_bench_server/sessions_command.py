@@ -6,7 +6,6 @@ Both work with a running server and without. A running server ends a session whe
 
 from __future__ import annotations
 
-import json as json_format
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,16 +15,17 @@ from cyclopts import App, Parameter
 from re_bench.cli.main import EVALUATORS, app
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.options import Json, print_json
+from re_bench.records import ATTEMPTS
 from re_bench.runs.attempts import Attempt, AttemptLog
 from re_bench.tables import dollars, number, table
 from re_bench_server.cli import State  # noqa: TC001 - cyclopts reads it
+from re_bench_server.session_record import SessionRecord, utc
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _COLUMNS = ("session", "task", "profile", "state", "opened", "hours", "model", "attempts", "best reward")
-_ATTEMPTS = "attempts.jsonl"
-_RECORD = "session.json"
+_COPIED = ("task", "profile", "opened", "ended", "reason", "model_dollars", "scoring_model_dollars", "max_attempts")
 _END_S = 120.0
 _POLL_S = 0.1
 _SHOWN_NAMES = 5
@@ -65,18 +65,23 @@ def end(
 
     state = state or default_state()
     directory = _directory_of(state, session)
-    if _record(directory).get("ended"):
+    record = SessionRecord.load(directory)
+    if record.ended:
         raise UsageError(f"{directory.name}: this session has ended already")
     if is_served(state):
-        _request_end(directory / END_REQUEST)
+        try:
+            (directory / END_REQUEST).touch()
+        except OSError as error:
+            raise UsageError(f"{directory}: {error.strerror}; run this as the server's user") from None
         deadline = time.monotonic() + _END_S
-        while not _record(directory).get("ended"):
+        while not record.ended:
             if time.monotonic() > deadline:
                 raise ReBenchError(f"{directory.name}: the server has not ended it within {_END_S:g} s; see its log")
             time.sleep(_POLL_S)
+            record = SessionRecord.load(directory)
     else:
-        _end_without_server(state, directory)
-    final = _record(directory).get("final") or {}
+        record = _end_without_server(state, directory)
+    final = record.final or {}
     if json:
         print_json({"session": directory.name, "final": final or None})
     elif final.get("raw") is None:
@@ -87,50 +92,44 @@ def end(
     return 0
 
 
-def _request_end(path: Path) -> None:
-    try:
-        path.touch()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror}); run this as the server's user") from None
-
-
-def _end_without_server(state: Path, directory: Path) -> None:
+def _end_without_server(state: Path, directory: Path) -> SessionRecord:
     """End a suspended session: write the final score of its attempts into its record, and remove its workspace."""
     from re_bench.task.chat_model import ChatModel  # noqa: PLC0415 - the server's modules take a moment
     from re_bench.task.choices import choose_model  # noqa: PLC0415
     from re_bench.task.discovery import task_named  # noqa: PLC0415
     from re_bench_server.catalog import ServedTask  # noqa: PLC0415
     from re_bench_server.scoring import final_so_far  # noqa: PLC0415
-    from re_bench_server.session_record import SessionRecord, utc  # noqa: PLC0415
     from re_bench_server.state_dir import ENDED_BY_OPERATOR, StateDirectory, clear  # noqa: PLC0415
 
     locked = StateDirectory(state)  # no server starts meanwhile
     try:
-        record = SessionRecord.load(directory)
-        log = directory / _ATTEMPTS
-        if record.final is None and log.exists():
-            models = [ChatModel.from_details(attempt.details) for attempt in _attempts(directory)]
+        record, attempts = SessionRecord.load(directory), _attempts(directory)
+        if record.final is None and attempts:
+            models = (ChatModel.from_details(attempt.details) for attempt in attempts)
             task = task_named(record.task)  # without it its attempts cannot be combined
-            model = next(filter(None, models), None)
-            served = ServedTask(choose_model(task, record.profile, model), record.profile)
-            record.final = asdict(final_so_far(served, log))
+            served = ServedTask(choose_model(task, record.profile, next(filter(None, models), None)), record.profile)
+            record.final = asdict(final_so_far(served, directory / ATTEMPTS))
         record.state, record.ended, record.reason = "ended", utc(), ENDED_BY_OPERATOR
         record.save(directory)
         clear(directory)
     finally:
         locked.close()
+    return record
 
 
 def _summary(directory: Path, *, served: bool) -> dict[str, Any]:
-    """Return what ``session.json`` and the attempt log say of a session; unknown values are None."""
-    record, attempts = _record(directory), _attempts(directory)
-    copied = ("task", "profile", "opened", "ended", "reason", "model_dollars", "scoring_model_dollars", "max_attempts")
+    """Return what the record and the attempt log say of a session; unknown values are None."""
+    attempts = _attempts(directory)
     rewards = [attempt.reward for attempt in attempts if attempt.reward is not None]
-    state = "ended" if record.get("ended") or not record else record.get("state", "open") if served else "suspended"
+    try:
+        record = SessionRecord.load(directory).model_dump()
+    except ReBenchError:
+        record = {"state": "ended"}
+    state = record["state"] if served or record["state"] == "ended" else "suspended"
     return {
         "name": directory.name,
         "state": state,
-        **{name: record.get(name) for name in copied},
+        **{name: record.get(name) for name in _COPIED},
         "hours_used": record.get("used_s", 0.0) / 3600,
         "hours_waited": record.get("waited_s", 0.0) / 3600,
         "attempts": len(attempts),
@@ -149,18 +148,9 @@ def _printable(text: object) -> str:
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in str(text))
 
 
-def _record(directory: Path) -> dict[str, Any]:
-    """Return a session's record; it is empty if it cannot be read."""
-    try:
-        record = json_format.loads((directory / _RECORD).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return record if isinstance(record, dict) else {}
-
-
 def _attempts(directory: Path) -> tuple[Attempt, ...]:
     try:
-        return AttemptLog(directory / _ATTEMPTS).read().attempts
+        return AttemptLog(directory / ATTEMPTS).read().attempts
     except OSError:
         return ()
 

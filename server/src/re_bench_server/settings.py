@@ -12,6 +12,7 @@ from re_bench.data.cache import state_directory
 from re_bench.errors import UsageError
 from re_bench.limits import Limits
 from re_bench_server.network.policy import NetworkPolicy
+from re_bench_server.options import ServeOptions
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -21,73 +22,35 @@ if TYPE_CHECKING:
 DATA_MOUNT = Path("/orwd_data")
 """Where hosts of environments mount large data, read-only."""
 
-_MIB = 1 << 20
 _HOUR_S = 3600.0
 _MIN_TOKEN = 16
 _MOUNTED = {"RE_BENCH_CACHE": "re-bench", "HF_HOME": "huggingface"}
 """Environment variables, and the directories of the mount that they are set to."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """All settings of a server; ``re-bench serve --help`` explains them."""
+@dataclass(frozen=True, kw_only=True)
+class Settings(ServeOptions):
+    """All settings of a server."""
 
     state: Path
     """Where sessions and their attempt logs are stored."""
-    host: str = "127.0.0.1"
-    port: int = 8080
     token: str | None = field(default=None, repr=False)
     """What clients must send as their API key; None if no key is needed."""
-    profile: str = "auto"
     chat_model: ChatModel | None = None
     """Asked instead of the tasks' own chat models, in the profiles that ask a real one."""
-    tasks: tuple[str, ...] = ()
-    """Names or ids of the tasks to serve; all if there are none."""
-    prepare_first: bool = False
-    """Whether to listen only when all tasks are prepared."""
-    sandbox: str | None = None
-    max_sessions: int = 64
-    scoring_gpu: str | None = None
-    """Index or UUID of the GPU that attempts are scored on, by default the last; of several, no session has it."""
-    scorings: int = max(1, (os.cpu_count() or 2) // 2)
-    """Scorings at a time; others wait."""
-    max_attempts: int = 100
-    """How many attempts of a session are scored; those that fail by a fault of ours are not counted."""
-    hours: float = 8.0
-    """How long a session may run commands."""
-    wait_hours: float = 0.0
-    """How much longer it may, without being told: for who runs agents and counts their working time."""
     command_s: float = 600.0
     """Default time limit of a command, in seconds."""
     longest_command_s: float = 3600.0
     """The longest time limit of a command, in seconds."""
-    memory_mib: int = 8192
-    """Memory of a session's programs together; a task's profile may raise it."""
-    disk_mib: int = 16384
-    """How much a session's workspace may grow."""
     processes: int = 512
     """Processes and threads of a session at a time."""
-    link_data: bool = False
-    """Whether sessions share the files of the tasks' ``shared_data`` instead of having copies."""
-    model_dollars: float = 10.0
-    """What a session may spend on the model of its task, without scorings."""
     bash_reward: float | None = 0.0
-    """The reward of commands, and of calls that failed or were interrupted on our side; None is null."""
-    withhold_rewards: bool = False
-    """Whether tasks that hide their score give the reward 0 until the episode ends."""
+    """The reward of commands, and of calls that failed or were interrupted by an internal error; None is null."""
     network: NetworkPolicy = field(default_factory=NetworkPolicy)
     """Which network the sandboxes of sessions have."""
     transcripts: bool = True
     """Whether commands and outputs of sessions are kept."""
-    transcript_mib: int = 64
-    """The most of a session's transcript."""
-    keep_days: float | None = None
-    """Days after which an ended session's directory is removed; None keeps it."""
-    drain_s: float = 600.0
-    """How long running commands and scorings may take after SIGTERM, in seconds."""
-    reclaim_s: float = 900.0
-    """After how many seconds a session is closed whose client does not come back after a restart."""
-    body_bytes: int = 16 * _MIB
+    body_bytes: int = 16 << 20
     """The longest request body, in bytes."""
 
     def session_limits(self, needed: Limits) -> Limits:

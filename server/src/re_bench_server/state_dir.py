@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import fcntl
 import os
 import shutil
@@ -11,25 +10,22 @@ import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from re_bench.errors import UsageError
+from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import all_processes, command_line, end_processes, tree
-from re_bench_server.session_record import FILE, RecordError, SessionRecord
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from re_bench.records import ATTEMPTS, SESSION, TRANSCRIPT
+from re_bench_server.session_record import SessionRecord
 
 END_REQUEST = "end-requested"
 """The file in a session's directory by which its operator asks the running server to end it."""
 ENDED_BY_OPERATOR = "ended by the operator"
 """The reason of such an end."""
 KEPT = (
-    "attempts.jsonl",
-    "attempts.jsonl.submissions",
-    "attempts.jsonl.records",
-    FILE,
-    "transcript.jsonl",
+    ATTEMPTS,
+    f"{ATTEMPTS}.submissions",
+    f"{ATTEMPTS}.records",
+    SESSION,
+    TRANSCRIPT,
     "scorer.log",
     "meter.log",
     "network.jsonl",
@@ -89,21 +85,6 @@ class StateDirectory:
         (self.path / _SOCKETS).unlink(missing_ok=True)
         self._lock.close()
 
-    def remove_ended(self, keep_days: float, in_use: Collection[str]) -> list[str]:
-        """Remove the directories of sessions that ended more than ``keep_days`` ago; return their names.
-
-        Sessions without an end in their record, open or suspended, are kept, and so are those ``in_use``.
-        """
-        removed = []
-        latest = dt.datetime.now(dt.UTC) - dt.timedelta(days=keep_days)
-        for path in self.sessions.iterdir():
-            with suppress(OSError, RecordError, TypeError, ValueError):
-                ended = SessionRecord.load(path).ended
-                if path.name not in in_use and ended is not None and dt.datetime.fromisoformat(ended) < latest:
-                    remove_tree(path)
-                    removed.append(path.name)
-        return removed
-
     def _sweep(self) -> None:
         """End what sessions of a dead server left running, and remove what none of them needs again."""
         directories = [path for path in sorted(self.sessions.iterdir()) if path.is_dir()]
@@ -111,7 +92,7 @@ class StateDirectory:
         for path in directories:
             try:
                 record = SessionRecord.load(path)
-            except RecordError as error:
+            except ReBenchError as error:
                 if any((path / name).exists() for name in RESTORED):
                     self.damaged[path.name] = str(error)
                     continue
@@ -151,7 +132,7 @@ def clear(session: Path) -> None:
 
 
 def _remove_all_but(session: Path, kept: tuple[str, ...]) -> None:
-    partial = session.glob("attempts.jsonl.*/.incoming-*")  # of a scorer that was killed
+    partial = session.glob(f"{ATTEMPTS}.*/.incoming-*")  # of a scorer that was killed
     for path in (*session.iterdir(), *partial):
         if path.name not in kept:
             remove_tree(path)

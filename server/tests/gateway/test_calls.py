@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +16,9 @@ from scripted_upstream import (
     TOOL_CALL,
     Upstream,
     ask,
-    async_client,
-    chunk,
     client_of,
     completion,
     lines,
-    pieces,
 )
 
 if TYPE_CHECKING:
@@ -60,14 +56,16 @@ def test_an_alias_asks_for_what_it_stands_for(client: openai.OpenAI, upstream: U
     assert upstream.asked[-1][1]["model"] == MODEL
 
 
-def test_a_server_that_does_not_stream_is_streamed_all_the_same(client: openai.OpenAI) -> None:
-    got = list(ask(client, {"body": completion("long " * 100)}, stream=True))
-    assert "".join(each.choices[0].delta.content or "" for each in got) == "long " * 100
-
-
-def test_n_choices(client: openai.OpenAI) -> None:
-    answer = ask(client, {"body": completion("a", "b", "c")}, n=3)
-    assert [choice.message.content for choice in answer.choices] == ["a", "b", "c"]
+def test_a_client_that_wants_a_stream_gets_a_chunk_for_each_choice_and_the_usage_if_asked(
+    client: openai.OpenAI, upstream: Upstream, log: Path
+) -> None:
+    step = {"body": completion("long " * 100, "b")}
+    got = list(ask(client, step, stream=True, n=2))
+    assert [each.choices[0].delta.content for each in got] == ["long " * 100, "b"]
+    assert not {"stream", "stream_options"} & upstream.asked[-1][1].keys()
+    *_others, last = list(ask(client, step, stream=True, n=2, stream_options={"include_usage": True}))
+    assert (last.choices, last.usage.total_tokens) == ([], 18)
+    assert lines(log)[-1]["tokens"] == {"prompt": 11, "completion": 7}
 
 
 def test_tools_pass_through_both_ways(client: openai.OpenAI, upstream: Upstream) -> None:
@@ -75,45 +73,12 @@ def test_tools_pass_through_both_ways(client: openai.OpenAI, upstream: Upstream)
     answer = ask(client, step, tools=[TOOL], tool_choice="auto", parallel_tool_calls=False)
     assert answer.choices[0].message.tool_calls[0].function.arguments == '{"a": 1}'
     assert upstream.asked[-1][1]["tools"] == [TOOL]
-
-
-def test_a_stream_comes_as_it_is_produced(gateway: Gateway, upstream: Upstream, log: Path) -> None:
-    async def chunks() -> list[Any]:
-        async with async_client(gateway) as client:
-            script = json.dumps([{"stream": pieces("one ", "two ", "three"), "until_read": True}])
-            stream = await client.chat.completions.create(
-                model=MODEL, messages=[{"role": "user", "content": script}], stream=True
-            )
-            arrived = []
-            async for each in stream:
-                arrived.append(each)
-                upstream.read.release()  # the next is produced
-        return arrived
-
-    arrived = asyncio.run(chunks())
-    assert [each.choices[0].delta.content for each in arrived] == ["one ", "two ", "three", None]
-    assert [each.usage for each in arrived] == [None] * 4  # the gateway asked for the usage, the client did not
-    assert lines(log)[-1]["response"]["choices"][0]["message"]["content"] == "one two three"
-    assert lines(log)[-1]["tokens"] == {"prompt": 11, "completion": 7}
-
-
-def test_a_stream_ends_with_the_usage_if_the_client_wants_it(client: openai.OpenAI) -> None:
-    stream = ask(client, {"stream": pieces("u")}, stream=True, stream_options={"include_usage": True})
-    *_others, last = list(stream)
-    assert last.choices == []
-    assert last.usage.total_tokens == 18
-
-
-def test_a_stream_of_tool_calls_is_put_together_in_the_log(client: openai.OpenAI, log: Path) -> None:
-    first = {"index": 0, **TOOL_CALL, "function": {"name": "add", "arguments": '{"a"'}}
-    second = {"index": 0, "function": {"arguments": ": 1}"}}
-    steps = [chunk(delta={"tool_calls": [part]}) for part in (first, second)]
-    assert len(list(ask(client, {"stream": steps}, stream=True, tools=[TOOL]))) == 2
-    assert lines(log)[-1]["response"]["choices"][0]["message"]["tool_calls"] == [TOOL_CALL]
+    (streamed,) = ask(client, step, tools=[TOOL], stream=True)
+    assert streamed.choices[0].delta.tool_calls[0].function.arguments == '{"a": 1}'
 
 
 def test_the_clients_own_helper_reads_a_stream(client: openai.OpenAI) -> None:
-    script = json.dumps([{"stream": pieces("a", "b")}])
+    script = json.dumps([{"body": completion("ab")}])
     with client.chat.completions.stream(model=MODEL, messages=[{"role": "user", "content": script}]) as stream:
         assert stream.get_final_completion().choices[0].message.content == "ab"
 
@@ -121,25 +86,17 @@ def test_the_clients_own_helper_reads_a_stream(client: openai.OpenAI) -> None:
 def test_models(client: openai.OpenAI) -> None:
     assert [model.id for model in client.models.list()] == [MODEL, "cheap"]
     assert client.models.retrieve("cheap").id == "cheap"
-    with pytest.raises(openai.NotFoundError) as caught:
-        client.models.retrieve("gpt-4")
-    assert caught.value.code == "model_not_found"
+    for call in (lambda: client.models.retrieve("gpt-4"), lambda: ask(client, {}, model="gpt-4")):
+        with pytest.raises(openai.NotFoundError) as caught:
+            call()
+        assert caught.value.code == "model_not_found"
 
 
 def test_a_wrong_key(gateway: Gateway) -> None:
-    with client_of(gateway, "sk-wrong") as client, pytest.raises(openai.AuthenticationError) as caught:
+    with client_of(gateway, "sk-wrong") as client, pytest.raises(openai.AuthenticationError, match="Incorrect API key"):
         ask(client, {"body": completion("never")})
-    assert caught.value.code == "invalid_api_key"
     for headers in ({}, {"authorization": "Bearer"}, {"authorization": f"Basic {gateway.token}"}):
         assert httpx2.get(f"{gateway.address}/models", headers=headers).status_code == 401
-
-
-def test_another_model(client: openai.OpenAI, upstream: Upstream) -> None:
-    asked = len(upstream.asked)
-    with pytest.raises(openai.NotFoundError) as caught:
-        ask(client, {"body": completion("never")}, model="gpt-4")
-    assert (caught.value.code, caught.value.param) == ("model_not_found", "model")
-    assert len(upstream.asked) == asked
 
 
 def test_other_routes(client: openai.OpenAI, gateway: Gateway) -> None:

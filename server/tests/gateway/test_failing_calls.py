@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import openai
 import pytest
-from scripted_upstream import KEY, Upstream, ask, client_of, completion, lines, pieces, settings_for
+from scripted_upstream import KEY, Upstream, ask, client_of, completion, lines, settings_for
 
-from re_bench_gateway import Budget, Gateway, serving
+from re_bench_gateway import Gateway, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ def test_a_failure_that_passes_is_retried(client: openai.OpenAI, log: Path) -> N
 def test_the_pause_that_a_server_asks_for_is_kept(client: openai.OpenAI, name: str, value: str) -> None:
     limited = {"status": 429, "headers": {name: value}, "body": {"error": {"message": name, "code": "rate_limit"}}}
     started = time.monotonic()
-    ask(client, limited, {"stream": pieces("x")}, stream=True).close()
+    ask(client, limited, {"body": completion("x")})
     assert time.monotonic() - started > 0.85
 
 
@@ -62,51 +62,6 @@ def test_a_failure_in_another_shape_gets_ours(client: openai.OpenAI) -> None:
         ask(client, {"status": 400, "text": "<html>Bad Request</html>"})
     with pytest.raises(openai.InternalServerError, match="no JSON object"):
         ask(client, {"text": "<html>Welcome</html>"})
-
-
-def test_a_stream_that_breaks_ends_with_an_error(client: openai.OpenAI, gateway: Gateway) -> None:
-    before = gateway.usage()
-    got = []
-    with pytest.raises(openai.APIError, match=r"broke off|ended its stream early"):  # noqa: PT012
-        for each in ask(client, {"stream": pieces("abc"), "hang_up": True}, stream=True):
-            got.append(each)  # noqa: PERF402
-    assert got[0].choices[0].delta.content == "abc"
-    assert gateway.usage().completion_tokens == before.completion_tokens + 4096  # unknown, so all that was reserved
-
-
-def test_a_client_that_leaves_a_stream_pays_for_what_may_be_produced(
-    client: openai.OpenAI, gateway: Gateway, upstream: Upstream, log: Path
-) -> None:
-    upstream.broken_off.clear()
-    token = gateway.open_session(Budget(tokens=100_000))
-    with client_of(gateway, token) as leaving:
-        stream = ask(leaving, {"stream": pieces("word") * 3000, "pause": 0.02}, stream=True)
-        next(stream)
-        stream.response.close()
-    until = time.monotonic() + 60
-    while not gateway.usage(token).requests:
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    used = gateway.usage(token)
-    assert used.completion_tokens == 4096
-    assert used.prompt_tokens > 11  # a bound: nobody has counted them
-    assert used.remaining.tokens == 100_000 - used.prompt_tokens - used.completion_tokens
-    assert upstream.broken_off.wait(60)
-    assert lines(log)[-1]["ending"] == "disconnected"
-    assert ask(client, {"body": completion("others go on")})
-
-
-def test_a_stream_that_our_end_cuts_is_settled_and_told(upstream: Upstream, tmp_path: Path) -> None:
-    with serving(settings_for(upstream, tmp_path / "log")) as gateway:
-        client = openai.OpenAI(api_key=gateway.token, base_url=gateway.address, max_retries=0)
-        stream = ask(client, {"stream": pieces("cut") * 3000, "pause": 0.02}, stream=True)
-        for _ in range(3):  # of which every other one has no text
-            next(stream)
-    with client, pytest.raises(openai.APIError, match="the gateway has ended"):
-        list(stream)
-    (line,) = lines(tmp_path / "log")
-    assert line["ending"] == "disconnected"
-    assert line["response"]["choices"][0]["message"]["content"].startswith("cutcut")
 
 
 def test_calls_that_cannot_be_logged_are_not_made(upstream: Upstream, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
-import openai
 import pytest
 
 from re_bench.errors import ReBenchError, UsageError
@@ -199,38 +198,23 @@ def test_it_ends_when_its_parent_is_killed(settings: Settings, tmp_path: Path) -
 
 
 INSIDE = """
-import json, os, socket, subprocess, sys, threading, time, urllib.error, urllib.request
+import json, subprocess, sys, threading, urllib.request
 
-started = time.monotonic()
-forwarder = subprocess.Popen(
-    [sys.executable, "-I", "-S", "/port_forward.py", "0", "/gateway.sock"], stdout=subprocess.PIPE
-)
-port = int(forwarder.stdout.readline())
-ready = time.monotonic() - started
-with open(f"/proc/{forwarder.pid}/stat") as stat:
-    worked = sum(map(int, stat.read().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
-base = f"http://127.0.0.1:{port}/v1"
+command = [sys.executable, "-I", "-S", "/port_forward.py", "0", "/gateway.sock"]
+forwarder = subprocess.Popen(command, stdout=subprocess.PIPE)
+url = f"http://127.0.0.1:{int(forwarder.stdout.readline())}/v1/chat/completions"
 
 def ask(text):
     body = json.dumps({"model": sys.argv[1], "messages": [{"role": "user", "content": text}]}).encode()
     headers = {"authorization": "Bearer " + sys.argv[2], "content-type": "application/json"}
-    with urllib.request.urlopen(urllib.request.Request(base + "/chat/completions", body, headers), timeout=90) as reply:
+    with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=90) as reply:
         return json.load(reply)["choices"][0]["message"]["content"]
 
 answers = []
 threads = [threading.Thread(target=lambda n=n: answers.append(ask("x" * n))) for n in range(1, 41)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
-large = ask("y" * 1_000_000)
-
-half = socket.create_connection(("127.0.0.1", port))
-half.sendall(b"GET /v1/nothing HTTP/1.1\\r\\nhost: x\\r\\nconnection: close\\r\\n\\r\\n")
-half.shutdown(socket.SHUT_WR)
-reply = b""
-while data := half.recv(65536):
-    reply += data
-times = {"ready": ready, "worked": worked}
-print(json.dumps({**times, "lengths": sorted(map(len, answers)), "large": len(large), "half": reply.decode()}))
+print(json.dumps({"lengths": sorted(map(len, answers)), "large": len(ask("y" * 1_000_000))}))
 """
 
 
@@ -245,22 +229,13 @@ def test_a_shell_in_a_sandbox_reaches_it_by_a_port(backend: Backend, gateway: Ga
         SandboxSpec(read_only=shown, limits=Limits(wall_s=200, processes=80)),
     )
     assert finished.status == 0, finished.stderr
-    said = json.loads(finished.stdout)
-    assert said["lengths"] == [6 + n for n in range(1, 41)]
-    assert said["large"] == 1_000_006
-    assert said["half"].startswith("HTTP/1.1 404")
-    assert said["worked"] < 1  # of the processor's time; about 0.03 s
-    assert said["ready"] < 20  # on a busy machine; about 0.03 s on another
+    assert json.loads(finished.stdout) == {"lengths": [6 + n for n in range(1, 41)], "large": 1_000_006}
 
 
 def test_the_forwarder_says_what_is_wrong(tmp_path: Path) -> None:
     command = [sys.executable, "-I", "-S", str(FORWARD)]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (refused.returncode, "usage" in refused.stderr) == (1, True)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        refused = subprocess.run([*command, port, "/s"], capture_output=True, text=True, check=False)
-        assert (refused.returncode, port in refused.stderr) == (1, True)
     with subprocess.Popen(
         [*command, "0", str(tmp_path / "none")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -270,25 +245,6 @@ def test_the_forwarder_says_what_is_wrong(tmp_path: Path) -> None:
             assert connection.recv(1) == b""
         assert "No such file" in process.stderr.readline()
         process.terminate()
-
-
-def test_a_program_with_the_usual_variables_works_unchanged(gateway: Gateway) -> None:
-    program = (
-        "import openai, sys\n"
-        "with openai.OpenAI() as client:\n"
-        "    message = {'role': 'user', 'content': 'again'}\n"
-        "    print(client.chat.completions.create(model=sys.argv[1], messages=[message]).choices[0].message.content)\n"
-    )
-    environment = {
-        "OPENAI_BASE_URL": gateway.address or "",
-        "OPENAI_API_KEY": gateway.token,
-        "PATH": os.environ["PATH"],
-    }
-    command = [sys.executable, "-c", program, MODEL]
-    assert (
-        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout == "hello again\n"
-    )
-    assert openai.__version__
 
 
 def test_a_late_answer_is_no_answer_to_the_next_question(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

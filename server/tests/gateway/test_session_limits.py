@@ -14,13 +14,11 @@ from raw_upstream import (
     RawUpstream,
     answer,
     body_of,
-    chunk,
     completion,
     head_of,
     post,
     raw_upstream,
     received,
-    stream,
 )
 
 from re_bench_gateway import Budget, Gateway, SessionLimits, serving
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
-
-SHORT_S = 1.0
 
 
 @pytest.fixture(scope="module")
@@ -51,20 +47,8 @@ def upstream(server: RawUpstream) -> Iterator[RawUpstream]:
 
 @pytest.fixture(scope="module")
 def gateway(server: RawUpstream, log: Path) -> Iterator[Gateway]:
-    """Of much patience, and limits that are soon reached."""
+    """A gateway whose limits are soon reached."""
     with limited(server, log, client_timeout_s=120) as gateway:
-        yield gateway
-
-
-@pytest.fixture(scope="module")
-def impatient_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("impatient") / "calls.jsonl"
-
-
-@pytest.fixture(scope="module")
-def impatient(server: RawUpstream, impatient_log: Path) -> Iterator[Gateway]:
-    """Of the same limits, and little patience."""
-    with limited(server, impatient_log, client_timeout_s=SHORT_S) as gateway:
         yield gateway
 
 
@@ -111,37 +95,11 @@ def answers(gateway: Gateway, token: str) -> bool:
         return False
 
 
-def with_unread_streams(upstream: RawUpstream, gateway: Gateway) -> str:
-    """Return the token of a session with six streams that nobody reads, two of which have begun."""
-    upstream.answer = stream(*[chunk({"content": "x" * 1000})] * 1500, b"[DONE]")
-    unread = gateway.open_session(name="unread")
-    while upstream.asked.acquire(blocking=False):
-        pass  # by the tests before
-    for _ in range(6):
-        upstream.sent(gateway, unread, body_of(stream=True))
-    assert sum(upstream.asked.acquire(timeout=60) for _ in range(2)) == 2
-    return unread
-
-
-def test_streams_that_nobody_reads_hold_up_their_session_alone(upstream: RawUpstream, gateway: Gateway) -> None:
-    unread, other = with_unread_streams(upstream, gateway), gateway.open_session(name="beside unread")
-    upstream.answer = answer(completion())
-    assert post(gateway, other, body_of()).status_code == 200
-    assert gateway.usage(unread).requests == 0  # none of them has ended
-
-
-def test_streams_that_nobody_reads_do_not_hold_up_their_session_for_long(
-    upstream: RawUpstream, impatient: Gateway, impatient_log: Path
-) -> None:
-    unread = with_unread_streams(upstream, impatient)
-    until(lambda: impatient.usage(unread).requests == 6)
-    assert [line["ending"] for line in lines(impatient_log, "unread")].count("disconnected") >= 2
-
-
-def test_a_request_that_does_not_arrive_ends(upstream: RawUpstream, impatient: Gateway) -> None:
-    slow = upstream.connected(impatient, impatient.token)
-    slow.sendall(head_of(impatient.token, 1000) + b"{")
-    assert slow.recv(1 << 16).startswith(b"HTTP/1.1 408")
+def test_a_request_that_does_not_arrive_ends(upstream: RawUpstream, tmp_path: Path) -> None:
+    with limited(upstream, tmp_path / "log", client_timeout_s=1) as impatient:
+        slow = upstream.connected(impatient, impatient.token)
+        slow.sendall(head_of(impatient.token, 1000) + b"{")
+        assert slow.recv(1 << 16).startswith(b"HTTP/1.1 408")
 
 
 def test_a_session_may_have_a_number_of_calls_of_its_own(upstream: RawUpstream, gateway: Gateway) -> None:

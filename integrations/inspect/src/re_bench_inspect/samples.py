@@ -64,7 +64,7 @@ async def record_attempts(store: Store, session: Session) -> SessionStore:
     kept.task = TaskRecord.of(session.served.task, session.served.profile_name).model_dump(mode="json")
     kept.session, kept.directory = session.name, str(session.directory)
     kept.attempts = [*kept.attempts, *map(_plain, contents.attempts[len(kept.attempts) :])]
-    kept.final, kept.hours = record.final, session.hours_used
+    kept.final, kept.hours = record.final, session.clock.elapsed().working_s / 3600
     kept.model_dollars, kept.scoring_model_dollars = record.model_dollars, record.scoring_model_dollars
     return kept
 

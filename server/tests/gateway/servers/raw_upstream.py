@@ -95,14 +95,6 @@ def answer(body: bytes, kind: str = "application/json", status: int = 200, *head
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body
 
 
-def stream(*events: bytes) -> bytes:
-    return answer(b"".join(b"data: %b\n\n" % data for data in events), "text/event-stream")
-
-
-def chunk(delta: dict[str, Any], **more: Any) -> bytes:
-    return json.dumps({"id": "c", "choices": [{"index": 0, "delta": delta}], **more}).encode()
-
-
 def completion(content: str = "x", **more: Any) -> bytes:
     message = {"role": "assistant", "content": content}
     choices = [{"index": 0, "message": message, "finish_reason": "stop"}]

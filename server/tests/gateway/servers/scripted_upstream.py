@@ -38,15 +38,6 @@ def completion(*texts: str, **message: Any) -> dict[str, Any]:
     return {"id": "c", "object": "chat.completion", "created": 1, "model": MODEL, "choices": choices, "usage": USAGE}
 
 
-def chunk(**part: Any) -> dict[str, Any]:
-    choices = [{"index": 0, "delta": {}, "finish_reason": None, **part}]
-    return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": MODEL, "choices": choices}
-
-
-def pieces(*texts: str) -> list[dict[str, Any]]:
-    return [*(chunk(delta={"content": text}) for text in texts), chunk(finish_reason="stop")]
-
-
 class Upstream(ThreadingHTTPServer):
     """A server that does what the last message of a request says: its k-th step when asked for the k-th time."""
 
@@ -55,8 +46,6 @@ class Upstream(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         self.asked: list[tuple[dict[str, str], dict[str, Any]]] = []
-        self.broken_off = threading.Event()
-        self.read = threading.Semaphore(0)  # once for each event that a client has read
         self.running = self.most_running = 0
         self.lock = threading.Lock()
         super().__init__(("127.0.0.1", 0), Handler)
@@ -88,9 +77,7 @@ class Handler(BaseHTTPRequestHandler):
             while self.server.most_running < step.get("meet", 0) and time.monotonic() < until:
                 time.sleep(0.01)
             time.sleep(step.get("sleep", 0))
-            self.stream(step, body) if "stream" in step else self.whole(step)
-        except (BrokenPipeError, ConnectionResetError):
-            self.server.broken_off.set()
+            self.whole(step)
         finally:
             with self.server.lock:
                 self.server.running -= 1
@@ -109,29 +96,6 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(text.encode())
-
-    def stream(self, step: Step, body: dict[str, Any]) -> None:
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.send_header("transfer-encoding", "chunked")
-        self.end_headers()
-        assert body["stream_options"]["include_usage"] is True
-        for value in step["stream"]:
-            self.event(json.dumps(value))
-            time.sleep(step.get("pause", 0))
-            if step.get("until_read") and not self.server.read.acquire(timeout=60):
-                self.close_connection = True
-                return
-        if step.get("hang_up"):
-            self.close_connection = True
-            return
-        self.event(json.dumps(chunk() | {"choices": [], "usage": step.get("usage", USAGE)}))
-        self.event("[DONE]")
-        self.wfile.write(b"0\r\n\r\n")
-
-    def event(self, data: str) -> None:
-        text = f"data: {data}\n\n".encode()
-        self.wfile.write(b"%x\r\n%b\r\n" % (len(text), text))
 
 
 def settings_for(asked: Upstream, log: Path, *, concurrency: int = 50, **changes: Any) -> Settings:
