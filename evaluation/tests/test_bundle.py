@@ -15,7 +15,7 @@ from strange_bundle import packed_by_a_stranger
 from re_bench.cli.main import main
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.runs.attempts import AttemptLog, encoded
-from re_bench.runs.submission_store import Store
+from re_bench.testing import keep_submission
 from re_bench_evaluation.bundle_file import open_bundle
 from re_bench_evaluation.pack import pack
 from re_bench_evaluation.plan import Plan
@@ -82,7 +82,7 @@ def test_submissions_keep_their_hashes_whatever_is_in_them(evaluation: Path, tmp
         file.write("y")
     (workspace / "long").rename(workspace / ("n" * 200))
     (workspace.joinpath("odd").with_name(b"\xff\n\\".decode("utf-8", "surrogateescape"))).write_text("z")
-    digest = Store(log).keep(workspace).name
+    digest = keep_submission(log, workspace).name
     result = verify(pack(evaluation, tmp_path / "bundle").path, sample=0)
     assert result.problems == ()
     with open_bundle(tmp_path / "bundle") as unpacked:
@@ -114,7 +114,7 @@ def test_no_key_is_in_a_bundle(evaluation: Path, tmp_path: Path, monkeypatch: py
     log.write_bytes(b"\n".join([encoded(leaking), *rest, b'{"torn": "' + KEY.encode()]))
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "weights").write_bytes(b"\0" * (1 << 20) + KEY.encode())
-    digest = Store(log).keep(tmp_path / "workspace").name
+    digest = keep_submission(log, tmp_path / "workspace").name
     bundle = pack(evaluation, tmp_path / "bundle")
     everything = gzip.decompress(bundle.path.read_bytes())
     texts = ("sk-0123456789abcdef", "held out", "said-in-the-plan-itself", "the-token-of-its-server")

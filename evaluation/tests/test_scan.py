@@ -14,7 +14,7 @@ from evaluation_factory import BEGAN, Shape, make_evaluation, task_record
 from re_bench.cli.main import main
 from re_bench.errors import UsageError
 from re_bench.runs.attempts import Attempt, AttemptLog
-from re_bench.runs.submission_store import Store
+from re_bench.testing import keep_submission
 from re_bench_evaluation.report.findings import FILE, Finding, Scan, read_scan, write_scan
 from re_bench_evaluation.scan import scan, text_files
 
@@ -61,7 +61,7 @@ def evaluation_with(
             workspace.mkdir()
             for file, data in files.items():
                 (workspace / file).write_bytes(data)
-            hashes[name] = Store(log).keep(workspace).name
+            hashes[name] = keep_submission(log, workspace).name
             shutil.rmtree(workspace)
         for attempt in attempts:
             AttemptLog(log).append(replace(attempt, submission=hashes.get(attempt.submission, "")))

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from example_tasks import make_tasks
+from example_tasks import add_methods, make_tasks
 from server_process import Raw, command_lines_naming, serving, until
 
 from re_bench_server import subprocess_env
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
     import pytest
 
-PREPARING = "import time\ntime.sleep(100)\n"
+PREPARING = """
+    def prepare(self, setup):
+        time.sleep(100)
+
+"""
 STUBBORN = """
 import signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -59,7 +63,7 @@ def nothing_works_on(place: Path, site: Path, hours: str) -> bool:
 
 def test_a_server_that_is_preparing_ends_at_once_and_the_next_one_goes_on(tmp_path: Path) -> None:
     site = make_tasks(tmp_path / "site")
-    (site / "quick" / "prepare.py").write_text(PREPARING)
+    add_methods(site, "quick", PREPARING)
     with serving(tmp_path / "server", site) as server:
         session = Raw(server, "example_quick")
         until(lambda: [words for words in command_lines_naming(site) if "re_bench.task.prepare" in words])
@@ -68,7 +72,7 @@ def test_a_server_that_is_preparing_ends_at_once_and_the_next_one_goes_on(tmp_pa
         assert time.monotonic() - began < 60
         assert server.workspaces() == []
         assert command_lines_naming(site) == []
-    (site / "quick" / "prepare.py").unlink()
+    add_methods(site, "quick")
     with serving(tmp_path / "server", site) as server:  # which lays the workspace out after all
         session.server = server
         assert session.prompt().startswith("# quick")

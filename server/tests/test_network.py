@@ -25,21 +25,23 @@ if TYPE_CHECKING:
 ALLOW = ".example.org,8.8.8.8,10.0.0.5,127.0.0.1,8.8.4.4,169.254.169.254,[fd00:ec2::254]"
 OPTIONS = ("--network", "proxy", "--allow", ALLOW, "--allow", "allowed.example.org:9000,@packages")
 SCORER = """
-from pathlib import Path
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
-from re_bench.scoring.score import Measured, main
+from re_bench.api import RawScore, Task, main
 
 CONNECT = "import socket; socket.create_connection(('8.8.8.8', 80), timeout=5)"
 
-def measure(job):
-    backend = open_backend()
-    finished = run(backend, [backend.python, "-I", "-c", CONNECT], SandboxSpec())
-    return Measured(float(finished.status == 0), finished.stderr[-40:])
+class Connecting(Task):
+    profiles = {"cpu": None}
+
+    def score(self, job):
+        backend = open_backend()
+        finished = run(backend, [backend.python, "-I", "-c", CONNECT], SandboxSpec())
+        return RawScore(float(finished.status == 0), finished.stderr[-40:])
 
 if __name__ == "__main__":
-    main(measure, Path(__file__).parent)
+    main(Connecting())
 """
 
 missing = [tool for tool in ("curl", "git", "ip", "openssl", "unshare") if shutil.which(tool) is None]

@@ -16,7 +16,7 @@ import urllib.error
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from example_tasks import make_tasks
+from example_tasks import add_methods, make_tasks
 from server_process import (
     TASKS,
     TOP,
@@ -38,26 +38,23 @@ from re_bench_server.preparation import Preparations, State
 if TYPE_CHECKING:
     from pathlib import Path
 
-LAY_OUT = """
+CREATE = """
+    def create_workspace(self, setup, directory):
+        (directory / "data").write_text("prepared")
 
-def lay_out(profile, target):
-    (target / "data").write_text("prepared")
 """
 WAITING = f"""
-import time
-from pathlib import Path
-
-def prepare(profile, say):
-    say("waiting for a file")
-    while not Path(__file__).with_name("go").exists():
-        time.sleep(0.05)
-{LAY_OUT}"""
+    def prepare(self, setup):
+        setup.log("waiting for a file")
+        while not Path(__file__).with_name("go").exists():
+            time.sleep(0.05)
+{CREATE}"""
 FAILING = f"""
-from re_bench.errors import UsageError
+    def prepare(self, setup):
+        from re_bench.errors import UsageError
 
-def prepare(profile, say):
-    raise UsageError("the problems are not here; run: fetch them")
-{LAY_OUT}"""
+        raise UsageError("the problems are not here; run: fetch them")
+{CREATE}"""
 REASON = "quiet, profile cpu: the problems are not here; run: fetch them"
 CHANGE_ALL = r"""
 find . -type f -exec sh -c 'for file; do printf X | dd of="$file" conv=notrunc status=none || exit; done' _ {} + &&
@@ -69,23 +66,19 @@ chmod -R 0700 . && find . -type f | head -n 2 | xargs truncate -s 1 && find . -t
 def site_to_prepare(tmp_path: Path) -> Path:
     """Return the made-up tasks, of which ``quick`` waits for a file and ``quiet`` cannot be prepared."""
     site = make_tasks(tmp_path / "site")
-    (site / "quick" / "prepare.py").write_text(WAITING)
-    (site / "quiet" / "prepare.py").write_text(FAILING)
+    add_methods(site, "quick", WAITING)
+    add_methods(site, "quiet", FAILING)
     return site
 
 
-PERSONALISING = f"""
-import time
-from pathlib import Path
+RANDOMIZING = f"""
+    randomized = True
 
-def prepare(profile, say):
-    pass
-
-def personalise(profile, target):
-    Path(__file__).with_name("begun").touch()
-    while not Path(__file__).with_name("go").exists():
-        time.sleep(0.05)
-{LAY_OUT}"""
+    def randomize_workspace(self, setup, directory, seed):
+        Path(__file__).with_name("begun").touch()
+        while not Path(__file__).with_name("go").exists():
+            time.sleep(0.05)
+{CREATE}"""
 
 
 def get(server: Server, path: str, **headers: str) -> tuple[int, Any]:
@@ -115,7 +108,7 @@ def contents(directory: Path) -> dict[str, tuple[int, str]]:
 
 
 def test_sessions_wait_for_a_task_that_is_being_prepared(site_to_prepare: Path, tmp_path: Path) -> None:
-    (site_to_prepare / "equipped" / "prepare.py").write_text(PERSONALISING)
+    add_methods(site_to_prepare, "equipped", RANDOMIZING)
     tasks = ("quick", "example_quiet", "equipped")
     with serving(tmp_path / "server", site_to_prepare, "--max-sessions=8", tasks=tasks) as server:
         expected = {"example_quick": "preparing", "example_quiet": "failed", "example_equipped": "ready"}
@@ -209,7 +202,7 @@ async def tried_again(site: Path, tmp_path: Path) -> None:
     preparations = Preparations([served], tmp_path / "templates", nothing)
     with pytest.raises(ReBenchError, match=REASON):
         await preparations.wait_for_all()
-    (site / "quiet" / "prepare.py").write_text(FAILING.replace("raise ", "assert "))
+    add_methods(site, "quiet", FAILING.replace("raise ", "assert "))
     with pytest.raises(ReBenchError, match=REASON):
         await asyncio.to_thread(preparations.check, served)
     deadline = time.monotonic() + 60

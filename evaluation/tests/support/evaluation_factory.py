@@ -23,7 +23,8 @@ from re_bench.data.jsonl import locked_log
 from re_bench.normalise import normalise
 from re_bench.records import EvaluationRecord, RunRecord, TaskRecord
 from re_bench.runs.attempts import Attempt, AttemptLog, LogContents
-from re_bench.runs.submission_store import Store
+from re_bench.testing import keep_submission
+from re_bench.testing import keep_submission
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -174,14 +175,14 @@ def make_session(directory: Path, task: TaskRecord, shape: Shape, luck: random.R
 @_unsynced()
 def make_log(path: Path, task: TaskRecord, shape: Shape, luck: random.Random, skill: float = 0.5) -> LogContents:
     """Write an attempt log with the copies of its submissions."""
-    log, store, step = AttemptLog(path), Store(path), shape.hours * 3600 / (shape.attempts + 1)
+    log, step = AttemptLog(path), shape.hours * 3600 / (shape.attempts + 1)
     bad_luck = luck.random() < 0.1  # nothing that the run hands in is valid
     source = [f"def solve(x):\n    return x  # {luck.random()}\n", *(f"# line {line}\n" for line in range(30))]
     for number in range(1, shape.attempts + 1):
         handed_in, seconds = step * number * luck.uniform(0.9, 1.0), luck.uniform(1, 40)
         source[luck.randrange(1, len(source))] = f"value = {luck.random()}\n"
         text = shape.sources[number % len(shape.sources)] if shape.sources else "".join(source)
-        submission = _keep(store, text) if shape.submissions else ""
+        submission = _keep(path, text) if shape.submissions else ""
         valid = not bad_luck and luck.random() < 0.75
         reward = luck.gauss(skill * number / shape.attempts, 0.15) if valid else None
         details: Any = {"handed_in": handed_in, "seconds": seconds, "submission": submission}
@@ -246,12 +247,12 @@ def _attempt(
     )  # fmt: skip
 
 
-def _keep(store: Store, text: str) -> str:
+def _keep(log: Path, text: str) -> str:
     with tempfile.TemporaryDirectory() as name:
         workspace = Path(name)
         (workspace / "solution.py").write_text(text)
         (workspace / "weights.bin").write_bytes(sha256(text.encode()).digest() + bytes(8))
-        return store.keep(workspace).name
+        return keep_submission(log, workspace).name
 
 
 def _write_trace(path: Path, attempts: Sequence[tuple[str, int]]) -> None:

@@ -20,7 +20,7 @@ from inspect_ai.util import store_as
 
 from re_bench.records import ATTEMPTS, TaskRecord
 from re_bench.runs.attempts import Attempt, AttemptLog
-from re_bench.runs.submission_store import Store
+from re_bench.testing import keep_submission
 from re_bench_inspect.mlab.steps import _WRITERS, Event
 from re_bench_inspect.store import SessionStore
 
@@ -62,7 +62,7 @@ def answer() -> Tool:
         log = AttemptLog(Path(session.directory) / ATTEMPTS)
         with tempfile.TemporaryDirectory() as name:
             (Path(name) / "solution.py").write_text(f"SECONDS = {raw}\n")
-            submission = Store(log.path).keep(Path(name)).name
+            submission = keep_submission(log.path, Path(name)).name
         attempt = log.append(_attempt(raw, submission, len(session.attempts)))
         session.attempts = [*session.attempts, json.loads(json.dumps(asdict(attempt)))]
         return attempt.message
