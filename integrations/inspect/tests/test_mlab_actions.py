@@ -12,8 +12,7 @@ import pytest
 from integrations.inspect.tests.evaluations import TASK, Scripted, output, running, step
 
 from mlab_agent.actions import ACTIONS, find
-from re_bench_inspect.mlab import mlab
-from re_bench_inspect.mlab.answers import Answered
+from re_bench_inspect.mlab import Answered, mlab
 
 if TYPE_CHECKING:
     from collections.abc import Callable

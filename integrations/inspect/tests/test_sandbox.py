@@ -20,9 +20,9 @@ from inspect_ai.util import (
 )
 from inspect_ai.util._sandbox.limits import override_max_exec_output_size
 
-from re_bench_inspect import plain_sandbox
+from re_bench_inspect import sandboxes
 from re_bench_inspect.provider import ReBenchSandbox
-from re_bench_inspect.sandbox_config import SandboxConfig
+from re_bench_inspect.sandboxes import SandboxConfig
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -251,6 +251,6 @@ def test_what_a_killed_evaluation_leaves_is_removed_and_what_runs_is_kept(state:
             (mine,) = directories(state)
             again = state / "124-abandoned"
             again.mkdir()
-            return [abandoned.exists(), plain_sandbox.remove_abandoned(state), mine.exists()]
+            return [abandoned.exists(), sandboxes.remove_abandoned(state), mine.exists()]
 
     assert asyncio.run(both()) == [False, ["124-abandoned"], True]
