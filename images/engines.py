@@ -1,10 +1,11 @@
-"""Docker, Podman and Buildah: finding one, building with it, and running a program in an image."""
+"""Docker, Podman and Buildah: finding one, building with it, and running a program in an image; and a base image."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,10 @@ SECURITY = {
     "podman": ("unmask=ALL",),
 }
 """What lets bubblewrap mount /proc in a container, besides."""
+DEBIAN_BASE = "localhost/re-bench/debian-base:bookworm"
+OWN_AUTHORITIES = Path("/usr/local/share/ca-certificates")
 _ANSWER_S = 20
+_END_LINES = 15
 
 
 class EngineError(Exception):
@@ -65,7 +69,7 @@ class Engine:
             environment = os.environ | {"DOCKER_BUILDKIT": "1"}
             done = subprocess.run(command, stdout=output, stderr=output, env=environment, check=False)
         if done.returncode != 0:
-            end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
+            end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-_END_LINES:])
             raise EngineError(f"{build.dockerfile}: {self.command} build ended with {done.returncode}; {log}:\n{end}")
 
     def build_options(self, build: Build) -> list[str]:
@@ -177,3 +181,39 @@ def _daemon_answers(docker: str) -> bool:
         return subprocess.run([docker, "info"], capture_output=True, timeout=_ANSWER_S, check=False).returncode == 0
     except subprocess.TimeoutExpired:
         return False
+
+
+def ensure_debian_base(engine: Engine, log: Path) -> str:
+    """Make the image :data:`DEBIAN_BASE` by debootstrap unless it is there, and return its name.
+
+    It is Debian 12 with its Python 3.11, for a machine that reaches no registry of images, and trusts the authorities
+    in this machine's :data:`OWN_AUTHORITIES` too.
+
+    Raises:
+        EngineError: if this is not root, there is no debootstrap, or a step fails; its output is in ``log``.
+    """
+    try:
+        engine.ask("inspect", "--type", "image", DEBIAN_BASE)
+    except EngineError:
+        if os.geteuid() != 0 or shutil.which("debootstrap") is None:
+            raise EngineError("the base needs root and debootstrap; run: sudo apt-get install debootstrap") from None
+    else:
+        return DEBIAN_BASE
+    with tempfile.TemporaryDirectory(prefix="re-bench-base-") as place:
+        root, context = Path(place) / "root", Path(place) / "context"
+        context.mkdir()
+        packages = "--include=ca-certificates,python3,python3-venv"
+        with log.open("w", encoding="utf-8") as output:
+            for command in (
+                ["debootstrap", "--variant=minbase", packages, "bookworm", str(root)],
+                ["cp", "--recursive", "--no-target-directory", str(OWN_AUTHORITIES), f"{root}{OWN_AUTHORITIES}"],
+                ["chroot", str(root), "update-ca-certificates"],
+                ["chroot", str(root), "apt-get", "clean"],
+                ["tar", "--directory", str(root), "--create", "--file", str(context / "base.tar"), "."],
+            ):
+                status = subprocess.run(command, stdout=output, stderr=output, check=False).returncode
+                if status != 0:
+                    raise EngineError(f"{command[0]} ended with {status}; see {log}")
+        (context / "Dockerfile").write_text('FROM scratch\nADD base.tar /\nCMD ["bash"]\n', encoding="utf-8")
+        engine.build(Build(context / "Dockerfile", context), [DEBIAN_BASE], log)
+    return DEBIAN_BASE
