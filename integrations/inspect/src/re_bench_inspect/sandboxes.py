@@ -12,9 +12,9 @@ import secrets
 import shutil
 import tempfile
 import tomllib
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -29,9 +29,6 @@ from re_bench_server.network.relay import Network
 from re_bench_server.settings import Settings, default_state
 from re_bench_server.shell.shell import Shell
 from re_bench_server.state_dir import remove_tree
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 _YEAR_S = 366 * 86400
 _SOCKETS_PREFIX = "re-bench-inspect-"
@@ -98,19 +95,16 @@ def problems_of(error: ValidationError) -> str:
 
 
 class PlainSandbox:
-    """A sandbox with the shell that holds it, the directory that it shows, and the proxy beside it."""
+    """A sandbox of its own: a shell, the directory that it shows, and the proxy next to it."""
 
-    def __init__(self, shell: Shell, close: Callable[[], Awaitable[None]]) -> None:
-        """Take over what :func:`open_sandbox` has opened, and how the rest of it is closed."""
+    def __init__(self, shell: Shell, resources: AsyncExitStack) -> None:
+        """Run programs in a shell, and own what is closed with it."""
         self.execute = shell.execute
-        self._shell, self._close = shell, close
+        self._resources = resources
 
     async def close(self, _reason: str = "") -> None:
         """End all that runs, and remove the directory."""
-        try:
-            await self._shell.close()
-        finally:
-            await self._close()
+        await self._resources.aclose()
 
 
 async def open_sandbox(config: SandboxConfig) -> PlainSandbox:
@@ -120,46 +114,47 @@ async def open_sandbox(config: SandboxConfig) -> PlainSandbox:
         UsageError: if the configuration cannot be had here.
         ReBenchError: if the sandbox does not start.
     """
-    backend, (policy, gpu) = open_backend(), check(config)
-    name = f"{os.getpid()}-{secrets.token_hex(4)}"
-    directory = default_directory() / name
-    lock = FileLock(_lock_of(directory), thread_local=False)
+    resources = AsyncExitStack()
     try:
-        directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock.acquire()
+        return PlainSandbox(await _open_shell(config, resources), resources)
+    except BaseException:
+        await asyncio.shield(resources.aclose())
+        raise
+
+
+async def _open_shell(config: SandboxConfig, resources: AsyncExitStack) -> Shell:
+    backend, (policy, gpu) = open_backend(), check(config)
+    name, root = f"{os.getpid()}-{secrets.token_hex(4)}", default_directory()
+    directory = root / name
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        resources.enter_context(FileLock(_lock_of(directory), thread_local=False))
         for path in (directory, directory / "workspace"):
             path.mkdir(mode=0o700)
+        resources.push_async_callback(asyncio.to_thread, _remove, directory)
         sockets = Path(tempfile.mkdtemp(prefix=_SOCKETS_PREFIX))  # whose paths must be short
         (directory / "sockets").symlink_to(sockets)
     except OSError as error:
-        raise _unusable(directory.parent, error) from None
+        raise _unusable(root, error) from None
     network = Network(policy, backend, sockets)
-
-    async def close() -> None:
-        await network.close_session(name)
-        await network.close()
-        await asyncio.to_thread(_remove, directory)
-        lock.release()
-
-    try:
-        access = await network.open(name, directory)
-        shell = await Shell.open(
-            backend,
-            directory / "workspace",
-            directory / "home",
-            limits=_limits_of(config),
-            environment=access.variables,
-            also=access.shown,
-            hidden=[directory.parent],
-            gpu=gpu,
-            services=access.services,
-            host_network=policy.mode == "open",
-            scratch=directory,
-        )
-    except BaseException:
-        await asyncio.shield(close())
-        raise
-    return PlainSandbox(shell, close)
+    resources.push_async_callback(network.close)
+    resources.push_async_callback(network.close_session, name)
+    access = await network.open(name, directory)
+    shell = await Shell.open(
+        backend,
+        directory / "workspace",
+        directory / "home",
+        limits=_limits_of(config),
+        environment=access.variables,
+        also=access.shown,
+        hidden=[root],
+        gpu=gpu,
+        services=access.services,
+        host_network=policy.mode == "open",
+        scratch=directory,
+    )
+    resources.push_async_callback(shell.close)
+    return shell
 
 
 def check(config: SandboxConfig) -> tuple[NetworkPolicy, str | None]:
