@@ -6,12 +6,13 @@ import os
 import shutil
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 KINDS = ("docker", "podman", "buildah")
 """In the order in which they are looked for."""
@@ -107,20 +108,21 @@ class Engine:
         """
         try:
             if not self.runs_containers:
-                return self._run_in_files(image, command, text, limit_s)
+                with self._files_of(image) as container:
+                    words = [self.command, "run", "--isolation", "chroot", container, "--", *command]
+                    return _run(words, text, limit_s)
             first, *rest = command
             words = [self.command, "run", "--rm", "--interactive", *options, f"--entrypoint={first}", image, *rest]
-            return subprocess.run(words, input=text, capture_output=True, text=True, timeout=limit_s, check=False)
+            return _run(words, text, limit_s)
         except subprocess.TimeoutExpired:
             raise EngineError(f"{image}: {' '.join(command)[:80]} took more than {limit_s:g} s") from None
 
-    def _run_in_files(
-        self, image: str, command: Sequence[str], text: str, limit_s: float
-    ) -> subprocess.CompletedProcess[str]:
+    @contextmanager
+    def _files_of(self, image: str) -> Iterator[str]:
+        """Yield the name of Buildah's container with the files of an image."""
         container = self.ask("from", image).strip()
         try:
-            words = [self.command, "run", "--isolation", "chroot", container, "--", *command]
-            return subprocess.run(words, input=text, capture_output=True, text=True, timeout=limit_s, check=False)
+            yield container
         finally:
             self.ask("rm", container)
 
@@ -138,11 +140,8 @@ class Engine:
         """
         if self.runs_containers:
             return int(self.ask("image", "inspect", "--format", "{{.Size}}", image))
-        container = self.ask("from", image).strip()
-        try:  # Buildah tells only rounded sizes
+        with self._files_of(image) as container:  # Buildah reports only rounded sizes
             usage = subprocess.run(["du", "-sb", self.ask("mount", container).strip()], capture_output=True, check=True)
-        finally:
-            self.ask("rm", container)
         return int(usage.stdout.split()[0])
 
     def ask(self, *words: str) -> str:
@@ -155,6 +154,10 @@ class Engine:
         if done.returncode != 0:
             raise EngineError(f"{self.command} {' '.join(words)}: {done.stderr.strip() or done.returncode}")
         return done.stdout
+
+
+def _run(words: Sequence[str], text: str, limit_s: float) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, input=text, capture_output=True, text=True, timeout=limit_s, check=False)
 
 
 def find_engine(command: str | None) -> Engine:

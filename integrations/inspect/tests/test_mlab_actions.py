@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from integrations.inspect.tests.evaluations import TASK, Scripted, output, running, step
+from integrations.inspect.tests.evaluations import TASK, Scripted, output, processes, step
 
 from mlab_agent.actions import ACTIONS, find
 from re_bench_inspect.mlab import Answered, mlab
@@ -184,7 +184,7 @@ def test_read_only_files_stay_so_and_long_outputs_are_in_a_file(evaluate: Callab
     assert "leads out of the workspace" in outside
     assert "Stopped at its time limit" in slow
     assert "begun" in slow
-    assert not running(long)
+    assert not processes(long)
 
 
 @pytest.mark.slow

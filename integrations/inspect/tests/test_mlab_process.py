@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from inspect_ai.log import read_eval_log
-from integrations.inspect.tests.evaluations import running, step
+from integrations.inspect.tests.evaluations import processes, step
 
 from mlab_agent.trace import TRACE_FILE, has_begun, read_trace
 
@@ -70,7 +70,7 @@ def test_an_evaluation(inspect: InspectProcess, tmp_path: Path) -> None:
 def test_control_c_while_a_script_runs(inspect: InspectProcess, tmp_path: Path) -> None:
     process = start(inspect, [step("Execute Script", {"filename": "slow.sh"})])
     end = time.monotonic() + 60
-    while not running("63.9"):
+    while not processes("sleep 63.9"):
         assert time.monotonic() < end
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
@@ -80,6 +80,6 @@ def test_control_c_while_a_script_runs(inspect: InspectProcess, tmp_path: Path) 
     assert has_begun(trace)
     last = read_trace(trace)[-1]
     assert (last["kind"], last["reason"]) == ("end", "stopped")
-    assert not running("63.9")
+    assert not processes("sleep 63.9")
     (log,) = (tmp_path / "logs").glob("*.eval")
     assert read_eval_log(str(log)).status == "cancelled"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from inspect_ai.util import (
     SandboxUnavailableError,
     SandboxUserUnsupportedError,
 )
+from integrations.inspect.tests.evaluations import processes
 
 from re_bench_inspect import sandboxes
 from re_bench_inspect.provider import ReBenchSandbox
@@ -70,11 +70,6 @@ def directories(state: Path) -> list[Path]:
     return [path for path in state.iterdir() if path.is_dir()]
 
 
-def running(mark: str) -> list[str]:
-    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    return [line for line in listing.stdout.splitlines() if mark in line and "ps -eo" not in line]
-
-
 async def test_limits_hold_for_all_programs_together() -> None:
     async with opened() as sandbox:
         results = await asyncio.gather(*(sandbox.exec(["python3", "-c", _HOLD], concurrency=False) for _ in range(3)))
@@ -110,20 +105,20 @@ async def test_a_time_out_has_what_was_written_until_then() -> None:
             if (await sandbox.exec(["ls", "begun"])).success:
                 break
         assert vars(caught.value)["truncated_output"] == "begun\n"
-        assert running(LIMITED) == []
+        assert processes(LIMITED) == []
 
 
 async def test_what_is_cancelled_is_ended() -> None:
     async with opened() as sandbox:
         task = asyncio.ensure_future(sandbox.exec(["sh", "-c", f"setsid {CANCELLED} & {CANCELLED}"]))
-        while len(running(CANCELLED)) < 2:  # noqa: ASYNC110 - of another process
+        while len(processes(CANCELLED)) < 2:  # noqa: ASYNC110 - of another process
             await asyncio.sleep(0.05)
         task.cancel()
         await asyncio.wait([task])
         deadline = time.monotonic() + 60
-        while running(CANCELLED) and time.monotonic() < deadline:  # noqa: ASYNC110 - as above
+        while processes(CANCELLED) and time.monotonic() < deadline:  # noqa: ASYNC110 - as above
             await asyncio.sleep(0.05)
-        assert running(CANCELLED) == []
+        assert processes(CANCELLED) == []
 
 
 async def test_twenty_at_once() -> None:
@@ -139,10 +134,10 @@ async def test_a_process_in_the_background_outlives_its_program_and_not_its_sand
     async with opened() as sandbox:
         await sandbox.exec(["sh", "-c", f"setsid {LEFT} & {LEFT} &"])
         deadline = time.monotonic() + 60
-        while len(running(LEFT)) != 2 and time.monotonic() < deadline:  # noqa: ASYNC110 - as above
+        while len(processes(LEFT)) != 2 and time.monotonic() < deadline:  # noqa: ASYNC110 - as above
             await asyncio.sleep(0.05)
-        assert len(running(LEFT)) == 2
-    assert running(LEFT) == []
+        assert len(processes(LEFT)) == 2
+    assert processes(LEFT) == []
 
 
 async def test_one_user() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import time
 from typing import TYPE_CHECKING
 
 import pytest
+from integrations.inspect.tests.evaluations import processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,11 +66,6 @@ def directories(place: Path) -> list[Path]:
     return [path for path in (place / "state" / "re-bench" / "inspect-sandboxes").iterdir() if path.is_dir()]
 
 
-def processes(*marks: str) -> list[str]:
-    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
-    return [line for line in listing if any(mark in line for mark in marks)]
-
-
 @pytest.mark.slow
 def test_files_setup_and_the_tools_of_inspect(inspect: InspectProcess, tmp_path: Path) -> None:
     (tmp_path / "sandbox.toml").write_text("memory_mib = 2000\n")
@@ -110,7 +105,7 @@ def test_a_killed_evaluation_leaves_no_process_and_its_files_can_be_removed(
     with inspect.start(*words_of(inspect, calls)) as evaluation:
         until(lambda: len([line for line in processes("sleep 931.5") if line == "sleep 931.5"]) == 2)
         evaluation.send_signal(signal.SIGKILL)
-    until(lambda: not processes("sleep 931.5", str(inspect.state.parent)))
+    until(lambda: not processes("sleep 931.5") and not processes(str(inspect.state.parent)))
     left = directories(tmp_path)
     assert len(left) == 1
     done = inspect.run("sandbox", "cleanup", "rebench")
