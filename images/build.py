@@ -1,4 +1,4 @@
-"""Builds the images of this repository, tries each, and tells its size: ``nox -s images [-- OPTIONS NAME...]``.
+"""Build the images of this repository and try each: ``nox -s images [-- OPTIONS NAME...]``.
 
 docs/images.md explains the arguments, and what a trial shows.
 """
@@ -16,12 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import conformance
-import debian_base
 import serving
-import smoke
+import trials
 from catalogue import TOP, Image, all_images, debian_packages, version
-from engines import KINDS, Build, Engine, EngineError, find_engine
+from engines import KINDS, Build, Engine, EngineError, ensure_debian_base, find_engine
 from re_bench.data.cache import cache_directory
 from re_bench.errors import UsageError
 from re_bench.tables import table
@@ -38,7 +36,7 @@ _MIB = 1 << 20
 
 @dataclass
 class Outcome:
-    """What came of one image."""
+    """The result of one image."""
 
     image: Image
     build_s: float = 0
@@ -81,7 +79,7 @@ class Builder:
         return outcome
 
     def build_of(self, image: Image) -> Build:
-        """Return what an image is built from, with its further contexts laid out."""
+        """Return what an image is built from, with its further contexts."""
         wheels = {"wheels": Path(self.options.wheels).resolve()} if self.options.wheels else {}
         if image.kind == "task":
             contexts = {"workspace": self.workspace_of(image.tasks[0])}
@@ -92,7 +90,7 @@ class Builder:
     def arguments_of(self, image: Image) -> dict[str, str]:
         """Return the build arguments of an image: what the command line has, and what its Dockerfile must be told."""
         known = {"BASE": self.options.base, "TORCH": self.options.torch if image.has_torch else None}
-        known |= {"PIP_INDEX_URL": self.options.index_url, "PIP_EXTRA_INDEX_URL": self.options.extra_index_url}
+        known |= {name: os.environ.get(name) for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")}
         if image.kind == "verifier":
             known |= {"TASK": image.tasks[0], "PACKAGES": debian_packages(image.tasks)}
         if image.kind in {"verifier", "server"}:
@@ -101,7 +99,7 @@ class Builder:
         return {name: value for name, value in known.items() if value} | given
 
     def workspace_of(self, task: str) -> Path:
-        """Return what an agent finds, laid out once."""
+        """Return what an agent finds, created once."""
         target = self.place / "workspaces" / task
         if not target.is_dir():
             lay_out(open_task(TOP / "tasks" / task), target, profile=self.options.profile)
@@ -124,12 +122,12 @@ class Builder:
         tag = image.tag(self.version)
         if image.kind == "task":
             workspace, same = build.contexts["workspace"], not self.options.no_build
-            return smoke.check_task(self.engine, tag, image, workspace, cache_directory(), same=same)
+            return trials.check_task(self.engine, tag, image, workspace, cache_directory(), same=same)
         if image.kind == "verifier":
             profile, validate = self.options.profile, self.options.validate
-            return smoke.check_verifier(self.engine, tag, image.tasks[0], profile, validate=validate)
+            return trials.check_verifier(self.engine, tag, image.tasks[0], profile, validate=validate)
         if image.kind == "agent":
-            return smoke.check_agent(self.engine, tag)
+            return trials.check_agent(self.engine, tag)
         return serving.check_server(self.engine, tag, self.agent_tag())
 
     def agent_tag(self) -> str | None:
@@ -151,27 +149,23 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--debian-base", action="store_true", help="make one with debootstrap, as root, unless it is there"
     )
     parser.add_argument("--torch", metavar="REQUIREMENT", help="such as 'torch==2.13.0 --hash=sha256:...'")
-    pip = os.environ  # of which these options have pip's own settings unless they are given
-    folder = pip.get("PIP_FIND_LINKS", "")
+    folder = os.environ.get("PIP_FIND_LINKS", "")
     wheels = folder if Path(folder).is_dir() else None
     parser.add_argument(
         "--wheels", metavar="DIR", default=wheels, help="pip looks here too, for torch, say (default: $PIP_FIND_LINKS)"
     )
-    index, extra = pip.get("PIP_INDEX_URL"), pip.get("PIP_EXTRA_INDEX_URL")
-    parser.add_argument("--index-url", metavar="URL", default=index, help="pip's index (default: $PIP_INDEX_URL)")
-    parser.add_argument(
-        "--extra-index-url", metavar="URL", default=extra, help="another one (default: $PIP_EXTRA_INDEX_URL)"
-    )
     parser.add_argument(
         "--build-arg", action="append", default=[], metavar="NAME=VALUE", help="any other build argument"
     )
-    parser.add_argument("--no-cache", action="store_true", help="build anew, as other --wheels need")
+    parser.add_argument("--no-cache", action="store_true", help="build without cached layers, as other --wheels need")
     parser.add_argument("--no-build", action="store_true", help="try images that are there")
     parser.add_argument(
         "--validate", action="store_true", help="try verifiers with reference and cheats too: minutes each"
     )
     parser.add_argument("--conformance", action="store_true", help="attack containers of the engine as a sandbox, too")
-    parser.add_argument("--logs", default=".nox/images", metavar="DIR", help="what engines say (default: %(default)s)")
+    parser.add_argument(
+        "--logs", default=".nox/images", metavar="DIR", help="for logs of engines (default: %(default)s)"
+    )
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.names) - set(all_images(TASKS))):
         parser.error(f"no image is called {', '.join(unknown)}; choose from: {', '.join(all_images(TASKS))}")
@@ -186,17 +180,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Build and try the images; return 1 if one fails, 2 if it cannot be done here."""
     options = read_options(arguments)
     images = [image for image in all_images(TASKS).values() if not options.names or image.name in options.names]
-    images.sort(key=lambda image: image.kind == "server")  # the agent's is tried beside it
+    images.sort(key=lambda image: image.kind == "server")  # it is tried with the agent's
     Path(options.logs).mkdir(parents=True, exist_ok=True)
     try:
         engine = find_engine(options.engine)
         if options.debian_base:
-            options.base = debian_base.ensure_base(engine, Path(options.logs) / "base.log")
+            options.base = ensure_debian_base(engine, Path(options.logs) / "base.log")
         with tempfile.TemporaryDirectory(prefix="re-bench-images-") as place:
             builder = Builder(engine, options, Path(place))
-            outcomes = [_told(builder.make(image)) for image in images]
+            outcomes = [_reported(builder.make(image)) for image in images]
             tags = {image.tasks[0]: image.tag(builder.version) for image in images if image.kind == "task"}
-            problems = conformance.attack(engine, tags, options.profile) if options.conformance else []
+            problems = trials.attack(engine, tags, options.profile) if options.conformance else []
     except (EngineError, UsageError) as error:
         print(f"images: {error}", file=sys.stderr)
         return 2
@@ -208,8 +202,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if problems or any(outcome.problems for outcome in outcomes) else 0
 
 
-def _told(outcome: Outcome) -> Outcome:
-    """Print what came of an image as soon as it is known."""
+def _reported(outcome: Outcome) -> Outcome:
+    """Print the result of an image as soon as it is known."""
     print(f"{outcome.image.name}: {'; '.join(outcome.problems) or 'holds'}", file=sys.stderr, flush=True)
     return outcome
 

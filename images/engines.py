@@ -1,16 +1,18 @@
-"""Docker, Podman and Buildah: finding one, building with it, and running a program in an image."""
+"""Docker, Podman and Buildah: finding one, building with it, and running a program in an image; and a base image."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 KINDS = ("docker", "podman", "buildah")
 """In the order in which they are looked for."""
@@ -21,7 +23,10 @@ SECURITY = {
     "podman": ("unmask=ALL",),
 }
 """What lets bubblewrap mount /proc in a container, besides."""
+DEBIAN_BASE = "localhost/re-bench/debian-base:bookworm"
+OWN_AUTHORITIES = Path("/usr/local/share/ca-certificates")
 _ANSWER_S = 20
+_END_LINES = 15
 
 
 class EngineError(Exception):
@@ -65,7 +70,7 @@ class Engine:
             environment = os.environ | {"DOCKER_BUILDKIT": "1"}
             done = subprocess.run(command, stdout=output, stderr=output, env=environment, check=False)
         if done.returncode != 0:
-            end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
+            end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-_END_LINES:])
             raise EngineError(f"{build.dockerfile}: {self.command} build ended with {done.returncode}; {log}:\n{end}")
 
     def build_options(self, build: Build) -> list[str]:
@@ -103,20 +108,21 @@ class Engine:
         """
         try:
             if not self.runs_containers:
-                return self._run_in_files(image, command, text, limit_s)
+                with self._files_of(image) as container:
+                    words = [self.command, "run", "--isolation", "chroot", container, "--", *command]
+                    return _run(words, text, limit_s)
             first, *rest = command
             words = [self.command, "run", "--rm", "--interactive", *options, f"--entrypoint={first}", image, *rest]
-            return subprocess.run(words, input=text, capture_output=True, text=True, timeout=limit_s, check=False)
+            return _run(words, text, limit_s)
         except subprocess.TimeoutExpired:
             raise EngineError(f"{image}: {' '.join(command)[:80]} took more than {limit_s:g} s") from None
 
-    def _run_in_files(
-        self, image: str, command: Sequence[str], text: str, limit_s: float
-    ) -> subprocess.CompletedProcess[str]:
+    @contextmanager
+    def _files_of(self, image: str) -> Iterator[str]:
+        """Yield the name of Buildah's container with the files of an image."""
         container = self.ask("from", image).strip()
         try:
-            words = [self.command, "run", "--isolation", "chroot", container, "--", *command]
-            return subprocess.run(words, input=text, capture_output=True, text=True, timeout=limit_s, check=False)
+            yield container
         finally:
             self.ask("rm", container)
 
@@ -134,11 +140,8 @@ class Engine:
         """
         if self.runs_containers:
             return int(self.ask("image", "inspect", "--format", "{{.Size}}", image))
-        container = self.ask("from", image).strip()
-        try:  # Buildah tells only rounded sizes
+        with self._files_of(image) as container:  # Buildah reports only rounded sizes
             usage = subprocess.run(["du", "-sb", self.ask("mount", container).strip()], capture_output=True, check=True)
-        finally:
-            self.ask("rm", container)
         return int(usage.stdout.split()[0])
 
     def ask(self, *words: str) -> str:
@@ -151,6 +154,10 @@ class Engine:
         if done.returncode != 0:
             raise EngineError(f"{self.command} {' '.join(words)}: {done.stderr.strip() or done.returncode}")
         return done.stdout
+
+
+def _run(words: Sequence[str], text: str, limit_s: float) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, input=text, capture_output=True, text=True, timeout=limit_s, check=False)
 
 
 def find_engine(command: str | None) -> Engine:
@@ -177,3 +184,39 @@ def _daemon_answers(docker: str) -> bool:
         return subprocess.run([docker, "info"], capture_output=True, timeout=_ANSWER_S, check=False).returncode == 0
     except subprocess.TimeoutExpired:
         return False
+
+
+def ensure_debian_base(engine: Engine, log: Path) -> str:
+    """Make the image :data:`DEBIAN_BASE` by debootstrap unless it is there, and return its name.
+
+    It is Debian 12 with its Python 3.11, for a machine that reaches no registry of images, and trusts the authorities
+    in this machine's :data:`OWN_AUTHORITIES` too.
+
+    Raises:
+        EngineError: if this is not root, there is no debootstrap, or a step fails; its output is in ``log``.
+    """
+    try:
+        engine.ask("inspect", "--type", "image", DEBIAN_BASE)
+    except EngineError:
+        if os.geteuid() != 0 or shutil.which("debootstrap") is None:
+            raise EngineError("the base needs root and debootstrap; run: sudo apt-get install debootstrap") from None
+    else:
+        return DEBIAN_BASE
+    with tempfile.TemporaryDirectory(prefix="re-bench-base-") as place:
+        root, context = Path(place) / "root", Path(place) / "context"
+        context.mkdir()
+        packages = "--include=ca-certificates,python3,python3-venv"
+        with log.open("w", encoding="utf-8") as output:
+            for command in (
+                ["debootstrap", "--variant=minbase", packages, "bookworm", str(root)],
+                ["cp", "--recursive", "--no-target-directory", str(OWN_AUTHORITIES), f"{root}{OWN_AUTHORITIES}"],
+                ["chroot", str(root), "update-ca-certificates"],
+                ["chroot", str(root), "apt-get", "clean"],
+                ["tar", "--directory", str(root), "--create", "--file", str(context / "base.tar"), "."],
+            ):
+                status = subprocess.run(command, stdout=output, stderr=output, check=False).returncode
+                if status != 0:
+                    raise EngineError(f"{command[0]} ended with {status}; see {log}")
+        (context / "Dockerfile").write_text('FROM scratch\nADD base.tar /\nCMD ["bash"]\n', encoding="utf-8")
+        engine.build(Build(context / "Dockerfile", context), [DEBIAN_BASE], log)
+    return DEBIAN_BASE

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import contextlib
 import json
 import secrets
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import episode
+from catalogue import TOP
 from engines import EngineError
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
@@ -21,12 +22,14 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from fake_server import FakeServer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from engines import Engine
 
+TASK = "triton_cumsum"
+CLIENTS = ("openreward", "ors")
 START_S = 180
-EPISODES_S = 900
+EPISODE_S = 450
 _NEARLY = 0.1
 """How far a reward may be from 0 for the baseline, and from 1 for the reference."""
 
@@ -77,29 +80,74 @@ def check_server(engine: Engine, tag: str, agent: str | None) -> list[str]:
         return [] if done.returncode == 0 else [f"it has no tasks, no server or no torch: {done.stderr[-400:]}"]
     with tempfile.TemporaryDirectory() as place:
         token_file = Path(place) / "token"
-        token_file.write_text(secrets.token_hex(16), encoding="utf-8")
+        token = secrets.token_hex(16)
+        token_file.write_text(token, encoding="utf-8")
         token_file.chmod(0o600)  # else the server refuses it
         with serving(engine, tag, token_file) as url:
-            problems = _problems_of_episodes(url, token_file)
-            return [*problems, *(_problems_of_agent(engine, agent, url, token_file) if agent else ())]
+            problems = [*_problems_of_episodes(url, token)]
+            return [*problems, *(_problems_of_agent(engine, agent, url, token) if agent else ())]
 
 
-def _problems_of_episodes(url: str, token_file: Path) -> list[str]:
-    command = [sys.executable, str(Path(episode.__file__)), url, str(token_file)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=EPISODES_S, check=False)
-    if done.returncode != 0:
-        return [f"an episode failed: {done.stderr[-800:]}"]
-    return [problem for line in done.stdout.splitlines() for problem in problems_of_episode(json.loads(line))]
+def _problems_of_episodes(url: str, token: str) -> Iterator[str]:
+    for client in CLIENTS:
+        try:
+            played = asyncio.run(asyncio.wait_for(play(client, url, token), EPISODE_S))
+        except Exception as error:  # noqa: BLE001 - whatever a client raises
+            yield f"{client}: an episode failed: {type(error).__name__}: {error}"
+        else:
+            yield from problems_of_episode(played)
+
+
+@contextlib.asynccontextmanager
+async def session_of(client: str, url: str, token: str, task_id: str) -> AsyncIterator[tuple[Any, list[str]]]:
+    """Open a session at the server with one of the :data:`CLIENTS`; yield it with the ids of all tasks there."""
+    # Each client takes seconds to import.
+    if client == "openreward":
+        from openreward import AsyncOpenReward  # noqa: PLC0415
+
+        one = AsyncOpenReward(api_key=token)
+        environment: Any = one.environments.get("rebench", variant="rebench", base_url=url)
+    else:
+        from ors.client import AsyncORS  # noqa: PLC0415
+
+        one = AsyncORS(base_url=url, api_key=token)
+        environment = one.environment("rebench")
+    try:
+        tasks = {task.task_spec["id"]: task for task in await environment.list_tasks("test")}
+        async with environment.session(tasks[task_id]) as session:
+            yield session, sorted(tasks)
+    finally:
+        for opened in list(one.environments._clients.values()):  # noqa: SLF001 - they have no way to close
+            await opened.close()
+        await one.environments._get_connector().close()  # noqa: SLF001
+
+
+async def play(client: str, url: str, token: str) -> dict[str, Any]:
+    """Score the baseline, write the reference, score it as final; return what the tools answered."""
+    reference = base64.b64encode((TOP / "tasks" / TASK / "reference" / "solution.py").read_bytes()).decode()
+    async with session_of(client, url, token, f"ai_rd_{TASK}") as (session, tasks):
+        listed = await session.call_tool("bash", {"command": "id -u; ls"})
+        first = await session.call_tool("answer", {})
+        written = await session.call_tool("bash", {"command": f"echo {reference} | base64 -d > solution.py"})
+        final = await session.call_tool("answer", {"get_final_score": True})
+    return {
+        "client": client,
+        "tasks": tasks,
+        "listed": "".join(block.text for block in listed.blocks).split(),
+        "exit_status": written.metadata["exit_status"],
+        "rewards": [first.reward, final.reward],
+        "finished": [first.finished, final.finished],
+    }
 
 
 def problems_of_episode(played: dict[str, Any]) -> list[str]:
-    """Return what is wrong with an episode, by what :func:`episode.play` tells of it."""
+    """Return what is wrong with an episode, by the result of :func:`play`."""
     problems = []
     rewards, listed, tasks = played["rewards"], played["listed"], played["tasks"]
     near = [abs(reward - wanted) <= _NEARLY for reward, wanted in zip(rewards, (0, 1), strict=True)]
     if not all(near):
         problems.append(f"{played['client']}: rewards {rewards}, not about 0 and 1")
-    if len(tasks) != len(list(episode.TOP.glob("tasks/*/task.toml"))):
+    if len(tasks) != len(list(TOP.glob("tasks/*/task.toml"))):
         problems.append(f"{played['client']}: tasks {tasks}")
     if played["finished"] != [False, True]:
         problems.append(f"{played['client']}: finished {played['finished']}")
@@ -108,9 +156,9 @@ def problems_of_episode(played: dict[str, Any]) -> list[str]:
     return problems
 
 
-def _problems_of_agent(engine: Engine, tag: str, url: str, token_file: Path) -> list[str]:
+def _problems_of_agent(engine: Engine, tag: str, url: str, token: str) -> list[str]:
     """Let the agent in its image improve the solution, with a scripted model, at the server."""
-    reference = (episode.TOP / "tasks" / episode.TASK / "reference" / "solution.py").read_text(encoding="utf-8")
+    reference = (TOP / "tasks" / TASK / "reference" / "solution.py").read_text(encoding="utf-8")
     replies = iter(
         [
             _reply("List Files", {"directory": "."}),
@@ -119,10 +167,9 @@ def _problems_of_agent(engine: Engine, tag: str, url: str, token_file: Path) -> 
         ]
     )
     with FakeServer(lambda _request: next(replies)) as model:
-        words = ["mlab-agent", "--ors", url, "--task", f"ai_rd_{episode.TASK}", "--run", "/tmp/run"]  # noqa: S108 - in a new container
+        words = ["mlab-agent", "--ors", url, "--task", f"ai_rd_{TASK}", "--run", "/tmp/run"]  # noqa: S108 - in a new container
         words += ["--token-variable", "ORS_TOKEN"]
         words += ["--model", "scripted", "--base-url", model.url, "--tools", "text", "--max-time", "10m"]
-        token = token_file.read_text(encoding="utf-8")
         options = ("--network=host", f"--env=ORS_TOKEN={token}", "--env=OPENAI_API_KEY=none")
         show = "cat /tmp/run/trace.jsonl | grep '\"final\"'"
         done = engine.run(tag, ["sh", "-c", f"{' '.join(words)} >&2 && {show}"], options=options)

@@ -17,7 +17,7 @@ import engines
 import lock
 import probe
 import serving
-import smoke
+import trials
 from re_bench.task.check import copies_and_installs
 from re_bench_harbor.export import PRIVILEGES
 
@@ -105,7 +105,7 @@ def test_a_wrong_command_line_is_refused(
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> tuple[Path, smoke.Secrets]:
+def home(tmp_path: Path) -> tuple[Path, trials.Secrets]:
     """A workspace of triton_cumsum as agents find it, and what none of them may find."""
     workspace = tmp_path / "workspace"
     without_bytecode = shutil.ignore_patterns("__pycache__")
@@ -114,10 +114,10 @@ def home(tmp_path: Path) -> tuple[Path, smoke.Secrets]:
     cache = tmp_path / "cache"
     cache.mkdir()
     (cache / "heldout.bin").write_bytes(b"x" * 100)
-    return workspace, smoke.secrets_besides(workspace, cache)
+    return workspace, trials.secrets_besides(workspace, cache)
 
 
-def test_secrets_are_all_that_is_not_shown(home: tuple[Path, smoke.Secrets], tmp_path: Path) -> None:
+def test_secrets_are_all_that_is_not_shown(home: tuple[Path, trials.Secrets], tmp_path: Path) -> None:
     workspace, secrets = home
     paths = set(secrets.paths.values())
     assert {TOP / "tasks" / TASK / "score.py", TOP / "tasks" / TASK / "reference" / "solution.py"} <= paths
@@ -129,24 +129,24 @@ def test_secrets_are_all_that_is_not_shown(home: tuple[Path, smoke.Secrets], tmp
 def found_in(workspace: Path, same_size: dict[str, str | None]) -> dict[str, Any]:
     """What probe.py tells of an image with this workspace in which nothing is wrong."""
     image = IMAGES[TASK]
-    files = {f"{smoke.HOME}/solution/{path.relative_to(workspace)}": path for path in workspace.rglob("*.py")}
-    files[f"{smoke.HOME}/instructions.md"] = TOP / "tasks" / TASK / "instructions.md"
+    files = {f"{trials.HOME}/solution/{path.relative_to(workspace)}": path for path in workspace.rglob("*.py")}
+    files[f"{trials.HOME}/instructions.md"] = TOP / "tasks" / TASK / "instructions.md"
     packages = {name: version for used in image.locks for name, version in lock.locked_versions(used).items()}
     home = {
         path: {"sha256": probe.sha256(str(file)), "owner": "agent", "writable": True} for path, file in files.items()
     }
     packages |= {"torch": f"{lock.read_pins()['torch']}+cpu", "pip": "1"}
-    user = {"user": "agent", "uid": 1000, "directory": f"{smoke.HOME}/solution"}
+    user = {"user": "agent", "uid": 1000, "directory": f"{trials.HOME}/solution"}
     return {**user, "same_size": same_size, "home": home, "packages": packages, "failed": {}, "present": []}
 
 
-def test_a_good_image_holds_and_each_fault_shows(home: tuple[Path, smoke.Secrets]) -> None:
+def test_a_good_image_holds_and_each_fault_shows(home: tuple[Path, trials.Secrets]) -> None:
     workspace, secrets = home
     reference = TOP / "tasks" / TASK / "reference" / "solution.py"
     checksum = probe.sha256(str(reference))
     good = found_in(workspace, {"/usr/bin/other": "0" * 64})
-    assert smoke.problems_of(good, IMAGES[TASK], workspace, secrets) == []
-    solution, packages = f"{smoke.HOME}/solution/solution.py", good["packages"]
+    assert trials.problems_of(good, IMAGES[TASK], workspace, secrets) == []
+    solution, packages = f"{trials.HOME}/solution/solution.py", good["packages"]
     faults: list[tuple[dict[str, Any], str]] = [
         ({"same_size": {"/opt/x": checksum}}, f"/opt/x is {reference}"),
         ({"user": "root", "uid": 0}, "the user is root"),
@@ -155,12 +155,12 @@ def test_a_good_image_holds_and_each_fault_shows(home: tuple[Path, smoke.Secrets
         ({"home": {path: one for path, one in good["home"].items() if path != solution}}, "solution.py is not there"),
         ({"home": {**good["home"], solution: {**good["home"][solution], "owner": "root"}}}, "belongs to root"),
         ({"home": {**good["home"], solution: {**good["home"][solution], "sha256": "0"}}}, "solution.py is not "),
-        ({"home": {**good["home"], f"{smoke.HOME}/notes": good["home"][solution]}}, "not in the workspace"),
+        ({"home": {**good["home"], f"{trials.HOME}/notes": good["home"][solution]}}, "not in the workspace"),
         ({"packages": {**packages, "numpy": "1"}}, "numpy is 1, not "),
         ({"packages": {**packages, "datasets": "5"}}, "datasets 5 is installed, and in no lock file"),
     ]
     for fault, message in faults:
-        problems = smoke.problems_of({**good, **fault}, IMAGES[TASK], workspace, secrets)
+        problems = trials.problems_of({**good, **fault}, IMAGES[TASK], workspace, secrets)
         assert [problem for problem in problems if message in problem], (message, problems)
 
 

@@ -6,14 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
-from integrations.inspect.tests.evaluations import run_agent
+from integrations.inspect.tests.evaluations import processes, run_agent
 
 TOP = Path(__file__).resolve().parents[3]
 sys.path += [str(TOP / "server" / "tests"), str(TOP / "tests")]
@@ -71,13 +70,7 @@ class InspectProcess:
 
     def processes(self) -> list[str]:
         """Return the command lines of processes that name the state directory."""
-        lines = []
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
-            with suppress(OSError):
-                words = path.read_bytes()
-                if str(self.state).encode() in words:
-                    lines.append(words.replace(b"\0", b" ").decode(errors="replace"))
-        return lines
+        return processes(str(self.state))
 
     def _reply(self, request: dict[str, Any]) -> Completion:
         done = sum(message["role"] == "assistant" for message in request["messages"])

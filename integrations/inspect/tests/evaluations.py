@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,15 +114,13 @@ class Evaluated:
         return [event["text"] for event in self.trace if event["kind"] == "observation"]
 
 
-def running(word: str) -> bool:
-    """Tell whether a program runs that has a word in its command line."""
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if word.encode() in file.read_bytes().split(b"\0"):
-                return True
-        except OSError:
-            continue
-    return False
+def processes(mark: str) -> list[str]:
+    """Return the command lines of processes in which a text is."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            lines.append(path.read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace"))
+    return [line for line in lines if mark in line]
 
 
 def run_agent(place: Path, agent: Agent, replies: Sequence[Any], **options: Any) -> Evaluated:

@@ -58,8 +58,7 @@ def test_every_task_is_listed_and_the_maintenance_is_marked(tasks: Sequence[Task
     assert f"Profiles: cpu, gpu. Version {number}-A." in entries["triton_cumsum"]["comment"]
 
 
-def test_versions_have_a_number_that_any_tasks_new_version_raises(tasks: Sequence[Task]) -> None:
-    assert re.fullmatch(r"\d+-[A-Z]", version(tasks))
+def test_a_new_version_of_any_task_raises_the_number(tasks: Sequence[Task]) -> None:
     first, *others = tasks
     newer = Task(first.directory, first.manifest.model_copy(update={"version": first.manifest.version + 1}))
     number, letter = version(tasks).split("-")

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from agents.mlab.tests.test_every_action import ALL as ALL_BUT_SCORE
 from agents.mlab.tests.test_every_action import serve
-from integrations.inspect.tests.evaluations import TASK, Scripted, output, running, step
+from integrations.inspect.tests.evaluations import TASK, Scripted, output, processes, step
 
 from mlab_agent.actions import ACTIONS, find
-from re_bench_inspect.mlab import mlab
-from re_bench_inspect.mlab.answers import Answered
+from re_bench_inspect.mlab import Answered, mlab
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,7 +143,7 @@ def test_read_only_files_stay_so_and_long_outputs_are_in_a_file(evaluate: Callab
     assert "leads out of the workspace" in outside
     assert "Stopped at its time limit" in slow
     assert "begun" in slow
-    assert not running(long)
+    assert not processes(long)
 
 
 @pytest.mark.slow

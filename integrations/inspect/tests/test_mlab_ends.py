@@ -12,7 +12,7 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.agent import Agent, AgentState, agent, run
 from inspect_ai.model import ContentReasoning, ContentText, get_model
 from inspect_ai.util import LimitExceededError, token_limit
-from integrations.inspect.tests.evaluations import output, running, step
+from integrations.inspect.tests.evaluations import output, processes, step
 
 from re_bench_inspect.mlab import mlab
 
@@ -87,7 +87,7 @@ def test_the_agent_ends_before_the_time_does(
     assert "Stopped at its time limit" in done.observations()[0]
     assert "The time is over." in done.scripted.requests[1].messages[-1].text
     assert done.sample.output.completion == "0.5"
-    assert not running("62.3")
+    assert not processes("sleep 62.3")
 
 
 def test_a_limit_of_whoever_runs_the_agent(evaluate: Callable[..., Evaluated]) -> None:

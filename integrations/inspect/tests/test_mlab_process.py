@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -11,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from inspect_ai.log import read_eval_log
-from integrations.inspect.tests.evaluations import running, step
+from integrations.inspect.tests.evaluations import processes, step
 
 from mlab_agent.trace import TRACE_FILE, has_begun, read_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from integrations.inspect.tests.conftest import InspectProcess
 
 TASK_FILE = """
 from inspect_ai import Task, task
@@ -40,37 +40,19 @@ def small():
 """
 
 
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def start(inspect: InspectProcess, replies: list[str], *options: str) -> subprocess.Popen[str]:
     """Start ``inspect eval`` with the agent on a small task, whose model gives replies in turn."""
-    processes = []
-
-    def run(replies: list[str], *options: str) -> subprocess.Popen[str]:
-        (tmp_path / "small.py").write_text(TASK_FILE.format(replies=replies))
-        command = [sys.executable, "-m", "inspect_ai", "eval", "small.py", "--solver", "re_bench/mlab"]
-        process = subprocess.Popen(
-            [*command, "--log-dir", "logs", "--display", "plain", *options],
-            cwd=tmp_path,
-            env={**os.environ, "NO_COLOR": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        processes.append(process)
-        return process
-
-    yield run
-    for process in processes:
-        process.kill()
-        process.communicate()
+    (inspect.logs.parent / "small.py").write_text(TASK_FILE.format(replies=replies))
+    words = ("eval", "small.py", "--solver", "re_bench/mlab", "--log-dir", "logs", *options)
+    return inspect.start(*words, fork=False)
 
 
 @pytest.mark.slow
-def test_an_evaluation(start: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
+def test_an_evaluation(inspect: InspectProcess, tmp_path: Path) -> None:
     replies = [step("Execute Script", {"filename": "train.py"}), step("Final Answer", {"final_answer": "0.5"})]
-    process = start(replies, "-S", "max_steps=7", "-S", "tools=text", "-S", "read_only=train.py,slow.sh")
-    printed, _ = process.communicate(timeout=100)
-    assert process.returncode == 0, printed
+    process = start(inspect, replies, "-S", "max_steps=7", "-S", "tools=text", "-S", "read_only=train.py,slow.sh")
+    out, err = process.communicate(timeout=100)
+    assert process.returncode == 0, out + err
     (log,) = (tmp_path / "logs").glob("*.eval")
     sample = (read_eval_log(str(log)).samples or [])[0]
     assert sample.scores
@@ -85,10 +67,10 @@ def test_an_evaluation(start: Callable[..., subprocess.Popen[str]], tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_control_c_while_a_script_runs(start: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
-    process = start([step("Execute Script", {"filename": "slow.sh"})])
+def test_control_c_while_a_script_runs(inspect: InspectProcess, tmp_path: Path) -> None:
+    process = start(inspect, [step("Execute Script", {"filename": "slow.sh"})])
     end = time.monotonic() + 60
-    while not running("63.9"):
+    while not processes("sleep 63.9"):
         assert time.monotonic() < end
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
@@ -98,6 +80,6 @@ def test_control_c_while_a_script_runs(start: Callable[..., subprocess.Popen[str
     assert has_begun(trace)
     last = read_trace(trace)[-1]
     assert (last["kind"], last["reason"]) == ("end", "stopped")
-    assert not running("63.9")
+    assert not processes("sleep 63.9")
     (log,) = (tmp_path / "logs").glob("*.eval")
     assert read_eval_log(str(log)).status == "cancelled"

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from inspect_ai.log import list_eval_logs, read_eval_log
+from integrations.inspect.tests.evaluations import processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from inspect_ai.log import EvalSample
+    from integrations.inspect.tests.conftest import InspectProcess
 
-INSPECT = Path(sys.executable).with_name("inspect")
 TASK = """
 from inspect_ai import Task, task
 from inspect_ai.dataset import Sample
@@ -54,39 +51,26 @@ def tiny():
 """
 
 
-def command(directory: Path, calls: str, *options: str) -> tuple[list[str], dict[str, str]]:
-    """Return the command that runs the task with a model that makes these calls, and its environment."""
-    (directory / "tiny.py").write_text(TASK.replace("CALLS", calls))
-    environment = os.environ | {"XDG_STATE_HOME": str(directory / "state")}
-    command = [str(INSPECT), "eval", "tiny.py", "--log-dir", "logs", "--display", "plain", *options]
-    return command, environment
-
-
-def run(directory: Path, calls: str, *options: str) -> EvalSample:
-    arguments, environment = command(directory, calls, *options)
-    done = subprocess.run(arguments, cwd=directory, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (log,) = list_eval_logs(str(directory / "logs"))
-    samples = read_eval_log(log).samples
-    assert samples
-    assert samples[0].error is None, samples[0].error.message
-    return samples[0]
+def words_of(inspect: InspectProcess, calls: str, *options: str) -> list[str]:
+    """Return the words that run the task with a model that makes these calls."""
+    (inspect.logs.parent / "tiny.py").write_text(TASK.replace("CALLS", calls))
+    return ["eval", "tiny.py", "--log-dir", "logs", *options]
 
 
 def outputs(sample: EvalSample) -> list[str]:
     return [message.text for message in sample.messages if message.role == "tool"]
 
 
-def processes(*marks: str) -> list[str]:
-    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
-    return [line for line in listing if any(mark in line for mark in marks)]
+def directories(place: Path) -> list[Path]:
+    """Return the directories of sandboxes."""
+    return [path for path in (place / "state" / "re-bench" / "inspect-sandboxes").iterdir() if path.is_dir()]
 
 
 @pytest.mark.slow
-def test_files_setup_and_the_tools_of_inspect(tmp_path: Path) -> None:
+def test_files_setup_and_the_tools_of_inspect(inspect: InspectProcess, tmp_path: Path) -> None:
     (tmp_path / "sandbox.toml").write_text("memory_mib = 2000\n")
-    sample = run(
-        tmp_path,
+    words = words_of(
+        inspect,
         'call("bash", command="cat made.txt; wc -c < empty; ulimit -d"),'
         'call("bash", command="sort data/numbers.txt; ls /etc/shadow"),'
         'call("text_editor", command="create", path="/workspace/note.txt", file_text="of the editor"),'
@@ -96,6 +80,11 @@ def test_files_setup_and_the_tools_of_inspect(tmp_path: Path) -> None:
         "--sandbox",
         "rebench:sandbox.toml",
     )
+    done = inspect.run(*words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (log,) = inspect.read_logs()
+    (sample,) = log.samples or []
+    assert sample.error is None, sample.error.message
     made, numbers, edited, _typed, session, _submitted = outputs(sample)
     assert made.split("\n")[:3] == ["made by agent in /workspace", "0", str(2000 << 10)]
     assert numbers.startswith("ls: cannot access '/etc/shadow'")
@@ -104,26 +93,22 @@ def test_files_setup_and_the_tools_of_inspect(tmp_path: Path) -> None:
     assert "/workspace/data of the editor" in session
     assert sample.scores
     assert sample.scores["includes"].value == "C"
-    assert processes(str(tmp_path)) == []
-    assert [path for path in (tmp_path / "state" / "re-bench" / "inspect-sandboxes").iterdir() if path.is_dir()] == []
+    assert processes(str(inspect.state.parent)) == []
+    assert directories(tmp_path) == []
 
 
 @pytest.mark.slow
-def test_a_killed_evaluation_leaves_no_process_and_its_files_can_be_removed(tmp_path: Path) -> None:
+def test_a_killed_evaluation_leaves_no_process_and_its_files_can_be_removed(
+    inspect: InspectProcess, tmp_path: Path
+) -> None:
     calls = 'call("bash", command="setsid sleep 931.5 & sleep 931.5")'
-    arguments, environment = command(tmp_path, calls)
-    evaluation = subprocess.Popen(arguments, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL)
-    try:
+    with inspect.start(*words_of(inspect, calls)) as evaluation:
         until(lambda: len([line for line in processes("sleep 931.5") if line == "sleep 931.5"]) == 2)
-    finally:
         evaluation.send_signal(signal.SIGKILL)
-        evaluation.wait()
-    until(lambda: not processes("sleep 931.5", str(tmp_path)))
-    state = tmp_path / "state" / "re-bench" / "inspect-sandboxes"
-    left = [path for path in state.iterdir() if path.is_dir()]
+    until(lambda: not processes("sleep 931.5") and not processes(str(inspect.state.parent)))
+    left = directories(tmp_path)
     assert len(left) == 1
-    cleanup = [str(INSPECT), "sandbox", "cleanup", "rebench"]
-    done = subprocess.run(cleanup, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    done = inspect.run("sandbox", "cleanup", "rebench")
     assert f"removed {left[0].name}" in done.stdout
     assert not left[0].exists()
 

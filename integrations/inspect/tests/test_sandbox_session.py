@@ -11,7 +11,7 @@ from example_tasks import make_tasks
 from inspect_ai.util import SandboxUnavailableError
 
 from re_bench_inspect.provider import ReBenchSandbox
-from re_bench_inspect.sandbox_config import SandboxConfig
+from re_bench_inspect.sandboxes import SandboxConfig
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

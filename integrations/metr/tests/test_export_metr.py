@@ -130,9 +130,3 @@ def test_a_directory_that_cannot_be_imported_is_refused(made_up: Task, tmp_path:
     with pytest.raises(UsageError, match=r"such as re_bench_made_up"):
         export_metr(made_up, tmp_path / name, "cpu")
     assert not (tmp_path / name).exists()
-
-
-def test_nothing_is_overwritten(made_up: Task, tmp_path: Path) -> None:
-    (tmp_path / "a_family").mkdir()
-    with pytest.raises(UsageError, match="does not exist yet"):
-        export_metr(made_up, tmp_path / "a_family", "cpu")

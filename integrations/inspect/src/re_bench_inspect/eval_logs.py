@@ -1,7 +1,7 @@
 """Logs of Inspect as inputs of ``re-bench report``; each sample of a re-bench task, in each epoch, is a run.
 
-A log may come from anybody, and Inspect's reader is slow to import, so that programs of their own read logs
-(:mod:`re_bench_inspect.log_conversion`): what ends one of them ends no report.
+A log may come from anybody, and Inspect's reader is slow to import. So a separate program reads logs
+(:mod:`re_bench_inspect.log_conversion`), and a log that crashes it does not end the report.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, Field
 
@@ -41,7 +40,7 @@ class ConvertedSample(BaseModel):
     uuid: str
     """The same in every log that it was copied to."""
     directory: str
-    """Beside the record; it has what a run's directory has, but ``run.json``."""
+    """Next to the record; it has what a run's directory has, but ``run.json``."""
     task: TaskRecord
     run: RunRecord
 
@@ -52,19 +51,14 @@ class ConvertedLog(Record):
     task_id: str = ""
     """The same in every log of one task that was tried again."""
     created: str = ""
-    status: str = ""
-    expected: int = 0
-    """How many samples, epochs counted, its evaluation has."""
-    samples_logged: int = 0
-    """How many of them the log has, in whatever state."""
     plan: dict[str, Any] = Field(default_factory=dict)
-    """What its runs had in common, which others that they are averaged with must have had, too."""
+    """What its runs have in common; only runs with the same plan are averaged."""
     versions: dict[str, str] = Field(default_factory=dict)
     samples: tuple[ConvertedSample, ...] = ()
     problem: str = ""
-    """Why nothing of it can be read."""
+    """Why the log cannot be read at all."""
     problems: dict[str, str] = Field(default_factory=dict)
-    """What of its samples cannot be read, by their names in the log."""
+    """What cannot be read or is missing, by names in the log."""
 
     @classmethod
     def file_name(cls) -> str:
@@ -72,23 +66,17 @@ class ConvertedLog(Record):
         return "log.json"
 
 
-@dataclass(frozen=True)
-class _Run:
-    """A sample that counts, with its log and the directory of that."""
+class _Run(NamedTuple):
+    """A sample, its log, and the directory of that."""
 
     sample: ConvertedSample
     log: ConvertedLog
     directory: Path
-    earlier: Sequence[ConvertedSample] = ()
-    """The tries of it that do not count, in other logs."""
 
     @property
-    def record(self) -> RunRecord:
-        """The run, with its earlier tries and what they have cost."""
-        dollars = sum_of_known(sample.run.dollars for sample in self.earlier) or 0.0
-        run = self.sample.run
-        tries = max(run.tries, 1 + len(self.earlier))  # a log that goes on from another counts the errors of that one
-        return run.model_copy(update={"tries": tries, "earlier_dollars": dollars})
+    def key(self) -> tuple[str, str, int]:
+        """The same for all tries of a sample."""
+        return self.log.task_id, self.sample.id, self.sample.epoch
 
     def goes_with(self, other: _Run) -> bool:
         """Tell whether two runs can be averaged: of one plan, and not with two records of one task and profile."""
@@ -124,9 +112,7 @@ class InspectLogs:
         for path, place in places.items():
             with suppress(ReBenchError):  # which are among the problems
                 logs[path] = ConvertedLog.load(place)
-        runs = [
-            _Run(sample, log, places[path] / sample.directory) for path, log in logs.items() for sample in log.samples
-        ]
+        runs = [_Run(sample, log, places[path]) for path, log in logs.items() for sample in log.samples]
         for number, evaluation in enumerate(_evaluations(_counted(runs))):
             _write(evaluation, _name(paths), directory / f"{number:04}")
         return problems + list(_problems(logs))
@@ -150,7 +136,7 @@ def _is_json_log(path: Path) -> bool:
 
 
 def _convert(logs: Mapping[Path, Path]) -> list[Problem]:
-    """Have logs read into directories, and return what went wrong with those that end the program that reads them."""
+    """Have logs read into directories; return a problem for each log that ended the program that reads it."""
     for place in logs.values():
         place.mkdir(parents=True)
     left, problems = dict(logs), []
@@ -171,16 +157,18 @@ def _convert(logs: Mapping[Path, Path]) -> list[Problem]:
     return problems
 
 
-def _counted(runs: Sequence[_Run]) -> Iterator[_Run]:
+def _counted(runs: Iterable[_Run]) -> Iterator[_Run]:
     """Yield the samples that count: of several tries of one the last that ended, else the last."""
-
-    def name(run: _Run) -> tuple[str, str, int]:
-        return run.log.task_id, run.sample.id, run.sample.epoch
-
-    for _name, group in groupby(sorted(runs, key=name), key=name):
-        *_others, last = tries = sorted(group, key=lambda run: (run.sample.run.state == "ended", run.log.created))
-        others = {run.sample.uuid: run.sample for run in tries if run.sample.uuid != last.sample.uuid}
-        yield _Run(last.sample, last.log, last.directory, tuple(others.values()))
+    for _key, group in groupby(sorted(runs, key=lambda run: run.key), key=lambda run: run.key):
+        tries = sorted(group, key=lambda run: (run.sample.run.state == "ended", run.log.created))
+        sample, log, directory = tries[-1]
+        earlier = {run.sample.uuid: run.sample.run for run in tries if run.sample.uuid != sample.uuid}.values()
+        numbers = {
+            "tries": max(sample.run.tries, 1 + len(earlier)),  # a log that continues another counts its errors
+            "earlier_dollars": sum_of_known(run.dollars for run in earlier) or 0.0,
+        }
+        run = sample.run.model_copy(update=numbers)
+        yield _Run(sample.model_copy(update={"run": run}), log, directory)
 
 
 def _evaluations(runs: Iterable[_Run]) -> list[list[_Run]]:
@@ -200,12 +188,7 @@ def _problems(logs: Mapping[Path, ConvertedLog]) -> Iterator[Problem]:
     yield from (Problem(str(path), log.problem) for path, log in logs.items() if log.problem)
     last = {log.task_id: (path, log) for path, log in sorted(logs.items(), key=lambda entry: entry[1].created)}
     for path, log in last.values():
-        for name, text in log.problems.items():
-            yield Problem(f"{path}/{name}", text)
-        if not log.problem and log.samples_logged < log.expected:
-            state = "goes on, or was killed" if log.status == "started" else f"has ended with status {log.status}"
-            text = f"{log.samples_logged} of {log.expected} samples are in it: its evaluation {state}"
-            yield Problem(f"{path}/samples", text)
+        yield from (Problem(f"{path}/{name}", text) for name, text in log.problems.items())
 
 
 def _name(paths: Sequence[Path]) -> str:
@@ -219,14 +202,14 @@ def _name(paths: Sequence[Path]) -> str:
 def _write(runs: Sequence[_Run], name: str, directory: Path) -> None:
     """Write an evaluation's directory."""
     for run in runs:
-        record, sample = run.record, run.sample
+        sample, record = run.sample, run.sample.run
         words = re.sub(r"[^A-Za-z0-9.]+", "-", f"{record.agent}.{record.model or ''}.{record.task}")[:_LONGEST_NAME]
         # The same whatever other logs there are, since pages that are open know a run by it.
-        run_name = f"run.{words}.{record.seed}.{cache_key(run.log.task_id, sample.id, sample.epoch)}"
+        run_name = f"run.{words}.{record.seed}.{cache_key(*run.key)}"
         place = directory / RUNS / run_name
         place.mkdir(parents=True)
         record.model_copy(update={"run": run_name}).save(place)
-        (place / SERVER).symlink_to((run.directory / SERVER).absolute())
+        (place / SERVER).symlink_to((run.directory / sample.directory / SERVER).absolute())
     EvaluationRecord(
         name=name,
         created=min((run.log.created for run in runs), default="") or utc(),

@@ -1,34 +1,39 @@
 """Reads logs of Inspect into directories of runs: ``python -m re_bench_inspect.log_conversion LOG DIR [LOG DIR ...]``.
 
-Anybody may have written a log, so this is a program of its own with bounded memory, and nothing in a log is believed:
-what it says becomes records and attempt logs that are checked as ours are.
+Anybody may have written a log, so this is a separate program with bounded memory, and nothing in a log is trusted:
+it becomes records, attempt logs and transcripts that are checked like those of a server.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import resource
 import sys
 import zipfile
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from inspect_ai.event import InfoEvent, SandboxEvent, ToolEvent
 from inspect_ai.log import read_eval_log, read_eval_log_sample, read_eval_log_sample_summaries
 from pydantic import TypeAdapter, ValidationError
 
+from re_bench.data.jsonl import json_object
 from re_bench.records import ATTEMPTS, SERVER, SESSIONS, TRANSCRIPT, RunRecord, TaskRecord
 from re_bench.runs.attempts import Attempt, AttemptLog, LogContents, encoded
 from re_bench_evaluation.report.runs import anchor_pair
 from re_bench_evaluation.report.text import as_finite, bounded, plain_json, shortened, sum_of_known, valid_unicode
+from re_bench_evaluation.trajectory import arguments_text
 from re_bench_inspect.eval_logs import ConvertedLog, ConvertedSample
-from re_bench_inspect.logged_calls import transcript_lines
 from re_bench_inspect.store import SessionStore
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Iterable, Iterator, Sequence
 
+    from inspect_ai.event import Event
     from inspect_ai.log import EvalLog, EvalSample, EvalSpec
 
 _MEMORY = 8 << 30
@@ -43,6 +48,11 @@ _REASONS = {"working": "time", "cost": "dollars", "token": "tokens", "message": 
 """The words of run records for limits, by Inspect's."""
 _ATTEMPT = TypeAdapter(Attempt)
 _SESSION = "session"
+_LONGEST_TEXT = 2000
+_MOST_CALLS = 100_000
+_ACTION = re.compile(r"(?:^|\n\n)\*\*Action: ([^\n]*)\*\*\n\n(`{3,})json\n(.*?)\n\2", re.DOTALL)
+"""An action of mlab and its arguments in Markdown, as :mod:`re_bench_inspect.mlab.steps` writes them."""
+_OBSERVATION = "**Observation**\n\n"
 
 
 def convert(log: Path, directory: Path) -> None:
@@ -78,12 +88,14 @@ def _convert(log: Path, directory: Path) -> ConvertedLog:
             samples.append(_write_run(sample, header, directory / f"{number:04}"))
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             problems[name] = _message(error)
+    expected = (spec.dataset.samples or 0) * (spec.config.epochs or 1)
+    if number < expected:
+        ended = f"has ended with status {header.status}"
+        state = "goes on, or was killed" if header.status == "started" else ended
+        problems["samples"] = f"{number} of {expected} samples are in it: its evaluation {state}"
     return ConvertedLog(
         task_id=valid_unicode(spec.task_id or spec.eval_id),
         created=spec.created,
-        status=header.status,
-        expected=(spec.dataset.samples or 0) * (spec.config.epochs or 1),
-        samples_logged=number,
         plan=_plan(spec),
         versions=plain_json(spec.packages),
         samples=tuple(samples),
@@ -156,7 +168,7 @@ def _write_run(sample: EvalSample, log: EvalLog, directory: Path) -> ConvertedSa
     session = directory / SERVER / SESSIONS / _SESSION
     session.mkdir(parents=True)
     (session / ATTEMPTS).write_bytes(b"".join(encoded(attempt) + b"\n" for attempt in attempts))
-    (session / TRANSCRIPT).write_bytes(b"".join(line + b"\n" for line in transcript_lines(sample.events)))
+    (session / TRANSCRIPT).write_bytes(b"".join(line + b"\n" for line in _transcript(sample.events)))
     _link_submissions(session / ATTEMPTS, Path(store.directory), attempts)
     return ConvertedSample(
         id=valid_unicode(str(sample.id)),
@@ -265,6 +277,70 @@ def _message(error: Exception) -> str:
         fault = error.errors()[0]
         return _text(f"{error.title}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}")
     return _text(str(error).strip().partition("\n")[0]) or type(error).__name__
+
+
+class _Call(NamedTuple):
+    """A call of a tool, an action of mlab, or what was done in the sandbox."""
+
+    ended: dt.datetime
+    name: str
+    text: str
+    output: str
+
+
+def _transcript(events: Sequence[Event]) -> Iterator[bytes]:
+    """Yield the actions of mlab, else the calls of tools, else what was done in the sandbox, without newlines."""
+    calls = list(_actions(events)) or list(_tool_calls(events)) or list(_sandbox_calls(events))
+    for seq, call in enumerate(calls[:_MOST_CALLS]):
+        entry = {
+            "kind": "call",
+            "seq": seq,
+            "time": call.ended.isoformat(timespec="milliseconds"),
+            "tool": call.name,
+            "arguments": {"command": shortened(call.text, _LONGEST_TEXT)},
+            "output": shortened(call.output, _LONGEST_TEXT),
+        }
+        yield json.dumps(plain_json(entry)).encode()
+
+
+def _actions(events: Sequence[Event]) -> Iterator[_Call]:
+    name = text = ""
+    for event in events:
+        if not isinstance(event, InfoEvent) or event.source != "mlab" or not isinstance(event.data, str):
+            continue
+        if event.data.startswith(_OBSERVATION) and name:
+            yield _Call(event.timestamp, name, text, _unfenced(event.data.removeprefix(_OBSERVATION)))
+            name = ""
+        elif (match := _ACTION.search(event.data)) is not None:
+            name, _fence, arguments = match.groups()
+            values = json_object(arguments)
+            text = arguments if values is None else arguments_text(values)
+
+
+def _unfenced(text: str) -> str:
+    """Return the text of a Markdown block, without its first and last line."""
+    return "\n".join(text.split("\n")[1:-1])
+
+
+def _tool_calls(events: Sequence[Event]) -> Iterator[_Call]:
+    for event in events:
+        if isinstance(event, ToolEvent):
+            result = event.error.message if event.error else event.result
+            output = result if isinstance(result, str) else _result_text(result)
+            yield _Call(event.completed or event.timestamp, event.function, arguments_text(event.arguments), output)
+
+
+def _result_text(result: object) -> str:
+    """Return the texts of a result of several parts."""
+    parts = result if isinstance(result, list) else [result]
+    return "\n".join(getattr(part, "text", None) or str(getattr(part, "type", part)) for part in parts)
+
+
+def _sandbox_calls(events: Sequence[Event]) -> Iterator[_Call]:
+    for event in events:
+        if isinstance(event, SandboxEvent):
+            text = event.cmd or event.file or ""
+            yield _Call(event.completed or event.timestamp, event.action, text, event.output or "")
 
 
 def main() -> None:

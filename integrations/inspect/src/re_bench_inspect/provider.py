@@ -21,8 +21,8 @@ from inspect_ai.util import (
 from inspect_ai.util._subprocess import max_subprocesses_context_var
 
 from re_bench.errors import ReBenchError, UsageError
-from re_bench_inspect import plain_sandbox, sessions
-from re_bench_inspect.sandbox_config import SandboxConfig
+from re_bench_inspect import sandboxes, sessions
+from re_bench_inspect.sandboxes import PlainSandbox, SandboxConfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from re_bench_inspect.plain_sandbox import PlainSandbox
     from re_bench_server.session import Session
     from re_bench_server.shell.program import ProgramOutput
 
@@ -60,12 +59,15 @@ _FILE_ERRORS = (
 class ReBenchSandbox(SandboxEnvironment):
     """The sandbox of a sample: that of a session at a task of re-bench, or one of its own."""
 
-    def __init__(self, inner: Session | PlainSandbox, session: Session | None = None) -> None:
+    def __init__(self, inner: Session | PlainSandbox) -> None:
         """Run programs in the sandbox of a session, or in one without."""
         super().__init__()
         self._inner = inner
-        self.session = session
+
+    @property
+    def session(self) -> Session | None:
         """The session at a task of re-bench; None for a sandbox alone."""
+        return None if isinstance(self._inner, PlainSandbox) else self._inner
 
     async def exec(  # noqa: PLR0917 - Inspect's
         self,
@@ -78,14 +80,10 @@ class ReBenchSandbox(SandboxEnvironment):
         timeout_retry: bool = True,  # noqa: ARG002 - a program that took too long would again
         concurrency: bool = True,
     ) -> ExecResult[str]:
-        """Run a program in the working directory of the sandbox, ``/workspace``.
+        """Run a program in ``/workspace``, as Inspect's protocol says; a time-out ends all that it has started.
 
         Raises:
-            TimeoutError: if it takes longer than ``timeout`` seconds; all that it has started is ended then.
-            PermissionError: if it must not be run.
-            OutputLimitExceededError: if stdout or stderr is longer than Inspect takes.
             SandboxUserUnsupportedError: for a user other than the sandbox's one.
-            SandboxUnavailableError: if the sandbox has ended, or cannot be started.
         """
         if user not in {None, _USER}:
             raise SandboxUserUnsupportedError(
@@ -103,15 +101,10 @@ class ReBenchSandbox(SandboxEnvironment):
         return _result(output)
 
     async def write_file(self, file: str, contents: str | bytes) -> None:
-        """Write a file; a relative path is one from ``/workspace`` on. The directories above it are made.
-
-        A program in the sandbox writes it, with its user's rights and through no link out of it.
+        """Write a file by a program in the sandbox, with its user's rights and through no link out of it.
 
         Raises:
-            PermissionError: if the sandbox's user may not write it.
-            IsADirectoryError: if it is a directory.
-            TimeoutError: if it takes minutes.
-            OSError: for other reasons, such as the limit on the disk.
+            OSError: as Inspect's protocol says, or for another reason, such as the limit on the disk.
         """
         await self._use_file(_WRITE, file, stdin=contents.encode() if isinstance(contents, str) else contents)
 
@@ -122,15 +115,11 @@ class ReBenchSandbox(SandboxEnvironment):
     async def read_file(self, file: str, text: Literal[False]) -> bytes: ...
 
     async def read_file(self, file: str, text: bool = True) -> str | bytes:
-        """Return the contents of a file; a relative path is one from ``/workspace`` on.
+        """Return the contents of a file, read like :meth:`write_file` writes.
 
         Raises:
-            FileNotFoundError: if it is not there.
-            PermissionError: if the sandbox's user may not read it.
-            IsADirectoryError: if it is a directory.
-            UnicodeDecodeError: if it is to be ``text`` and is none.
+            OSError: as Inspect's protocol says.
             OutputLimitExceededError: if it is longer than Inspect takes.
-            TimeoutError: if it takes minutes.
         """
         limit = SandboxEnvironmentLimits.MAX_READ_FILE_SIZE
         output = await self._use_file(_READ, file, str(limit + 1), output_bytes=limit + 2)
@@ -172,8 +161,8 @@ class ReBenchSandbox(SandboxEnvironment):
             if wanted.task is not None:
                 await sessions.task_init(wanted)
                 return
-            plain_sandbox.check(wanted)
-            plain_sandbox.remove_abandoned(plain_sandbox.default_directory())
+            sandboxes.check(wanted)
+            sandboxes.remove_abandoned(sandboxes.default_directory())
         except UsageError as error:
             raise PrerequisiteError(str(error)) from None
 
@@ -204,12 +193,10 @@ class ReBenchSandbox(SandboxEnvironment):
         """
         try:
             wanted = SandboxConfig.of(config)
-            if wanted.task is None:
-                return {"default": cls(await plain_sandbox.open_sandbox(wanted))}
-            session = await sessions.open_session(wanted)
+            inner = await (sandboxes.open_sandbox(wanted) if wanted.task is None else sessions.open_session(wanted))
         except UsageError as error:
             raise PrerequisiteError(str(error)) from None
-        return {"default": cls(session, session)}
+        return {"default": cls(inner)}
 
     @classmethod
     async def sample_cleanup(
@@ -220,19 +207,14 @@ class ReBenchSandbox(SandboxEnvironment):
         interrupted: bool,
     ) -> None:
         """End all that runs in a sample's sandbox, and remove its files; a session's log and copies stay."""
+        reason = "the sample was interrupted" if interrupted else "the sample has ended"
         for environment in environments.values():
-            await environment.as_type(cls)._close(interrupted=interrupted)  # noqa: SLF001 - of this class
-
-    async def _close(self, *, interrupted: bool) -> None:
-        if self.session is not None:
-            await self.session.close("the sample was interrupted" if interrupted else "the sample has ended")
-        elif isinstance(self._inner, plain_sandbox.PlainSandbox):
-            await self._inner.close()
+            await environment.as_type(cls)._inner.close(reason)  # noqa: SLF001 - of this class
 
     @classmethod
     async def cli_cleanup(cls, id: str | None) -> None:  # noqa: A002, ARG003 - Inspect's; there is nothing to choose
         """Remove what killed evaluations have left: files alone, since their programs end with them."""
-        removed = plain_sandbox.remove_abandoned(plain_sandbox.default_directory())
+        removed = sandboxes.remove_abandoned(sandboxes.default_directory())
         print("\n".join(f"removed {name}" for name in removed) or "nothing is left of a killed evaluation")
 
     @classmethod

@@ -1,10 +1,9 @@
 """What Inspect's entry point loads: everything here that Inspect knows by name."""
 
+from re_bench_inspect.episode import answer, bash, best, reward
 from re_bench_inspect.mlab import mlab
 from re_bench_inspect.provider import ReBenchSandbox
-from re_bench_inspect.scorer import best, reward
 from re_bench_inspect.tasks import make_tasks
-from re_bench_inspect.tools import answer, bash
 from re_bench_inspect.validate import lay_in, validate, verdict
 
 __all__ = ["TASKS", "ReBenchSandbox", "answer", "bash", "best", "lay_in", "mlab", "reward", "validate", "verdict"]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import TextIO
 
-    from re_bench_inspect.sandbox_config import SandboxConfig
+    from re_bench_inspect.sandboxes import SandboxConfig
     from re_bench_server.session import Session
 
 _SECRETS = ("OPENAI_API_KEY",)

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import builtins
+import functools
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import inspect_ai
 from inspect_ai import Epochs
+from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.agent import AgentState, react
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.util import SandboxEnvironmentSpec
+from pydantic import ValidationError
 
 from re_bench.errors import ReBenchError
 from re_bench.task.discovery import find_tasks
-from re_bench_inspect import registered
-from re_bench_inspect.samples import current_session
-from re_bench_inspect.sandbox_config import SandboxConfig
-from re_bench_inspect.scorer import reward
+from re_bench_inspect.episode import answer, bash, current_session, reward
+from re_bench_inspect.sandboxes import SandboxConfig, problems_of
 from re_bench_inspect.sessions import settings_of
-from re_bench_inspect.tools import answer, bash
 from re_bench_server.catalog import build_catalog
 from re_bench_server.prompt import prompt
 from re_bench_server.shell.shell import WORKSPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from inspect_ai.agent import Agent
 
@@ -36,9 +38,54 @@ _GO_ON = (
     "episode with the score of all attempts."
 )
 _HOUR_S = 3600
+PREFIX = "re_bench/"
+"""What the names of tasks and agents begin with: ``inspect eval re_bench/triton_cumsum``."""
+
+Function = TypeVar("Function", bound="Callable[..., object]")
+Build = Callable[..., inspect_ai.Task]
 
 
-def make_task(task: Task) -> Callable[..., inspect_ai.Task]:
+def without_package(function: Function) -> Function:
+    """Have Inspect's decorator register a function by the name that it is given, with no package's name before it.
+
+    Inspect takes the package from the function's module, which cannot be ``re_bench`` where the core is installed
+    editable: its distribution has another name. Functions of no installed package get nothing before their names.
+    """
+    function.__module__ = builtins.__name__
+    return function
+
+
+def register_task(name: str, **attributes: Any) -> Callable[[Build], Build]:
+    """Return the decorator that registers a function as ``re_bench/NAME``, whose errors are shown without a traceback.
+
+    Args:
+        name: the task's name.
+        attributes: of the task, as Inspect's own decorator takes them.
+    """
+
+    def register(build: Build) -> Build:
+        @functools.wraps(build)
+        def checked(*arguments: Any, **options: Any) -> inspect_ai.Task:
+            try:
+                return build(*arguments, **options)
+            except ReBenchError as error:
+                raise PrerequisiteError(f"{PREFIX}{name}: {error}") from None
+            except ValidationError as error:
+                raise PrerequisiteError(f"{PREFIX}{name}: {problems_of(error)}") from None
+
+        registered: Build = inspect_ai.task(name=PREFIX + name, **attributes)(without_package(checked))
+        return registered
+
+    return register
+
+
+def words(values: str | Sequence[str]) -> list[str]:
+    """Return the words of an option; Inspect's command line makes a list of what has commas in it."""
+    parts = values.split(",") if isinstance(values, str) else map(str, values)
+    return [part.strip() for part in parts if part.strip()]
+
+
+def make_task(task: Task) -> Build:
     """Return the function that Inspect calls for a task of re-bench, registered as ``re_bench/NAME``."""
 
     def build(
@@ -52,7 +99,7 @@ def make_task(task: Task) -> Callable[..., inspect_ai.Task]:
             task=task.manifest.id,
             profile=profile,
             network=network,  # type: ignore[arg-type] # pydantic checks what the command line gives
-            allow=tuple(registered.words(allow)),
+            allow=tuple(words(allow)),
             hours=hours,
             max_attempts=attempts,
         )
@@ -68,7 +115,7 @@ def make_task(task: Task) -> Callable[..., inspect_ai.Task]:
         network: none, proxy or open: the sandbox's network
         allow: hosts that the proxy lets through, with commas between them
     """
-    return registered.task(task.name)(build)
+    return register_task(task.name)(build)
 
 
 def task_of(config: SandboxConfig) -> inspect_ai.Task:
@@ -131,7 +178,7 @@ def _metadata(served: ServedTask, *, stand_in: bool) -> dict[str, Any]:
     }
 
 
-def make_tasks() -> dict[str, Callable[..., inspect_ai.Task]]:
+def make_tasks() -> dict[str, Build]:
     """Return the functions of all tasks that are here, by name.
 
     Raises:

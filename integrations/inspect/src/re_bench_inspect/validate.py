@@ -22,10 +22,9 @@ from re_bench.runs.validation import judge
 from re_bench.scoring.score import Score as TaskScore
 from re_bench.task.discovery import find_task, find_tasks
 from re_bench.task.workspace import recipe_of, solution_files
-from re_bench_inspect import registered
-from re_bench_inspect.samples import current_session
-from re_bench_inspect.sandbox_config import SandboxConfig
-from re_bench_inspect.scorer import end_episode
+from re_bench_inspect.episode import current_session, end_episode
+from re_bench_inspect.sandboxes import SandboxConfig
+from re_bench_inspect.tasks import register_task, words
 from re_bench_server.catalog import build_catalog
 from re_bench_server.shell.shell import WORKSPACE
 
@@ -41,7 +40,7 @@ _TAIL = 2000
 _OF_SCORES = ("task", "profile", "status", "raw", "reward", "message", "details", "seconds", "final_raw")
 
 
-@registered.task("validate", kind="maintenance")
+@register_task("validate", kind="maintenance")
 def validate(tasks: str | list[str] = "", profile: str = "auto") -> inspect_ai.Task:
     """Check that baseline, reference and two cheats of each task score as expected; no model is asked.
 
@@ -52,7 +51,7 @@ def validate(tasks: str | list[str] = "", profile: str = "auto") -> inspect_ai.T
     Raises:
         UsageError: if there is no such task, or it cannot be had here in this profile.
     """
-    names = registered.words(tasks)
+    names = words(tasks)
     chosen = [find_task(name) for name in names] if names else list(find_tasks().values())
     served = build_catalog(profile, [task.name for task in chosen]).by_id.values()
     if names and len(served) < len(chosen):

@@ -28,6 +28,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _LEFT_OUT = {"Dockerfile", "__pycache__", "README.md", "cheats", "pyproject.toml", "records.toml", "tests", "tools"}
 _OWN = "re-bench-"
 """How the distributions of this repository begin, which no index has: they are carried along."""
+_PACKAGES = {CORE: ("re_bench",), "re-bench-server": ("re_bench_gateway", "re_bench_server")}
+"""The packages of distributions that are not called like their one package."""
 _PLUG_INS = {"user": ("re-bench-landlock",)}
 """The distributions that a backend is in, besides the core."""
 _PROGRAMS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
@@ -93,12 +95,12 @@ def export_metr(task: Task, directory: Path, profile: str, sandbox: str = SANDBO
 
 
 def _copy_package(name: str, distribution: Distribution, target: Path) -> None:
-    """Copy an importable package, and of its metadata what programs ask for: its version and its commands."""
-    spec = find_spec("re_bench" if name == CORE else name.replace("-", "_"))
-    if spec is None or not spec.submodule_search_locations:
-        raise ReBenchError(f"the package of the distribution {name} cannot be found")
-    directory = Path(spec.submodule_search_locations[0])
-    copy_tree(directory, target / directory.name)
+    """Copy the packages of a distribution, and of its metadata what programs ask for: its version and its commands."""
+    for package in _PACKAGES.get(name, (name.replace("-", "_"),)):
+        spec = find_spec(package)
+        if spec is None or not spec.submodule_search_locations:
+            raise ReBenchError(f"the package {package} of the distribution {name} cannot be found")
+        copy_tree(Path(spec.submodule_search_locations[0]), target / package)
     information = target / f"{distribution.name.replace('-', '_')}-{distribution.version}.dist-info"
     for file in _METADATA:
         if text := distribution.read_text(file):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from inspect_ai.model import CachePolicy, ChatMessage, Content, Model
 
     from mlab_agent.models import Message, Spending
-    from re_bench_inspect.mlab.loop_calls import LoopCalls
+    from re_bench_inspect.mlab.loop import LoopCalls
 
 _DEFAULT_CONTEXT = 100_000
 _DEFAULT_OUTPUT = 8_192
@@ -49,7 +49,7 @@ class InspectModel(LanguageModel):
         context_tokens: int | None = None,
         max_output_tokens: int | None = None,
     ) -> None:
-        """Take a model.
+        """Take a model of Inspect, which ``loop`` calls.
 
         Args:
             model: of Inspect.
@@ -113,15 +113,14 @@ class InspectModel(LanguageModel):
             self._context_full(output.error or "the model's context is full")
         if output.empty:
             raise ModelError(f"{self.settings.name} gave no reply: {output.error or 'it is empty'}")
-        message, usage = output.message, output.usage
+        message, usage, truncated = output.message, output.usage, output.stop_reason == "max_tokens"
         call = _tool_call(message.tool_calls[0]) if message.tool_calls else None
         if usage is None:
             completion = int((len(message.text) + len(call.arguments if call else "")) / BYTES_A_TOKEN)
-            return Reply(message.text, call, output.stop_reason == "max_tokens", estimated, completion, None)
+            return Reply(message.text, call, truncated, estimated, completion, None)
         cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
         if prompt := usage.input_tokens + cached:
             self._measure(messages, prompt)
-        truncated = output.stop_reason == "max_tokens"
         return Reply(message.text, call, truncated, prompt, usage.output_tokens, usage.total_cost)
 
     def _chat_message(self, message: Message) -> ChatMessage:

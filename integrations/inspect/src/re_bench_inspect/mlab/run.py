@@ -1,15 +1,20 @@
-"""One run of the agent in the sample that runs: its parts, and its end."""
+"""One run of the agent in the sample that runs: its options, its parts, and its end."""
 
 from __future__ import annotations
 
-from collections import deque
-from functools import partial
-from typing import TYPE_CHECKING, Any
+import re
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import transcript
-from inspect_ai.model import Model, ModelOutput, get_model, model_roles
-from inspect_ai.util import LimitExceededError, SandboxUnavailableError, StoreModel, sandbox, store_as
+from inspect_ai.log._samples import sample_active
+from inspect_ai.model import CachePolicy, Model, ModelOutput, get_model, model_roles
+from inspect_ai.util import SandboxUnavailableError, StoreModel, sandbox, store_as
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation, field_validator
 
 from mlab_agent.actions import Limits
 from mlab_agent.agent import Agent, RunStopped
@@ -20,26 +25,51 @@ from mlab_agent.parts import Clients
 from mlab_agent.state import RunState
 from mlab_agent.trace import TRACE_FILE, Trace
 from mlab_agent.workspaces.files import WorkspaceError
-from re_bench_inspect.mlab.answers import default_answer
-from re_bench_inspect.mlab.directories import new_run_directory
-from re_bench_inspect.mlab.files import InspectFiles
-from re_bench_inspect.mlab.limits import SampleBudget, limit_reached, seconds_left
-from re_bench_inspect.mlab.loop_calls import LoopCalls
+from re_bench_inspect.episode import session_of_sample
+from re_bench_inspect.mlab.loop import LoopCalls, SampleBudget, seconds_left
 from re_bench_inspect.mlab.model import InspectModel
 from re_bench_inspect.mlab.steps import Steps
-from re_bench_inspect.mlab.workspace import InspectWorkspace
-from re_bench_inspect.samples import session_of_sample
+from re_bench_inspect.mlab.workspace import Answer, InspectFiles, InspectWorkspace, default_answer
+from re_bench_inspect.tasks import words
 
 if TYPE_CHECKING:
     from inspect_ai.agent import AgentState
 
     from mlab_agent.state import Outcome
-    from re_bench_inspect.mlab.answers import Answer
-    from re_bench_inspect.mlab.options import MlabOptions
 
-_REASONS = {"token": "tokens", "cost": "cost", "time": "time", "working": "time"}
-Event = dict[str, Any]
 _ERRORS = frozenset({"failure", "model", "workspace"})
+_LOCAL_SCHEMES = frozenset({"", "file"})
+_NAME_CHARS = 60
+
+
+class Options(BaseModel):
+    """The options of :func:`~re_bench_inspect.mlab.mlab`, which has their defaults."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+    fast_model: str | Model | None
+    edit_model: str | Model | None
+    tools: Literal["auto", "native", "text"]
+    cache: bool | CachePolicy
+    max_steps: int | None = Field(ge=1)
+    script_seconds: float = Field(gt=0)
+    max_malformed: int = Field(ge=1)
+    repeat_remark: int = Field(ge=0)
+    recent_steps: int = Field(ge=1)
+    context_tokens: int | None = Field(ge=1_000)
+    max_output_tokens: int | None = Field(ge=16)
+    sandbox: str | None
+    directory: str | None
+    python: str | None
+    read_only: tuple[str, ...]
+    score: bool | None
+    answer: SkipValidation[Answer] | None
+    trace_directory: str | None
+
+    @field_validator("read_only", mode="before")
+    @classmethod
+    def _words(cls, value: str | list[str]) -> tuple[str, ...]:
+        return tuple(words(value))
 
 
 class MlabStore(StoreModel):
@@ -55,7 +85,7 @@ class MlabStore(StoreModel):
 class Run:
     """A run. Its agent works in a thread; models and sandbox are called in the task of the sample."""
 
-    def __init__(self, options: MlabOptions, state: AgentState) -> None:
+    def __init__(self, options: Options, state: AgentState) -> None:
         """Make the run's directory, and find its models.
 
         Args:
@@ -65,13 +95,12 @@ class Run:
         Raises:
             PrerequisiteError: if the run's directory cannot be written.
         """
-        self._options = options
-        self._state = state
+        self._options, self._state = options, state
         self._task = "\n\n".join(message.text for message in state.messages if message.text)
         self._sandbox = sandbox(options.sandbox)
         self._seconds = seconds_left()
-        self._directory = new_run_directory(options.trace_directory)
-        self._loop = LoopCalls(_stopped)
+        self._directory = _new_directory(options.trace_directory)
+        self._loop = LoopCalls()
         self._run = RunState.empty(MemoryLimits(recent_steps=options.recent_steps), Caps())
         main = self._client(get_model())
         fast = self._client(_other_model(options.fast_model, "fast", main.model))
@@ -79,14 +108,14 @@ class Run:
         self._clients = Clients(main, fast, edit)
         self._steps = Steps(state, main)
         self._core: Agent | None = None
-        self._untaken: deque[Event] = deque()
-        """Events of the trace that the transcript does not have yet."""
+        self._untaken: list[dict[str, Any]] = []
+        """Events of the trace that the transcript does not have: they came after the task was over."""
 
     async def work(self) -> None:
         """Run the agent to its end; an exception of Inspect, such as at a limit, comes through with the trace whole.
 
         Raises:
-            RuntimeError: if something of ours or the workspace failed, or the model gave no reply.
+            RuntimeError: if the agent or the workspace failed, or the model gave no reply.
         """
         store_as(MlabStore).directory = str(self._directory)
         transcript().info(f"The run is in `{self._directory}`", source="mlab")
@@ -124,25 +153,29 @@ class Run:
             return core.run()
 
     def _open_workspace(self) -> InspectWorkspace:
-        options, state = self._options, self._state
-        # a session whose hours are over still gives its final score
-        refusals = (SandboxUnavailableError,) if self._loop.call(_has_session) else ()
+        options = self._options
+
+        async def find_scores() -> tuple[Answer, bool, bool]:
+            answer, offered = default_answer(self._state, wanted=options.score)
+            return answer, offered, session_of_sample() is not None
+
+        answer, offered, has_session = self._loop.call(find_scores)
         if options.answer:
             answer, offered = options.answer, options.score is not False
-        else:
-            answer, offered = self._loop.call(partial(_default_answer, state, options.score))
+        # a session whose hours are over still gives its final score
+        refusals = (SandboxUnavailableError,) if has_session else ()
         return InspectWorkspace(
             InspectFiles(self._sandbox, self._loop, options.directory, refusals),
             self._loop,
             answer=answer,
             scores=offered,
-            hand_in=self._hand_in,
+            submit=self._submit,
             state=self._directory,
             python=options.python,
             read_only=options.read_only,
         )
 
-    async def _hand_in(self, answer: str) -> None:
+    async def _submit(self, answer: str) -> None:
         self._state.output = ModelOutput.from_content(self._clients.model.settings.name, answer)
 
     def _client(self, model: Model) -> InspectModel:
@@ -161,12 +194,13 @@ class Run:
         assert self._core is not None
         self._core.emit(kind, **fields)
 
-    def _watch(self, event: Event) -> None:
+    def _watch(self, event: dict[str, Any]) -> None:
         self._untaken.append(event)
-        self._loop.post(self._take)
+        with suppress(RunStopped):  # the next call raises it again
+            self._loop.call(self._take)
 
     async def _take(self) -> None:
-        await self._steps.take(self._untaken.popleft())
+        await self._steps.take(self._untaken.pop())
 
 
 def _other_model(chosen: str | Model | None, role: str, default: Model) -> Model:
@@ -178,18 +212,30 @@ def _other_model(chosen: str | Model | None, role: str, default: Model) -> Model
     return get_model(chosen)
 
 
-async def _has_session() -> bool:
-    return session_of_sample() is not None
+def _new_directory(parent: str | None) -> Path:
+    """Make the directory of a new run.
 
+    Args:
+        parent: where it is made; None for ``LOG.mlab`` next to the log ``LOG.eval``, or for the system's temporary
+            directory if the log is in no local one.
 
-async def _default_answer(state: AgentState, wanted: bool | None) -> tuple[Answer, bool]:
-    return default_answer(state, wanted=wanted)
-
-
-def _stopped(error: BaseException) -> RunStopped:
-    """Return why the agent is to end."""
-    if isinstance(error, LimitExceededError):
-        return RunStopped(f"Inspect: {error.message}", _REASONS.get(error.type, "stopped"))
-    if isinstance(error, Exception):
-        return RunStopped(f"{type(error).__name__}: {error}")
-    return RunStopped("Inspect ends the sample", limit_reached())
+    Raises:
+        PrerequisiteError: if it cannot be made.
+    """
+    sample = sample_active()
+    location = urlsplit(sample.log_location if sample else "")
+    if parent is not None:
+        directory = Path(parent)
+    elif location.path and location.scheme in _LOCAL_SCHEMES:
+        directory = Path(location.path).with_suffix(".mlab")
+    else:
+        directory = Path(tempfile.gettempdir(), "mlab-runs")
+    name = f"{sample.sample.id}_{sample.epoch}" if sample else "run"
+    prefix = re.sub(r"[^\w.-]+", "-", name)[:_NAME_CHARS].lstrip(".") + "_"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=prefix, dir=directory)).absolute()
+    except OSError as error:
+        raise PrerequisiteError(
+            f"mlab: {directory} cannot have the traces: {error.strerror}; give trace_directory=DIR"
+        ) from None

@@ -1,0 +1,232 @@
+"""The episode of a sample at a task of re-bench: its session, its attempts, their scores, and the agent's tools.
+
+The scorer scores a copy of the workspace, so that it can be called at any time and any number of times; each call but
+the last is an attempt of the session, whoever makes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from inspect_ai._util.working import report_sample_waiting_time
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, mean, metric, scorer, stderr
+from inspect_ai.scorer import score as score_now
+from inspect_ai.solver._task_state import sample_state
+from inspect_ai.tool import Tool, ToolError, tool
+from inspect_ai.util import sandbox
+
+from re_bench.errors import ReBenchError
+from re_bench.records import ATTEMPTS, TaskRecord
+from re_bench.runs.attempts import AttemptLog, FinalScore
+from re_bench_inspect.provider import ReBenchSandbox
+from re_bench_inspect.store import SessionStore
+from re_bench_server.responses import command_response
+from re_bench_server.session import SessionClosedError
+
+if TYPE_CHECKING:
+    from inspect_ai.scorer import Target
+    from inspect_ai.solver import TaskState
+    from inspect_ai.util import Store
+
+    from re_bench.runs.attempts import Attempt
+    from re_bench_server.responses import ToolResponse
+    from re_bench_server.session import Session
+
+_LONGEST_DETAILS = 1 << 16
+"""Characters of an attempt's details as JSON; longer ones are in the attempt log alone."""
+_KEPT_DETAILS = ("anchors", "instance")
+"""What readers of scores need of the details."""
+_FINAL_TRIES = 3
+_MAX_COMMAND = 1 << 20
+_last_responses: WeakKeyDictionary[Session, ToolResponse] = WeakKeyDictionary()
+"""The response to the last attempt that the scorer made of a session, for the tool that called the scorer."""
+
+
+def session_of_sample() -> Session | None:
+    """Return the session of the sample that runs; None where it has another sandbox, or none."""
+    try:
+        session: Session | None = sandbox().as_type(ReBenchSandbox).session
+    except (ProcessLookupError, TypeError):
+        return None
+    return session
+
+
+def current_session() -> Session:
+    """Return the session of the sample that runs.
+
+    Raises:
+        ToolError: if it has none.
+    """
+    session = session_of_sample()
+    if session is None:
+        raise ToolError("this needs a task of re-bench: its sandbox has no session")
+    return session
+
+
+def _report_wait(response: ToolResponse) -> None:
+    """Tell Inspect how long a call waited for a GPU's turn or in the queue of scorings: that is no working time."""
+    if waited_s := response.metadata.get("waited_s"):
+        report_sample_waiting_time(waited_s)
+
+
+async def _record_attempts(store: Store, session: Session) -> SessionStore:
+    """Write what the session's log and record have into the sample's store, and return that part of the store."""
+    await session.shell.refresh_cost()
+    contents = await asyncio.to_thread(AttemptLog(session.directory / ATTEMPTS).read)
+    record, kept = session.record, SessionStore(store=store)
+    kept.task = TaskRecord.of(session.served.task, session.served.profile_name).model_dump(mode="json")
+    kept.session, kept.directory = session.name, str(session.directory)
+    kept.attempts = [*kept.attempts, *map(_plain, contents.attempts[len(kept.attempts) :])]
+    kept.final, kept.hours = record.final, session.clock.elapsed().working_s / 3600
+    kept.model_dollars, kept.scoring_model_dollars = record.model_dollars, record.scoring_model_dollars
+    return kept
+
+
+def _plain(attempt: Attempt) -> dict[str, Any]:
+    """Return an attempt as JSON values, of long details only what scores depend on."""
+    values = asdict(attempt)
+    if len(json.dumps(values["details"])) > _LONGEST_DETAILS:
+        values["details"] = {name: values["details"][name] for name in _KEPT_DETAILS if name in values["details"]}
+    return values
+
+
+@metric(name="best")
+def best() -> Metric:
+    """Return the metric that is the highest score of all epochs: best of k runs."""
+
+    def compute(scores: list[SampleScore]) -> float:
+        return max((score.score.as_float() for score in scores), default=float("nan"))
+
+    return compute
+
+
+@scorer(metrics=[mean(), stderr(), best()], name="reward")
+def reward() -> Scorer:
+    """Return the scorer of the tasks: the reward, 0 at the starting score and 1 at the reference's.
+
+    A sample without a valid attempt is unscored, and no part of a mean.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:
+        del target
+        session = session_of_sample()
+        if session is None:  # a log is scored again
+            return _final_score(SessionStore(store=state.store))
+        if state.completed:
+            return _final_score(await end_episode(state.store, session))
+        response = await session.answer(final=False)
+        _report_wait(response)
+        _last_responses[session] = response
+        await _record_attempts(state.store, session)
+        metadata, status = {"profile": session.served.profile_name, **response.metadata}, response.metadata["status"]
+        if status != "valid":
+            return Score.unscored(reason=str(status), explanation=response.text, metadata=metadata)
+        return Score(value=response.reward or 0.0, explanation=response.text, metadata=metadata)
+
+    return score
+
+
+async def end_episode(store: Store, session: Session) -> SessionStore:
+    """Score the workspace once more and end the episode, unless it has ended; return what the store has then.
+
+    Raises:
+        ReBenchError: if the log cannot be written.
+    """
+    for _try in range(_FINAL_TRIES):
+        if session.record.state == "finished":
+            break
+        try:
+            _report_wait(await session.answer(final=True))
+        except SessionClosedError:
+            break
+    return await _record_attempts(store, session)
+
+
+def _final_score(kept: SessionStore) -> Score:
+    final = FinalScore(**kept.final) if kept.final else FinalScore(0, None, None, 0, 0)
+    metadata = {
+        "profile": kept.task.get("profile"),
+        "raw": final.raw,
+        "attempts": final.attempts,
+        "valid": final.valid,
+        "hours": kept.hours,
+    }
+    if final.reward is not None and final.raw is not None:
+        unit = kept.task.get("unit")
+        text = f"{final.valid} of {final.attempts} attempts were valid; raw score {final.raw:zg} ({unit})"
+        return Score(value=final.reward, explanation=text, metadata=metadata)
+    if final.raw is not None:
+        reason, text = "no_anchors", f"raw score {final.raw:zg}, and no anchors to make a reward of it"
+    elif any(attempt["status"] == "error" for attempt in kept.attempts):
+        reason, text = "scoring_failed", "no attempt was valid, and one had an internal error: see their messages"
+    else:
+        reason, text = "no_valid_attempt", f"none of {final.attempts} attempts was valid"
+    return Score.unscored(reason=reason, explanation=text, metadata=metadata)
+
+
+@tool(name="bash", parallel=False)
+def bash() -> Tool:
+    """Return the tool that runs commands in the session's shell, which lasts, unlike that of Inspect's own tool."""
+
+    async def execute(command: str, timeout: float | None = None) -> str:  # noqa: ASYNC109 - the model's word
+        """Run a command in the workspace's shell. Directory, variables and background processes stay between calls.
+
+        Args:
+            command: the command, as one would type it into bash
+            timeout: seconds after which the command is stopped
+        """
+        if len(command) > _MAX_COMMAND:
+            raise ToolError(f"the command has {len(command)} characters; write what is long to a file in pieces")
+        if timeout is not None and not timeout > 0:
+            raise ToolError(f"timeout must be more than 0 seconds, not {timeout}")
+        session = current_session()
+        try:
+            response = command_response(*await session.run(command, timeout))
+        except ReBenchError as error:
+            raise ToolError(str(error)) from None
+        _report_wait(response)
+        return session.take_notice() + response.text
+
+    return execute
+
+
+@tool(name="answer", parallel=False)
+def answer() -> Tool:
+    """Return the tool that has the workspace scored; each score is an event of the transcript."""
+
+    async def execute(get_final_score: bool = False) -> str:
+        """Score the workspace as it is. With get_final_score, end the episode with the score of all attempts.
+
+        Args:
+            get_final_score: true: end the episode with the final score of all attempts, this one included
+        """
+        return (await score_workspace(final=get_final_score)).text
+
+    return execute
+
+
+async def score_workspace(*, final: bool) -> ToolResponse:
+    """Score the sample's workspace as it is, as the tool ``answer`` does; the final score ends the episode.
+
+    An attempt that does not end the episode is scored by the task's scorer, so that Inspect shows it where it was made.
+
+    Raises:
+        ToolError: if the episode has ended.
+    """
+    state, session = sample_state(), current_session()
+    assert state is not None, "a session belongs to a sample"
+    try:
+        if not final:
+            await score_now(state)
+            return _last_responses[session]
+        response = await session.answer(final=True)
+    except ReBenchError as error:
+        raise ToolError(str(error)) from None
+    _report_wait(response)
+    await _record_attempts(state.store, session)
+    state.completed = response.finished
+    return response

@@ -1,0 +1,224 @@
+"""The configuration of sandboxes, which Inspect's logs have, and the sandboxes without a session.
+
+A sandbox without a session has a directory of its own, which is removed with the sample. A lock next to it is released
+by the system when this process ends, however it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+import tempfile
+import tomllib
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Literal, Self
+
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from re_bench.errors import UsageError
+from re_bench.gpu import state as gpu_state
+from re_bench.gpu.devices import find_gpu
+from re_bench.limits import Limits
+from re_bench.sandbox import open_backend
+from re_bench_server.network.policy import NetworkPolicy
+from re_bench_server.network.relay import Network
+from re_bench_server.settings import Settings, default_state
+from re_bench_server.shell.shell import Shell
+from re_bench_server.state_dir import remove_tree
+
+_YEAR_S = 366 * 86400
+_SOCKETS_PREFIX = "re-bench-inspect-"
+
+
+class SandboxConfig(BaseModel):
+    """What a sandbox offers, and the task whose session it belongs to."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    task: str | None = None
+    """The id of a task of re-bench; None for a sandbox alone."""
+    profile: str = "auto"
+    """The task's profile."""
+    network: Literal["none", "proxy", "open"] = "none"
+    """No network, a proxy to the hosts in ``allow``, or the machine's own network."""
+    allow: tuple[str, ...] = ()
+    """The hosts that can be reached through the proxy."""
+    hours: float = Field(default=8.0, gt=0)
+    """Working hours in which a session can run commands."""
+    max_attempts: int = Field(default=100, ge=1)
+    """How many attempts of a session are scored."""
+    memory_mib: int = Field(default=Settings.memory_mib, gt=0)
+    """Memory of all programs in the sandbox together, and what its ``/tmp`` may hold, in MiB."""
+    disk_mib: int = Field(default=Settings.disk_mib, gt=0)
+    """How much the working directory, the home directory and ``/var/tmp`` may grow together, in MiB."""
+    processes: int = Field(default=Settings.processes, gt=0)
+    """Processes and threads at a time."""
+    gpu: str | None = None
+    """Index or UUID of the one GPU that programs may use; a task's session has the one that its profile asks for."""
+
+    @model_validator(mode="after")
+    def _check_task(self) -> Self:
+        if self.task is not None and self.gpu is not None:
+            raise ValueError("gpu is for a sandbox without a task; a task's profile says whether it has one")
+        return self
+
+    @classmethod
+    def of(cls, config: BaseModel | str | None) -> SandboxConfig:
+        """Return the configuration that Inspect gives a provider: an object, or the path of a TOML file.
+
+        Raises:
+            UsageError: if it is another provider's, or the file cannot be used.
+        """
+        if config is None:
+            return cls()
+        if isinstance(config, cls):
+            return config
+        if not isinstance(config, str):
+            raise UsageError(f"the sandbox rebench takes a SandboxConfig or a TOML file, not {type(config).__name__}")
+        try:
+            return cls.model_validate(tomllib.loads(Path(config).read_text(encoding="utf-8")))
+        except OSError as error:
+            raise UsageError(f"{config}: the sandbox's configuration cannot be read ({error.strerror})") from None
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise UsageError(f"{config}: the sandbox's configuration is no TOML: {error}") from None
+        except ValidationError as error:
+            raise UsageError(f"{config}: {problems_of(error)}") from None
+
+
+def problems_of(error: ValidationError) -> str:
+    """Return what is wrong with which fields."""
+    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+
+
+class PlainSandbox:
+    """A sandbox of its own: a shell, the directory that it shows, and the proxy next to it."""
+
+    def __init__(self, shell: Shell, resources: AsyncExitStack) -> None:
+        """Run programs in a shell, and own what is closed with it."""
+        self.execute = shell.execute
+        self._resources = resources
+
+    async def close(self, _reason: str = "") -> None:
+        """End all that runs, and remove the directory."""
+        await self._resources.aclose()
+
+
+async def open_sandbox(config: SandboxConfig) -> PlainSandbox:
+    """Open a sandbox.
+
+    Raises:
+        UsageError: if the configuration cannot be had here.
+        ReBenchError: if the sandbox does not start.
+    """
+    resources = AsyncExitStack()
+    try:
+        return PlainSandbox(await _open_shell(config, resources), resources)
+    except BaseException:
+        await asyncio.shield(resources.aclose())
+        raise
+
+
+async def _open_shell(config: SandboxConfig, resources: AsyncExitStack) -> Shell:
+    backend, (policy, gpu) = open_backend(), check(config)
+    name, root = f"{os.getpid()}-{secrets.token_hex(4)}", default_directory()
+    directory = root / name
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        resources.enter_context(FileLock(_lock_of(directory), thread_local=False))
+        for path in (directory, directory / "workspace"):
+            path.mkdir(mode=0o700)
+        resources.push_async_callback(asyncio.to_thread, _remove, directory)
+        sockets = Path(tempfile.mkdtemp(prefix=_SOCKETS_PREFIX))  # whose paths must be short
+        (directory / "sockets").symlink_to(sockets)
+    except OSError as error:
+        raise _unusable(root, error) from None
+    network = Network(policy, backend, sockets)
+    resources.push_async_callback(network.close)
+    resources.push_async_callback(network.close_session, name)
+    access = await network.open(name, directory)
+    shell = await Shell.open(
+        backend,
+        directory / "workspace",
+        directory / "home",
+        limits=_limits_of(config),
+        environment=access.variables,
+        also=access.shown,
+        hidden=[root],
+        gpu=gpu,
+        services=access.services,
+        host_network=policy.mode == "open",
+        scratch=directory,
+    )
+    resources.push_async_callback(shell.close)
+    return shell
+
+
+def check(config: SandboxConfig) -> tuple[NetworkPolicy, str | None]:
+    """Return the network of a sandbox, and the UUID of its GPU if it has one.
+
+    Raises:
+        UsageError: if the settings contradict one another, or one cannot be had here.
+    """
+    policy = NetworkPolicy.from_options(config.network, list(config.allow), None)
+    policy.check_sandbox(open_backend().name)
+    return policy, None if config.gpu is None else find_gpu(gpu_state.identify_all(), config.gpu, "gpu").uuid
+
+
+def default_directory() -> Path:
+    """Return where sandboxes have their directories.
+
+    Raises:
+        UsageError: if the user has no home.
+    """
+    return default_state().with_name("inspect-sandboxes")
+
+
+def remove_abandoned(root: Path) -> list[str]:
+    """Remove the directories of sandboxes whose evaluation was killed; return their names.
+
+    Raises:
+        UsageError: if they cannot be read.
+    """
+    removed = []
+    try:
+        for directory in sorted(path for path in root.glob("*") if path.is_dir()):
+            with suppress(Timeout), FileLock(_lock_of(directory), timeout=0):  # which an evaluation that runs holds
+                _remove(directory)
+                removed.append(directory.name)
+    except OSError as error:
+        raise _unusable(root, error) from None
+    return removed
+
+
+def _unusable(root: Path, error: OSError) -> UsageError:
+    return UsageError(f"{root}: cannot be used for sandboxes ({error.strerror}); set XDG_STATE_HOME")
+
+
+def _lock_of(directory: Path) -> Path:
+    return directory.with_name(f"{directory.name}.lock")
+
+
+def _limits_of(config: SandboxConfig) -> Limits:
+    return Limits(
+        wall_s=_YEAR_S,  # Inspect bounds its time
+        cpu_s=_YEAR_S,
+        memory_mib=config.memory_mib,
+        processes=config.processes,
+        file_mib=config.disk_mib,
+        disk_mib=config.disk_mib,
+        open_files=4096,
+        output_kib=32,
+    )
+
+
+def _remove(directory: Path) -> None:
+    with suppress(OSError):
+        target = (directory / "sockets").readlink()
+        if target.name.startswith(_SOCKETS_PREFIX) and target.stat().st_uid == directory.stat().st_uid:
+            shutil.rmtree(target, ignore_errors=True)
+    remove_tree(directory)
+    _lock_of(directory).unlink(missing_ok=True)
