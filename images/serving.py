@@ -8,6 +8,7 @@ import contextlib
 import json
 import secrets
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -19,7 +20,7 @@ from engines import EngineError
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
-from fake_server import FakeServer
+from fake_server import FakeServer  # noqa: E402 - of the tests
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -24,7 +24,6 @@ from re_bench.normalise import normalise
 from re_bench.records import EvaluationRecord, RunRecord, TaskRecord
 from re_bench.runs.attempts import Attempt, AttemptLog, LogContents
 from re_bench.testing import keep_submission
-from re_bench.testing import keep_submission
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -44,7 +44,7 @@ def start(inspect: InspectProcess, replies: list[str], *options: str) -> subproc
     """Start ``inspect eval`` with the agent on a small task, whose model gives replies in turn."""
     (inspect.logs.parent / "small.py").write_text(TASK_FILE.format(replies=replies))
     words = ("eval", "small.py", "--solver", "re_bench/mlab", "--log-dir", "logs", *options)
-    return inspect.start(*words, fork=False)
+    return inspect.start(*words)
 
 
 @pytest.mark.slow

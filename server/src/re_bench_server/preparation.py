@@ -13,7 +13,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from functools import partial
 from typing import TYPE_CHECKING
 
 from re_bench.errors import ReBenchError, UsageError
