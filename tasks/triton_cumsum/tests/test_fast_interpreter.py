@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 from triton.runtime import interpreter
 
-from triton_cumsum.harness import fast_interpreter
+from triton_cumsum.sandboxed import fast_interpreter
 
 
 @triton.jit  # type: ignore[untyped-decorator] # triton is not followed by the type checker

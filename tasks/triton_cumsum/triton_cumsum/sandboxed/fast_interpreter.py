@@ -19,8 +19,8 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import autotuner, interpreter
 
-from triton_cumsum.harness import fast_types
-from triton_cumsum.harness.fast_types import numpy_dtype
+from triton_cumsum.sandboxed import fast_types
+from triton_cumsum.sandboxed.fast_types import numpy_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,6 @@ def install() -> None:
     """Patch the interpreter of this process; doing so twice changes nothing."""
     fast_types.install()
     interpreter.ScanOps.generic_scan = generic_scan
-    interpreter.ScanOps.one_by_one = False
     interpreter.ReduceOps.generic_reduce = generic_reduce
     interpreter.ReduceScanOpInterface.to_tensor = wrapped_tensor
     interpreter._patch_lang = _patch_once  # noqa: SLF001 - the name that GridExecutor looks up
@@ -56,10 +55,7 @@ def wrapped_tensor(_self: Any, value: Any, dtype: Any) -> Any:
 
 
 def generic_scan(scan: Any, tensors: Any) -> Any:
-    """Replace ``ScanOps.generic_scan``: inclusive scan along ``scan.axis`` by doubling distances.
-
-    Sets ``scan.one_by_one`` if that cannot be done, and the stock interpreter took one element at a time.
-    """
+    """Replace ``ScanOps.generic_scan``: inclusive scan along ``scan.axis`` by doubling distances."""
     arrays = [np.moveaxis(tensor.handle.data, scan.axis, -1) for tensor in tensors]
     length = arrays[0].shape[-1]
     distance = 1
@@ -73,7 +69,6 @@ def generic_scan(scan: Any, tensors: Any) -> Any:
             arrays = combined
             distance *= 2
     except _BlockConditionError:
-        scan.one_by_one = True
         return STOCK_SCAN(scan, tensors)
     arrays = [np.ascontiguousarray(np.moveaxis(array, -1, scan.axis)) for array in arrays]
     return [scan.to_tensor(array, tensor.dtype) for array, tensor in zip(arrays, tensors, strict=True)]

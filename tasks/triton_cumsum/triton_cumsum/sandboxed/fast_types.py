@@ -13,7 +13,7 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter
 
-from triton_cumsum.harness.fast_operators import fast_path, operand, spread
+from triton_cumsum.sandboxed.fast_operators import fast_path, operand, spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,7 +146,6 @@ def _create_broadcast(_builder: Any, argument: Any, shape: Any) -> Any:
         handle = interpreter.TensorHandle(np.ndarray(sizes, data.dtype, data, 0, strides), argument.dtype.scalar)
     else:
         handle = interpreter.TensorHandle(np.broadcast_to(data, sizes), argument.dtype.scalar)
-    handle.opaque = getattr(argument, "opaque", False)  # see work_counter; it does not see every call of this
     return handle
 
 
