@@ -16,7 +16,7 @@ from re_bench.sandbox import open_backend
 from re_bench.sandbox.calls import SandboxedProcess
 from re_bench.sandbox.process import run
 from re_bench.sandbox.spec import SandboxSpec
-from re_bench.scoring.staging import stage
+from re_bench.task.staging import stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

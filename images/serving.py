@@ -20,7 +20,7 @@ from engines import EngineError
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
-from fake_server import FakeServer  # noqa: E402 - of the tests
+from fake_server import FakeServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

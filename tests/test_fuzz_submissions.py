@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from re_bench.data.files import import_file
 from re_bench.scoring.score import score
-from re_bench.task.discovery import Task, find_tasks
+from re_bench.task.discovery import TaskFolder, find_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,13 +83,13 @@ def make(kind: str, content: Any, path: Path) -> None:
 
 
 @pytest.fixture(scope="module", params=TASKS, ids=lambda task: task.name)
-def task(request: pytest.FixtureRequest) -> Task:
-    chosen: Task = request.param
+def task(request: pytest.FixtureRequest) -> TaskFolder:
+    chosen: TaskFolder = request.param
     return chosen
 
 
 @pytest.fixture
-def scored(task: Task, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Scored:
+def scored(task: TaskFolder, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Scored:
     """Return what scores a tree with the task's own scorer, in this process."""
     monkeypatch.setattr(sys, "path", [str(task.import_directory), *sys.path])
     measure = import_file(task.scorer, f"{task.name}_score").measure

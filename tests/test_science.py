@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from re_bench.cli.science import with_table
-from re_bench.task.discovery import Task, find_tasks
+from re_bench.task.discovery import TaskFolder, find_tasks
 from re_bench.task.manifest import RECORDS, Records
 from re_bench.task.manifest_file import ManifestError, read_table
 
@@ -18,9 +18,9 @@ EMPTY = "<!-- table: results -->\n<!-- end of table -->\n"
 TASKS = [task for task in find_tasks().values() if (task.directory / RECORDS).exists()]
 
 
-def copy_of(task: Task, directory: Path, records: str) -> Task:
+def copy_of(task: TaskFolder, directory: Path, records: str) -> TaskFolder:
     (directory / RECORDS).write_text(records)
-    return Task(directory, task.manifest)
+    return TaskFolder(directory, task.manifest)
 
 
 def test_the_page_is_what_its_generator_makes() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from re_bench.task.discovery import Task, find_tasks
+from re_bench.task.discovery import TaskFolder, find_tasks
 from re_bench.task.profile_names import PROFILES
 from re_bench.task.workspace import lay_out
 
@@ -22,18 +22,18 @@ HAS_GPU = bool(list(Path("/dev").glob("nvidia[0-9]*")))
 
 
 @pytest.fixture(params=TASKS, ids=lambda task: task.name)
-def task(request: pytest.FixtureRequest) -> Task:
-    chosen: Task = request.param
+def task(request: pytest.FixtureRequest) -> TaskFolder:
+    chosen: TaskFolder = request.param
     return chosen
 
 
-def score(task: Task, directory: Path, *arguments: str) -> tuple[int, str, str]:
+def score(task: TaskFolder, directory: Path, *arguments: str) -> tuple[int, str, str]:
     command = [sys.executable, str(task.scorer), "--solution", str(directory), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
-def check(task: Task, stdout: str, status: str, sandbox: str = "bubblewrap") -> dict[str, Any]:
+def check(task: TaskFolder, stdout: str, status: str, sandbox: str = "bubblewrap") -> dict[str, Any]:
     result = json.loads(stdout)
     assert isinstance(result, dict)
     assert list(result) == FIELDS
@@ -44,7 +44,7 @@ def check(task: Task, stdout: str, status: str, sandbox: str = "bubblewrap") -> 
     return result
 
 
-def test_the_baseline_is_valid_and_left_as_it_is(task: Task, tmp_path: Path) -> None:
+def test_the_baseline_is_valid_and_left_as_it_is(task: TaskFolder, tmp_path: Path) -> None:
     lay_out(task, tmp_path / "workspace", profile="cpu")
     before = {path: path.read_bytes() for path in (tmp_path / "workspace").rglob("*") if path.is_file()}
     code, stdout, stderr = score(task, tmp_path / "workspace", "--profile", "cpu", "--json")
@@ -58,7 +58,7 @@ def test_the_baseline_is_valid_and_left_as_it_is(task: Task, tmp_path: Path) -> 
     assert after == before
 
 
-def untold_figures(task: Task, result: dict[str, Any]) -> list[str]:
+def untold_figures(task: TaskFolder, result: dict[str, Any]) -> list[str]:
     """Return the figures in a message that are neither the score nor in the instructions: a submission chose them."""
     shares = {
         f"{a} of {b}" for a, b in re.findall(r"(\d+) of (\d+)", result["message"]) if int(a) / int(b) == result["raw"]
@@ -72,7 +72,9 @@ def untold_figures(task: Task, result: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])
-def test_an_empty_submission_is_invalid_and_the_sandbox_is_recorded(task: Task, tmp_path: Path, sandbox: str) -> None:
+def test_an_empty_submission_is_invalid_and_the_sandbox_is_recorded(
+    task: TaskFolder, tmp_path: Path, sandbox: str
+) -> None:
     code, stdout, stderr = score(task, tmp_path, "--profile", "cpu", "--sandbox", sandbox, "--json")
     assert code == 3, stderr
     result = check(task, stdout, "invalid", sandbox)
@@ -81,7 +83,7 @@ def test_an_empty_submission_is_invalid_and_the_sandbox_is_recorded(task: Task, 
 
 
 @pytest.mark.parametrize("content", [b"\0\xff garbage", b"raise RuntimeError('no idea')\n"])
-def test_a_file_of_garbage_is_invalid_with_a_reason(task: Task, tmp_path: Path, content: bytes) -> None:
+def test_a_file_of_garbage_is_invalid_with_a_reason(task: TaskFolder, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / task.manifest.submission[0]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
@@ -94,7 +96,7 @@ def test_a_file_of_garbage_is_invalid_with_a_reason(task: Task, tmp_path: Path, 
 
 
 def test_a_request_that_cannot_be_met_is_one_line_and_exit_2(
-    task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    task: TaskFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     profiles = task.manifest.profiles
     requests = [(["--profile", "huge"], "got 'huge'"), (["--sandbox", "jail"], "got 'jail'")]

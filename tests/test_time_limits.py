@@ -13,7 +13,7 @@ import pytest
 
 from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.score_process import score_and_record
-from re_bench.task.discovery import Task, find_task, open_task
+from re_bench.task.discovery import TaskFolder, find_task, open_task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +44,9 @@ EDITS = {
 QUICK = ("kernel called", "model imported", "programs run", "tensors read")
 
 
-def impatient_copy(task: Task, directory: Path, limit_s: float, edits: Iterable[tuple[str, str, str]]) -> Task:
+def impatient_copy(
+    task: TaskFolder, directory: Path, limit_s: float, edits: Iterable[tuple[str, str, str]]
+) -> TaskFolder:
     """Return a copy of a task with some edits, whose scorings may take so long."""
     target = directory / task.name
     for name in ("task.toml", "anchors.toml", "score.py"):

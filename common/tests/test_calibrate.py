@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import pytest
 
     from re_bench.sandbox.spec import Backend
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
-    Change = Callable[[Task, str, str, str], Task]
+    Change = Callable[[TaskFolder, str, str, str], TaskFolder]
     ReBench = Callable[..., subprocess.CompletedProcess[str]]
 
 REBUILD = """\
@@ -28,7 +28,7 @@ Path(__file__).with_name("rebuilt").write_text(f"{parser.parse_args().profile} {
 """
 
 
-def with_rebuild(task: Task, change: Change, program: str) -> Task:
+def with_rebuild(task: TaskFolder, change: Change, program: str) -> TaskFolder:
     tools = task.directory / "tools"
     tools.mkdir()
     (tools / "rebuild.py").write_text(program)
@@ -36,7 +36,7 @@ def with_rebuild(task: Task, change: Change, program: str) -> Task:
 
 
 def test_the_truth_is_rebuilt_first_by_a_program_that_can_import_the_task(
-    made_up: Task, backend: Backend, change: Change, re_bench: ReBench
+    made_up: TaskFolder, backend: Backend, change: Change, re_bench: ReBench
 ) -> None:
     del backend  # there is one
     task = with_rebuild(made_up, change, REBUILD)
@@ -48,7 +48,7 @@ def test_the_truth_is_rebuilt_first_by_a_program_that_can_import_the_task(
     assert (task.directory / "task.toml").read_bytes() == manifest
 
 
-def test_without_its_truth_nothing_is_calibrated(made_up: Task, change: Change, re_bench: ReBench) -> None:
+def test_without_its_truth_nothing_is_calibrated(made_up: TaskFolder, change: Change, re_bench: ReBench) -> None:
     task = with_rebuild(made_up, change, "raise SystemExit(3)")
     failed = re_bench("calibrate", task.directory, "--profile", "cpu")
     (task.directory / "tools" / "rebuild.py").unlink()
@@ -61,7 +61,7 @@ def test_without_its_truth_nothing_is_calibrated(made_up: Task, change: Change, 
 
 
 def test_anchors_of_another_instance_are_not_the_profiles(
-    made_up: Task, re_bench: ReBench, monkeypatch: pytest.MonkeyPatch
+    made_up: TaskFolder, re_bench: ReBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RE_BENCH_INSTANCES", '{"made_up/cpu": 2}')
     refused = re_bench("calibrate", made_up.directory, "--profile", "cpu")

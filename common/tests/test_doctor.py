@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from re_bench.sandbox.spec import Backend
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 ROOT = os.geteuid() == 0
 NO_COMPILER = "#!/bin/sh\ntest $1 = --version && echo cc 1.0 && exit\n"
@@ -84,7 +84,7 @@ def test_a_compiler_that_compiles_nothing_is_a_problem(
 
 
 def test_a_rustup_without_a_toolchain_is_told_from_no_rustc(
-    program: Callable[[str, str], Path], made_up: Task, monkeypatch: pytest.MonkeyPatch
+    program: Callable[[str, str], Path], made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shim = program("rustc", RUSTUP)
     monkeypatch.setenv("PATH", f"{shim.parent}:/nowhere")
@@ -174,7 +174,7 @@ def test_restricted_user_namespaces_are_reported_with_a_command(machine: Callabl
         assert f"echo {name}=" in found[1]
 
 
-def test_a_missing_package_blocks_its_task(made_up: Task) -> None:
+def test_a_missing_package_blocks_its_task(made_up: TaskFolder) -> None:
     (made_up.directory / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["not-on-any-machine"]\n')
     [finding] = check_packages([Target(made_up, "cpu")])
     assert (finding.status, finding.blocks) == ("problem", ("made_up",))
@@ -188,14 +188,14 @@ def test_a_missing_package_blocks_its_task(made_up: Task) -> None:
 
 
 @pytest.mark.skipif(landlock_abi() == 0, reason="the kernel has no Landlock")
-def test_a_task_that_landlock_cannot_hold_is_blocked(made_up: Task) -> None:
+def test_a_task_that_landlock_cannot_hold_is_blocked(made_up: TaskFolder) -> None:
     asks = replace(made_up, manifest=made_up.manifest.model_copy(update={"model": object()}))
     finding = check_sandbox("landlock", [Target(asks, "cpu")])
     assert (finding.status, finding.blocks) == ("problem", ("made_up",))
     assert check_sandbox("landlock", [Target(made_up, "cpu")]).status != "problem"
 
 
-def test_what_is_prepared_is_known_until_it_is_removed(made_up: Task) -> None:
+def test_what_is_prepared_is_known_until_it_is_removed(made_up: TaskFolder) -> None:
     version = made_up.manifest.version
     assert not is_prepared("made_up", "cpu", version)
     run_preparation(made_up, "cpu")
@@ -206,7 +206,7 @@ def test_what_is_prepared_is_known_until_it_is_removed(made_up: Task) -> None:
         assert not is_prepared("made_up", "cpu", version)
 
 
-def test_a_profile_that_one_task_lacks_is_its_problem_alone(made_up: Task, path: Path) -> None:
+def test_a_profile_that_one_task_lacks_is_its_problem_alone(made_up: TaskFolder, path: Path) -> None:
     text = path.read_text()
     other = made_up.directory.with_name("other")
     other.mkdir()
@@ -221,7 +221,7 @@ def test_a_profile_that_one_task_lacks_is_its_problem_alone(made_up: Task, path:
 
 
 @pytest.mark.skipif(not ROOT, reason="takes root, to become a user without a home")
-def test_a_user_without_a_home_is_told_which_variable_helps(made_up: Task) -> None:
+def test_a_user_without_a_home_is_told_which_variable_helps(made_up: TaskFolder) -> None:
     code = (
         "import sys; from pathlib import Path; from re_bench.doctor import Target, examine\n"
         "from re_bench.task.discovery import open_task\n"

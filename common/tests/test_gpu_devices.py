@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from re_bench.sandbox.spec import Backend
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
-    Change = Callable[[Task, str, str, str], Task]
+    Change = Callable[[TaskFolder, str, str, str], TaskFolder]
 
 UUIDS = tuple(f"GPU-{number}f1a2b4c-0000-1111-2222-0123456789ab" for number in range(4))
 GPUS = [Gpu(index, "NVIDIA H200", uuid, None, 3201.0, 6144) for index, uuid in enumerate(UUIDS)]
@@ -61,7 +61,7 @@ def test_a_gpu_that_is_not_here_is_refused_with_those_that_are(choice: str) -> N
 
 
 def test_the_command_refuses_a_gpu_that_is_not_here(
-    made_up: Task, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(state, "identify_all", lambda: GPUS[:2])
     monkeypatch.setattr(choices, "_cuda_present", lambda: True)
@@ -75,7 +75,7 @@ def test_the_command_refuses_a_gpu_that_is_not_here(
         assert message in capsys.readouterr().err
 
 
-def test_each_gpu_has_a_few_jobs(made_up: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_gpu_has_a_few_jobs(made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = {}
     for cores in (2, 8, 32):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _pid, cores=cores: set(range(cores)))
@@ -84,18 +84,20 @@ def test_each_gpu_has_a_few_jobs(made_up: Task, monkeypatch: pytest.MonkeyPatch)
     assert jobs == {2: [1, 1, 1], 8: [2, 2, 2], 32: [3, 6, 8]}
 
 
-def test_jobs_are_spread_over_the_gpus_for_them(made_up: Task, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_are_spread_over_the_gpus_for_them(
+    made_up: TaskFolder, change: Change, monkeypatch: pytest.MonkeyPatch
+) -> None:
     used: list[tuple[str | None, str | None]] = []
     meet = threading.Barrier(3)
 
-    def score_variant(task: Task, *_arguments: object, gpu: str | None, make_on: str | None, seed: int) -> Score:
+    def score_variant(task: TaskFolder, *_arguments: object, gpu: str | None, make_on: str | None, seed: int) -> Score:
         used.append((gpu, make_on))
         meet.wait(30 + seed)
         return Score.error(task.name, "cpu", "none")
 
     monkeypatch.setattr("re_bench.runs.validate.score_variant", score_variant)
 
-    def spread(task: Task, plan: GpuPlan | None) -> list[tuple[str | None, str | None]]:
+    def spread(task: TaskFolder, plan: GpuPlan | None) -> list[tuple[str | None, str | None]]:
         used.clear()
         validate(task, "cpu", jobs=3, gpus=plan)
         return sorted(used, key=str)
@@ -110,7 +112,7 @@ def test_jobs_are_spread_over_the_gpus_for_them(made_up: Task, change: Change, m
     assert spread(parallel, dedicate_gpu(GPUS[:2], "0")) == [(second, second)] * 3
 
 
-def test_scorings_run_on_the_gpus_where_they_were_put(made_up: Task, backend: Backend, change: Change) -> None:
+def test_scorings_run_on_the_gpus_where_they_were_put(made_up: TaskFolder, backend: Backend, change: Change) -> None:
     del backend  # there is one
     task = change(made_up, "score.py", '"fine")', '"fine", {"gpu": __import__("os").environ["CUDA_VISIBLE_DEVICES"]})')
     report = validate(task, "cpu", jobs=2, gpus=share_gpus(GPUS[:2]))

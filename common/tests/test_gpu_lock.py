@@ -24,7 +24,7 @@ from re_bench.scoring.score import GPU_WAIT, score
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from re_bench.task.discovery import Task as TaskFolder
+    from re_bench.task.discovery import TaskFolder
 
 UUID = "GPU-00000000-1111-2222-3333-444444444444"
 NAME = f"re-bench-gpu-{UUID}.lock"

@@ -16,9 +16,9 @@ from re_bench.task.prepare import run_preparation
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
-    Change = Callable[[Task, str, str, str], Task]
+    Change = Callable[[TaskFolder, str, str, str], TaskFolder]
     Command = Callable[..., subprocess.CompletedProcess[str]]
 
 TOP = Path(__file__).resolve().parents[2]
@@ -26,10 +26,10 @@ CHATTER = '            print("chatter of a library")'
 
 
 @pytest.fixture
-def fail_with(change: Change) -> Callable[[Task, str], None]:
+def fail_with(change: Change) -> Callable[[TaskFolder, str], None]:
     """Return what makes the preparation of a task raise something."""
 
-    def failing(task: Task, failure: str) -> None:
+    def failing(task: TaskFolder, failure: str) -> None:
         raising = f"            from re_bench import errors\n            raise {failure}"
         change(task, "score.py", CHATTER, raising)
 
@@ -37,7 +37,7 @@ def fail_with(change: Change) -> Callable[[Task, str], None]:
 
 
 def test_it_prepares_once_and_fills_every_directory(
-    made_up: Task, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    made_up: TaskFolder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "into").mkdir()
     for profile in ("cpu", "gpu"):
@@ -51,7 +51,7 @@ def test_it_prepares_once_and_fills_every_directory(
         assert shown.out == ""
 
 
-def test_a_wrong_request_is_refused_and_nothing_is_made(made_up: Task, tmp_path: Path) -> None:
+def test_a_wrong_request_is_refused_and_nothing_is_made(made_up: TaskFolder, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="made_up has no profile 'paper'; it has: cpu, gpu"):
         run_preparation(made_up, "paper")
     with pytest.raises(UsageError, match="made_up has no instances to choose from in profile cpu; leave --instance"):
@@ -69,7 +69,11 @@ def test_a_wrong_request_is_refused_and_nothing_is_made(made_up: Task, tmp_path:
     ],
 )
 def test_a_failure_is_reported_with_its_reason(
-    made_up: Task, failure: str, kind: type[ReBenchError], reason: str, fail_with: Callable[[Task, str], None]
+    made_up: TaskFolder,
+    failure: str,
+    kind: type[ReBenchError],
+    reason: str,
+    fail_with: Callable[[TaskFolder, str], None],
 ) -> None:
     fail_with(made_up, failure)
     with pytest.raises(ReBenchError) as caught:
@@ -77,7 +81,7 @@ def test_a_failure_is_reported_with_its_reason(
     assert (type(caught.value), str(caught.value)) == (kind, reason)
 
 
-def test_the_command_prepares_the_tasks_it_is_given(made_up: Task, tmp_path: Path, re_bench: Command) -> None:
+def test_the_command_prepares_the_tasks_it_is_given(made_up: TaskFolder, tmp_path: Path, re_bench: Command) -> None:
     first = re_bench("prepare", made_up.directory, TOP / "tasks" / "triton_cumsum", "--profile", "cpu", "--json")
     assert first.returncode == 0, first.stderr
     outcomes = [(entry["task"], entry["profile"], entry["outcome"]) for entry in json.loads(first.stdout)["tasks"]]
@@ -89,7 +93,9 @@ def test_the_command_prepares_the_tasks_it_is_given(made_up: Task, tmp_path: Pat
     assert again.stdout.startswith("made_up, profile cpu: prepared, ")
 
 
-def test_the_command_refuses_before_it_prepares_anything(made_up: Task, tmp_path: Path, re_bench: Command) -> None:
+def test_the_command_refuses_before_it_prepares_anything(
+    made_up: TaskFolder, tmp_path: Path, re_bench: Command
+) -> None:
     for other, profile, text in (
         ("nothing", "cpu", "re-bench: there is no task 'nothing'; known tasks:"),
         (TOP / "tasks" / "triton_cumsum", "paper", "re-bench: made_up has no profile 'paper'; it has: cpu, gpu"),
@@ -100,7 +106,7 @@ def test_the_command_refuses_before_it_prepares_anything(made_up: Task, tmp_path
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_missing_package_is_named_with_what_brings_it(made_up: Task, change: Change, re_bench: Command) -> None:
+def test_a_missing_package_is_named_with_what_brings_it(made_up: TaskFolder, change: Change, re_bench: Command) -> None:
     message = "re-bench: made_up, profile cpu: the package nowhere is missing; run: "
     message += "pip install -c constraints.txt -e common -e tasks/made_up"
     change(made_up, "score.py", CHATTER, "            import nowhere.at_all")
@@ -109,7 +115,7 @@ def test_a_missing_package_is_named_with_what_brings_it(made_up: Task, change: C
 
 
 def test_modules_beside_it_are_found_and_those_of_the_current_directory_are_not(
-    made_up: Task, tmp_path: Path, change: Change
+    made_up: TaskFolder, tmp_path: Path, change: Change
 ) -> None:
     (made_up.directory / "beside.py").write_text("value = 'mine'\n")
     for name in ("beside", "json", "yaml"):

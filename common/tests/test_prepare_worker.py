@@ -18,7 +18,7 @@ from re_bench.task.prepare import PrepareWorker
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 RANDOMIZE = """    randomized = True
 
@@ -43,7 +43,7 @@ CHATTER = '            print("chatter of a library")'
 
 
 @pytest.fixture
-def personal(made_up: Task, change: Callable[[Task, str, str, str], Task]) -> Task:
+def personal(made_up: TaskFolder, change: Callable[[TaskFolder, str, str, str], TaskFolder]) -> TaskFolder:
     """Return the made-up task, with workspaces that differ."""
     return change(made_up, "score.py", "    def score(", RANDOMIZE.rstrip("\n"))
 
@@ -54,7 +54,7 @@ def said() -> list[str]:
 
 
 @pytest.fixture
-def worker(personal: Task, said: list[str]) -> Iterator[PrepareWorker]:
+def worker(personal: TaskFolder, said: list[str]) -> Iterator[PrepareWorker]:
     worker = PrepareWorker(personal, "cpu", said.append)
     yield worker
     worker.close()
@@ -86,7 +86,7 @@ def test_one_program_prepares_and_fills_many_directories(
     assert not Path(f"/proc/{pid}").exists()
 
 
-def test_a_task_whose_workspaces_are_alike_is_known(made_up: Task) -> None:
+def test_a_task_whose_workspaces_are_alike_is_known(made_up: TaskFolder) -> None:
     worker = PrepareWorker(made_up, "cpu", print)
     worker.start()
     assert not worker.randomized
@@ -104,7 +104,7 @@ def test_a_worker_that_fails_goes_on_and_one_that_dies_is_started_anew(worker: P
 
 
 def test_a_stop_request_ends_the_wait_and_the_program(
-    made_up: Task, change: Callable[[Task, str, str, str], Task]
+    made_up: TaskFolder, change: Callable[[TaskFolder, str, str, str], TaskFolder]
 ) -> None:
     change(made_up, "score.py", CHATTER, "            import time\n            time.sleep(60)")
     started = time.monotonic()
@@ -115,7 +115,7 @@ def test_a_stop_request_ends_the_wait_and_the_program(
 
 @pytest.mark.parametrize("busy", [False, True])
 def test_it_ends_when_its_parent_is_killed(
-    made_up: Task, change: Callable[[Task, str, str, str], Task], *, busy: bool
+    made_up: TaskFolder, change: Callable[[TaskFolder, str, str, str], TaskFolder], *, busy: bool
 ) -> None:
     if busy:
         change(made_up, "score.py", CHATTER, "            import time\n            time.sleep(600)")

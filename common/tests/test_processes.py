@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from re_bench.sandbox.spec import Backend
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
-    Change = Callable[[Task, str, str, str], Task]
+    Change = Callable[[TaskFolder, str, str, str], TaskFolder]
 
 CHATTER = 'print("chatter of a library")'
 WAIT = "import time; time.sleep(600)"
@@ -44,11 +44,11 @@ SIGNALS = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids
 
 
 @pytest.fixture
-def waiting(made_up: Task, backend: Backend, change: Change) -> Callable[[str], Task]:
+def waiting(made_up: TaskFolder, backend: Backend, change: Change) -> Callable[[str], TaskFolder]:
     """Return what makes one step of a task take ten minutes; the arguments of all its programs name its directory."""
     del backend  # there is one
 
-    def wait(when: str) -> Task:
+    def wait(when: str) -> TaskFolder:
         file, old, new, _sign = AT_WORK[when]
         change(made_up, file, old, new)
         manifest = made_up.directory / "task.toml"
@@ -107,7 +107,7 @@ def processes_of(directory: Path) -> list[str]:
     ],
 )
 def test_a_stopped_command_leaves_nothing(
-    waiting: Callable[[str], Task], tmp_path: Path, command: str, when: str, number: signal.Signals
+    waiting: Callable[[str], TaskFolder], tmp_path: Path, command: str, when: str, number: signal.Signals
 ) -> None:
     task, workspace = waiting(when), tmp_path / "tmp" / "re-bench-workspace-mine" / "workspace"
     more: dict[str, list[str | Path]] = {

@@ -25,10 +25,10 @@ from re_bench.runs.executor import Resources, job_gpus, open_executor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
     ReBench = Callable[..., subprocess.CompletedProcess[str]]
-    Change = Callable[[Task, str, str, str], Task]
+    Change = Callable[[TaskFolder, str, str, str], TaskFolder]
 
 WITHOUT_RAY = importlib.util.find_spec("ray") is None
 pytestmark = [
@@ -79,7 +79,7 @@ def two_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoNodes]:
 
 
 @pytest.fixture
-def shared_cache(two_nodes: TwoNodes, monkeypatch: pytest.MonkeyPatch, made_up: Task) -> Task:
+def shared_cache(two_nodes: TwoNodes, monkeypatch: pytest.MonkeyPatch, made_up: TaskFolder) -> TaskFolder:
     """Return the made-up task, with the nodes' cache for this machine, too."""
     monkeypatch.setenv("RE_BENCH_CACHE", two_nodes.cache)
     return made_up
@@ -221,7 +221,7 @@ def results(text: str) -> dict[str, list[tuple[str, float | None, str]]]:
 
 
 def test_validation_and_regrading_give_what_they_give_here(
-    two_nodes: TwoNodes, shared_cache: Task, re_bench: ReBench, tmp_path: Path
+    two_nodes: TwoNodes, shared_cache: TaskFolder, re_bench: ReBench, tmp_path: Path
 ) -> None:
     task = shared_cache.directory
     options = ("--profile", "cpu", "--repeats", "2", "--json", "--sandbox", "none")
@@ -245,7 +245,7 @@ def test_validation_and_regrading_give_what_they_give_here(
 
 
 def test_a_node_that_draws_another_instance_is_not_asked_to_score(
-    two_nodes: TwoNodes, made_up: Task, change: Change, re_bench: ReBench, monkeypatch: pytest.MonkeyPatch
+    two_nodes: TwoNodes, made_up: TaskFolder, change: Change, re_bench: ReBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change(made_up, "task.toml", 'description = "small"', 'description = "small"\ninstance = "secret"')
     command = ("validate", made_up.directory, "--profile", "cpu", "--sandbox", "none", "--ray", two_nodes.address)
@@ -256,7 +256,7 @@ def test_a_node_that_draws_another_instance_is_not_asked_to_score(
     assert re_bench(*command).returncode == 0
 
 
-def test_where_there_is_no_cluster_the_message_says_so(re_bench: ReBench, made_up: Task) -> None:
+def test_where_there_is_no_cluster_the_message_says_so(re_bench: ReBench, made_up: TaskFolder) -> None:
     for address, message in (
         ("127.0.0.1:1", "--ray 127.0.0.1:1: "),
         ("ray://127.0.0.1:1", "run this on a node of the cluster"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 MEASURED = 'float((job.submission / "number").read_text())'
 
@@ -33,10 +33,12 @@ def submission(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def drawn_by(made_up: Task, change: Callable[..., Task], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Task]:
+def drawn_by(
+    made_up: TaskFolder, change: Callable[..., TaskFolder], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], TaskFolder]:
     """Return what gives the made-up task instances, of which the number is added to the raw score."""
 
-    def changed(source: str) -> Task:
+    def changed(source: str) -> TaskFolder:
         change(made_up, "task.toml", 'description = "small"', f'description = "small"\ninstance = "{source}"')
         task = change(made_up, "score.py", MEASURED, f"{MEASURED} + job.instance_number")
         monkeypatch.setattr("re_bench.runs.regrade.find_task", lambda _name: task)
@@ -46,7 +48,7 @@ def drawn_by(made_up: Task, change: Callable[..., Task], monkeypatch: pytest.Mon
 
 
 def test_the_number_that_an_attempt_names_is_scored_again(
-    drawn_by: Callable[[str], Task], submission: Path, tmp_path: Path
+    drawn_by: Callable[[str], TaskFolder], submission: Path, tmp_path: Path
 ) -> None:
     task, log, again = drawn_by("chosen"), tmp_path / "log.jsonl", tmp_path / "again.jsonl"
     for instance in (0, 3, 5):
@@ -69,7 +71,7 @@ def test_the_number_that_an_attempt_names_is_scored_again(
 
 
 def test_what_the_secret_of_another_machine_drew_is_left_out_with_the_reason(
-    drawn_by: Callable[[str], Task],
+    drawn_by: Callable[[str], TaskFolder],
     submission: Path,
     tmp_path: Path,
     re_bench: Callable[..., subprocess.CompletedProcess[str]],

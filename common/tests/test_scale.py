@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.scoring.scale import RunAnchors, Scale, choose_scale
-from re_bench.task.discovery import Task, open_task
+from re_bench.scoring.scale import Scale, choose_scale
+from re_bench.task.discovery import TaskFolder, open_task
+from re_bench.task.interface import RunAnchors
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +20,7 @@ STORED = f'repeats = 1, spread.starting = 0, spread.reference = 0, versions = {{
 
 
 @pytest.fixture
-def task(path: Path) -> Task:
+def task(path: Path) -> TaskFolder:
     """Return the example, whose profile ``gpu`` has published anchors, ``cpu`` none, and ``paper`` none in each run."""
     path.write_text(path.read_text().replace("time_limit_s = 1\n", "time_limit_s = 1\nin_run = true\n"))
     return open_task(path.parent)
@@ -35,7 +36,7 @@ def task(path: Path) -> Task:
     ],
 )
 def test_measured_anchors_come_before_stored_ones(
-    task: Task, profile: str, measured: RunAnchors | None, scale: Scale | None
+    task: TaskFolder, profile: str, measured: RunAnchors | None, scale: Scale | None
 ) -> None:
     assert choose_scale(task, profile, measured) == scale
 

@@ -105,7 +105,7 @@ def test_scores_are_rounded_and_what_counts_in_the_end_is_a_detail(
         ("raise KeyError('lost')", 1, "error", "the scorer failed: KeyError: 'lost'"),
         ("return RawScore(1.0, '', private=float('nan'))", 3, "invalid", "the raw score is nan"),
         (
-            "from re_bench.scoring.scale import RunAnchors as A; return RawScore(1.0, '', {}, A(0, 3), private=1.0)",
+            "from re_bench.api import RunAnchors as A; return RawScore(1.0, '', {}, A(0, 3), private=1.0)",
             1,
             "error",
             "needs stored anchors",

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from re_bench.errors import InvalidSubmissionError, UsageError
 from re_bench.limits import Bounds
-from re_bench.scoring.staging import stage
+from re_bench.task.staging import stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from re_bench.sandbox.spec import Backend
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 REASON = r"the scoring reached its limit of 1 s while the submission's code or its programs ran"
 SPEC = SandboxSpec(limits=Limits(memory_mib=512))
@@ -126,7 +126,7 @@ def test_what_is_done_before_the_limit_is_not_touched(backend: Backend) -> None:
     ],
 )
 def test_a_scorer_without_a_score_is_an_attempt_in_the_log(
-    made_up: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, message: str
+    made_up: TaskFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, message: str
 ) -> None:
     monkeypatch.setattr("re_bench.runs.score_process._time_limit", lambda *_: 0.8 if "sleep" in program else 30.0)
     made_up.scorer.write_text(program)

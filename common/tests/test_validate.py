@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from re_bench.sandbox.spec import Backend
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
-    Change = Callable[[Task, str, str, str], Task]
+    Change = Callable[[TaskFolder, str, str, str], TaskFolder]
 
 SPOILS = """
 description = "changes what it finds"
@@ -43,7 +43,7 @@ MEET = """
 """
 
 
-def validated(task: Task, *arguments: str) -> tuple[int, dict[str, Any], str]:
+def validated(task: TaskFolder, *arguments: str) -> tuple[int, dict[str, Any], str]:
     """Validate profile cpu; return the exit status, the rows by solution, and stderr."""
     done = run_command("validate", task.directory, "--profile", "cpu", "--json", *arguments)
     reports = json.loads(done.stdout)["reports"] if done.stdout else [{"rows": []}]
@@ -51,7 +51,7 @@ def validated(task: Task, *arguments: str) -> tuple[int, dict[str, Any], str]:
 
 
 @pytest.fixture
-def drawing(made_up: Task, backend: Backend, change: Change) -> Task:
+def drawing(made_up: TaskFolder, backend: Backend, change: Change) -> TaskFolder:
     """Return a task whose prepared files hold something random, which the scorer tells and two cheats change."""
     del backend  # there is one
     for name in ("spoils", "spoils_too"):
@@ -63,7 +63,7 @@ def drawing(made_up: Task, backend: Backend, change: Change) -> Task:
     return change(made_up, "score.py", '"fine")', '"fine", {"drawn": (job.submission / "drawn").read_text()})')
 
 
-def test_cheats_share_what_is_drawn_and_cannot_change_it_for_each_other(drawing: Task) -> None:
+def test_cheats_share_what_is_drawn_and_cannot_change_it_for_each_other(drawing: TaskFolder) -> None:
     status, rows, stderr = validated(drawing, "--repeats", "2", "--jobs", "2")
     assert status == 0, stderr
     rewards = {name: [score["reward"] for score in row["scores"]] for name, row in rows.items()}
@@ -82,7 +82,7 @@ def test_cheats_share_what_is_drawn_and_cannot_change_it_for_each_other(drawing:
 
 
 @pytest.mark.parametrize("variant", ["reference", "cheats/words"])
-def test_a_solution_that_cannot_be_made_fails_alone(made_up: Task, backend: Backend, variant: str) -> None:
+def test_a_solution_that_cannot_be_made_fails_alone(made_up: TaskFolder, backend: Backend, variant: str) -> None:
     del backend  # there is one
     file = {"reference": "reference/train.py", "cheats/words": "cheats/words/make.sh"}[variant]
     (made_up.directory / file).write_text(f"# {'long ' * 100}\nthis is no program in either language")
@@ -101,7 +101,7 @@ def test_a_solution_that_cannot_be_made_fails_alone(made_up: Task, backend: Back
     assert "Traceback (most recent call last)" not in stderr
 
 
-def test_a_cheat_is_compared_with_its_honest_base(drawing: Task, change: Change) -> None:
+def test_a_cheat_is_compared_with_its_honest_base(drawing: TaskFolder, change: Change) -> None:
     change(drawing, "cheats/spoils/cheat.toml", "expect", 'derived_from = "tools/honest"\nexpect')
     (drawing.directory / "tools" / "honest").mkdir(parents=True)
     (drawing.directory / "tools" / "honest" / "number").write_text("6")
@@ -140,7 +140,7 @@ LUCK = """
     [(1, False, 3, True), (4, False, 3, False), (4, True, 1, False), (0.1, False, 1, True)],
 )
 def test_a_measured_cheat_above_its_base_is_scored_again_and_the_mean_counts(
-    drawing: Task, change: Change, luck: float, scored: int, *, parallel: bool, holds: bool
+    drawing: TaskFolder, change: Change, luck: float, scored: int, *, parallel: bool, holds: bool
 ) -> None:
     change(drawing, "score.py", "        try:\n", LUCK.replace("LUCKY", str(luck)).lstrip("\n"))
     change(drawing, "score.py", "RawScore(float(", "RawScore(luck + float(")
@@ -155,7 +155,7 @@ def test_a_measured_cheat_above_its_base_is_scored_again_and_the_mean_counts(
 
 
 def test_a_baseline_without_a_score_is_nothing_to_compare_with(
-    drawing: Task, change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    drawing: TaskFolder, change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # a scorer that ends as this one does leaves its copy behind
     (drawing.directory / "baseline" / "number").write_text("")
@@ -174,7 +174,7 @@ def test_a_baseline_without_a_score_is_nothing_to_compare_with(
     assert rows["cheats/spoils"]["verdict"] == "must be compared with the baseline, which has no reward"
 
 
-def test_what_cannot_be_done_here_is_no_row_but_the_end(made_up: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_done_here_is_no_row_but_the_end(made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(made_up.directory))
     done = run_process("validate", made_up.directory, "--profile", "cpu", "--json")
     assert (done.returncode, done.stdout) == (2, "")
@@ -182,7 +182,7 @@ def test_what_cannot_be_done_here_is_no_row_but_the_end(made_up: Task, monkeypat
     assert done.stderr.splitlines()[-1].startswith(told)
 
 
-def test_side_by_side_where_the_manifest_says_so(made_up: Task, backend: Backend, change: Change) -> None:
+def test_side_by_side_where_the_manifest_says_so(made_up: TaskFolder, backend: Backend, change: Change) -> None:
     del backend  # there is one
     assert default_jobs(made_up, "cpu") == 1
     task = change(made_up, "task.toml", 'device = "cpu"', 'device = "cpu"\nparallel = true')
@@ -205,7 +205,7 @@ def test_side_by_side_where_the_manifest_says_so(made_up: Task, backend: Backend
     assert rows["baseline"]["scores"][0]["details"]["cores"]
 
 
-def test_what_is_made_is_made_once_unless_more_is_asked_for(made_up: Task, change: Change) -> None:
+def test_what_is_made_is_made_once_unless_more_is_asked_for(made_up: TaskFolder, change: Change) -> None:
     assert default_repeats(made_up) == 1
     shutil.rmtree(made_up.directory / "reference")
     command = '[reference]\ncommand = ["python", "train.py", "10"]\ntime_limit_s = 30\n'

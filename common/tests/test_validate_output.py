@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from re_bench.sandbox.spec import Backend
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
-    Change = Callable[[Task, str, str, str], Task]
+    Change = Callable[[TaskFolder, str, str, str], TaskFolder]
 
 
-def command(task: Task, *options: str) -> list[str]:
+def command(task: TaskFolder, *options: str) -> list[str]:
     return [sys.executable, "-m", "re_bench.cli", "validate", str(task.directory), "--profile", "cpu", *options]
 
 
-def validated(task: Task, *options: str) -> subprocess.CompletedProcess[str]:
+def validated(task: TaskFolder, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(task, *options), capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
-def task(made_up: Task, backend: Backend, monkeypatch: pytest.MonkeyPatch) -> Task:
+def task(made_up: TaskFolder, backend: Backend, monkeypatch: pytest.MonkeyPatch) -> TaskFolder:
     """Return the example task."""
     del backend  # there is one
     for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
@@ -38,7 +38,7 @@ def task(made_up: Task, backend: Backend, monkeypatch: pytest.MonkeyPatch) -> Ta
 
 
 def test_an_interrupt_in_a_terminal_keeps_the_lines_and_no_output_moves_the_cursor(
-    task: Task, change: Change, tmp_path: Path
+    task: TaskFolder, change: Change, tmp_path: Path
 ) -> None:
     stop = """\
     import os, signal, sys, time
@@ -58,7 +58,7 @@ def test_an_interrupt_in_a_terminal_keeps_the_lines_and_no_output_moves_the_curs
     assert "\x1b[2J" not in shown
 
 
-def test_two_validations_are_compared(task: Task, change: Change, tmp_path: Path) -> None:
+def test_two_validations_are_compared(task: TaskFolder, change: Change, tmp_path: Path) -> None:
     change(task, "task.toml", "unit = ", "resolution = 0.5\nunit = ")
     before, after, other = (tmp_path / f"{name}.json" for name in ("before", "after", "other"))
     before.write_text(validated(task, "--json").stdout)
@@ -84,7 +84,7 @@ def test_two_validations_are_compared(task: Task, change: Change, tmp_path: Path
     assert compared(task, before, other)[0] == 2
 
 
-def compared(task: Task, before: Path, after: Path) -> tuple[int, str]:
+def compared(task: TaskFolder, before: Path, after: Path) -> tuple[int, str]:
     words = [sys.executable, "-m", "re_bench.cli", "compare", str(before), str(after)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=task.directory.parent)
     return done.returncode, done.stdout

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from re_bench.sandbox.spec import Backend
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
-    Change = Callable[[Task, str, str, str], Task]
+    Change = Callable[[TaskFolder, str, str, str], TaskFolder]
     Command = Callable[..., subprocess.CompletedProcess[str]]
 
 MIB = 1 << 20
@@ -33,14 +33,14 @@ def contents(directory: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in directory.iterdir()}
 
 
-def made(task: Task, workspace: Path) -> dict[str, Any]:
+def made(task: TaskFolder, workspace: Path) -> dict[str, Any]:
     """Lay out the reference, run its command, and return what that saw."""
     lay_out_and_make(task, workspace, "reference", profile="cpu")
     seen: dict[str, Any] = json.loads((workspace / "seen.json").read_text())
     return seen
 
 
-def test_prepared_files_lie_over_the_starter_and_below_the_solutions(made_up: Task, tmp_path: Path) -> None:
+def test_prepared_files_lie_over_the_starter_and_below_the_solutions(made_up: TaskFolder, tmp_path: Path) -> None:
     lay_out(made_up, tmp_path / "agent", profile="cpu")
     expected = {"notes": "starter\n", "look_for": "/", "data": "prepared for cpu", "both": "baseline", "number": "0"}
     assert contents(tmp_path / "agent") == expected
@@ -52,7 +52,7 @@ def test_prepared_files_lie_over_the_starter_and_below_the_solutions(made_up: Ta
 
 
 def test_what_a_tool_has_built_for_the_reference_is_in_no_other_workspace(
-    made_up: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made_up: TaskFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
     built = tmp_path / "cache" / "made_up" / "reference" / "cpu"
@@ -75,7 +75,7 @@ def test_what_a_tool_has_built_for_the_reference_is_in_no_other_workspace(
     ],
 )
 def test_a_workspace_that_cannot_be_prepared_is_not_there(
-    made_up: Task, tmp_path: Path, old: str, new: str, change: Change
+    made_up: TaskFolder, tmp_path: Path, old: str, new: str, change: Change
 ) -> None:
     task = change(made_up, "score.py", old, new)
     with pytest.raises(ReBenchError, match="KeyError"):
@@ -83,7 +83,7 @@ def test_a_workspace_that_cannot_be_prepared_is_not_there(
     assert not (tmp_path / "workspace").exists()
 
 
-def test_what_is_there_already_is_left_alone(made_up: Task, tmp_path: Path) -> None:
+def test_what_is_there_already_is_left_alone(made_up: TaskFolder, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "work").write_text("of days")
     with pytest.raises(UsageError, match="File exists; give a directory that does not exist yet"):
@@ -92,7 +92,7 @@ def test_what_is_there_already_is_left_alone(made_up: Task, tmp_path: Path) -> N
 
 
 def test_a_reference_is_made_in_the_sandbox_with_the_limits_of_the_profile(
-    backend: Backend, made_up: Task, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    backend: Backend, made_up: TaskFolder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     seen = made(made_up, tmp_path / "workspace")
     assert (seen["directory"], seen["profile"]) == (str(tmp_path / "workspace"), "cpu")
@@ -105,7 +105,7 @@ def test_a_reference_is_made_in_the_sandbox_with_the_limits_of_the_profile(
 
 
 def test_the_command_sees_its_workspace_and_nothing_else_of_ours(
-    backend: Backend, made_up: Task, tmp_path: Path
+    backend: Backend, made_up: TaskFolder, tmp_path: Path
 ) -> None:
     del backend  # there is one
     secrets = ["score.py", "reference/train.py", "../cache/made_up/cpu/data", "../elsewhere"]
@@ -118,7 +118,7 @@ def test_the_command_sees_its_workspace_and_nothing_else_of_ours(
 
 
 def test_a_cache_among_the_packages_does_not_show(
-    backend: Backend, made_up: Task, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    backend: Backend, made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     del backend  # there is one
     cache = Path(sys.prefix) / "re-bench-cache-of-a-test"  # as with a user whose home holds the environment
@@ -131,14 +131,14 @@ def test_a_cache_among_the_packages_does_not_show(
     assert seen["readable"] == [sys.executable]
 
 
-def test_a_cheat_is_made_by_its_own_command(backend: Backend, made_up: Task, tmp_path: Path) -> None:
+def test_a_cheat_is_made_by_its_own_command(backend: Backend, made_up: TaskFolder, tmp_path: Path) -> None:
     del backend  # there is one
     lay_out_and_make(made_up, tmp_path / "workspace", "cheats/words", profile="cpu")
     assert (tmp_path / "workspace" / "number").read_text() == "ten"
 
 
 def test_a_solution_without_a_command_needs_no_sandbox(
-    made_up: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made_up: TaskFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     arguments = ("workspace", made_up.directory, tmp_path / "workspace", "--profile", "cpu")
@@ -159,7 +159,7 @@ def test_a_solution_without_a_command_needs_no_sandbox(
     ],
 )
 def test_a_command_that_fails_is_our_error_and_leaves_nothing(
-    made_up: Task, tmp_path: Path, new: str, reason: str, change: Change
+    made_up: TaskFolder, tmp_path: Path, new: str, reason: str, change: Change
 ) -> None:
     task = change(made_up, "task.toml", '"train.py", "10"]\ntime_limit_s = 30', '"train.py", "10"]\ntime_limit_s = 2')
     task = change(task, "reference/train.py", 'print("trained")', new)
@@ -168,7 +168,9 @@ def test_a_command_that_fails_is_our_error_and_leaves_nothing(
     assert not (tmp_path / "workspace").exists()
 
 
-def test_the_end_of_what_it_printed_is_shown(backend: Backend, made_up: Task, tmp_path: Path, change: Change) -> None:
+def test_the_end_of_what_it_printed_is_shown(
+    backend: Backend, made_up: TaskFolder, tmp_path: Path, change: Change
+) -> None:
     del backend  # there is one
     failing = 'print("step\\n" * 5000, "loss nan"); raise SystemExit(7)'
     task = change(made_up, "reference/train.py", 'print("trained")', failing)
@@ -180,7 +182,7 @@ def test_the_end_of_what_it_printed_is_shown(backend: Backend, made_up: Task, tm
 
 
 def test_a_profile_with_a_gpu_needs_one_to_make_and_none_to_lay_out(
-    backend: Backend, made_up: Task, tmp_path: Path
+    backend: Backend, made_up: TaskFolder, tmp_path: Path
 ) -> None:
     del backend  # there is one
     if any(Path("/dev").glob("nvidia[0-9]*")):
@@ -192,7 +194,7 @@ def test_a_profile_with_a_gpu_needs_one_to_make_and_none_to_lay_out(
 
 
 def test_the_command_re_bench_lays_out_and_makes(
-    backend: Backend, made_up: Task, tmp_path: Path, re_bench: Command
+    backend: Backend, made_up: TaskFolder, tmp_path: Path, re_bench: Command
 ) -> None:
     del backend  # there is one
     laid_out = ("workspace", made_up.directory)
@@ -208,7 +210,7 @@ def test_the_command_re_bench_lays_out_and_makes(
     assert not (tmp_path / "there").exists()
 
 
-def test_copied_prepared_files_are_a_workspaces_own(made_up: Task, tmp_path: Path) -> None:
+def test_copied_prepared_files_are_a_workspaces_own(made_up: TaskFolder, tmp_path: Path) -> None:
     template, workspace = tmp_path / "template", tmp_path / "workspace"
     (template / "deep").mkdir(parents=True)
     for path in (template / "data", template / "deep" / "program", template / "both"):
@@ -241,7 +243,7 @@ RANDOMIZE = """    randomized = True
 
 
 def test_with_a_seed_what_is_a_workspaces_own_is_the_same_each_time(
-    made_up: Task, tmp_path: Path, change: Callable[[Task, str, str, str], Task]
+    made_up: TaskFolder, tmp_path: Path, change: Callable[[TaskFolder, str, str, str], TaskFolder]
 ) -> None:
     change(made_up, "score.py", "    def score(", RANDOMIZE)
     drawn = {}
@@ -252,7 +254,9 @@ def test_with_a_seed_what_is_a_workspaces_own_is_the_same_each_time(
     assert len(set(drawn.values())) == 3
 
 
-def test_after_its_command_a_workspace_is_its_owners_alone(backend: Backend, made_up: Task, tmp_path: Path) -> None:
+def test_after_its_command_a_workspace_is_its_owners_alone(
+    backend: Backend, made_up: TaskFolder, tmp_path: Path
+) -> None:
     del backend  # there is one
     workspace, outside = tmp_path / "workspace", tmp_path / "outside"
     outside.mkdir()
@@ -270,7 +274,7 @@ def test_after_its_command_a_workspace_is_its_owners_alone(backend: Backend, mad
     assert stat.S_IMODE(outside.stat().st_mode) == 0o777
 
 
-def test_what_cannot_be_copied_is_our_error_and_leaves_nothing(made_up: Task, tmp_path: Path) -> None:
+def test_what_cannot_be_copied_is_our_error_and_leaves_nothing(made_up: TaskFolder, tmp_path: Path) -> None:
     (made_up.directory / "baseline" / "data").symlink_to("nowhere")
     with pytest.raises(ReBenchError, match=r"^made_up: baseline: cannot be laid out in .*: .*No such file") as caught:
         lay_out(made_up, tmp_path / "workspace", profile="cpu")

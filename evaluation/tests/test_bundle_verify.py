@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from re_bench.records import TaskRecord
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ def test_an_honest_one_holds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("relative", [False, True])
 def test_no_program_of_a_strangers_directory_is_run(
-    made_up: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, relative: bool
+    made_up: TaskFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, relative: bool
 ) -> None:
     """A task that a log names is one that is here: a directory would be a program outside of any sandbox."""
     mark = tmp_path / "mark"
@@ -103,7 +103,7 @@ def scored(**changes: Any) -> Score:
     ],
 )
 def test_what_counts_for_the_final_score_is_compared_too(
-    made_up: Task, monkeypatch: Any, logged: dict[str, Any], now: dict[str, Any], outcome: str
+    made_up: TaskFolder, monkeypatch: Any, logged: dict[str, Any], now: dict[str, Any], outcome: str
 ) -> None:
     monkeypatch.setattr("re_bench_evaluation.verify.task_named", lambda _name: made_up)
     fields = {"time": "", "task": "made_up", "profile": "cpu", "status": "valid", "raw": 1.0, "reward": 0.1}

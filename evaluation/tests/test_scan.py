@@ -21,7 +21,7 @@ from re_bench_evaluation.scan import scan, text_files
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 TASKS = Path(__file__).resolve().parents[2] / "tasks"
 RECORDS = """
@@ -34,11 +34,11 @@ records = [
 
 
 @pytest.fixture
-def here(made_up: Task, monkeypatch: pytest.MonkeyPatch) -> Task:
+def here(made_up: TaskFolder, monkeypatch: pytest.MonkeyPatch) -> TaskFolder:
     """Have the made-up task among those that are here, with results on record."""
     (made_up.directory / "records.toml").write_text(RECORDS)
 
-    def find(name: str) -> Task:
+    def find(name: str) -> TaskFolder:
         if name != made_up.name:
             raise UsageError(name)
         return made_up
@@ -81,7 +81,7 @@ def found(evaluation: Path, *checks: str) -> list[tuple[str, int | None, str]]:
     return [(finding.severity, finding.attempt, finding.text) for finding in scan(evaluation, checks).findings]
 
 
-def test_refusals_in_the_words_of_a_cheat(here: Task, tmp_path: Path) -> None:
+def test_refusals_in_the_words_of_a_cheat(here: TaskFolder, tmp_path: Path) -> None:
     del here
     attempts = [attempt(None, message="it is no number"), attempt(None, message="too late"), attempt(0.1)]
     evaluation, _hashes = evaluation_with(tmp_path, [attempts])
@@ -89,7 +89,7 @@ def test_refusals_in_the_words_of_a_cheat(here: Task, tmp_path: Path) -> None:
     assert (severity, number, "cheats/words" in text) == ("warning", 1, True)
 
 
-def test_rewards_above_the_best_on_record_and_above_what_can_be_had(here: Task, tmp_path: Path) -> None:
+def test_rewards_above_the_best_on_record_and_above_what_can_be_had(here: TaskFolder, tmp_path: Path) -> None:
     evaluation, _hashes = evaluation_with(tmp_path, [[attempt(1.1), attempt(1.24), attempt(1.3), attempt(1.6)]])
     assert [entry[:2] for entry in found(evaluation, "above-best")] == [("serious", 4), ("warning", 3)]
     (here.directory / "records.toml").unlink()
@@ -118,7 +118,7 @@ def test_jumps_errors_and_identical_submissions(tmp_path: Path) -> None:
         b'os.environ["RE_BENCH_CACHE"]', b"glob('/x/**/attempts.jsonl')", b"# HERE/notes",
     ],
 )  # fmt: skip
-def test_submissions_that_name_what_is_hidden(here: Task, tmp_path: Path, line: bytes) -> None:
+def test_submissions_that_name_what_is_hidden(here: TaskFolder, tmp_path: Path, line: bytes) -> None:
     line = line.replace(b"HERE", bytes(here.directory))
     files = {"bad": {"a.py": b"x = 1\n" + line, "b.bin": b"\0" + line}, "good": {"a.py": b"process = 1  # records"}}
     evaluation, _hashes = evaluation_with(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 HOUR = 3600.0
 
@@ -36,7 +36,7 @@ class Person:
     def __init__(self, command: Callable[..., subprocess.CompletedProcess[str]], directory: Path) -> None:
         self.command, self.directory = command, directory
 
-    def begin(self, task: Task, *options: str) -> str:
+    def begin(self, task: TaskFolder, *options: str) -> str:
         done = self.command("work", "begin", task.directory, self.directory, "--profile", "cpu", *options)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -88,7 +88,7 @@ def person(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Person:
 
 
 def test_work_from_the_beginning_to_the_end(
-    re_bench: Callable[..., subprocess.CompletedProcess[str]], made_up: Task, tmp_path: Path
+    re_bench: Callable[..., subprocess.CompletedProcess[str]], made_up: TaskFolder, tmp_path: Path
 ) -> None:
     person, began = Person(re_bench, tmp_path / "work"), time.monotonic()
     (made_up.directory / "instructions.md").write_text("# Made up\n\nWrite a large number.\n")
@@ -147,7 +147,7 @@ def test_work_from_the_beginning_to_the_end(
     assert [task.name for task in evaluation.tasks] == ["made_up"]
 
 
-def test_when_hours_or_attempts_are_over_nothing_is_scored(person: Person, made_up: Task) -> None:
+def test_when_hours_or_attempts_are_over_nothing_is_scored(person: Person, made_up: TaskFolder) -> None:
     (made_up.directory / "instructions.md").write_text("x")
     person.begin(made_up, "--max-attempts", "1")
     person.writes("5")
@@ -162,7 +162,7 @@ def test_when_hours_or_attempts_are_over_nothing_is_scored(person: Person, made_
     assert RunRecord.load(person.run).raw == 5.0
 
 
-def test_a_reboot_leaves_out_the_time_in_which_the_machine_was_off(person: Person, made_up: Task) -> None:
+def test_a_reboot_leaves_out_the_time_in_which_the_machine_was_off(person: Person, made_up: TaskFolder) -> None:
     (made_up.directory / "instructions.md").write_text("x")
     person.begin(made_up, "--hours", "100000")
     now = Moment.now()
@@ -177,7 +177,7 @@ def test_a_reboot_leaves_out_the_time_in_which_the_machine_was_off(person: Perso
 
 
 def test_a_command_that_is_killed_while_it_scores_leaves_the_work_as_it_was(
-    person: Person, made_up: Task, change: Callable[[Task, str, str, str], Task], tmp_path: Path
+    person: Person, made_up: TaskFolder, change: Callable[[TaskFolder, str, str, str], TaskFolder], tmp_path: Path
 ) -> None:
     (made_up.directory / "instructions.md").write_text("x")
     begun, slow = tmp_path / "begun", "import time\n    from pathlib import Path\n"
@@ -217,7 +217,7 @@ def test_a_suspended_machine_and_a_changed_date_do_not_move_the_clock(
 
 
 def test_a_task_that_hides_its_score(
-    person: Person, made_up: Task, change: Callable[[Task, str, str, str], Task]
+    person: Person, made_up: TaskFolder, change: Callable[[TaskFolder, str, str, str], TaskFolder]
 ) -> None:
     (made_up.directory / "instructions.md").write_text("x")
     task = change(made_up, "task.toml", 'unit = "points"', 'unit = "points"\nshow_score = false')
@@ -230,7 +230,7 @@ def test_a_task_that_hides_its_score(
     assert person.does("finish", "--no-score")["final"]["reward"] == 0.5
 
 
-def test_requests_that_make_no_sense(person: Person, made_up: Task, tmp_path: Path) -> None:
+def test_requests_that_make_no_sense(person: Person, made_up: TaskFolder, tmp_path: Path) -> None:
     lacking = person.command("work", "begin", made_up.directory, person.directory, "--profile", "cpu")
     assert (lacking.returncode, person.directory.exists()) == (2, False)
     assert "instructions.md: it cannot be read: No such file" in lacking.stderr
@@ -254,7 +254,7 @@ def test_requests_that_make_no_sense(person: Person, made_up: Task, tmp_path: Pa
     assert "it is damaged: name: Field required" in person.does("status", status=1)
 
 
-def test_a_study_of_several_people(person: Person, made_up: Task, tmp_path: Path) -> None:
+def test_a_study_of_several_people(person: Person, made_up: TaskFolder, tmp_path: Path) -> None:
     (made_up.directory / "instructions.md").write_text("x")
     people = [Person(person.command, tmp_path / name) for name in ("anna", "ben")]
     for number, one in enumerate(people):

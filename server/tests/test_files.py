@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from server_process import TASKS, TOP
 
-from re_bench.task.discovery import Task
+from re_bench.task.discovery import TaskFolder
 from re_bench_server.readme import with_tables
 from re_bench_server.settings import use_mounted_data
 
@@ -24,11 +24,11 @@ HEADINGS = [
 
 
 @pytest.fixture(scope="module")
-def tasks() -> list[Task]:
+def tasks() -> list[TaskFolder]:
     return list(TASKS.values())
 
 
-def test_the_tables_of_the_readme_say_what_the_manifests_say(tasks: list[Task]) -> None:
+def test_the_tables_of_the_readme_say_what_the_manifests_say(tasks: list[TaskFolder]) -> None:
     text = (ENVIRONMENT / "README.md").read_text()
     listed = [task for task in tasks if f"| `{task.manifest.id}` |" in text]
     assert all(task in listed for task in tasks if task.manifest.id.startswith("ai_rd_"))
@@ -40,9 +40,9 @@ def test_the_tables_of_the_readme_say_what_the_manifests_say(tasks: list[Task]) 
         assert text.count(f"| `{task.manifest.id}` |") >= 4
 
 
-def test_a_table_follows_its_manifest(tasks: list[Task]) -> None:
+def test_a_table_follows_its_manifest(tasks: list[TaskFolder]) -> None:
     text = "a\n<!-- table: rewards -->\nold\n<!-- end of table -->\nb\n"
-    changed = [Task(task.directory, task.manifest.model_copy(update={"aggregation": "max"})) for task in tasks]
+    changed = [TaskFolder(task.directory, task.manifest.model_copy(update={"aggregation": "max"})) for task in tasks]
     assert with_tables(text, changed).count("max(scores)") == len(tasks)
     assert with_tables(with_tables(text, changed), tasks) == with_tables(text, tasks)
     with pytest.raises(KeyError):

@@ -2,8 +2,7 @@
 
 from re_bench.errors import InvalidSubmissionError
 from re_bench.sandbox.calls import SandboxedProcess
-from re_bench.scoring.scale import RunAnchors
-from re_bench.scoring.score import Job, RawScore, main
-from re_bench.task.interface import Setup, Task
+from re_bench.scoring.score import main
+from re_bench.task.interface import Job, RawScore, RunAnchors, Setup, Task
 
 __all__ = ["InvalidSubmissionError", "Job", "RawScore", "RunAnchors", "SandboxedProcess", "Setup", "Task", "main"]

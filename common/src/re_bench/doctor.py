@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from importlib.metadata import Distribution
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 _OLDEST_PYTHON = (3, 11)
 _ROOM_GIB = 2
@@ -69,7 +69,7 @@ _APPARMOR = Path("etc/apparmor.d")
 class Target(NamedTuple):
     """A task that is to run, and the name of its profile, which it has."""
 
-    task: Task
+    task: TaskFolder
     profile: str
 
     @property
@@ -102,7 +102,7 @@ class Finding:
         return asdict(self)
 
 
-def choose_targets(tasks: Iterable[Task], profile: str) -> tuple[list[Target], list[Finding]]:
+def choose_targets(tasks: Iterable[TaskFolder], profile: str) -> tuple[list[Target], list[Finding]]:
     """Return the tasks in a profile, or the one that ``auto`` selects, and a problem for each task that lacks it.
 
     Raises:

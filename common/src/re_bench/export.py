@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
     from re_bench.task.manifest import Manifest, Profile
 
 WORKSPACE = "/home/agent/solution"
@@ -53,7 +53,7 @@ class Resources:
 class TaskFacts:
     """A task in one profile."""
 
-    task: Task
+    task: TaskFolder
     profile_name: str
 
     @property

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 _LONGEST = 32 << 20
 PLAN = "plan.toml"
@@ -122,7 +122,7 @@ class TaskRecord(BaseModel):
     """Whether a stand-in of ours answers for that model."""
 
     @classmethod
-    def of(cls, task: Task, profile: str) -> Self:
+    def of(cls, task: TaskFolder, profile: str) -> Self:
         """Return the record of a task as it is now.
 
         Raises:

@@ -23,7 +23,7 @@ from re_bench.cli.main import main
 from re_bench.data.files import sha256_of
 from re_bench.runs.submission_store import Store
 from re_bench.sandbox import open_backend
-from re_bench.scoring.staging import keep, stage
+from re_bench.task.staging import keep, stage
 from re_bench.task.workspace import lay_out
 from re_bench.text.corpus import pinned_wheels
 from re_bench.text.prepared import Recipe, wheel_text_entry
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from re_bench.sandbox.spec import Backend
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 TINY_TEXT = "docstrings-300"
 """The name under which the tiny text is found."""
@@ -231,7 +231,7 @@ def write_tiny_text(cache: Path, words: Sequence[str]) -> Path:
 
 
 @pytest.fixture(scope="module")  # several tasks of a session may use it, each with its own fixtures
-def laid_out(tiny: Task, tiny_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def laid_out(tiny: TaskFolder, tiny_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a workspace of profile ``cpu`` of a task's fixtures ``tiny`` and ``tiny_cache``; leave it as it is."""
     target = tmp_path_factory.mktemp("laid_out") / "workspace"
     with pytest.MonkeyPatch.context() as patch:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.task.discovery import Task, open_task
+from re_bench.task.discovery import TaskFolder, open_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 @pytest.fixture
-def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
+def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TaskFolder:
     """Return a copy of the task in ``made_up_task``, which a test may change, with an empty cache of prepared data."""
     monkeypatch.setenv("RE_BENCH_CACHE", str(tmp_path / "cache"))
     shutil.copytree(Path(__file__).parents[1] / "made_up_task", tmp_path / "made_up")
@@ -23,10 +23,10 @@ def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
 
 
 @pytest.fixture(scope="session")
-def change() -> Callable[[Task, str, str, str], Task]:
+def change() -> Callable[[TaskFolder, str, str, str], TaskFolder]:
     """Return what puts a new text in the place of an old one in a file of a task, and returns the task."""
 
-    def changed(task: Task, file: str, old: str, new: str) -> Task:
+    def changed(task: TaskFolder, file: str, old: str, new: str) -> TaskFolder:
         path = task.directory / file
         text = path.read_text()
         assert text.count(old) == 1

@@ -23,7 +23,7 @@ from re_bench.data.files import sha256_of
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.processes import temporary_directory
 from re_bench.records import ATTEMPTS, RUNS, SERVER, SESSIONS
-from re_bench.scoring.staging import stays_inside
+from re_bench.task.staging import stays_inside
 from re_bench_evaluation.run import TRIES
 
 if TYPE_CHECKING:

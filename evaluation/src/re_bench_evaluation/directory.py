@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
     from re_bench_evaluation.plan import Plan
 
 _LOCK = "lock"
@@ -32,7 +32,7 @@ _LOCK = "lock"
 class PlannedTask:
     """A task of a plan, and the profile that it runs in here."""
 
-    task: Task
+    task: TaskFolder
     profile: str
 
 

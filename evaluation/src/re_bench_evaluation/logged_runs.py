@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from re_bench.records import TaskRecord
     from re_bench.runs.attempts import Attempt
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 _MAX_DEPTH = 64
 
@@ -57,7 +57,7 @@ class LoggedRun:
         return self.contents.attempts
 
     @cached_property
-    def task(self) -> Task | None:
+    def task(self) -> TaskFolder | None:
         """The task as it is here, of the same version; None if it is not here."""
         task = task_here(self.task_record.name) if self.task_record is not None else None
         same = task is not None and self.task_record is not None and task.manifest.version == self.task_record.version
@@ -106,7 +106,7 @@ def read_evaluation(directory: Path) -> LoggedEvaluation:
     return LoggedEvaluation(record, tuple(runs), tuple(damaged))
 
 
-def task_here(name: str) -> Task | None:
+def task_here(name: str) -> TaskFolder | None:
     """Return a task by its name, never by a directory; None if it is not here."""
     try:
         return task_named(name)

@@ -18,7 +18,7 @@ from metr_container import TOP, Container
 
 from re_bench.errors import UsageError
 from re_bench.export import digest_of
-from re_bench.task.discovery import Task, open_task
+from re_bench.task.discovery import TaskFolder, open_task
 from re_bench_metr.export import export_metr
 
 MADE_UP = TOP / "common" / "tests" / "made_up_task"
@@ -26,7 +26,7 @@ TASKS = sorted(path.parent for path in TOP.glob("tasks/*/task.toml"))
 
 
 @pytest.fixture
-def made_up(tmp_path: Path) -> Task:
+def made_up(tmp_path: Path) -> TaskFolder:
     shutil.copytree(MADE_UP, tmp_path / "made_up")
     instructions = "# Made up\n\nWrite a large number into `number`.\n"
     (tmp_path / "made_up" / "instructions.md").write_text(instructions)
@@ -34,7 +34,7 @@ def made_up(tmp_path: Path) -> Task:
 
 
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "user"])
-def test_a_run_by_the_operations_of_the_standard(made_up: Task, tmp_path: Path, sandbox: str) -> None:
+def test_a_run_by_the_operations_of_the_standard(made_up: TaskFolder, tmp_path: Path, sandbox: str) -> None:
     export_metr(made_up, tmp_path / "a_family", "cpu", sandbox)
     container = Container(tmp_path / "container", tmp_path / "a_family")
     (name,) = container.operate("get_tasks")
@@ -101,7 +101,7 @@ def test_an_export_holds_what_a_scorer_needs_and_nothing_else(directory: Path, t
     assert all("==" in line and "+" not in line and not line.startswith("re-bench") for line in pins)
 
 
-def test_a_family_needs_the_standard_library_alone_before_it_is_installed(made_up: Task, tmp_path: Path) -> None:
+def test_a_family_needs_the_standard_library_alone_before_it_is_installed(made_up: TaskFolder, tmp_path: Path) -> None:
     export_metr(made_up, tmp_path / "a_family", "gpu")
     program = "import a_family, json; print(json.dumps(a_family.TaskFamily.get_tasks()))"
     command = [sys.executable, "-S", "-E", "-c", program]
@@ -126,7 +126,7 @@ def test_a_task_with_a_model_is_refused_where_agents_could_use_its_socket(tmp_pa
 
 
 @pytest.mark.parametrize("name", ["2fast", "a-family", "Family", "class"])
-def test_a_directory_that_cannot_be_imported_is_refused(made_up: Task, tmp_path: Path, name: str) -> None:
+def test_a_directory_that_cannot_be_imported_is_refused(made_up: TaskFolder, tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match=r"such as re_bench_made_up"):
         export_metr(made_up, tmp_path / name, "cpu")
     assert not (tmp_path / name).exists()

@@ -18,7 +18,7 @@ from metr_container import TOP, Container
 
 from re_bench.data.cache import cache_directory
 from re_bench.processes import temporary_directory
-from re_bench.task.discovery import Task, open_task
+from re_bench.task.discovery import TaskFolder, open_task
 from re_bench.task.workspace import recipe_of, solution_files
 from re_bench_metr.export import export_metr
 
@@ -82,7 +82,7 @@ def test_baseline_cheat_and_reference(directory: Path, python: Path, tmp_path: P
     print(f"{task.name}: {', '.join(str(entry['score']) for entry in log)}; final {final}")
 
 
-def started(task: Task, python: Path, place: Path, sandbox: str) -> Container:
+def started(task: TaskFolder, python: Path, place: Path, sandbox: str) -> Container:
     """Return a container in which a family of the task has been installed and started."""
     family = place / f"re_bench_{task.name}"
     export_metr(task, family, PROFILE, sandbox)
@@ -93,14 +93,14 @@ def started(task: Task, python: Path, place: Path, sandbox: str) -> Container:
     return container
 
 
-def first_refused(task: Task) -> str:
+def first_refused(task: TaskFolder) -> str:
     """Return a cheat that comes out invalid in the profile, one that need not be made if there is any."""
     expected = {name: cheat for name, cheat in sorted(task.manifest.cheats.items()) if cheat.runs_on(PROFILE)}
     refused = [name for name, cheat in expected.items() if cheat.expectation(PROFILE).expect == "invalid"]
     return min(refused, key=lambda name: expected[name].make is not None)
 
 
-def score_of(container: Container, task: Task, variant: str) -> dict[str, Any]:
+def score_of(container: Container, task: TaskFolder, variant: str) -> dict[str, Any]:
     """Lay one of our solutions over a fresh workspace, make it, and have it scored."""
     workspace, fresh = container.place / "home" / "agent" / "solution", container.place / "fresh"
     if not fresh.exists():

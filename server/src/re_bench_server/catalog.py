@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from re_bench.limits import Limits
     from re_bench.task.chat_model import ChatModel
     from re_bench.task.choices import Instance
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
     from re_bench.task.manifest import Manifest, Meter, Profile
 
 _SHOWN_ID = 80
@@ -25,7 +25,7 @@ _SHOWN_ID = 80
 class ServedTask:
     """A task and the profile in which it is served."""
 
-    task: Task
+    task: TaskFolder
     profile_name: str
     instance: Instance | None = None
     """The instance of sessions that begin; those of an earlier server have their own."""
@@ -140,7 +140,7 @@ def build_catalog(profile: str, names: Collection[str] = (), model: ChatModel | 
     return Catalog(by_id, not_served)
 
 
-def _selected(names: Collection[str]) -> list[Task]:
+def _selected(names: Collection[str]) -> list[TaskFolder]:
     """Return the tasks of these names or ids, each once; all that are here if none is given."""
     if not names:
         return list(find_tasks().values())

@@ -12,7 +12,7 @@ from re_bench.task.discovery import open_task
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
     from re_bench.task.manifest import Anchors, Profile
 
 _TOP = Path(__file__).resolve().parents[3]
@@ -25,7 +25,7 @@ _RATIONALE = {
 _DEVICES = {"cpu": "none", "cuda": "one NVIDIA GPU"}
 
 
-def with_tables(text: str, tasks: Sequence[Task]) -> str:
+def with_tables(text: str, tasks: Sequence[TaskFolder]) -> str:
     """Return a README with tables made from the manifests of ``tasks``.
 
     Args:
@@ -38,7 +38,7 @@ def with_tables(text: str, tasks: Sequence[Task]) -> str:
     return _TABLE.sub(lambda match: f"{match[1]}{_TABLES[match[2]](tasks)}\n{match[3]}", text)
 
 
-def _tasks(tasks: Sequence[Task]) -> str:
+def _tasks(tasks: Sequence[TaskFolder]) -> str:
     rows = []
     for task in tasks:
         manifest = task.manifest
@@ -48,7 +48,7 @@ def _tasks(tasks: Sequence[Task]) -> str:
     return _table(("Task ID", "Description", "Scoring direction", "Starting score", "Reference score"), rows)
 
 
-def _scores(tasks: Sequence[Task]) -> str:
+def _scores(tasks: Sequence[TaskFolder]) -> str:
     rows = []
     for task in tasks:
         for name, profile in task.manifest.profiles.items():
@@ -72,7 +72,7 @@ def _anchor_cells(profile: Profile, anchors: Anchors | None) -> list[str]:
     return [f"{anchors.starting:.4g}", f"{anchors.reference:.4g}", origin]
 
 
-def _rewards(tasks: Sequence[Task]) -> str:
+def _rewards(tasks: Sequence[TaskFolder]) -> str:
     rows = [
         [
             f"`{task.manifest.id}`",
@@ -85,7 +85,7 @@ def _rewards(tasks: Sequence[Task]) -> str:
     return _table(("Task", "Aggregation", "Rationale", "Score shown"), rows)
 
 
-def _compute(tasks: Sequence[Task]) -> str:
+def _compute(tasks: Sequence[TaskFolder]) -> str:
     rows = [
         [
             f"`{task.manifest.id}`",
@@ -101,7 +101,7 @@ def _compute(tasks: Sequence[Task]) -> str:
     return _table(("Task ID", "Profile", "GPU", "Memory of a scored program", "Longest scoring", "What runs"), rows)
 
 
-_TABLES: dict[str, Callable[[Sequence[Task]], str]] = {
+_TABLES: dict[str, Callable[[Sequence[TaskFolder]], str]] = {
     "tasks": _tasks,
     "scores": _scores,
     "rewards": _rewards,

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from fix_embedding.sandboxed import checks, evaluator
 from re_bench.data.files import sha256_of
 from re_bench.lm.gpt import GPT, GPTConfig
-from re_bench.task.discovery import Task, open_task
+from re_bench.task.discovery import TaskFolder, open_task
 from re_bench.testing import TINY_TEXT, write_tiny_text
 from re_bench.text import open_text
 
@@ -62,7 +62,7 @@ def intact() -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory, tiny_cache: Path, intact: dict[str, Any]) -> Task:
+def tiny(tmp_path_factory: pytest.TempPathFactory, tiny_cache: Path, intact: dict[str, Any]) -> TaskFolder:
     """Return a copy of the task with another table of profiles and models that fit it."""
     directory = tmp_path_factory.mktemp("tasks") / "fix_embedding"
     shutil.copytree(TASK, directory, ignore=shutil.ignore_patterns("tests", "models", "__pycache__", ".*"))

@@ -23,7 +23,7 @@ from re_bench.task.workspace import lay_out, lay_out_and_make
 from re_bench.text import open_text
 
 if TYPE_CHECKING:
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 TASK = Path(__file__).parents[1]
 WTE = "transformer.wte.weight"
@@ -56,7 +56,7 @@ def test_only_the_order_of_the_embeddings_rows_is_changed(laid_out: Path, intact
     assert (laid_out / "fixed_model.pth").read_bytes() == (laid_out / "large_model.pth").read_bytes()
 
 
-def test_every_workspace_has_an_order_of_its_own(tiny: Task, laid_out: Path, tmp_path: Path) -> None:
+def test_every_workspace_has_an_order_of_its_own(tiny: TaskFolder, laid_out: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     lay_out(tiny, other, profile="cpu")
     one, two = (load(directory / "large_model.pth")[WTE] for directory in (laid_out, other))
@@ -84,7 +84,7 @@ def test_no_heldout_text_is_in_a_workspace(laid_out: Path) -> None:
                 assert heldout[start : start + 16].tobytes() not in content, path
 
 
-def test_the_starting_solution_is_scored_and_checked(tiny: Task, workspace: Path) -> None:
+def test_the_starting_solution_is_scored_and_checked(tiny: TaskFolder, workspace: Path) -> None:
     done = subprocess.run([sys.executable, "check.py"], cwd=workspace, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     score = score_submission(tiny, workspace, "cpu")
@@ -101,7 +101,7 @@ def test_the_starting_solution_is_scored_and_checked(tiny: Task, workspace: Path
     assert (again.raw, again.details["loss"]) == (score.raw, details["loss"])
 
 
-def test_a_refused_file_is_invalid_and_check_says_the_same(tiny: Task, workspace: Path) -> None:
+def test_a_refused_file_is_invalid_and_check_says_the_same(tiny: TaskFolder, workspace: Path) -> None:
     shutil.copyfile(workspace / "small_correct_model.pth", workspace / "fixed_model.pth")
     done = subprocess.run([sys.executable, "check.py"], cwd=workspace, capture_output=True, text=True, check=False)
     assert done.returncode == 1
@@ -110,7 +110,7 @@ def test_a_refused_file_is_invalid_and_check_says_the_same(tiny: Task, workspace
     assert done.stdout == f"refused: {score.message}\n"
 
 
-def test_a_loss_below_the_floor_is_our_error(tiny: Task, workspace: Path, tmp_path: Path) -> None:
+def test_a_loss_below_the_floor_is_our_error(tiny: TaskFolder, workspace: Path, tmp_path: Path) -> None:
     high = shutil.copytree(tiny.directory, tmp_path / "fix_embedding")
     with (high / "fix_embedding" / "profiles.py").open("a") as file:
         file.write("from dataclasses import replace\n\nPROFILES['cpu'] = replace(PROFILES['cpu'], floor=9.0)\n")
@@ -119,7 +119,7 @@ def test_a_loss_below_the_floor_is_our_error(tiny: Task, workspace: Path, tmp_pa
     assert "is not above the floor of 9.0" in score.message
 
 
-def test_a_missing_text_is_a_usage_error(tiny: Task, workspace: Path, tmp_path: Path) -> None:
+def test_a_missing_text_is_a_usage_error(tiny: TaskFolder, workspace: Path, tmp_path: Path) -> None:
     command = [sys.executable, str(tiny.scorer), "--solution", str(workspace), "--profile", "cpu"]
     environment = {"RE_BENCH_CACHE": str(tmp_path / "empty"), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -127,7 +127,7 @@ def test_a_missing_text_is_a_usage_error(tiny: Task, workspace: Path, tmp_path: 
     assert "re-bench prepare fix_embedding --profile cpu" in done.stderr
 
 
-def test_models_are_built_and_belong_to_a_text(tiny: Task, tmp_path: Path) -> None:
+def test_models_are_built_and_belong_to_a_text(tiny: TaskFolder, tmp_path: Path) -> None:
     copy = type(tiny)(shutil.copytree(tiny.directory, tmp_path / "fix_embedding"), tiny.manifest)
     command = [sys.executable, str(copy.directory / "tools" / "build_models.py"), "--profile", "cpu"]
     environment = {**os.environ, "PYTHONPATH": str(copy.directory)}
@@ -144,7 +144,7 @@ def test_models_are_built_and_belong_to_a_text(tiny: Task, tmp_path: Path) -> No
 
 
 @pytest.mark.slow  # nox -s score runs the real one
-def test_the_reference_and_the_example_run(tiny: Task, workspace: Path, tmp_path: Path) -> None:
+def test_the_reference_and_the_example_run(tiny: TaskFolder, workspace: Path, tmp_path: Path) -> None:
     made = tmp_path / "reference"
     lay_out_and_make(tiny, made, "reference", profile="cpu")
     assert not (made / "fixed_model.pth").exists()

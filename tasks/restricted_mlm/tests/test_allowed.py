@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from re_bench.guest.refused import RefusedError
 from safetensors.torch import save
 
 from re_bench.data.files import import_file
 from restricted_mlm.sandboxed.restricted import export, graph, interpret, plan
+from restricted_mlm.sandboxed.restricted.refusal import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,10 +9,10 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from re_bench.guest.refused import RefusedError
 
 from restricted_mlm.sandboxed.restricted import graph, interpret, plan
 from restricted_mlm.sandboxed.restricted.allowed import TABLE
+from restricted_mlm.sandboxed.restricted.refusal import RefusedError
 
 SHAPE, VOCABULARY = (2, 4), 5
 LIMITS = plan.Limits(1 << 16, 1e8)

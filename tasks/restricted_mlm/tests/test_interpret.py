@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from re_bench.guest.refused import RefusedError
 from safetensors.torch import save
 from torch import nn
 from torch.nn.functional import relu
 
 from re_bench.data.files import import_file
 from restricted_mlm.sandboxed.restricted import export, graph, interpret, plan
+from restricted_mlm.sandboxed.restricted.refusal import RefusedError
 
 TASK = Path(__file__).parents[1]
 SHAPE, VOCABULARY = (8, 32), 65

@@ -14,7 +14,7 @@ from rust_codecontests.dataset import held_out_split
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 MODEL = "gpt-3.5-turbo-0125"
 """The original's model, by which submissions ask for any other one too."""
@@ -26,7 +26,7 @@ SOURCE_BYTES = 64 << 10
 class ProfileSettings:
     """One profile."""
 
-    upstream: Callable[[Task, str, str], OpenAICompatible | PlugIn]
+    upstream: Callable[[TaskFolder, str, str], OpenAICompatible | PlugIn]
     """From the task, the profile's name and the submission's hash to what answers its calls; raises a UsageError if it
     cannot be had here."""
     edition: str
@@ -50,7 +50,7 @@ class ProfileSettings:
     """What the semaphore starts at: calls at a time."""
 
 
-def stand_in(task: Task, profile: str, submission: str = "") -> PlugIn:
+def stand_in(task: TaskFolder, profile: str, submission: str = "") -> PlugIn:
     """Return the stand-in model of the profile's held-out problems.
 
     What it is able to do is fixed, so that scores can be compared. Its single answers are drawn by a secret, so that no
@@ -62,7 +62,7 @@ def stand_in(task: Task, profile: str, submission: str = "") -> PlugIn:
     return PlugIn(factory="rust_codecontests.pool:answer", path=task.directory, arguments=arguments)
 
 
-def openai_compatible(task: Task, profile: str, _submission: str = "") -> OpenAICompatible:
+def openai_compatible(task: TaskFolder, profile: str, _submission: str = "") -> OpenAICompatible:
     """Return OpenAI's API, or the server at ``OPENAI_BASE_URL``, with the key of the scorer's own environment.
 
     Raises:
@@ -79,7 +79,7 @@ def openai_compatible(task: Task, profile: str, _submission: str = "") -> OpenAI
     return OpenAICompatible(key=key, base_url=address) if address else OpenAICompatible(key=key)
 
 
-def model_name(task: Task) -> str:
+def model_name(task: TaskFolder) -> str:
     """Return the name of the real model: the manifest's, or the one that was chosen instead."""
     assert task.manifest.model is not None
     return task.manifest.model.name

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from re_bench.api import RunAnchors
 from re_bench.data.cache import cache_directory
 from re_bench.errors import InvalidSubmissionError, UsageError
-from re_bench.scoring.scale import RunAnchors
 from small_scaling_law.profiles import LEAST_SHARE, MOST_SHARE
 from small_scaling_law.truth.law import Law
 from small_scaling_law.truth.line import Line

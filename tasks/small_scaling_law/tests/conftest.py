@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from re_bench.task.discovery import Task, open_task
+from re_bench.task.discovery import TaskFolder, open_task
 from re_bench.testing import TINY_TEXT, write_tiny_text
 
 TASK = Path(__file__).parents[1]
@@ -64,7 +64,7 @@ def in_tiny_cache(tiny_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Task:
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> TaskFolder:
     """Return a copy of the task that has a tiny profile ``cpu`` without a truth."""
     directory = tmp_path_factory.mktemp("tasks") / "small_scaling_law"
     shutil.copytree(

@@ -22,7 +22,7 @@ from small_scaling_law.instances import scale_of
 from small_scaling_law.profiles import SCALES
 
 if TYPE_CHECKING:
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 LINE = {"kind": "line", "name": "made up", "losses": [[1, 2.5], [2, 2.5]], "flops_of_a_step": 1, "target_flops": 1}
 
@@ -75,14 +75,14 @@ def re_bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def scored(task: Task, workspace: Path) -> dict[str, Any]:
+def scored(task: TaskFolder, workspace: Path) -> dict[str, Any]:
     command = [sys.executable, str(task.scorer), "--solution", str(workspace), "--profile", "cpu", "--json"]
     score: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
     return score
 
 
 def test_what_is_chosen_is_prepared_laid_out_and_scored_by_its_own_anchors(
-    tiny: Task, tiny_cache: Path, tmp_path: Path
+    tiny: TaskFolder, tiny_cache: Path, tmp_path: Path
 ) -> None:
     def choose(instance: int) -> subprocess.CompletedProcess[str]:
         return re_bench("prepare", tiny.directory, "--profile", "cpu", "--instance", str(instance))

@@ -24,7 +24,7 @@ from small_scaling_law.profiles import SCALES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 TASK = Path(__file__).parents[1]
 FILES = {
@@ -94,7 +94,7 @@ def test_scoring_does_not_import_torch(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_profile_without_a_truth_is_a_usage_error(tiny: Task, workspace: Path) -> None:
+def test_a_profile_without_a_truth_is_a_usage_error(tiny: TaskFolder, workspace: Path) -> None:
     done = python(workspace, str(tiny.scorer), "--solution", ".", "--profile", "cpu")
     assert done.returncode == 2
     assert "has no truth for profile cpu yet; run: python tools/rebuild.py --profile cpu" in done.stderr
@@ -197,7 +197,7 @@ def test_plots_are_drawn_where_matplotlib_is(workspace: Path) -> None:
     assert (done.returncode, (workspace / "seen.png").read_bytes()[:4]) == (0, b"\x89PNG"), done.stderr
 
 
-def test_a_sweep_is_resumed_and_says_how_to_repeat_a_run(tiny: Task, tmp_path: Path) -> None:
+def test_a_sweep_is_resumed_and_says_how_to_repeat_a_run(tiny: TaskFolder, tmp_path: Path) -> None:
     program = (
         "import json, sys\nfrom pathlib import Path\nimport sweep\nfrom re_bench.runs.executor import open_executor\n"
         "from small_scaling_law.profiles import SCALES\n"
@@ -222,7 +222,7 @@ def test_a_sweep_is_resumed_and_says_how_to_repeat_a_run(tiny: Task, tmp_path: P
     assert keys <= set(lines[0])
 
 
-def test_a_sweep_that_is_stopped_leaves_nothing_running(tiny: Task, tmp_path: Path) -> None:
+def test_a_sweep_that_is_stopped_leaves_nothing_running(tiny: TaskFolder, tmp_path: Path) -> None:
     out = tmp_path / "runs.jsonl"
     command = [sys.executable, "tools/sweep.py", "--profile", "cpu", "--workers", "2", "--out", str(out)]
     environment = {**os.environ, "PYTHONPATH": str(tiny.directory)}
@@ -236,7 +236,7 @@ def test_a_sweep_that_is_stopped_leaves_nothing_running(tiny: Task, tmp_path: Pa
 
 
 @pytest.fixture
-def meter(tiny: Task, tmp_path: Path) -> Iterator[Path]:
+def meter(tiny: TaskFolder, tmp_path: Path) -> Iterator[Path]:
     """Return the socket of a meter, whose trusted workspace is ``state``."""
     directory = tmp_path / "meter"
     directory.mkdir()
@@ -306,7 +306,7 @@ def test_a_meter_that_is_not_there_is_said(workspace: Path, monkeypatch: pytest.
 
 
 @pytest.mark.slow  # nox -s score runs the real one
-def test_the_reference_keeps_the_budget_and_answers(tiny: Task, tmp_path: Path) -> None:
+def test_the_reference_keeps_the_budget_and_answers(tiny: TaskFolder, tmp_path: Path) -> None:
     lay_out(tiny, tmp_path / "workspace", "reference", profile="cpu")
     started = time.monotonic()
     done = python(tmp_path / "workspace", "predict.py")

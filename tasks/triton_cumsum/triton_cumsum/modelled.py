@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from re_bench.api import RawScore
 from re_bench.errors import InvalidSubmissionError
-from re_bench.scoring.score import RawScore
 from triton_cumsum import grading
 from triton_cumsum.profiles import BYTES_PER_ELEMENT, ELEMENTS, Cpu
 from triton_cumsum.sandboxed import cpu
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from re_bench.sandbox.calls import SandboxedProcess
-    from re_bench.scoring.score import Job
+    from re_bench.task.interface import Job
 
 STEADY_WAITS = 3
 """So many of the device's waits a look-back needs, however long the input is; they go by while other programs run."""

@@ -20,7 +20,7 @@ from re_bench.task.manifest_file import ManifestError, read_table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
     from re_bench.task.manifest import Anchors
 
 _TOP = Path(__file__).resolve().parents[4]
@@ -30,7 +30,7 @@ _HEADER = (
 )  # fmt: skip
 
 
-def with_table(text: str, tasks: Sequence[Task]) -> str:
+def with_table(text: str, tasks: Sequence[TaskFolder]) -> str:
     """Return a page with its table made anew from the files of ``tasks``.
 
     Raises:
@@ -41,7 +41,7 @@ def with_table(text: str, tasks: Sequence[Task]) -> str:
     return _TABLE.sub(lambda match: match[1] + "\n".join(lines) + "\n" + match[2], text)
 
 
-def rows_of(task: Task) -> Iterator[list[str]]:
+def rows_of(task: TaskFolder) -> Iterator[list[str]]:
     """Yield the rows of a task: by profile, then by kind, then as they stand in its file."""
     path = task.directory / RECORDS
     file = read_table(path, Records)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from re_bench.runs.validate import Scorings
     from re_bench.runs.validation import Report
     from re_bench.scoring.score import Score
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
     from re_bench.task.manifest import Profile
 
 
@@ -222,7 +222,7 @@ def _report_of(
 
 
 def _choose_runnable(
-    tasks: Sequence[Task], profile: str, sandbox: str | None, ray: str | None
+    tasks: Sequence[TaskFolder], profile: str, sandbox: str | None, ray: str | None
 ) -> tuple[list[Target], list[Report]]:
     """Return the tasks that can run here in their profiles, and reports of the others, which are printed at once.
 
@@ -251,7 +251,7 @@ def _choose_runnable(
     return runnable, [not_run(task, profile_name(task, profile), why[task.name]) for task in tasks if task.name in why]
 
 
-def _choose_profile(task: Task, profile: str, ray: str | None) -> tuple[str, Profile]:
+def _choose_profile(task: TaskFolder, profile: str, ray: str | None) -> tuple[str, Profile]:
     """Return the profile; on a cluster this machine may lack the device."""
     from re_bench.task.choices import choose_profile, profile_name
 

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from re_bench.scoring.score import Score
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 _DIGITS = 9
 
 
 def calibrate(
-    task: Task,
+    task: TaskFolder,
     profile: str,
     *,
     repeats: int,
@@ -89,7 +89,7 @@ def calibrate(
 
 
 def _scores(
-    task: Task, profile: str, *, repeats: int, sandbox: str | None, gpu_type: str | None, cluster: str | None
+    task: TaskFolder, profile: str, *, repeats: int, sandbox: str | None, gpu_type: str | None, cluster: str | None
 ) -> tuple[dict[str, list[Score]], str]:
     """Return the scores of baseline and reference, and the processor of the machines that made them."""
     made_on = set()
@@ -117,7 +117,7 @@ def _scores(
 class _Job:
     """What the scorings of one calibration have in common; it travels to where they run."""
 
-    task: Task
+    task: TaskFolder
     profile: str
     sandbox: str | None
     requirements: NodeRequirements | None
@@ -131,7 +131,7 @@ class _Job:
         return score, hardware()
 
 
-def _rebuild(task: Task, profile: str, cluster: str | None) -> None:
+def _rebuild(task: TaskFolder, profile: str, cluster: str | None) -> None:
     rebuild = task.manifest.rebuild
     if rebuild is None:
         return
@@ -145,14 +145,14 @@ def _rebuild(task: Task, profile: str, cluster: str | None) -> None:
         raise ReBenchError(f"{task.name}: the truth was not rebuilt: {program} ended with exit status {status}")
 
 
-def _check_valid(task: Task, variant: str, score: Score) -> None:
+def _check_valid(task: TaskFolder, variant: str, score: Score) -> None:
     if score.status != "valid":
         raise ReBenchError(
             f"{task.name}: {variant} is {score.status}, so there is nothing to calibrate: {score.message}"
         )
 
 
-def _check_device(task: Task, scores: Sequence[Score]) -> None:
+def _check_device(task: TaskFolder, scores: Sequence[Score]) -> None:
     """Raise unless all scores name one device: by its name the stored anchors are found again."""
     names = {str(score.details.get("hardware") or "") for score in scores}
     if len(names) > 1 or "" in names:

@@ -14,7 +14,7 @@ from re_bench.data.provenance import versions
 from re_bench.errors import UsageError
 from re_bench.runs.executor import Executor, Resources
 from re_bench.task.choices import instance_of
-from re_bench.task.discovery import Task, open_task
+from re_bench.task.discovery import TaskFolder, open_task
 from re_bench.task.prepare import run_preparation
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _WAITING_FOR_GPU = 2
 """Scorings that may start while another holds a GPU."""
 
 
-def default_jobs(task: Task, profile: str, gpus: GpuPlan | None = None, executor: Executor | None = None) -> int:
+def default_jobs(task: TaskFolder, profile: str, gpus: GpuPlan | None = None, executor: Executor | None = None) -> int:
     """Return how many scorings to run at a time on a machine: this one, or one of the executor's.
 
     On each GPU a few start while one is timed, since a GPU has a lock, if there are enough cores not to disturb it.
@@ -45,7 +45,7 @@ def default_jobs(task: Task, profile: str, gpus: GpuPlan | None = None, executor
 
 def resources_per_job(
     executor: Executor,
-    task: Task,
+    task: TaskFolder,
     profile: str,
     jobs: int | None = None,
     *,
@@ -86,7 +86,7 @@ class NodeRequirements:
     """By what it is: the versions of packages, the manifest, the instance."""
 
     @classmethod
-    def of(cls, executor: Executor, task: Task, profile: str) -> Self | None:
+    def of(cls, executor: Executor, task: TaskFolder, profile: str) -> Self | None:
         """Return those of this machine; None where all jobs run on it."""
         return cls(task.directory, profile, _facts(task.directory, profile)) if executor.remote else None
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from re_bench.scoring.score import Score
     from re_bench.task.choices import Instance
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def regrade(
     gpu_type: str | None = None,
     cluster: str | None = None,
     only: Container[int] | None = None,
-    find: Callable[[str], Task] | None = None,
+    find: Callable[[str], TaskFolder] | None = None,
 ) -> list[Regraded]:
     """Score every stored submission of ``log`` again, each submission once by each instance.
 
@@ -92,7 +92,7 @@ def regrade(
 class _Job:
     """One submission by one instance; it travels to where it is scored."""
 
-    task: Task = field(compare=False)
+    task: TaskFolder = field(compare=False)
     name: str
     profile: str
     submission: Path
@@ -109,14 +109,14 @@ class _Job:
         return score_submission(self.task, self.submission, self.profile, self.sandbox, instance=self.instance, gpu=gpu)
 
 
-def _task_of_log(name: str) -> Task:
+def _task_of_log(name: str) -> TaskFolder:
     if os.sep in name:  # none of our logs has a path there, whose program would run outside of any sandbox
         raise UsageError(f"the log names {name[:200]!r}, which is no task's name")
     return find_task(name)
 
 
 def _plan(
-    executor: Executor, attempt: Attempt, store: Store, sandbox: str | None, find: Callable[[str], Task]
+    executor: Executor, attempt: Attempt, store: Store, sandbox: str | None, find: Callable[[str], TaskFolder]
 ) -> tuple[_Job | None, str]:
     """Return how to score an attempt again, or the reason why it cannot be."""
     submission = store.find(attempt.submission)
@@ -131,7 +131,7 @@ def _plan(
     return _Job(task, attempt.task, attempt.profile, submission, instance, sandbox, shared), ""
 
 
-def _instance_of(task: Task, attempt: Attempt) -> tuple[Instance | None, str]:
+def _instance_of(task: TaskFolder, attempt: Attempt) -> tuple[Instance | None, str]:
     """Return the instance to score an attempt by, and the reason if it is not here."""
     drawn_by, named = task.profile(attempt.profile).instance, instance_in(attempt.details)
     if drawn_by == "chosen":

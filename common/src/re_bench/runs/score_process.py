@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
     from re_bench.runs.elapsed import Elapsed
     from re_bench.task.choices import Instance
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 _PATIENCE_S = 30.0
 """For a scorer that ends at its own limit: to start, to end, and to remove what it has copied."""
 
 
 def score_submission(
-    task: Task,
+    task: TaskFolder,
     submission: Path,
     profile: str = "auto",
     sandbox: str | None = None,
@@ -84,7 +84,7 @@ def score_submission(
     return score
 
 
-def _time_limit(task: Task, profile: str) -> float | None:
+def _time_limit(task: TaskFolder, profile: str) -> float | None:
     profiles = task.manifest.profiles.items()
     limits = [scorer_limit_s(entry.time_limit_s) for name, entry in profiles if profile in {name, "auto"}]
     return max(limits) + _PATIENCE_S if limits else None
@@ -99,7 +99,7 @@ def _parse(stdout: bytes) -> Score | None:
 
 
 def score_variant(
-    task: Task,
+    task: TaskFolder,
     variant: str,
     profile: str,
     sandbox: str | None = None,
@@ -131,7 +131,7 @@ def score_variant(
 
 
 def score_and_record(
-    task: Task,
+    task: TaskFolder,
     submission: Path,
     profile: str,
     sandbox: str | None,
@@ -170,7 +170,7 @@ def score_and_record(
     return score, final
 
 
-def record(task: Task, score: Score, path: Path, handed_in: Elapsed | None = None) -> FinalScore:
+def record(task: TaskFolder, score: Score, path: Path, handed_in: Elapsed | None = None) -> FinalScore:
     """Append ``score`` to the attempt log at ``path``; return the final score so far, with this attempt's number.
 
     ``handed_in`` is as for :func:`score_and_record`.
@@ -197,7 +197,7 @@ def record(task: Task, score: Score, path: Path, handed_in: Elapsed | None = Non
     return replace(final, attempt=attempt.n)
 
 
-def _attempt(task: Task, score: Score, handed_in: Elapsed | None) -> Attempt:
+def _attempt(task: TaskFolder, score: Score, handed_in: Elapsed | None) -> Attempt:
     return Attempt(
         time=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
         task=score.task,

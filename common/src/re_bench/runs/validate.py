@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 Scorings = dict[Future[tuple[Score, float]], str]
 """By what gives the score and its seconds, the name of the solution."""
@@ -36,7 +36,7 @@ _REPEATS = 3
 
 
 def validate(
-    task: Task,
+    task: TaskFolder,
     profile: str,
     *,
     repeats: int = 1,
@@ -123,7 +123,7 @@ def _print(task: str, seconds: float, name: str, score: Score) -> None:
     print_progress(f"[{seconds:6.1f} s] {task}: {name}: {score.status} {reward}{reason}")
 
 
-def _make_template(task: Task, profile: str, directory: Path) -> Path:
+def _make_template(task: TaskFolder, profile: str, directory: Path) -> Path:
     """Prepare the profile and make the new directory what all cheats begin with; only this process sees it."""
     directory.mkdir(mode=0o755)
     make_template(task, directory, partial(run_preparation, task, profile))
@@ -134,7 +134,7 @@ def _make_template(task: Task, profile: str, directory: Path) -> Path:
 class _Job:
     """What the scorings of one validation have in common; it travels to where they run."""
 
-    task: Task
+    task: TaskFolder
     profile: str
     sandbox: str | None
     solution: Path | None
@@ -185,7 +185,7 @@ def _by_length(names: Sequence[str]) -> list[str]:
     return [*first, *(name for name in names if name.startswith("cheats/"))]
 
 
-def _in_doubt(task: Task, profile: str, scores: Mapping[str, Sequence[Score]]) -> list[tuple[str, int]]:
+def _in_doubt(task: TaskFolder, profile: str, scores: Mapping[str, Sequence[Score]]) -> list[tuple[str, int]]:
     """Return what to score again, with its number: a measured cheat that scores above its base, and that base.
 
     A measurement spreads, and one of many cheats lies above by chance; means of :data:`_REPEATS` decide.
@@ -197,14 +197,14 @@ def _in_doubt(task: Task, profile: str, scores: Mapping[str, Sequence[Score]]) -
     return [(name, number) for name in names for number in range(len(scores[name]), _REPEATS)]
 
 
-def _bases(task: Task, profile: str, names: Sequence[str]) -> list[str]:
+def _bases(task: TaskFolder, profile: str, names: Sequence[str]) -> list[str]:
     """Return the directories of the honest bases of cheats that are there and not among ``names`` anyway."""
     cheats = [cheat for name, cheat in task.manifest.cheats.items() if f"cheats/{name}" in names]
     bases = {cheat.expectation(profile).derived_from for cheat in cheats}
     return sorted(base for base in bases if base and base not in names and (task.directory / base).is_dir())
 
 
-def _skipped(task: Task, profile: str) -> list[str]:
+def _skipped(task: TaskFolder, profile: str) -> list[str]:
     others = {name for name, cheat in task.manifest.cheats.items() if not cheat.runs_on(profile)}
     return [f"cheats/{name}" for name in task.cheats if name in others]
 
@@ -215,14 +215,14 @@ def _describe_skipped(profile: str, skipped: Sequence[str]) -> str:
     return f"not run, as they are not for profile {profile}: {', '.join(skipped)}"
 
 
-def _note(task: Task, profile: str, skipped: Sequence[str]) -> str:
+def _note(task: TaskFolder, profile: str, skipped: Sequence[str]) -> str:
     entry = task.manifest.profiles[profile]
     notes = ["modelled, not measured"] if entry.modelled else []
     notes += ["anchors measured in the run"] if entry.in_run else []
     return "; ".join(notes + ([_describe_skipped(profile, skipped)] if skipped else []))
 
 
-def _problems(task: Task) -> list[str]:
+def _problems(task: TaskFolder) -> list[str]:
     cheats = task.directory / "cheats"
     lines = [f"{cheats / name}: there is no {CHEAT}" for name in task.cheats if name not in task.manifest.cheats]
     for name, cheat in task.manifest.cheats.items():
@@ -231,7 +231,7 @@ def _problems(task: Task) -> list[str]:
     return lines
 
 
-def default_repeats(task: Task) -> int:
+def default_repeats(task: TaskFolder) -> int:
     """Return how often to score baseline and reference: once where the reference has to be made, which takes long.
 
     The manifest may say otherwise, where what is made differs from seed to seed.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from re_bench.scoring.score import Score
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 ANCHORED = ("baseline", "reference")
 """The solutions that the scale is made from."""
@@ -86,7 +86,7 @@ class Report:
         return {**asdict(replace(self, rows=())), "rows": [row.to_dict() for row in self.rows], "holds": self.holds}
 
 
-def not_run(task: Task, profile: str, reason: str) -> Report:
+def not_run(task: TaskFolder, profile: str, reason: str) -> Report:
     """Return the report of a task of which nothing was scored, since it cannot run here."""
     return Report(task.name, profile, (), problems=[f"cannot run here: {reason}"])
 
@@ -97,7 +97,7 @@ def mean(values: Sequence[float | None]) -> float | None:
     return statistics.fmean(present) if len(present) == len(values) else None
 
 
-def judge(task: Task, variant: str, scores: Mapping[str, Sequence[Score]]) -> Row:
+def judge(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> Row:
     """Return the row of a solution: whether baseline or reference has its reward, or a cheat has failed as expected.
 
     A cheat must not exceed the baseline by more than the baseline's tolerance, or the honest base that it names by more
@@ -118,7 +118,7 @@ def judge(task: Task, variant: str, scores: Mapping[str, Sequence[Score]]) -> Ro
     return Row(variant, scores[variant], holds, verdict)
 
 
-def _judge_anchor(task: Task, variant: str, scores: Sequence[Score]) -> tuple[bool, str]:
+def _judge_anchor(task: TaskFolder, variant: str, scores: Sequence[Score]) -> tuple[bool, str]:
     for score in scores:
         if score.status != "valid":
             return False, f"must be valid: {brief(score.message)}"
@@ -131,13 +131,13 @@ def _judge_anchor(task: Task, variant: str, scores: Sequence[Score]) -> tuple[bo
     return within, f"reward {target:g} +- {tolerance:g}" + ("" if within else f", got {worst:z.4f}")
 
 
-def honest_base(task: Task, variant: str, profile: str) -> str:
+def honest_base(task: TaskFolder, variant: str, profile: str) -> str:
     """Return what a cheat is derived from and compared with: what the manifest names, else the baseline."""
     cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
     return (cheat.expectation(profile).derived_from if cheat is not None else None) or "baseline"
 
 
-def scores_above_base(task: Task, variant: str, scores: Mapping[str, Sequence[Score]]) -> bool:
+def scores_above_base(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> bool:
     """Return whether a cheat is valid and its mean reward above its honest base's by more than the margin.
 
     Args:
@@ -160,7 +160,7 @@ def _mean_reward(scores: Sequence[Score] | None) -> float | None:
     return mean([score.reward_for_final for score in scores]) if scores else None
 
 
-def _judge_cheat(task: Task, variant: str, scores: Mapping[str, Sequence[Score]]) -> tuple[bool, str]:
+def _judge_cheat(task: TaskFolder, variant: str, scores: Mapping[str, Sequence[Score]]) -> tuple[bool, str]:
     own = scores[variant]
     cheat = task.manifest.cheats.get(variant.removeprefix("cheats/"))
     expectation = cheat.expectation(own[0].profile) if cheat is not None else None

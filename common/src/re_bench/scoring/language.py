@@ -14,7 +14,7 @@ from re_bench.text.prepare import open_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from re_bench.scoring.score import Job
+    from re_bench.task.interface import Job
 
 MOST_NATS = 30.0
 """What one token adds to a loss at most, so that none can carry labels in the digits of the mean."""

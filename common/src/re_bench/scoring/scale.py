@@ -10,18 +10,9 @@ from re_bench.errors import ReBenchError
 from re_bench.normalise import finite, normalise
 
 if TYPE_CHECKING:
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
+    from re_bench.task.interface import RunAnchors
     from re_bench.task.manifest import Anchors
-
-
-@dataclass(frozen=True)
-class RunAnchors:
-    """Baseline and reference in the raw score's unit, measured beside the submission or kept with a task's instance."""
-
-    starting: float
-    reference: float
-    source: str = "measured in this run"
-    """Where they come from, in words."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +38,7 @@ def round_to(raw: float, resolution: float | None) -> float:
     return raw if resolution is None else float(round(raw / resolution) * Decimal(str(resolution)))
 
 
-def choose_scale(task: Task, profile: str, measured: RunAnchors | None) -> Scale | None:
+def choose_scale(task: TaskFolder, profile: str, measured: RunAnchors | None) -> Scale | None:
     """Return the anchors to use, or None if the profile has not been calibrated yet.
 
     Args:
@@ -69,7 +60,7 @@ def choose_scale(task: Task, profile: str, measured: RunAnchors | None) -> Scale
     return _from_manifest(entry.anchors) if entry.anchors else None
 
 
-def _from_run(task: Task, measured: RunAnchors) -> Scale:
+def _from_run(task: TaskFolder, measured: RunAnchors) -> Scale:
     starting = finite(measured.starting, f"the starting score {measured.source}")
     reference = finite(measured.reference, f"the reference score {measured.source}")
     # The wrong way round, the scale would reward what is worse than the baseline.

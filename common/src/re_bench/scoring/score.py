@@ -1,4 +1,4 @@
-"""Job, RawScore, Score, and the command line that every ``score.py`` shares.
+"""Score, and the command line that every ``score.py`` shares.
 
 A task's ``score.py`` defines a subclass of :class:`re_bench.task.interface.Task` and ends with::
 
@@ -17,20 +17,19 @@ import time
 import traceback
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self
 
 from cyclopts import App, Parameter
 
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
 from re_bench.normalise import normalise
 from re_bench.options import Json, ProfileName, SandboxName, run_app
-from re_bench.processes import cli_entry_point, print_progress, temporary_directory
+from re_bench.processes import cli_entry_point, temporary_directory
 from re_bench.sandbox import open_backend
-from re_bench.sandbox.calls import SandboxedProcess
-from re_bench.sandbox.spec import Backend, SandboxSpec, SandboxUnavailableError
-from re_bench.scoring import staging
-from re_bench.scoring.scale import RunAnchors, choose_scale, round_to
+from re_bench.sandbox.spec import Backend, SandboxUnavailableError
+from re_bench.scoring.scale import choose_scale, round_to
 from re_bench.scoring.time_limit import time_limit
+from re_bench.task import staging
 from re_bench.task.chat_model import NO_MODEL, ModelOptions
 from re_bench.task.choices import (
     calibrate_command,
@@ -41,16 +40,12 @@ from re_bench.task.choices import (
     model_details,
     profile_name,
 )
-from re_bench.task.discovery import Task as TaskFolder
-from re_bench.task.discovery import open_task
-from re_bench.task.hidden_paths import hidden_directories
-from re_bench.task.interface import ProfileT, Task, profile_of
+from re_bench.task.discovery import TaskFolder, open_task
+from re_bench.task.interface import Job, RawScore, Task, profile_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from types import ModuleType
 
-    from re_bench.task.choices import Instance
     from re_bench.task.manifest import Profile
 
 EXIT_STATUS = {"valid": 0, "error": 1, "invalid": 3}
@@ -59,29 +54,9 @@ EXIT_STATUS = {"valid": 0, "error": 1, "invalid": 3}
 GPU_WAIT = "gpu_wait_s"
 """In a score's details: the seconds that the scorer waited for other jobs to leave its GPU; absent if it did not."""
 
-_TICK_S = 2.0
-_PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE"}
-"""Threads that wait for each other leave the cores to other scorings."""
 _LONGEST_MESSAGE = 4000
 _IN_DETAILS = ("sandbox", "submission", "final_raw")
 """Fields of a score that JSON has among the details."""
-
-
-@dataclass(frozen=True)
-class RawScore:
-    """What a task's :meth:`~re_bench.task.interface.Task.score` returns for a valid submission."""
-
-    raw: float
-    """The public score: the raw score, in the task's own unit and direction, that an agent is shown during a run."""
-    message: str
-    """One line for the submission's author, without any figure that the submission can choose."""
-    details: Mapping[str, Any] = field(default_factory=dict)
-    """JSON values for the log, not shown to an agent; ``hardware`` names the device that was measured on."""
-    anchors: RunAnchors | None = None
-    """Baseline and reference of the same run, or of the task's instance; they come before stored anchors."""
-    private: float | None = None
-    """The private score: the raw score on held-out data that no public score depends on, which counts at the end; None
-    where it is ``raw``. The profile's anchors must be stored ones."""
 
 
 @dataclass(frozen=True)
@@ -151,102 +126,6 @@ class Score:
     def to_json(self) -> str:
         """Return the score as one line of JSON."""
         return json.dumps(self.to_dict(), ensure_ascii=True, allow_nan=False)
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """The GPU that a submission is scored on."""
-
-    uuid: str | None
-    name: str = ""
-
-    @property
-    def details(self) -> dict[str, str]:
-        """What a score's details say of it."""
-        return {"hardware": self.name} if self.uuid else {}
-
-
-@dataclass
-class Job(Generic[ProfileT]):
-    """One submission to be scored."""
-
-    task: TaskFolder
-    profile_name: str
-    profile: ProfileT
-    """The task's own settings of the profile."""
-    settings: Profile
-    """The profile's entry of ``task.toml``."""
-    staged: staging.Staged
-    """The scorer's own copy of the submission."""
-    backend: Backend
-    records: Path
-    """A directory for what the operator may want to look at later, such as logs; it is kept beside the attempt log."""
-    instance: Instance | None = None
-    """The instance to score by, if the profile has any; details of the score name it."""
-    _last_tick: float = field(default_factory=time.monotonic)
-
-    @property
-    def submission(self) -> Path:
-        """The directory of the staged copy."""
-        return self.staged.directory
-
-    @property
-    def instance_number(self) -> int:
-        """The number of the instance; 0 in a profile where none can be chosen."""
-        return self.instance if isinstance(self.instance, int) else 0
-
-    def sandbox(
-        self,
-        module: ModuleType,
-        *,
-        packages: Sequence[ModuleType] = (),
-        submission: bool = True,
-        held_out: bool = False,
-        environment: Mapping[str, str] | None = None,
-        visible: Sequence[Path] = (),
-        writable: Mapping[str, Path] | None = None,
-        gpu: str | None = None,
-    ) -> SandboxedProcess:
-        """Start a sandboxed process, in which functions of a module of the task can be called.
-
-        Args:
-            module: the task's module ``sandboxed``, or one in its package ``sandboxed``.
-            packages: packages of ours that the module imports, such as ``re_bench.lm``.
-            submission: whether the process sees the submission, read-only, at :attr:`submission`. Without it no code
-                of the submission runs there, and an exception is an internal error.
-            held_out: whether the process gets held-out data, so that no message of it reaches the submission's author.
-            environment: environment variables.
-            visible: other files and directories that the process sees, read-only, where they are; of a task's
-                directory nothing else is seen.
-            writable: directories outside that the process may change, by their paths inside.
-            gpu: UUID of the one GPU that the process may use; it is CUDA's device 0 there.
-        """
-        shown = {str(path): path for path in (*([self.submission] if submission else []), *visible)}
-        hidden = hidden_directories(self.task.directory)
-        environment = {**_PASSIVE, **(environment or {})}
-        spec = SandboxSpec(shown, writable or {}, environment, limits=self.settings.limits, gpu=gpu, hidden=hidden)
-        return SandboxedProcess(
-            self.backend, module, spec, packages=packages, trusted=not submission, held_out=held_out
-        )
-
-    def gpu(self) -> Gpu:
-        """Return the GPU to score on; one without a UUID where the profile needs none.
-
-        Raises:
-            UsageError: if there is none, or it cannot be identified.
-        """
-        if self.settings.device != "cuda":
-            return Gpu(None)
-        from re_bench.gpu.state import identify  # noqa: PLC0415 - which only scorings on a GPU need
-
-        found = identify()
-        return Gpu(found.uuid, found.name)
-
-    def progress(self, text: str) -> None:
-        """Say on stderr what is being done, every two seconds at most."""
-        if time.monotonic() - self._last_tick > _TICK_S:
-            self._last_tick = time.monotonic()
-            print_progress(f"{self.task.name}: {text}")
 
 
 def main(task: Task[Any], arguments: Sequence[str] | None = None) -> NoReturn:

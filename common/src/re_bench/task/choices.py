@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from re_bench.task.chat_model import ChatModel
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
     from re_bench.task.manifest import Profile
 
 
-def choose_profile(task: Task, option: str) -> tuple[str, Profile]:
+def choose_profile(task: TaskFolder, option: str) -> tuple[str, Profile]:
     """Return the profile called ``option``; ``auto`` is ``gpu`` where there is a device and a profile, else ``cpu``.
 
     Raises:
@@ -37,7 +37,7 @@ def choose_profile(task: Task, option: str) -> tuple[str, Profile]:
     return name, profile
 
 
-def profile_name(task: Task, option: str) -> str:
+def profile_name(task: TaskFolder, option: str) -> str:
     """Return ``option``, or what ``auto`` stands for here; nothing is checked."""
     if option != "auto":
         return option
@@ -49,7 +49,7 @@ def _cuda_present() -> bool:
     return any(Path("/dev").glob("nvidia[0-9]*"))
 
 
-def choose_model(task: Task, profile: str, model: ChatModel | None) -> Task:
+def choose_model(task: TaskFolder, profile: str, model: ChatModel | None) -> TaskFolder:
     """Return the task with another chat model in its manifest, and the anchors that were measured with it.
 
     Without a choice the task stays as it is; so it does with the manifest's own model by any of its names, but for the
@@ -70,7 +70,7 @@ def choose_model(task: Task, profile: str, model: ChatModel | None) -> Task:
     return replace(task, manifest=manifest, chat_model=model.with_terms())
 
 
-def model_details(task: Task, profile: str) -> dict[str, Any]:
+def model_details(task: TaskFolder, profile: str) -> dict[str, Any]:
     """Return for a score's details which chat model is asked, if any, and the terms of one that was chosen."""
     if task.manifest.model is None:
         return {}
@@ -78,7 +78,7 @@ def model_details(task: Task, profile: str) -> dict[str, Any]:
     return {"model": name, **({"model_terms": task.chat_model.terms} if task.chat_model else {})}
 
 
-def calibrate_command(task: Task, profile: str) -> str:
+def calibrate_command(task: TaskFolder, profile: str) -> str:
     """Return the command that measures the anchors of a profile, with the chosen chat model if there is one."""
     if task.chat_model is None:
         return f"nox -s calibrate-{task.name} -- --profile {profile}"
@@ -89,7 +89,7 @@ Instance = int | str
 """A number that was chosen, or the name of the secret that drew it."""
 
 
-def instance_of(task: Task, profile: str) -> Instance | None:
+def instance_of(task: TaskFolder, profile: str) -> Instance | None:
     """Return the instance by which this machine scores from now on; None if the profile has none.
 
     Raises:
@@ -102,7 +102,7 @@ def instance_of(task: Task, profile: str) -> Instance | None:
     return chosen_instance(task.name, profile) if drawn_by == "chosen" else secret_name()
 
 
-def chosen_number(task: Task, profile: str) -> int:
+def chosen_number(task: TaskFolder, profile: str) -> int:
     """Return the number of the chosen instance; 0 in a profile where none can be chosen.
 
     Raises:
@@ -122,7 +122,7 @@ def instance_in(details: Mapping[str, object]) -> Instance | None:
     return instance if isinstance(instance, int | str) and not isinstance(instance, bool) else None
 
 
-def instance_environment(task: Task, profile: str, instance: Instance | None) -> dict[str, str]:
+def instance_environment(task: TaskFolder, profile: str, instance: Instance | None) -> dict[str, str]:
     """Return the environment variables with which a program prepares, meters and scores by this instance.
 
     A number is chosen by them. There is nothing to choose where a machine's secret draws.

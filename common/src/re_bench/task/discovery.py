@@ -28,7 +28,7 @@ ENTRY_POINTS = "re_bench.tasks"
 
 
 @dataclass(frozen=True)
-class Task:
+class TaskFolder:
     """A task: its directory and what its manifest says."""
 
     directory: Path
@@ -85,17 +85,17 @@ class Task:
         return profiles[name]
 
 
-def open_task(directory: Path) -> Task:
+def open_task(directory: Path) -> TaskFolder:
     """Return the task in ``directory``.
 
     Raises:
         ManifestError: if its ``task.toml`` is missing, or that or its ``anchors.toml`` malformed.
     """
     directory = directory.resolve()
-    return Task(directory, load(directory / "task.toml"))
+    return TaskFolder(directory, load(directory / "task.toml"))
 
 
-def find_tasks() -> dict[str, Task]:
+def find_tasks() -> dict[str, TaskFolder]:
     """Return all tasks by name: the checkout's, then those of installed packages that no task of it has the name of.
 
     Raises:
@@ -105,7 +105,7 @@ def find_tasks() -> dict[str, Task]:
     return {name: open_task(directory) for name, directory in task_directories().items()}
 
 
-def find_usable_tasks() -> tuple[dict[str, Task], dict[str, ManifestError]]:
+def find_usable_tasks() -> tuple[dict[str, TaskFolder], dict[str, ManifestError]]:
     """Return all tasks by name, as :func:`find_tasks` does, and apart from them what is wrong with those malformed.
 
     Raises:
@@ -120,7 +120,7 @@ def find_usable_tasks() -> tuple[dict[str, Task], dict[str, ManifestError]]:
     return usable, malformed
 
 
-def find_task(name: str) -> Task:
+def find_task(name: str) -> TaskFolder:
     """Return the task called ``name``: a directory's path, a directory's name, or an id.
 
     Raises:
@@ -131,7 +131,7 @@ def find_task(name: str) -> Task:
     return task_named(name, or_give=" (or give a task's directory)")
 
 
-def task_named(name: str, or_give: str = "") -> Task:
+def task_named(name: str, or_give: str = "") -> TaskFolder:
     """Return the task that is here under a name or an id that a file tells.
 
     It is never a directory: a log or a bundle may be a stranger's, and a task's programs run outside of any sandbox.

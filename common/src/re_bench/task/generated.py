@@ -17,7 +17,7 @@ from re_bench.task.discovery import open_task, repository_of_tasks
 from re_bench.task.interface import load_task
 
 if TYPE_CHECKING:
-    from re_bench.task.discovery import Task as TaskFolder
+    from re_bench.task.discovery import TaskFolder
 
 INSTRUCTIONS = "instructions.md.j2"
 """The template of the instructions, in the task's folder: a Jinja template with ``profiles``, ``manifest``, and as

@@ -28,7 +28,7 @@ from re_bench.task.interface import Setup, load_task, profile_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from re_bench.task.discovery import Task as TaskFolder
+    from re_bench.task.discovery import TaskFolder
     from re_bench.task.interface import Task
 
 _Request = tuple[str, tuple[Any, ...]]

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 CORE = "re-bench-common"
 """The distribution of the core."""
 
 
-def requirements_of(task: Task) -> list[str]:
+def requirements_of(task: TaskFolder) -> list[str]:
     """Return what a task says that it needs, and the core, as ``pyproject.toml`` writes requirements.
 
     Raises:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from re_bench.sandbox.process import Finished
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
     from re_bench.task.manifest import Recipe
 
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", CHEAT)
@@ -37,12 +37,12 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _TAIL = 2000
 
 
-def variants(task: Task) -> list[str]:
+def variants(task: TaskFolder) -> list[str]:
     """Return the names of our solutions to a task: baseline, reference, and every cheat."""
     return ["baseline", "reference", *(f"cheats/{name}" for name in task.cheats)]
 
 
-def make_template(task: Task, directory: Path, create: Callable[[Path], object]) -> None:
+def make_template(task: TaskFolder, directory: Path, create: Callable[[Path], object]) -> None:
     """Make what all workspaces of a task begin with: the starter, and over it what ``create`` puts there.
 
     Args:
@@ -59,7 +59,7 @@ def make_template(task: Task, directory: Path, create: Callable[[Path], object])
 
 
 def lay_out(
-    task: Task,
+    task: TaskFolder,
     target: Path,
     variant: str = "baseline",
     *,
@@ -112,7 +112,7 @@ def lay_out(
             _copy(layer, target / name)
 
 
-def solution_files(task: Task, variant: str, profile: str) -> Iterator[tuple[Path, str]]:
+def solution_files(task: TaskFolder, variant: str, profile: str) -> Iterator[tuple[Path, str]]:
     """Yield the files of a solution that lie over a workspace with the baseline in it, each with its name there."""
     for layer, name in _layers(task, variant, profile):
         for path in sorted(layer.rglob("*")):
@@ -120,7 +120,7 @@ def solution_files(task: Task, variant: str, profile: str) -> Iterator[tuple[Pat
                 yield path, str(Path(name) / path.relative_to(layer))
 
 
-def _layers(task: Task, variant: str, profile: str) -> Iterator[tuple[Path, str]]:
+def _layers(task: TaskFolder, variant: str, profile: str) -> Iterator[tuple[Path, str]]:
     """Yield the directories that lie over the baseline, each with its place in the workspace."""
     if variant != "baseline":
         yield task.directory / variant, "."
@@ -130,14 +130,14 @@ def _layers(task: Task, variant: str, profile: str) -> Iterator[tuple[Path, str]
         yield cache_directory() / task.name / "reference" / profile, "."
 
 
-def _base(task: Task, variant: str, profile: str) -> str | None:
+def _base(task: TaskFolder, variant: str, profile: str) -> str | None:
     """Return the directory of the honest base that a cheat names, if it does."""
     cheat = task.manifest.cheats.get(variant.removeprefix("cheats/")) if variant.startswith("cheats/") else None
     return cheat.expectation(profile).derived_from if cheat is not None else None
 
 
 def make(
-    task: Task,
+    task: TaskFolder,
     workspace: Path,
     variant: str,
     *,
@@ -171,7 +171,7 @@ def make(
 
 
 def lay_out_and_make(
-    task: Task,
+    task: TaskFolder,
     target: Path,
     variant: str = "baseline",
     *,
@@ -187,7 +187,7 @@ def lay_out_and_make(
         make(task, target, variant, profile=profile, sandbox=sandbox, seed=seed, gpu=gpu)
 
 
-def recipe_of(task: Task, variant: str) -> Recipe | None:
+def recipe_of(task: TaskFolder, variant: str) -> Recipe | None:
     """Return how one of our solutions makes what it submits; None where it has nothing to make."""
     if variant == "reference":
         return task.manifest.reference
@@ -197,7 +197,7 @@ def recipe_of(task: Task, variant: str) -> Recipe | None:
 
 
 def _run(
-    task: Task, workspace: Path, recipe: Recipe, profile: str, sandbox: str | None, *, seed: int, gpu: str | None
+    task: TaskFolder, workspace: Path, recipe: Recipe, profile: str, sandbox: str | None, *, seed: int, gpu: str | None
 ) -> Finished:
     backend = open_backend(sandbox)
     first, *rest = recipe.command

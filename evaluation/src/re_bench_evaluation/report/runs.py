@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from re_bench.runs.attempts import Attempt
     from re_bench.runs.elapsed import Elapsed
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
     from re_bench_evaluation.report.data import ValidationInfo
     from re_bench_evaluation.report.sources import RunFiles, Source
 
@@ -289,7 +289,7 @@ class TaskBook:
         task = self.task(name)
         return TaskRecord.of(task, profile) if task and profile in task.manifest.profiles else None
 
-    def task(self, name: str) -> Task | None:
+    def task(self, name: str) -> TaskFolder | None:
         """Return a task that is here, by its name or id."""
         return next((task for task in self._here.values() if name in {task.name, task.manifest.id}), None)
 
@@ -299,7 +299,7 @@ class TaskBook:
         return [replace(info, validation=validations.get((info.name, info.profile))) for info in infos]
 
     @cached_property
-    def _here(self) -> dict[str, Task]:
+    def _here(self) -> dict[str, TaskFolder]:
         try:
             return find_tasks()
         except ReBenchError as error:

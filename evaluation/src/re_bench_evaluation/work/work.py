@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from re_bench.runs.attempts import Attempt
     from re_bench.scoring.score import Score
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 AGENT = "human"
 """The name of the agent in records."""
@@ -56,7 +56,7 @@ _LOCK = "lock"
 
 
 def begin(
-    task: Task,
+    task: TaskFolder,
     directory: Path,
     profile: str,
     *,
@@ -117,7 +117,7 @@ def begin(
         raise
 
 
-def _instructions(task: Task, record: WorkRecord, directory: Path) -> str:
+def _instructions(task: TaskFolder, record: WorkRecord, directory: Path) -> str:
     """Return what a person is told: the task's instructions, the limits, and the commands."""
     manifest, profile = task.manifest, task.profile(record.profile)
     try:

@@ -25,7 +25,7 @@ from re_bench_harbor.config import ANSWER_PORT
 
 if TYPE_CHECKING:
     from re_bench.scoring.score import Score
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - the agent is in another container of a network of their own
 _FAILED = "The workspace could not be scored, which is not your fault. Try again; the operator's log says why."
@@ -35,7 +35,7 @@ _FAILED = "The workspace could not be scored, which is not your fault. Try again
 class Answers:
     """What ``answer`` does, one call at a time."""
 
-    task: Task
+    task: TaskFolder
     profile: str
     workspace: Path
     log: Path

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 _WORKSPACE = "workspace"
 _WORKSPACE_STAGE = f"FROM scratch AS {_WORKSPACE}\nCOPY {_WORKSPACE}/ /\n"
@@ -33,7 +33,7 @@ _COPY = re.compile(r"(COPY|ADD)\s", re.IGNORECASE)
 _MOUNT = re.compile(r"--mount=(\S+)")
 
 
-def write_build_context(task: Task, directory: Path, workspace: Path, heading: str) -> None:
+def write_build_context(task: TaskFolder, directory: Path, workspace: Path, heading: str) -> None:
     """Write ``Dockerfile``, with ``heading`` as its first lines, and the files that it copies into ``directory``.
 
     Raises:
@@ -86,7 +86,7 @@ def _copied(text: str, path: Path) -> Iterator[PurePosixPath]:
                 yield PurePosixPath(source)
 
 
-def _refuse_hidden(task: Task, root: Path, name: PurePosixPath) -> None:
+def _refuse_hidden(task: TaskFolder, root: Path, name: PurePosixPath) -> None:
     own = PurePosixPath(task.directory.relative_to(root).as_posix())
     if name.is_absolute() or ".." in name.parts or own.parent.is_relative_to(name):
         raise ReBenchError(f"{task.name}: the Dockerfile copies {name}, which is more than an agent may see")

@@ -28,7 +28,7 @@ from re_bench.task.discovery import find_task
 if TYPE_CHECKING:
     from re_bench.runs.attempts import FinalScore
     from re_bench.scoring.score import Score
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 
 def main(
@@ -64,7 +64,7 @@ def main(
     return EXIT_STATUS[score.status]
 
 
-def _rewards(task: Task, score: Score, final: FinalScore | None) -> dict[str, float] | None:
+def _rewards(task: TaskFolder, score: Score, final: FinalScore | None) -> dict[str, float] | None:
     """Return what Harbor is told of a score, or of the final score of all attempts; None for an internal error.
 
     Raises:

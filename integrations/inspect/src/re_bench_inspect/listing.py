@@ -13,7 +13,7 @@ from re_bench.task.discovery import open_task
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 INTERFACE = "A"
 """The second part of versions: the next letter when names or options of tasks change, and scores do not."""
@@ -33,7 +33,7 @@ _ASSETS = (OPENWEBTEXT.name, GPT2.name, GPT2_XL.name, "deepmind/code_contests")
 _HEADER = "# Made from the tasks' manifests by python -m re_bench_inspect.listing, in the form of inspect_evals.\n"
 
 
-def eval_yaml(tasks: Sequence[Task]) -> str:
+def eval_yaml(tasks: Sequence[TaskFolder]) -> str:
     """Return ``eval.yaml`` for some tasks; inspect_evals 0.26.0 refuses other keys."""
     data: dict[str, Any] = {
         **_TEXT,
@@ -47,12 +47,12 @@ def eval_yaml(tasks: Sequence[Task]) -> str:
     return _HEADER + str(yaml.safe_dump(data, sort_keys=False, width=120, allow_unicode=True))
 
 
-def version(tasks: Sequence[Task]) -> str:
+def version(tasks: Sequence[TaskFolder]) -> str:
     """Return the version of some tasks together: its number is higher by each new version of one of them."""
     return f"{1 + sum(task.manifest.version - 1 for task in tasks)}-{INTERFACE}"
 
 
-def _entry(task: Task) -> dict[str, Any]:
+def _entry(task: TaskFolder) -> dict[str, Any]:
     profiles = ", ".join(task.manifest.profiles)
     comment = f"{task.manifest.title}. Profiles: {profiles}. Version {version([task])}."
     return {"name": task.name, "dataset_samples": 1, "comment": comment}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from inspect_ai.agent import Agent
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
     from re_bench_server.catalog import ServedTask
 
 _GO_ON = (
@@ -85,7 +85,7 @@ def words(values: str | Sequence[str]) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def make_task(task: Task) -> Build:
+def make_task(task: TaskFolder) -> Build:
     """Return the function that Inspect calls for a task of re-bench, registered as ``re_bench/NAME``."""
 
     def build(

@@ -20,7 +20,7 @@ from re_bench_metr import SANDBOXES
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
-    from re_bench.task.discovery import Task
+    from re_bench.task.discovery import TaskFolder
 
 _PROGRAM = Path(__file__).with_name("family.py")
 """The program of every family. It is never imported here, where no assets lie beside it."""
@@ -44,7 +44,7 @@ _GPU = "h100"
 _MIB_PER_GB = 1000**3 / 1024**2
 
 
-def export_metr(task: Task, directory: Path, profile: str, sandbox: str = SANDBOXES[0]) -> None:
+def export_metr(task: TaskFolder, directory: Path, profile: str, sandbox: str = SANDBOXES[0]) -> None:
     """Write a task in one profile as a family, whose name is the directory's.
 
     The same task in the same environment gives the same bytes each time.

@@ -19,7 +19,7 @@ def empty_model(sizes: dict[str, int]) -> Any:
     from re_bench.lm.gpt import GPT, GPTConfig  # noqa: PLC0415 - as above
 
     with torch.device("meta"):
-        return GPT(GPTConfig(**sizes))
+        return GPT(GPTConfig(**sizes))  # type: ignore[arg-type] # the sizes are numbers, and none is `bias`
 
 
 def build_model(sizes: dict[str, int]) -> dict[str, list[int]]:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from re_bench.gpu.state import Gpu as Device
     from re_bench.sandbox.calls import SandboxedProcess
-    from re_bench.scoring.score import Job
+    from re_bench.task.interface import Job
     from triton_cumsum.profiles import Gpu
 
 

@@ -7,17 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from re_bench.api import RawScore, RunAnchors
 from re_bench.errors import InvalidSubmissionError
 from re_bench.gpu import state as gpu_state
-from re_bench.scoring.scale import RunAnchors
-from re_bench.scoring.score import RawScore
 from triton_cumsum.measured.kernel_cache import kernel_cache
 from triton_cumsum.measured.roofline import roofline
 from triton_cumsum.profiles import ELEMENTS, Gpu
 from triton_cumsum.sandboxed import gpu_runner
 
 if TYPE_CHECKING:
-    from re_bench.scoring.score import Job
+    from re_bench.task.interface import Job
 
 
 def score(job: Job[Gpu]) -> RawScore:
