@@ -11,7 +11,7 @@ import echo
 import numpy as np
 import pytest
 
-from re_bench.runs.attempts import Attempt, AttemptLog
+from re_bench.attempts.log import Attempt, AttemptLog
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.calls import SandboxedProcess
 from re_bench.sandbox.process import run

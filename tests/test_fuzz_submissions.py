@@ -22,7 +22,7 @@ from re_bench.task.discovery import TaskFolder, find_tasks
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from re_bench.scoring.score import Score
+    from re_bench.scoring.attempt import Score
 
     Scored = Callable[[dict[str, Any]], Score]
 

@@ -17,8 +17,8 @@ from example_tasks import make_tasks
 from server_process import events, serving
 
 from mlab_agent.trace import read_trace
+from re_bench.attempts.log import AttemptLog
 from re_bench.cli.main import main
-from re_bench.runs.attempts import AttemptLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

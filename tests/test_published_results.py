@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fake_server import FakeServer
 
+from re_bench.attempts.log import AttemptLog, encoded
 from re_bench.records import AGENT, RUNS, SERVER, EvaluationRecord, RunRecord, TaskRecord
-from re_bench.runs.attempts import AttemptLog, encoded
 from re_bench.task.discovery import find_task
 from re_bench_evaluation.pack import pack
 from re_bench_evaluation.plan import Plan

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from re_bench.runs.attempts import AttemptLog
+from re_bench.attempts.log import AttemptLog
 from re_bench.runs.score_process import score_and_record
 from re_bench.task.discovery import TaskFolder, find_task, open_task
 

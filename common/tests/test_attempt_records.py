@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from re_bench.attempts.store import AttemptRecords
 from re_bench.errors import UsageError
-from re_bench.runs.submission_store import AttemptRecords
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def test_records_that_cannot_be_kept_are_no_error(tmp_path: Path, capsys: pytest
 def test_records_that_are_still_written_are_left_alone_and_abandoned_ones_are_not(tmp_path: Path) -> None:
     records = AttemptRecords(tmp_path / "log")
     script = (
-        "import os, pathlib, sys\nfrom re_bench.runs.submission_store import AttemptRecords\n"
+        "import os, pathlib, sys\nfrom re_bench.attempts.store import AttemptRecords\n"
         "with AttemptRecords(pathlib.Path(sys.argv[1])).incoming() as incoming:\n os.kill(os.getpid(), 9)"
     )
     assert subprocess.run([sys.executable, "-c", script, str(tmp_path / "log")], check=False).returncode == -9

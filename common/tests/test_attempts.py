@@ -18,11 +18,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import re_bench.runs.attempts
+import re_bench.attempts.log
+from re_bench.attempts.log import MAX_LINE, Attempt, AttemptLog, FinalScore, LogContents
 from re_bench.data.jsonl import LogError
-from re_bench.runs.attempts import MAX_LINE, Attempt, AttemptLog, FinalScore, LogContents
 
-SOURCES = Path(re_bench.runs.attempts.__file__).parents[1]
+SOURCES = Path(re_bench.attempts.log.__file__).parents[1]
 GOOD = Attempt(
     time="2026-01-31T12:00:00+00:00",
     task="ai_rd_example",
@@ -290,7 +290,7 @@ def test_where_attempts_have_anchors_of_their_own_the_final_reward_is_that_of_th
 
 WRITER = """
     import sys
-    from re_bench.runs.attempts import Attempt, AttemptLog
+    from re_bench.attempts.log import Attempt, AttemptLog
 
     log = AttemptLog(sys.argv[1])
     text = "m" * int(sys.argv[2])

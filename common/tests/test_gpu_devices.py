@@ -15,7 +15,7 @@ from re_bench.gpu.devices import GpuPlan, dedicate_gpu, share_gpus
 from re_bench.gpu.state import Gpu
 from re_bench.runs.job_resources import default_jobs
 from re_bench.runs.validate import validate
-from re_bench.scoring.score import Score
+from re_bench.scoring.attempt import Score
 from re_bench.task import choices
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from re_bench.attempts.elapsed import Elapsed
+from re_bench.attempts.log import AttemptLog
 from re_bench.data.instances import MACHINE_FILE, choose_instance, secret_name
-from re_bench.runs.attempts import AttemptLog
-from re_bench.runs.elapsed import Elapsed
 from re_bench.runs.regrade import regrade
-from re_bench.runs.score_process import record, score_and_record
-from re_bench.scoring.score import Score
+from re_bench.runs.score_process import score_and_record
+from re_bench.scoring.attempt import Score, record
 
 if TYPE_CHECKING:
     import subprocess
@@ -53,7 +53,7 @@ def test_the_number_that_an_attempt_names_is_scored_again(
     task, log, again = drawn_by("chosen"), tmp_path / "log.jsonl", tmp_path / "again.jsonl"
     for instance in (0, 3, 5):
         choose_instance("made_up", "cpu", instance)
-        score, _final = score_and_record(task, submission, "auto", "none", log, handed_in=Elapsed(9.0 + instance, 7.0))
+        score, _final = score_and_record(task, submission, "auto", "none", log, submitted=Elapsed(9.0 + instance, 7.0))
         assert (score.raw, score.details["instance"]) == (4.0 + instance, instance)
     (submission / "number").write_text("none")
     score, _final = score_and_record(task, submission, "cpu", "none", log)

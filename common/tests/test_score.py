@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from re_bench.scoring.score import Score
+from re_bench.scoring.attempt import Score
 
 if TYPE_CHECKING:
     from pathlib import Path

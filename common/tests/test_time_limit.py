@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from re_bench.attempts.log import AttemptLog
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.limits import Limits
-from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.score_process import score_and_record
 from re_bench.sandbox.calls import SandboxedProcess
 from re_bench.sandbox.deadline import TimeLimitError, counted_as_untrusted
@@ -133,9 +133,20 @@ def test_a_scorer_without_a_score_is_an_attempt_in_the_log(
     submission = tmp_path / "submission"
     submission.mkdir()
     (submission / "number").write_text("1")
-    score, final = score_and_record(made_up, submission, "cpu", None, tmp_path / "log", details={"network": "none"})
+    score, final = score_and_record(made_up, submission, "cpu", None, tmp_path / "log")
     (attempt,) = AttemptLog(tmp_path / "log").read().attempts
     assert (score.status, attempt.status, final.attempts, final.valid) == ("error", "error", 1, 0)
     assert message in attempt.message
-    assert attempt.details["network"] == "none"
-    assert (tmp_path / "log.submissions" / attempt.submission / "number").read_text() == "1"
+    assert attempt.submission == ""
+
+
+def test_the_submission_of_a_scorer_that_dies_is_kept(
+    made_up: TaskFolder, tmp_path: Path, change: Callable[[TaskFolder, str, str, str], TaskFolder]
+) -> None:
+    task = change(made_up, "score.py", "        try:\n", "        import os; os._exit(9)\n        try:\n")
+    submission = tmp_path / "submission"
+    submission.mkdir()
+    (submission / "number").write_text("1")
+    score, _final = score_and_record(task, submission, "cpu", None, tmp_path / "log")
+    assert score.status == "error"
+    assert (tmp_path / "log.submissions" / score.submission / "number").read_text() == "1"

@@ -12,9 +12,9 @@ import pytest
 from evaluation_factory import TASKS, Shape, make_evaluation
 from strange_bundle import packed_by_a_stranger
 
+from re_bench.attempts.log import AttemptLog, encoded
 from re_bench.cli.main import main
 from re_bench.errors import ReBenchError, UsageError
-from re_bench.runs.attempts import AttemptLog, encoded
 from re_bench.testing import keep_submission
 from re_bench_evaluation.bundle_file import open_bundle
 from re_bench_evaluation.pack import pack

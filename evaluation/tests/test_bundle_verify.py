@@ -10,11 +10,11 @@ import pytest
 from evaluation_factory import Shape, make_evaluation, task_record
 from strange_bundle import packed_by_a_stranger
 
+from re_bench.attempts.log import Attempt, AttemptLog, encoded
+from re_bench.attempts.store import Store
 from re_bench.errors import UsageError
-from re_bench.runs.attempts import Attempt, AttemptLog, encoded
 from re_bench.runs.regrade import Regraded, regrade
-from re_bench.runs.submission_store import Store
-from re_bench.scoring.score import Score
+from re_bench.scoring.attempt import Score
 from re_bench_evaluation.plan import Plan
 from re_bench_evaluation.scan import scan
 from re_bench_evaluation.verify import compare, verify

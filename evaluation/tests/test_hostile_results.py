@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from evaluation_factory import TASKS, Shape, make_evaluation
 
+from re_bench.attempts.log import AttemptLog, _encode, _fields
 from re_bench.cli.main import main
 from re_bench.errors import ReBenchError
 from re_bench.processes import cli_entry_point
-from re_bench.runs.attempts import AttemptLog, _encode, _fields
 from re_bench_evaluation.agents import Usage
 from re_bench_evaluation.pack import pack
 from re_bench_evaluation.report.data import to_json

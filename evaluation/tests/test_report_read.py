@@ -24,9 +24,9 @@ from evaluation_factory import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from re_bench.attempts.log import Attempt, AttemptLog, LogContents
 from re_bench.errors import UsageError
 from re_bench.records import RunRecord, TaskRecord
-from re_bench.runs.attempts import Attempt, AttemptLog, LogContents
 from re_bench.task.discovery import find_tasks
 from re_bench_evaluation.pack import pack
 from re_bench_evaluation.report.data import to_json

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from evaluation_factory import TASKS, Shape, make_evaluation, make_state
 
+from re_bench.attempts.log import AttemptLog
 from re_bench.errors import UsageError
-from re_bench.runs.attempts import AttemptLog
 from re_bench_evaluation.trajectory import of_trace
 from re_bench_evaluation.transcripts import document_of, write_trajectories
 

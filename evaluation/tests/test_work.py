@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from re_bench.attempts.log import AttemptLog
+from re_bench.attempts.store import Store
 from re_bench.cli.main import main
 from re_bench.records import EvaluationRecord, RunRecord, run_directories
-from re_bench.runs.attempts import AttemptLog
-from re_bench.runs.submission_store import Store
 from re_bench_evaluation.work.record import Moment, worked
 from re_bench_evaluation.working_time import attempt_times, session_periods
 

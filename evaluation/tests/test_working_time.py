@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from re_bench.runs.attempts import Attempt, AttemptLog
-from re_bench.runs.elapsed import Elapsed, Interval, common, merged, total_s, without
+from re_bench.attempts.elapsed import Elapsed, Interval, common, merged, total_s, without
+from re_bench.attempts.log import Attempt, AttemptLog
 from re_bench_evaluation.session import working_s
 from re_bench_evaluation.working_time import attempt_times, read_waits, session_periods, working_time
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from server_process import Raw, Server, command_lines_naming, post, running_scorers, serving, until
 
-from re_bench.runs.attempts import AttemptLog
+from re_bench.attempts.log import AttemptLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable

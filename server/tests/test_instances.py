@@ -9,13 +9,13 @@ import pytest
 from example_tasks import experiment_command, make_tasks
 from server_process import Raw, Server, serving
 
+from re_bench.attempts.log import AttemptLog
 from re_bench.data.instances import MACHINE_FILE, choose_instance, secret_name
-from re_bench.runs.attempts import AttemptLog
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from re_bench.runs.attempts import Attempt
+    from re_bench.attempts.log import Attempt
 
 TASK = "example_equipped"
 CHOSEN = "from re_bench.data.instances import chosen_instance\n"

@@ -23,7 +23,7 @@ from example_tasks import EXAMPLES, ask_command, experiment_command
 from free_port import free_port
 from server_process import Raw, Server, command_lines_naming, serving, until
 
-from re_bench.runs.attempts import AttemptLog
+from re_bench.attempts.log import AttemptLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from server_process import Raw, re_bench, serving, until
 
-from re_bench.runs.attempts import AttemptLog
-from re_bench.runs.elapsed import Elapsed, Interval
+from re_bench.attempts.elapsed import Elapsed, Interval
+from re_bench.attempts.log import AttemptLog
 from re_bench_evaluation.working_time import attempt_times, session_periods
 from re_bench_server.queues import GpuGate, Queue
 from re_bench_server.session_record import SessionClock, SessionRecord

@@ -18,7 +18,7 @@ from free_port import free_port
 from server_process import Raw, Server, command_lines_naming, opened, post, running_scorers, serving, text, until
 from test_model import KEY, upstream  # noqa: F401 - a fixture
 
-from re_bench.runs.attempts import AttemptLog
+from re_bench.attempts.log import AttemptLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

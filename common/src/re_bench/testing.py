@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pytest
 
+from re_bench.attempts.store import Store
 from re_bench.cli.main import main
 from re_bench.data.files import sha256_of
-from re_bench.runs.submission_store import Store
 from re_bench.sandbox import open_backend
-from re_bench.task.staging import keep, stage
+from re_bench.task.staging import stage
 from re_bench.task.workspace import lay_out
 from re_bench.text.corpus import pinned_wheels
 from re_bench.text.prepared import Recipe, wheel_text_entry
@@ -199,13 +199,11 @@ def write_exportable_task(directory: Path) -> Path:
 
 def keep_submission(log: Path, submission: Path) -> Path:
     """Put a submission into the store beside an attempt log, as a scorer does, and return the copy."""
-    store = Store(log).directory
-    store.mkdir(exist_ok=True)
+    store = Store(log)
     with tempfile.TemporaryDirectory() as directory:
         staged = stage(submission, Path(directory) / "copy")
-        if not (store / staged.sha256).exists():
-            keep(staged, store)
-    return store / staged.sha256
+        store.add(staged)
+    return store.directory / staged.sha256
 
 
 def write_tiny_text(cache: Path, words: Sequence[str]) -> Path:

@@ -8,17 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from re_bench.attempts.log import AttemptLog, LogContents
+from re_bench.attempts.store import Store
 from re_bench.errors import ReBenchError
 from re_bench.records import EvaluationRecord, RunRecord, run_directories
-from re_bench.runs.attempts import AttemptLog, LogContents
-from re_bench.runs.submission_store import Store
 from re_bench.task.discovery import task_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from re_bench.attempts.log import Attempt
     from re_bench.records import TaskRecord
-    from re_bench.runs.attempts import Attempt
     from re_bench.task.discovery import TaskFolder
 
 _MAX_DEPTH = 64

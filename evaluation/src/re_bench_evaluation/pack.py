@@ -14,6 +14,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
+from re_bench.attempts.log import AttemptLog, encoded
 from re_bench.data.files import sha256_of
 from re_bench.data.jsonl import read_plain
 from re_bench.data.redaction import forms, redacted, redacted_value
@@ -35,7 +36,6 @@ from re_bench.records import (
     RunRecord,
     run_directories,
 )
-from re_bench.runs.attempts import AttemptLog, encoded
 from re_bench_evaluation.agents import USAGE
 from re_bench_evaluation.bundle_file import (
     FILE,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from re_bench.runs.attempts import Attempt
+    from re_bench.attempts.log import Attempt
     from re_bench.task.manifest import Manifest
     from re_bench_evaluation.logged_runs import LoggedEvaluation, LoggedRun
     from re_bench_evaluation.report.findings import Severity

@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from re_bench.attempts.elapsed import Interval, common, seconds_since_1970, total_s, without
+from re_bench.attempts.log import AttemptLog
 from re_bench.data.files import replace_file
 from re_bench.data.jsonl import read_tail
 from re_bench.errors import ReBenchError
@@ -27,8 +29,6 @@ from re_bench.processes import (
     tree,
 )
 from re_bench.records import AGENT, AGENT_LOG, ATTEMPTS, SERVER, SERVER_LOG, SESSION, SESSIONS, WAITS
-from re_bench.runs.attempts import AttemptLog
-from re_bench.runs.elapsed import Interval, common, seconds_since_1970, total_s, without
 from re_bench_evaluation.working_time import SessionSummary, read_waits, scorings
 
 if TYPE_CHECKING:

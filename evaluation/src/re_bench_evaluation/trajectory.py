@@ -13,10 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from re_bench.attempts.elapsed import seconds_since_1970
 from re_bench.data.jsonl import read_objects
 from re_bench.normalise import finite
 from re_bench.records import TRACE
-from re_bench.runs.elapsed import seconds_since_1970
 from re_bench.tables import number
 
 if TYPE_CHECKING:

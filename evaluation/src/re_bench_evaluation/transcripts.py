@@ -12,6 +12,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from re_bench.attempts.elapsed import seconds_since_1970
+from re_bench.attempts.log import AttemptLog
 from re_bench.data.files import replace_file
 from re_bench.data.jsonl import LogError
 from re_bench.errors import UsageError
@@ -25,8 +27,6 @@ from re_bench.records import (
     RunRecord,
     run_directories,
 )
-from re_bench.runs.attempts import AttemptLog
-from re_bench.runs.elapsed import seconds_since_1970
 from re_bench_evaluation.report.text import plain_json
 from re_bench_evaluation.trajectory import UNKNOWN, Step, read_trajectory
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from re_bench.runs.attempts import Attempt
+    from re_bench.attempts.log import Attempt
     from re_bench_evaluation.trajectory import Spent, Trajectory
 
 VERSION = "ATIF-v1.7"

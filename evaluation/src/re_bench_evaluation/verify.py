@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from re_bench.runs.attempts import Attempt
+    from re_bench.attempts.log import Attempt
     from re_bench.runs.regrade import Regraded
-    from re_bench.scoring.score import Score
+    from re_bench.scoring.attempt import Score
     from re_bench.task.manifest import Anchors
     from re_bench_evaluation.bundle_file import Manifest, Unpacked
     from re_bench_evaluation.logged_runs import LoggedEvaluation, LoggedRun

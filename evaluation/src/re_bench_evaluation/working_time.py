@@ -1,7 +1,7 @@
 """Wall-clock and working time of a run, from its session's clock and what its agent has waited for.
 
 The server leaves out what it knows of itself: the time in which it was down, and what it made a session wait for (see
-:class:`re_bench.runs.attempts.Attempt`). What an agent waited for elsewhere, such as a model's server that is
+:class:`re_bench.attempts.log.Attempt`). What an agent waited for elsewhere, such as a model's server that is
 overloaded, it writes into the file that the environment variable ``RE_BENCH_WAITS`` names, a line of JSON each:
 ``{"began": s, "ended": s, "reason": "..."}``. That file is the agent's word: one that lies gets more time by it. What
 cannot be is left out: waits outside of the run, twice, or while a submission of the agent was being scored.
@@ -14,16 +14,16 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from re_bench.attempts.elapsed import Elapsed, Interval, common, seconds_since_1970, total_s, without
 from re_bench.data.jsonl import json_object, read_lines
 from re_bench.errors import ReBenchError
 from re_bench.records import SESSION, Amount, Record
-from re_bench.runs.elapsed import Elapsed, Interval, common, seconds_since_1970, total_s, without
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from re_bench.runs.attempts import Attempt
+    from re_bench.attempts.log import Attempt
 
 _LONGEST = 4 << 20
 """Bytes of the file of waits, which is read twice a second: some 40,000 lines."""

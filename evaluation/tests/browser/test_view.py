@@ -12,8 +12,8 @@ import pytest
 from evaluation_factory import TASKS, Shape, make_evaluation
 from hostile import HOSTILE
 
+from re_bench.attempts.log import AttemptLog
 from re_bench.records import RunRecord
-from re_bench.runs.attempts import AttemptLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from unittest.mock import patch
 
 from re_bench import records
+from re_bench.attempts.log import Attempt, AttemptLog, LogContents
 from re_bench.data.jsonl import locked_log
 from re_bench.normalise import normalise
 from re_bench.records import EvaluationRecord, RunRecord, TaskRecord
-from re_bench.runs.attempts import Attempt, AttemptLog, LogContents
 from re_bench.testing import keep_submission
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from inspect_ai._util.error import PrerequisiteError
 
-from re_bench.runs.attempts import AttemptLog
+from re_bench.attempts.log import AttemptLog
 from re_bench.task.discovery import find_tasks
 from re_bench_inspect.registry import TASKS
 

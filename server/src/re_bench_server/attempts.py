@@ -9,11 +9,12 @@ import asyncio
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from re_bench.attempts.elapsed import Elapsed
+from re_bench.attempts.log import AttemptLog
 from re_bench.errors import ReBenchError
-from re_bench.runs.attempts import AttemptLog
-from re_bench.runs.elapsed import Elapsed
-from re_bench.runs.score_process import record as append_attempt
-from re_bench.scoring.score import Score
+from re_bench.runs.score_process import final_so_far
+from re_bench.scoring.attempt import Score
+from re_bench.scoring.attempt import record as append_attempt
 from re_bench.task.choices import instance_details
 from re_bench_gateway import Budget
 from re_bench_server.logs import log
@@ -26,7 +27,7 @@ from re_bench_server.responses import (
     interrupted_response,
     unscored_final_response,
 )
-from re_bench_server.scoring import ScoredAttempt, final_so_far
+from re_bench_server.scoring import ScoredAttempt
 from re_bench_server.services.model import SCORING_CALLS
 from re_bench_server.session_record import AnswerCall, utc
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from re_bench.runs.attempts import FinalScore
+    from re_bench.attempts.log import FinalScore
     from re_bench_server.app import AppState
     from re_bench_server.catalog import ServedTask
     from re_bench_server.session_record import SessionClock, SessionRecord
@@ -245,7 +246,7 @@ class SessionAttempts:
         return ScoredAttempt(score, replace(self._final_so_far(), attempt=last.n))
 
     def _final_so_far(self) -> FinalScore:
-        return final_so_far(self._served, self._log)
+        return final_so_far(self._served.task, self._served.profile_name, self._log)
 
     def _count(self) -> None:
         """Write into the record how many attempts the log has, and how many of them count."""

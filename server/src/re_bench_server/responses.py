@@ -11,12 +11,12 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from re_bench.runs.attempts import FinalScore
+from re_bench.attempts.log import FinalScore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from re_bench.scoring.score import Score
+    from re_bench.scoring.attempt import Score
     from re_bench.task.manifest import Manifest
     from re_bench_server.scoring import ScoredAttempt
     from re_bench_server.shell.protocol import Output

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
+from re_bench.attempts.elapsed import Elapsed
 from re_bench.errors import ReBenchError
 from re_bench.records import SESSION, Record
-from re_bench.runs.elapsed import Elapsed
 from re_bench.task.choices import Instance  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:

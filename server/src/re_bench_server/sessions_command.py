@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
+from re_bench.attempts.log import Attempt, AttemptLog
 from re_bench.cli.main import EVALUATORS, app
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.options import Json, print_json
 from re_bench.records import ATTEMPTS
-from re_bench.runs.attempts import Attempt, AttemptLog
 from re_bench.tables import dollars, number, table
 from re_bench_server.cli import State  # noqa: TC001 - cyclopts reads it
 from re_bench_server.session_record import SessionRecord, utc
@@ -94,11 +94,11 @@ def end(
 
 def _end_without_server(state: Path, directory: Path) -> SessionRecord:
     """End a suspended session: write the final score of its attempts into its record, and remove its workspace."""
+    from re_bench.runs.score_process import final_so_far  # noqa: PLC0415
     from re_bench.task.chat_model import ChatModel  # noqa: PLC0415 - the server's modules take a moment
     from re_bench.task.choices import choose_model  # noqa: PLC0415
     from re_bench.task.discovery import task_named  # noqa: PLC0415
     from re_bench_server.catalog import ServedTask  # noqa: PLC0415
-    from re_bench_server.scoring import final_so_far  # noqa: PLC0415
     from re_bench_server.state_dir import ENDED_BY_OPERATOR, StateDirectory, clear  # noqa: PLC0415
 
     locked = StateDirectory(state)  # no server starts meanwhile
@@ -108,7 +108,7 @@ def _end_without_server(state: Path, directory: Path) -> SessionRecord:
             models = (ChatModel.from_details(attempt.details) for attempt in attempts)
             task = task_named(record.task)  # without it its attempts cannot be combined
             served = ServedTask(choose_model(task, record.profile, next(filter(None, models), None)), record.profile)
-            record.final = asdict(final_so_far(served, directory / ATTEMPTS))
+            record.final = asdict(final_so_far(served.task, served.profile_name, directory / ATTEMPTS))
         record.state, record.ended, record.reason = "ended", utc(), ENDED_BY_OPERATOR
         record.save(directory)
         clear(directory)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from re_bench.gpu.devices import GpuPlan
     from re_bench.runs.validate import Scorings
     from re_bench.runs.validation import Report
-    from re_bench.scoring.score import Score
+    from re_bench.scoring.attempt import Score
     from re_bench.task.discovery import TaskFolder
     from re_bench.task.manifest import Profile
 

@@ -23,7 +23,7 @@ from re_bench.task.manifest_file import write_anchors
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from re_bench.scoring.score import Score
+    from re_bench.scoring.attempt import Score
     from re_bench.task.discovery import TaskFolder
 
 _DIGITS = 9

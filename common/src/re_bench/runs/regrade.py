@@ -6,13 +6,14 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from re_bench.attempts.log import Attempt, AttemptLog
+from re_bench.attempts.store import Store
 from re_bench.errors import UsageError
 from re_bench.processes import print_progress
-from re_bench.runs.attempts import Attempt, AttemptLog
 from re_bench.runs.executor import Executor, job_gpus, open_executor
 from re_bench.runs.job_resources import NodeRequirements, resources_per_job
-from re_bench.runs.score_process import record, score_submission
-from re_bench.runs.submission_store import Store
+from re_bench.runs.score_process import score_submission
+from re_bench.scoring.attempt import record
 from re_bench.task.chat_model import ChatModel
 from re_bench.task.choices import choose_model, instance_in, instance_of
 from re_bench.task.discovery import find_task
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-    from re_bench.scoring.score import Score
+    from re_bench.scoring.attempt import Score
     from re_bench.task.choices import Instance
     from re_bench.task.discovery import TaskFolder
 

@@ -1,21 +1,20 @@
-"""One scoring, in a process of its own: the task's ``score.py`` with ``--json``."""
+"""One scoring, in a process of its own: the task's ``score.py`` with ``--json``, and ``--log`` for an attempt."""
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import subprocess
 import time
 from dataclasses import replace
-from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from re_bench.attempts.log import AttemptLog, FinalScore
+from re_bench.attempts.store import Store
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.gpu.devices import only_gpus
 from re_bench.processes import print_progress, run_program, temporary_directory
-from re_bench.runs.attempts import Attempt, AttemptLog, FinalScore
-from re_bench.runs.submission_store import AttemptRecords, Store
-from re_bench.scoring.score import EXIT_STATUS, Score
+from re_bench.scoring.attempt import Score, record
+from re_bench.scoring.score import EXIT_STATUS
 from re_bench.scoring.time_limit import scorer_limit_s
 from re_bench.task.choices import instance_details, instance_environment, instance_of, profile_name
 from re_bench.task.workspace import lay_out_and_make
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from re_bench.runs.elapsed import Elapsed
+    from re_bench.attempts.elapsed import Elapsed
     from re_bench.task.choices import Instance
     from re_bench.task.discovery import TaskFolder
 
@@ -37,9 +36,9 @@ def score_submission(
     submission: Path,
     profile: str = "auto",
     sandbox: str | None = None,
-    records: Path | None = None,
     *,
-    keep: Path | None = None,
+    log: Path | None = None,
+    submitted: Elapsed | None = None,
     instance: Instance | None = None,
     gpu: str | None = None,
 ) -> Score:
@@ -52,8 +51,8 @@ def score_submission(
         submission: the submission's directory.
         profile: a profile's name, or ``auto``.
         sandbox: a backend's name, if not the default.
-        records: an existing directory that gets the scorer's own logs, if they are to be kept.
-        keep: an existing directory that gets the scorer's staged copy, under its hash.
+        log: an attempt log to which the scorer appends the attempt; submission and records are kept beside it.
+        submitted: the run's time when the submission was handed in, for the log, if something counts it.
         instance: whose number the scorer takes instead of the chosen one's; needs the profile's own name.
         gpu: UUID of the GPU to score on, if not the first that CUDA shows us.
 
@@ -63,11 +62,7 @@ def score_submission(
     """
     if not task.scorer.is_file():
         raise UsageError(f"{task.name} has no scorer yet: {task.scorer} is missing")
-    program = [str(task.scorer), "--solution", str(submission), "--profile", profile, "--json"]
-    program += ["--sandbox", sandbox] if sandbox else []
-    program += ["--records", str(records)] if records else []
-    program += ["--keep", str(keep)] if keep else []
-    program += task.chat_model.words() if task.chat_model else []
+    program = scorer_words(task, submission, profile, sandbox, log=log, submitted=submitted)
     limit = _time_limit(task, profile)
     environment = instance_environment(task, profile, instance) | only_gpus(gpu)
     try:
@@ -76,8 +71,8 @@ def score_submission(
         raise ReBenchError(f"{task.name}: the scorer did not end in {limit:g} s, and was stopped") from None
     if status == UsageError.exit_status:
         raise UsageError(f"{task.name}: the scorer could not start; its message is above")
-    score = _parse(stdout)
-    if score is None or EXIT_STATUS[score.status] != status:
+    score = parse_score(stdout, status)
+    if score is None:
         raise ReBenchError(
             f"{task.name}: the scorer ended with exit status {status} and no score that fits; see its messages above"
         )
@@ -90,12 +85,30 @@ def _time_limit(task: TaskFolder, profile: str) -> float | None:
     return max(limits) + _PATIENCE_S if limits else None
 
 
-def _parse(stdout: bytes) -> Score | None:
+def parse_score(stdout: bytes, status: int) -> Score | None:
+    """Return the score that a scorer has printed; None if it did not keep its contract."""
     try:
         score = Score.from_dict(json.loads(stdout))
     except (ValueError, TypeError, KeyError):
         return None
-    return score if score.status in EXIT_STATUS else None
+    return score if EXIT_STATUS.get(score.status) == status else None
+
+
+def scorer_words(
+    task: TaskFolder,
+    submission: Path,
+    profile: str,
+    sandbox: str | None,
+    *,
+    log: Path | None = None,
+    submitted: Elapsed | None = None,
+) -> list[str]:
+    """Return the path and the command line of a task's scorer; the arguments are those of :func:`score_submission`."""
+    words = [str(task.scorer), "--solution", str(submission), "--profile", profile, "--json"]
+    words += ["--sandbox", sandbox] if sandbox else []
+    words += ["--log", str(log)] if log else []
+    words += ["--submitted", repr(submitted.wall_s), repr(submitted.working_s)] if submitted else []
+    return words + (task.chat_model.words() if task.chat_model else [])
 
 
 def score_variant(
@@ -137,81 +150,62 @@ def score_and_record(
     sandbox: str | None,
     log: Path,
     *,
-    details: Mapping[str, str] | None = None,
-    handed_in: Elapsed | None = None,
+    submitted: Elapsed | None = None,
 ) -> tuple[Score, FinalScore]:
-    """Score ``submission``, keep the scorer's staged copy beside ``log``, and append the attempt; see :func:`record`.
-
-    The scorer's own logs are kept beside ``log`` too, in :class:`AttemptRecords`. What ``details`` say of the agent's
-    circumstances is added to the score's own. ``handed_in`` is the run's time when the submission was handed in, if
-    something counts it.
+    """Score ``submission`` as an attempt of ``log``, which the scorer appends; return the final score so far too.
 
     A scorer that gives no score is an attempt with the status ``error``.
 
     Raises:
-        UsageError: as :func:`score_submission` and :func:`record`; there is no attempt then.
+        UsageError: as :func:`score_submission`; there is no attempt then.
         ReBenchError: as :func:`re_bench.task.choices.instance_of`; nor then.
     """
-    started, name = time.monotonic(), profile_name(task, profile)
+    began, name = time.time(), profile_name(task, profile)
     instance = instance_details(instance_of(task, name))
-    with Store(log).incoming() as copy, AttemptRecords(log).incoming() as records:
-        try:
-            score = score_submission(task, submission, profile, sandbox, records.directory, keep=copy.directory)
-        except UsageError:
-            raise
-        except ReBenchError as error:
-            print_progress(str(error))
-            seconds = time.monotonic() - started
-            score = Score.error(task.name, name, str(error), seconds=seconds, details=instance)
-            score = replace(score, submission=copy.sha256)
-        score = replace(score, details={**score.details, **(details or {})})
-        final = record(task, score, log, handed_in)
-        records.keep(final.attempt)
-    return score, final
+    try:
+        score = score_submission(task, submission, profile, sandbox, log=log, submitted=submitted)
+    except UsageError:
+        raise
+    except ReBenchError as error:
+        print_progress(str(error))
+        score = failed_attempt(task, name, str(error), log, began, details=instance, submitted=submitted)
+    return score, final_so_far(task, name, log)
 
 
-def record(task: TaskFolder, score: Score, path: Path, handed_in: Elapsed | None = None) -> FinalScore:
-    """Append ``score`` to the attempt log at ``path``; return the final score so far, with this attempt's number.
+def failed_attempt(
+    task: TaskFolder,
+    profile: str,
+    message: str,
+    log: Path,
+    began: float,
+    *,
+    details: Mapping[str, Any] | None = None,
+    submitted: Elapsed | None = None,
+) -> Score:
+    """Append an attempt whose scorer gave no score, and return its score.
 
-    ``handed_in`` is as for :func:`score_and_record`.
+    Args:
+        task: the task.
+        profile: the profile's name.
+        message: what went wrong.
+        log: the attempt log.
+        began: when the scorer was started, as by ``time.time``; a copy that it has kept since is the attempt's.
+        details: what the log says besides.
+        submitted: as for :func:`score_submission`.
+    """
+    seconds = time.time() - began
+    score = Score.error(task.name, profile, message, seconds=seconds, details=details)
+    score = replace(score, submission=Store(log).newest(began))
+    record(task, score, log, submitted)
+    return score
+
+
+def final_so_far(task: TaskFolder, profile: str, log: Path) -> FinalScore:
+    """Return the final score if the last attempt in the log is the last one.
 
     Raises:
-        UsageError: if the log is of another task or profile, or cannot be written.
+        OSError: if the log cannot be read.
     """
-    log = AttemptLog(path)
-    try:
-        attempts = log.read().attempts
-        foreign = {(entry.task, entry.profile) for entry in attempts} - {(score.task, score.profile)}
-        if foreign:
-            raise UsageError(
-                f"{path}: holds attempts at {'/'.join(min(foreign))}; give {score.task}/{score.profile} its own log"
-            )
-        models = {entry.details["model"] for entry in attempts if "model" in entry.details}
-        if models - {score.details.get("model", min(models, default=None))}:
-            raise UsageError(f"{path}: holds attempts with {min(models)}; give {score.details['model']} its own log")
-        attempt = log.append(_attempt(task, score, handed_in))
-        anchors = task.manifest.anchors(score.profile)
-        final = log.final(task.manifest.aggregation, (anchors.starting, anchors.reference) if anchors else None)
-    except OSError as error:
-        raise UsageError(str(error)) from None
-    return replace(final, attempt=attempt.n)
-
-
-def _attempt(task: TaskFolder, score: Score, handed_in: Elapsed | None) -> Attempt:
-    return Attempt(
-        time=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
-        task=score.task,
-        profile=score.profile,
-        status=score.status,
-        raw=score.raw,
-        reward=score.reward,
-        message=score.message,
-        submission=score.submission,
-        sandbox=score.sandbox,
-        scorer=f"re-bench-common {version('re-bench-common')}, task version {task.manifest.version}",
-        details=dict(score.details),
-        seconds=score.seconds,
-        final_raw=score.final_raw,
-        wall_s=None if handed_in is None else round(handed_in.wall_s, 3),
-        working_s=None if handed_in is None else round(handed_in.working_s, 3),
-    )
+    anchors = task.manifest.anchors(profile)
+    scale = (anchors.starting, anchors.reference) if anchors else None
+    return AttemptLog(log).final(task.manifest.aggregation, scale)

@@ -15,7 +15,7 @@ from re_bench.runs.executor import job_gpus, open_executor
 from re_bench.runs.job_resources import NodeRequirements, default_jobs, resources_per_job
 from re_bench.runs.score_process import score_submission, score_variant
 from re_bench.runs.validation import ANCHORED, SUBMISSION, Report, brief, honest_base, judge, scores_above_base
-from re_bench.scoring.score import Score
+from re_bench.scoring.attempt import Score
 from re_bench.task.manifest import CHEAT
 from re_bench.task.prepare import run_preparation
 from re_bench.task.workspace import make_template, variants

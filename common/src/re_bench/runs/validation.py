@@ -12,7 +12,7 @@ from re_bench.task.choices import calibrate_command
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from re_bench.scoring.score import Score
+    from re_bench.scoring.attempt import Score
     from re_bench.task.discovery import TaskFolder
 
 ANCHORED = ("baseline", "reference")

@@ -8,25 +8,31 @@ A task's ``score.py`` defines a subclass of :class:`re_bench.task.interface.Task
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import math
+import os
 import re
+import signal
 import sys
+import threading
 import time
 import traceback
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 from cyclopts import App, Parameter
 
+from re_bench.attempts.elapsed import Elapsed
+from re_bench.attempts.store import AttemptRecords, Store
 from re_bench.errors import InvalidSubmissionError, ReBenchError, UsageError
-from re_bench.normalise import normalise
 from re_bench.options import Json, ProfileName, SandboxName, run_app
 from re_bench.processes import cli_entry_point, temporary_directory
 from re_bench.sandbox import open_backend
 from re_bench.sandbox.spec import Backend, SandboxUnavailableError
+from re_bench.scoring.attempt import Score, record
 from re_bench.scoring.scale import choose_scale, round_to
 from re_bench.scoring.time_limit import time_limit
 from re_bench.task import staging
@@ -44,7 +50,7 @@ from re_bench.task.discovery import TaskFolder, open_task
 from re_bench.task.interface import Job, RawScore, Task, profile_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from re_bench.task.manifest import Profile
 
@@ -55,77 +61,6 @@ GPU_WAIT = "gpu_wait_s"
 """In a score's details: the seconds that the scorer waited for other jobs to leave its GPU; absent if it did not."""
 
 _LONGEST_MESSAGE = 4000
-_IN_DETAILS = ("sandbox", "submission", "final_raw")
-"""Fields of a score that JSON has among the details."""
-
-
-@dataclass(frozen=True)
-class Score:
-    """The outcome of scoring one submission."""
-
-    task: str
-    profile: str
-    status: Literal["valid", "invalid", "error"]
-    raw: float | None
-    reward: float | None
-    message: str
-    details: Mapping[str, Any] = field(default_factory=dict)
-    seconds: float = 0.0
-    sandbox: str = ""
-    """The name of the sandbox backend; in JSON one of the details."""
-    submission: str = ""
-    """The hash of the staged copy, or "" if there is none; in JSON one of the details."""
-    final_raw: float | None = None
-    """What counts for the final score, if that is not ``raw``; in JSON one of the details."""
-
-    @property
-    def raw_for_final(self) -> float | None:
-        """The raw score that counts for the final score."""
-        return self.raw if self.final_raw is None else self.final_raw
-
-    @property
-    def reward_for_final(self) -> float | None:
-        """The reward of the raw score that counts for the final score."""
-        anchors = self.details.get("anchors")
-        if self.final_raw is None or self.reward is None or not anchors:
-            return self.reward
-        return normalise(self.final_raw, anchors["starting"], anchors["reference"])
-
-    @classmethod
-    def error(
-        cls,
-        task: str,
-        profile: str,
-        message: str,
-        *,
-        seconds: float = 0.0,
-        sandbox: str = "",
-        details: Mapping[str, Any] | None = None,
-    ) -> Self:
-        """Return the score of a submission that we failed to score."""
-        seconds, known = round(seconds, 3), dict(details or {})
-        return cls(task, profile, "error", None, None, message, seconds=seconds, sandbox=sandbox, details=known)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the score that :meth:`to_dict` has made a dictionary of.
-
-        Raises:
-            KeyError, TypeError, ValueError: if the dictionary has other keys, or details that are none.
-        """
-        details = dict(values["details"])
-        own = {name: details.pop(name) for name in _IN_DETAILS if name in details}
-        return cls(**{**values, "details": details, **own})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object of the score, with the keys that the scorers' contract names."""
-        own = {name: getattr(self, name) for name in _IN_DETAILS if getattr(self, name) not in ("", None)}
-        values = {key.name: getattr(self, key.name) for key in fields(self) if key.name not in _IN_DETAILS}
-        return values | {"details": {**own, **self.details, **own}}
-
-    def to_json(self) -> str:
-        """Return the score as one line of JSON."""
-        return json.dumps(self.to_dict(), ensure_ascii=True, allow_nan=False)
 
 
 def main(task: Task[Any], arguments: Sequence[str] | None = None) -> NoReturn:
@@ -152,12 +87,26 @@ def scorer_app(folder: TaskFolder, task: Task[Any]) -> App:
         profile: ProfileName = "auto",
         model: ModelOptions = NO_MODEL,
         sandbox: SandboxName = None,
-        records: Annotated[Path | None, Parameter(help="Keep the scoring's own logs in this directory.")] = None,
-        keep: Annotated[Path | None, Parameter(help="Keep the staged copy in this directory, under its hash.")] = None,
+        log: Annotated[
+            Path | None, Parameter(help="Append the attempt to this log, and keep the submission beside it.")
+        ] = None,
+        submitted: Annotated[
+            tuple[float, float] | None,
+            Parameter(help="For the log: the run's seconds at the submission, by the clock and of work."),
+        ] = None,
+        network: Annotated[str | None, Parameter(help="For the log: the network that the agent had.")] = None,
+        attached: Annotated[bool, Parameter(help="End when standard input ends.", negative=())] = False,
         json: Json = False,
     ) -> int:
+        if attached:
+            threading.Thread(target=_end_with_stdin, daemon=True).start()
         chosen = choose_model(folder, profile_name(folder, profile), model.chosen())
-        result = score(chosen, task, solution, profile=profile, sandbox=sandbox, records=records, keep=keep)
+        with contextlib.nullcontext() if log is None else AttemptRecords(log).incoming() as records:
+            store, directory = (Store(log) if log else None), (records.directory if records else None)
+            result = score(chosen, task, solution, profile=profile, sandbox=sandbox, records=directory, store=store)
+            if log is not None and records is not None:
+                result = replace(result, details={**result.details, **({"network": network} if network else {})})
+                records.keep(record(chosen, result, log, Elapsed(*submitted) if submitted else None))
         print(result.to_json() if json else describe(chosen, result), flush=True)
         return EXIT_STATUS[result.status]
 
@@ -172,7 +121,7 @@ def score(
     profile: str = "auto",
     sandbox: str | None = None,
     records: Path | None = None,
-    keep: Path | None = None,
+    store: Store | None = None,
 ) -> Score:
     """Stage a submission and score it in this process; whatever fails after staging has begun is in the score.
 
@@ -183,7 +132,7 @@ def score(
         profile: a profile's name, or ``auto``.
         sandbox: a backend's name, if not the default.
         records: an existing directory for :attr:`Job.records`, if they are to be kept.
-        keep: an existing directory that gets the staged copy, under its hash.
+        store: keeps the staged copy.
 
     Raises:
         UsageError: if this cannot be done here.
@@ -204,8 +153,8 @@ def score(
             blank = replace(
                 blank, submission=staged.sha256, details={"skipped": staged.skipped, **model_details(folder, name)}
             )
-            if keep is not None:
-                staging.keep(staged, keep)
+            if store is not None:
+                store.add(staged)
             _check_presence(folder, staged)
             with time_limit(entry.time_limit_s):
                 measured = task.score(Job(folder, name, settings, entry, staged, backend, records, instance))
@@ -222,6 +171,12 @@ def score(
     seconds = round(time.monotonic() - started, 3)
     details = {**result.details, **instance_details(instance), **_gpu_wait(entry)}
     return replace(result, details=details, seconds=seconds)
+
+
+def _end_with_stdin() -> None:
+    while os.read(0, 1):  # sys.stdin would be locked when the interpreter ends
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def refuse_backend(task: TaskFolder, backend: Backend) -> None:

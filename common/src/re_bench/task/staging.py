@@ -9,14 +9,13 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import shutil
 import stat
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 
-from re_bench.data.files import clone, copy_contents
+from re_bench.data.files import clone
 from re_bench.errors import InvalidSubmissionError, UsageError
 from re_bench.limits import Bounds
 
@@ -185,28 +184,6 @@ class _Copier:
             self.staged.skipped.append(f"{_shown(path)}: {reason}")
         elif len(self.staged.skipped) == _SKIPPED:
             self.staged.skipped.append("and more")
-
-
-def keep(staged: Staged, directory: Path) -> None:
-    """Add the staged copy to a directory, under its hash: as hard links, or as a copy on another file system.
-
-    Raises:
-        UsageError: if it cannot be kept there.
-    """
-
-    def link(source: str, target: str) -> None:
-        try:
-            os.link(source, target)
-        except OSError as error:
-            if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK):
-                raise
-            copy_contents(Path(source), Path(target))
-            shutil.copymode(source, target)
-
-    try:
-        shutil.copytree(staged.directory, directory / staged.sha256, symlinks=True, copy_function=link)
-    except OSError as error:  # as shutil.Error is
-        raise UsageError(f"{directory}: a copy of the submission cannot be kept there: {error}") from None
 
 
 def stays_inside(parent: PurePosixPath, destination: PurePosixPath) -> bool:

@@ -12,8 +12,8 @@ from re_bench.options import Flag, Hours, Json, MaxAttempts, ProfileName, Sandbo
 from re_bench.task.chat_model import NO_MODEL, ModelOptions
 
 if TYPE_CHECKING:
-    from re_bench.runs.attempts import FinalScore
-    from re_bench.scoring.score import Score
+    from re_bench.attempts.log import FinalScore
+    from re_bench.scoring.attempt import Score
     from re_bench_evaluation.work.work import Work
 
 _HELP = """\

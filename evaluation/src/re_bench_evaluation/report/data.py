@@ -14,9 +14,9 @@ from pydantic import AliasPath, Field, FiniteFloat
 from pydantic_core import to_jsonable_python
 
 if TYPE_CHECKING:
+    from re_bench.attempts.log import Status
     from re_bench.normalise import How
     from re_bench.records import RunState
-    from re_bench.runs.attempts import Status
     from re_bench_evaluation.report.findings import Scan
 
 VERSION = 1

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from re_bench.runs.elapsed import seconds_since_1970
+from re_bench.attempts.elapsed import seconds_since_1970
 from re_bench_evaluation.logged_runs import plain_files
 from re_bench_evaluation.report.data import Diff, FileDiff, Step
 from re_bench_evaluation.report.text import shortened, valid_unicode

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from re_bench.attempts.elapsed import seconds_since_1970
+from re_bench.attempts.log import AttemptLog, anchors_of
 from re_bench.errors import ReBenchError
 from re_bench.normalise import normalise
 from re_bench.records import RunRecord, TaskRecord
-from re_bench.runs.attempts import AttemptLog, anchors_of
-from re_bench.runs.elapsed import seconds_since_1970
 from re_bench.tables import number
 from re_bench.task.discovery import find_tasks
 from re_bench_evaluation.report.data import AnchorsInfo, AttemptInfo, Flag, Problem, RunInfo, TaskInfo
@@ -33,8 +33,8 @@ from re_bench_evaluation.working_time import attempt_times, read_waits, session_
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from re_bench.runs.attempts import Attempt
-    from re_bench.runs.elapsed import Elapsed
+    from re_bench.attempts.elapsed import Elapsed
+    from re_bench.attempts.log import Attempt
     from re_bench.task.discovery import TaskFolder
     from re_bench_evaluation.report.data import ValidationInfo
     from re_bench_evaluation.report.sources import RunFiles, Source
@@ -214,7 +214,7 @@ def _kept(files: RunFiles) -> set[str]:
 def final_scores(attempts: Sequence[Attempt], task: TaskRecord) -> list[FinalScore | None]:
     """Return for each attempt the final raw score and reward if the run had ended with it; None before a valid one.
 
-    The last is that of :meth:`re_bench.runs.attempts.LogContents.final`.
+    The last is that of :meth:`re_bench.attempts.log.LogContents.final`.
     """
     anchors, best, scores = anchor_pair(task), None, []
     score: FinalScore | None = None

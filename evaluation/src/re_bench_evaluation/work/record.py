@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from re_bench.attempts.elapsed import Elapsed, Interval
 from re_bench.records import SESSION, Record
-from re_bench.runs.elapsed import Elapsed, Interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self
 
 from filelock import FileLock, Timeout
 
+from re_bench.attempts.log import AttemptLog, FinalScore
 from re_bench.data.files import replace_file
 from re_bench.data.provenance import hardware, versions
 from re_bench.errors import UsageError
@@ -31,7 +32,6 @@ from re_bench.records import (
     TaskRecord,
     run_directories,
 )
-from re_bench.runs.attempts import AttemptLog, FinalScore
 from re_bench.runs.score_process import score_and_record
 from re_bench.scoring.score import GPU_WAIT
 from re_bench.task.chat_model import ChatModel
@@ -44,8 +44,8 @@ from re_bench_evaluation.work.record import WORKSPACE, Moment, WorkRecord
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from re_bench.runs.attempts import Attempt
-    from re_bench.scoring.score import Score
+    from re_bench.attempts.log import Attempt
+    from re_bench.scoring.attempt import Score
     from re_bench.task.discovery import TaskFolder
 
 AGENT = "human"
@@ -261,7 +261,7 @@ class Work:
         self._save()  # a kill while it is scored loses no time
         score, final = score_and_record(
             self.task, self.workspace, before.profile, before.sandbox, self.session / ATTEMPTS,
-            handed_in=before.elapsed,
+            submitted=before.elapsed,
         )  # fmt: skip
         if before.state == "open":
             now = before.brought_up_to_date(self.workspace)

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 
 from cyclopts import App
 
+from re_bench.attempts.log import AttemptLog
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.options import ProfileName, SandboxName, run_app
 from re_bench.processes import cli_entry_point, print_progress
-from re_bench.runs.attempts import AttemptLog
 from re_bench.runs.score_process import score_and_record
 from re_bench.task.choices import profile_name
 from re_bench.task.discovery import find_task
 from re_bench_harbor.config import ANSWER_PORT
 
 if TYPE_CHECKING:
-    from re_bench.scoring.score import Score
+    from re_bench.scoring.attempt import Score
     from re_bench.task.discovery import TaskFolder
 
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - the agent is in another container of a network of their own

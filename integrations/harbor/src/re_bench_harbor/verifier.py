@@ -26,8 +26,8 @@ from re_bench.scoring.score import EXIT_STATUS, describe
 from re_bench.task.discovery import find_task
 
 if TYPE_CHECKING:
-    from re_bench.runs.attempts import FinalScore
-    from re_bench.scoring.score import Score
+    from re_bench.attempts.log import FinalScore
+    from re_bench.scoring.attempt import Score
     from re_bench.task.discovery import TaskFolder
 
 

@@ -19,9 +19,9 @@ from inspect_ai.solver._task_state import sample_state
 from inspect_ai.tool import Tool, ToolError, tool
 from inspect_ai.util import sandbox
 
+from re_bench.attempts.log import AttemptLog, FinalScore
 from re_bench.errors import ReBenchError
 from re_bench.records import ATTEMPTS, TaskRecord
-from re_bench.runs.attempts import AttemptLog, FinalScore
 from re_bench_inspect.provider import ReBenchSandbox
 from re_bench_inspect.store import SessionStore
 from re_bench_server.responses import command_response
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from inspect_ai.solver import TaskState
     from inspect_ai.util import Store
 
-    from re_bench.runs.attempts import Attempt
+    from re_bench.attempts.log import Attempt
     from re_bench_server.responses import ToolResponse
     from re_bench_server.session import Session
 

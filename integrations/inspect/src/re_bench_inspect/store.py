@@ -18,9 +18,9 @@ class SessionStore(StoreModel):
     directory: str = ""
     """The session's directory, with the attempt log, the copies of what was scored, and the scorer's log."""
     attempts: list[dict[str, Any]] = Field(default_factory=list)
-    """The attempts so far: :class:`re_bench.runs.attempts.Attempt` as plain JSON values, in order."""
+    """The attempts so far: :class:`re_bench.attempts.log.Attempt` as plain JSON values, in order."""
     final: dict[str, Any] | None = None
-    """The final score, a :class:`re_bench.runs.attempts.FinalScore`; None before, and where nothing was scored."""
+    """The final score, a :class:`re_bench.attempts.log.FinalScore`; None before, and where nothing was scored."""
     hours: float | None = None
     """Working hours that the session has used."""
     model_dollars: float | None = None

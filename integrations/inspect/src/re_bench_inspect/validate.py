@@ -19,7 +19,7 @@ from inspect_ai.util import SandboxEnvironmentSpec, sandbox
 
 from re_bench.errors import ReBenchError, UsageError
 from re_bench.runs.validation import judge
-from re_bench.scoring.score import Score as TaskScore
+from re_bench.scoring.attempt import Score as TaskScore
 from re_bench.task.discovery import find_task, find_tasks
 from re_bench.task.workspace import recipe_of, solution_files
 from re_bench_inspect.episode import current_session, end_episode

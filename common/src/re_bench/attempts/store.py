@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
 import shutil
 import tempfile
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from re_bench.data.files import copy_contents
 from re_bench.errors import UsageError
 from re_bench.processes import print_progress
 from re_bench.sandbox import resource_usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from re_bench.task.staging import Staged
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 MAX_BYTES = 512 << 20
@@ -27,45 +30,40 @@ _INCOMING = ".incoming-"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
-@dataclass(frozen=True)
-class IncomingCopy:
-    """The copy of a submission whose scoring has not ended."""
-
-    directory: Path
-    """Where the scorer puts it."""
-
-    @property
-    def sha256(self) -> str:
-        """The hash of the copy, or "" while there is none."""
-        return next((path.name for path in self.directory.iterdir() if _HASH.fullmatch(path.name)), "")
-
-
 class Store:
     """The directory ``LOG.submissions`` beside an attempt log; only its owner can look into it."""
 
     def __init__(self, log: Path) -> None:
         self.directory = log.with_name(f"{log.name}.submissions")
 
-    @contextmanager
-    def incoming(self) -> Iterator[IncomingCopy]:
-        """Make a directory into which a scorer puts its staged copy, and move that into the store at the end.
+    def add(self, staged: Staged) -> None:
+        """Keep a staged copy under its hash: as hard links, or as a copy on another file system.
+
+        A copy that is there already counts as new from now on.
 
         Raises:
-            UsageError: if it cannot be made.
+            UsageError: if it cannot be kept.
         """
+        target = self.directory / staged.sha256
         try:
             self.directory.mkdir(mode=0o700, exist_ok=True)
-            incoming = Path(tempfile.mkdtemp(prefix=_INCOMING, dir=self.directory))
-        except OSError as error:
-            raise UsageError(f"{self.directory}: submissions cannot be kept there: {error.strerror}") from None
-        copy = IncomingCopy(incoming)
-        try:
-            yield copy
-        finally:
-            if copy.sha256:
-                with suppress(OSError):  # it is there already, with the same content
-                    (incoming / copy.sha256).rename(self.directory / copy.sha256)
-            shutil.rmtree(incoming)
+            if target.is_dir():
+                os.utime(target)
+                return
+            with tempfile.TemporaryDirectory(prefix=_INCOMING, dir=self.directory) as incoming:
+                copy = Path(incoming, "copy")
+                shutil.copytree(staged.directory, copy, symlinks=True, copy_function=_link)
+                os.utime(copy)
+                with suppress(FileExistsError):  # another scorer was faster
+                    copy.rename(target)
+        except OSError as error:  # as shutil.Error is
+            raise UsageError(f"{self.directory}: a copy of the submission cannot be kept there: {error}") from None
+
+    def newest(self, since_s: float) -> str:
+        """Return the hash of the copy that was added last, or "" if none was since a time of ``time.time``."""
+        times = {path.name: path.stat().st_mtime for path in self.directory.glob("*") if _HASH.fullmatch(path.name)}
+        recent = {name: time for name, time in times.items() if time >= since_s}
+        return max(recent, key=recent.__getitem__, default="")
 
     def trim(self, size: int) -> None:
         """Remove the oldest copies until all together take at most ``size`` bytes on disk."""
@@ -165,3 +163,13 @@ def _locked(directory: Path, flags: int = 0) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK):
+            raise
+        copy_contents(Path(source), Path(target))
+        shutil.copymode(source, target)

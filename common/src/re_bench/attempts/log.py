@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from re_bench.attempts.elapsed import Elapsed
 from re_bench.data.jsonl import locked_log, read_lines
 from re_bench.normalise import How, aggregate, finite, normalise
-from re_bench.runs.elapsed import Elapsed
 
 Status = Literal["valid", "invalid", "error"]
 """How an attempt ended: scored, refused for a fault of the submission, or failed for an internal reason."""

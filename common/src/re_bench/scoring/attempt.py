@@ -1,0 +1,141 @@
+"""The score of one submission, and the attempt in the log that it becomes; only the scorer's side writes that."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import dataclass, field, fields
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from re_bench.attempts.log import Attempt, AttemptLog
+from re_bench.errors import UsageError
+from re_bench.normalise import normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from re_bench.attempts.elapsed import Elapsed
+    from re_bench.task.discovery import TaskFolder
+
+_IN_DETAILS = ("sandbox", "submission", "final_raw")
+"""Fields of a score that JSON has among the details."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """The outcome of scoring one submission."""
+
+    task: str
+    profile: str
+    status: Literal["valid", "invalid", "error"]
+    raw: float | None
+    reward: float | None
+    message: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    sandbox: str = ""
+    """The name of the sandbox backend; in JSON one of the details."""
+    submission: str = ""
+    """The hash of the staged copy, or "" if there is none; in JSON one of the details."""
+    final_raw: float | None = None
+    """What counts for the final score, if that is not ``raw``; in JSON one of the details."""
+
+    @property
+    def raw_for_final(self) -> float | None:
+        """The raw score that counts for the final score."""
+        return self.raw if self.final_raw is None else self.final_raw
+
+    @property
+    def reward_for_final(self) -> float | None:
+        """The reward of the raw score that counts for the final score."""
+        anchors = self.details.get("anchors")
+        if self.final_raw is None or self.reward is None or not anchors:
+            return self.reward
+        return normalise(self.final_raw, anchors["starting"], anchors["reference"])
+
+    @classmethod
+    def error(
+        cls,
+        task: str,
+        profile: str,
+        message: str,
+        *,
+        seconds: float = 0.0,
+        sandbox: str = "",
+        details: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Return the score of a submission that we failed to score."""
+        seconds, known = round(seconds, 3), dict(details or {})
+        return cls(task, profile, "error", None, None, message, seconds=seconds, sandbox=sandbox, details=known)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the score that :meth:`to_dict` has made a dictionary of.
+
+        Raises:
+            KeyError, TypeError, ValueError: if the dictionary has other keys, or details that are none.
+        """
+        details = dict(values["details"])
+        own = {name: details.pop(name) for name in _IN_DETAILS if name in details}
+        return cls(**{**values, "details": details, **own})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of the score, with the keys that the scorers' contract names."""
+        own = {name: getattr(self, name) for name in _IN_DETAILS if getattr(self, name) not in ("", None)}
+        values = {key.name: getattr(self, key.name) for key in fields(self) if key.name not in _IN_DETAILS}
+        return values | {"details": {**own, **self.details, **own}}
+
+    def to_json(self) -> str:
+        """Return the score as one line of JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=True, allow_nan=False)
+
+
+def record(task: TaskFolder, score: Score, path: Path, submitted: Elapsed | None = None) -> int:
+    """Append ``score`` to the attempt log at ``path``; return the attempt's number.
+
+    Args:
+        task: the task.
+        score: the score.
+        path: the log.
+        submitted: the run's time when the submission was handed in, if something counts it.
+
+    Raises:
+        UsageError: if the log is of another task or profile, or cannot be written.
+    """
+    log = AttemptLog(path)
+    try:
+        attempts = log.read().attempts
+        foreign = {(entry.task, entry.profile) for entry in attempts} - {(score.task, score.profile)}
+        if foreign:
+            raise UsageError(
+                f"{path}: holds attempts at {'/'.join(min(foreign))}; give {score.task}/{score.profile} its own log"
+            )
+        models = {entry.details["model"] for entry in attempts if "model" in entry.details}
+        if models - {score.details.get("model", min(models, default=None))}:
+            raise UsageError(f"{path}: holds attempts with {min(models)}; give {score.details['model']} its own log")
+        attempt = log.append(_attempt(task, score, submitted))
+    except OSError as error:
+        raise UsageError(str(error)) from None
+    return attempt.n
+
+
+def _attempt(task: TaskFolder, score: Score, submitted: Elapsed | None) -> Attempt:
+    return Attempt(
+        time=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
+        task=score.task,
+        profile=score.profile,
+        status=score.status,
+        raw=score.raw,
+        reward=score.reward,
+        message=score.message,
+        submission=score.submission,
+        sandbox=score.sandbox,
+        scorer=f"re-bench-common {version('re-bench-common')}, task version {task.manifest.version}",
+        details=dict(score.details),
+        seconds=score.seconds,
+        final_raw=score.final_raw,
+        wall_s=None if submitted is None else round(submitted.wall_s, 3),
+        working_s=None if submitted is None else round(submitted.working_s, 3),
+    )
